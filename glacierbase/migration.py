@@ -1,0 +1,137 @@
+"""The nouns: a migration, its statements, the events of its history and the states they lead to."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import Enum
+from pathlib import Path
+
+
+class State(str, Enum):
+    """Where one version of one catalog stands, as `status` shows it."""
+
+    PENDING = "pending"
+    RUNNING = "running"
+    APPLIED = "applied"
+    FAILED = "failed"
+    ABANDONED = "abandoned"
+    INTERRUPTED = "interrupted"
+    UNKNOWN = "unknown"
+    CHANGED = "changed"
+    MISSING = "missing"
+    AHEAD = "ahead"
+    OUT_OF_ORDER = "out_of_order"
+
+    __str__ = str.__str__
+
+
+class EventType(str, Enum):
+    """What an event of the history says happened (the column `event`)."""
+
+    STARTED = "started"
+    STATEMENT_DONE = "statement_done"
+    APPLIED = "applied"
+    FAILED = "failed"
+    INTERRUPTED = "interrupted"
+    UNKNOWN = "unknown"
+    TAKEN_OVER = "taken_over"
+    BASELINED = "baselined"
+    REPAIRED = "repaired"
+    UNLOCKED = "unlocked"
+
+    __str__ = str.__str__
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One statement of a rendered migration.
+
+    Attributes:
+        index: position in the file, from 1.
+        line: line of its first character, from 1.
+        column: column of its first character, from 1.
+        text: the author's text, exactly, without the terminating semicolon.
+        checksum: of the text without surrounding comments.
+    """
+
+    index: int
+    line: int
+    column: int
+    text: str
+    checksum: str
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """One migration file, read once per run.
+
+    Attributes:
+        version: the digits of the file name, as written; `number` compares.
+        name: the words of the file name.
+        path: where the file is; `location` is the same relative to the project, for people and history.
+        text: the file's text after a byte order mark is dropped; line ends as they are.
+        checksum: of the raw file, `v1:sha256:…`.
+    """
+
+    version: str
+    name: str
+    description: str
+    author: str
+    path: Path
+    location: str
+    text: str = field(repr=False)
+    checksum: str
+
+    @property
+    def number(self) -> int:
+        return int(self.version)
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One row of the history table, column for column. Appended once, never changed."""
+
+    fence: int
+    sequence: int
+    run_id: str
+    catalog: str
+    environment: str
+    event: str
+    state: str | None = None
+    version: str | None = None
+    description: str | None = None
+    author: str | None = None
+    path: str | None = None
+    checksum: str | None = None
+    rendered_checksum: str | None = None
+    rendered_sql: str | None = None
+    statement_index: int | None = None
+    statement_total: int | None = None
+    statement_checksum: str | None = None
+    tables: str | None = None
+    started_at: datetime | None = None
+    recorded_at: datetime | None = None
+    duration_ms: int | None = None
+    error_class: str | None = None
+    error_message: str | None = None
+    reason: str | None = None
+    principal: str | None = None
+    os_user: str | None = None
+    host: str | None = None
+    ci_url: str | None = None
+    git_commit: str | None = None
+    tool_version: str | None = None
+    engine: str | None = None
+    query_id: str | None = None
+    details: str | None = None
+
+
+def checksum(content: bytes) -> str:
+    """The checksum that stands in the history: over the bytes without a UTF-8 byte order mark and with CRLF as LF.
+
+    The algorithm's version is part of the value, so that it can change without touching what is recorded.
+    """
+    normalised = content.removeprefix(b"\xef\xbb\xbf").replace(b"\r\n", b"\n")
+    return f"v1:sha256:{hashlib.sha256(normalised).hexdigest()}"
