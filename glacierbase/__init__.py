@@ -1,1 +1,35 @@
+"""Version control for table schemas in data lakes: versioned, immutable SQL migrations, run under a lock and recorded.
+
+    from glacierbase import Project
+
+    project = Project.load(".", environment="dev")
+    for result in project.migrate():
+        print(result.catalog, [file.version for file in result.applied])
+
+The library prints nothing, installs no signal handler and never exits; progress goes to the logger `glacierbase`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from glacierbase.errors import GlacierbaseError as GlacierbaseError
+    from glacierbase.project import Project as Project
+
+__all__ = ["GlacierbaseError", "Project", "__version__"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import on first use: `glacierbase.__version__` alone costs nothing."""
+    if name == "Project":
+        from glacierbase.project import Project
+
+        return Project
+    if name == "GlacierbaseError":
+        from glacierbase.errors import GlacierbaseError
+
+        return GlacierbaseError
+    raise AttributeError(f"module 'glacierbase' has no attribute {name!r}")

@@ -10,6 +10,11 @@
       NeedsRepair                   exit 6: a person must say what happened before anything runs
       MigrationFailed               exit 1: the engine refused a statement
       Interrupted                   exit 130, 143: a signal or the caller stopped the run
+      EngineError                   an executor's answer to one statement; the path of `migrate` turns it into one of the above
+        StatementRefused            proven to have had no effect
+          TableNotFound
+          CommitConflict
+        OutcomeUnknown              the answer was lost, or does not prove anything
 
 Every error has a stable `code` (`CHECKSUM_MISMATCH`), a message (where, what, the state things are in) and a hint (what to do
 next). Messages are masked when they are made.
@@ -17,7 +22,8 @@ next). Messages are masked when they are made.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from glacierbase.secrets import mask
@@ -31,10 +37,12 @@ class GlacierbaseError(Exception):
         exit_code: what the command line exits with.
         message: where and what, masked.
         hint: what to do next, masked; may be empty.
-        data: values of this error for programs, such as `path`, `line` or `holder`.
+        data: values of this error for programs, such as `path`, `line` or `owner`.
+        results: what every catalog of the call answered, where a verb of `Project` raised it.
     """
 
     exit_code = 70
+    results: tuple[Any, ...] = ()
 
     def __init__(self, code: str, message: str, hint: str = "", **data: Any) -> None:
         self.code = code
@@ -100,6 +108,36 @@ class Interrupted(GlacierbaseError):
     exit_code = 130
 
 
+class EngineError(GlacierbaseError):
+    """An engine's answer to one statement.
+
+    Attributes:
+        error_class: the engine's own name of it: an error condition, else the class of the innermost exception.
+    """
+
+    exit_code = 5
+
+    def __init__(self, error_class: str, message: str) -> None:
+        self.error_class = error_class
+        super().__init__("ENGINE_ERROR", message, error_class=error_class)
+
+
+class StatementRefused(EngineError):
+    """The engine refused a statement, and its answer proves that the statement had no effect."""
+
+
+class TableNotFound(StatementRefused):
+    """A table, its namespace or its catalog does not exist."""
+
+
+class CommitConflict(StatementRefused):
+    """Somebody else committed to the table first."""
+
+
+class OutcomeUnknown(EngineError):
+    """The answer was lost or proves nothing: the statement may have had its effect."""
+
+
 class SeveralErrors(GlacierbaseError):
     """All that is wrong, found in one go. `code`, `exit_code` and `hint` are those of the first."""
 
@@ -109,6 +147,17 @@ class SeveralErrors(GlacierbaseError):
         lines = "\n".join(f"{error.code}: {error.message}" for error in self.errors)
         super().__init__(first.code, f"{len(self.errors)} errors\n{lines}", first.hint)
         self.exit_code = first.exit_code
+
+
+@contextmanager
+def collected(errors: list[GlacierbaseError]) -> Iterator[None]:
+    """Put what is raised inside into `errors`, several errors one by one, and go on behind."""
+    try:
+        yield
+    except SeveralErrors as several:
+        errors.extend(several.errors)
+    except GlacierbaseError as error:
+        errors.append(error)
 
 
 def raise_all(errors: Sequence[GlacierbaseError]) -> None:

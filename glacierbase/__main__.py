@@ -1,0 +1,5 @@
+"""`python -m glacierbase`."""
+
+from glacierbase.cli import main
+
+main()

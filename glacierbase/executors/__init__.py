@@ -1,0 +1,84 @@
+"""The port to an engine: what every executor must do, and how one is opened.
+
+An executor connects, runs one statement at a time and maps its vendor's errors. It holds no judgement: order, lock, history
+and what a failure means are decided above it. Every implementation passes `tests/contract/`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from glacierbase.catalog import Catalog
+from glacierbase.errors import ConfigurationError
+from glacierbase.run import Run
+
+Row = tuple[Any, ...]
+
+
+class Session(Protocol):
+    """One session of the engine: what `USE` and `SET` change stays inside it."""
+
+    def execute(self, sql: str, parameters: Sequence[Any] = ()) -> None:
+        """Run one statement to its end, as written, with `?` bound to `parameters` where there are any.
+
+        Raises:
+            StatementRefused: the engine's answer proves that the statement had no effect.
+            OutcomeUnknown: anything else.
+        """
+
+    def query(self, sql: str, parameters: Sequence[Any] = ()) -> list[Row]:
+        """All rows of a question. Raises as `execute` does."""
+
+    def close(self) -> None:
+        """End the session. Never raises."""
+
+
+class Executor(Protocol):
+    """A connection to the engine of one catalog.
+
+    Attributes:
+        dialect: of `glacierbase.statements`, and of our own SQL.
+        engine: name and version, for the history: `spark 4.1.4`.
+        principal: who the engine takes us for.
+        process: what tells a later reader whether the engine still lives (`engine_pid`, `application`), for the history.
+    """
+
+    dialect: str
+    engine: str
+    principal: str
+    process: Mapping[str, Any]
+
+    def open_session(self, *, heartbeat: bool = False) -> Session:
+        """A clean session, as configured. One for heartbeats must not queue behind the statements of the others."""
+
+    def close(self) -> None:
+        """End all that `open` started, and nothing else. Never raises."""
+
+
+def dialect_of(catalog: Catalog) -> str:
+    """The SQL dialect of a catalog's engine, known without starting it.
+
+    Raises:
+        ConfigurationError: this version has no executor of that type.
+    """
+    if catalog.executor_type == "spark":
+        return "spark"
+    raise ConfigurationError(
+        "UNSUPPORTED_EXECUTOR",
+        f"catalog {catalog.name}: this version of glacierbase has no executor of type {catalog.executor_type}",
+        "use migrationExecutor.type: spark",
+    )
+
+
+def open_executor(catalog: Catalog, run: Run, session: Any = None) -> Executor:
+    """Connect to the catalog's engine; `session` is a SparkSession of the caller's to work in.
+
+    Raises:
+        ConfigurationError: what the engine needs is not on this machine, or does not fit together.
+        EngineUnavailable: the engine did not start or could not be reached.
+    """
+    dialect_of(catalog)
+    from glacierbase.executors import spark
+
+    return spark.open_executor(catalog, run, session)

@@ -1,0 +1,5 @@
+"""Spark: Iceberg, Delta and Hudi tables, on a local, cluster or Spark Connect session."""
+
+from glacierbase.executors.spark.session import open_executor
+
+__all__ = ["open_executor"]

@@ -1,0 +1,146 @@
+"""Spark's exceptions, mapped once: what was it, what did the innermost cause say, and does it prove that nothing happened?"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from glacierbase.errors import CommitConflict, EngineError, OutcomeUnknown, StatementRefused, TableNotFound
+
+# Scripts and procedures commit step by step: only an error found before the first step proves that nothing happened.
+_NOT_ATOMIC = re.compile(r"(?i)(?:(?:\w+|`[^`]+`)\s*:\s*)?begin\b|call\b")
+
+_CONFLICT = ("org.apache.iceberg.exceptions.CommitFailedException", "io.delta.exceptions.Concurrent")
+_NOT_FOUND = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND", "_LEGACY_ERROR_TEMP_1055")
+_NOT_FOUND_CLASSES = ("NoSuchTableException", "NoSuchNamespaceException", "NoSuchDatabaseException")
+
+# Seen anywhere in the chain of causes, these leave the outcome open whatever else stands in it.
+_UNCERTAIN = re.compile(
+    r"CommitStateUnknownException|ServiceFailureException|ServiceUnavailableException|SocketException|SocketTimeout"
+    r"|ConnectException|NoHttpResponse|InterruptedException|ClosedByInterrupt|OutOfMemoryError|SQLTransientConnection"
+)
+# Proof: found while the statement was read, planned or checked, or a commit that was refused as a whole.
+_ANALYSIS = re.compile(r"org\.apache\.spark\.sql\.(?:[\w.]*\.)?(?:\w*AnalysisException|\w*ParseException)$")
+_REFUSED = re.compile(
+    r"org\.apache\.iceberg\.exceptions\.(?:CommitFailed|Validation|AlreadyExists|NoSuch\w+|NamespaceNotEmpty|BadRequest"
+    r"|Forbidden|NotAuthorized|UnprocessableEntity|NotSupported)Exception$"
+    r"|io\.delta\.exceptions\.\w+|org\.apache\.spark\.sql\.delta\.\w*Exception$"
+    r"|java\.lang\.(?:IllegalArgument|UnsupportedOperation)Exception$"
+)
+# SQLSTATE classes that name a wrong statement or wrong data: not supported, cardinality, data, constraint, syntax or access,
+# raise_error().
+_REFUSED_SQLSTATES = ("0A", "21", "22", "23", "42", "P0")
+# Every task ends before the driver commits, so a failed stage means that there was no commit. A cancelled one says so itself.
+_STAGE_FAILED = "Job aborted due to stage failure"
+# Thrown before a single change is sent to the catalog.
+_TABLE_CHANGE = "Unsupported table change"
+
+
+@dataclass(frozen=True, slots=True)
+class _Cause:
+    classes: tuple[str, ...]
+    message: str
+    condition: str | None = None
+    sqlstate: str | None = None
+
+
+def map_error(error: BaseException, sql: str) -> EngineError:
+    """The engine error for what `sql` raised: `StatementRefused` only where the answer proves that it had no effect."""
+    causes = tuple(_causes(error))
+    innermost = next((cause for cause in reversed(causes) if cause.message), causes[-1])
+    condition = next((cause.condition for cause in causes if cause.condition), None)
+    name = condition or innermost.classes[0].rpartition(".")[2]
+    return _kind(causes, sql)(name, _first_paragraph(innermost.message) or name)
+
+
+def _kind(causes: tuple[_Cause, ...], sql: str) -> type[EngineError]:
+    classes = [name for cause in causes for name in cause.classes]
+    if any(_UNCERTAIN.search(name) for name in classes):
+        return OutcomeUnknown
+    analysis = any(_ANALYSIS.match(name) for name in classes)
+    if any(cause.condition in _NOT_FOUND for cause in causes) or any(
+        name.endswith(_NOT_FOUND_CLASSES) for name in classes
+    ):
+        return TableNotFound
+    if _NOT_ATOMIC.match(sql) and not analysis:
+        return OutcomeUnknown
+    if any(name.startswith(_CONFLICT) for name in classes):
+        return CommitConflict
+    proven = analysis or any(_REFUSED.match(name) for name in classes) or any(map(_proves, causes))
+    return StatementRefused if proven else OutcomeUnknown
+
+
+def _proves(cause: _Cause) -> bool:
+    stage_failed = cause.message.startswith(_STAGE_FAILED) and "cancel" not in cause.message[:400]
+    return (
+        stage_failed
+        or cause.message.startswith(_TABLE_CHANGE)
+        or (cause.sqlstate or "").startswith(_REFUSED_SQLSTATES)
+    )
+
+
+def _causes(error: BaseException) -> Iterator[_Cause]:
+    """The chain of causes, outermost first. Never empty, never raises: the JVM that is asked may be the one that died."""
+    from py4j.protocol import Py4JError
+
+    java = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
+    if java is None or isinstance(java, BaseException):
+        yield from _python_causes(error)
+        return
+    yield _python_cause(error)
+    try:
+        seen = 0
+        while java is not None and seen < 20:
+            yield _java_cause(java)
+            java, seen = java.getCause(), seen + 1
+    except (Py4JError, OSError, EOFError):
+        yield _Cause(("java.net.SocketException",), "")
+
+
+def _java_cause(java: Any) -> _Cause:
+    classes, kind = [], java.getClass()
+    while kind is not None and kind.getName() != "java.lang.Throwable":
+        classes.append(kind.getName())
+        kind = kind.getSuperclass()
+    return _Cause(tuple(classes), java.getMessage() or "")
+
+
+def _python_causes(error: BaseException) -> Iterator[_Cause]:
+    """Spark Connect tells the server's class in the message, or by the class of the exception itself."""
+    yield _python_cause(error)
+    message = _message(error)
+    for name in re.findall(r"\(((?:[a-z]\w*\.)+[A-Z]\w*(?:\$\w+)?)\) ", message[:2000]):
+        yield _Cause((name,), message.partition(f"({name}) ")[2])
+
+
+def _python_cause(error: BaseException) -> _Cause:
+    from pyspark.errors import AnalysisException
+
+    names = [f"{kind.__module__}.{kind.__name__}" for kind in type(error).__mro__ if issubclass(kind, Exception)]
+    if isinstance(error, AnalysisException):  # ParseException is one too.
+        names.append("org.apache.spark.sql.AnalysisException")
+    if isinstance(error, (OSError, EOFError)) or "Py4JNetworkError" in names[0] or "Grpc" in names[0]:
+        names.append("java.net.SocketException")
+    return _Cause(tuple(names), _message(error), _ask(error, "getCondition", "getErrorClass"), _ask(error, "getSqlState"))
+
+
+def _message(error: BaseException) -> str:
+    if type(error).__name__ == "Py4JJavaError":
+        return ""  # A whole Java stack; the causes behind it say the same in a line.
+    return str(_ask(error, "getMessage") or error)
+
+
+def _ask(error: BaseException, *methods: str) -> str | None:
+    method = next((method for name in methods if (method := getattr(error, name, None))), None)
+    try:
+        return method() if method else None
+    except Exception:  # The answer comes from the JVM, which may be gone, through any of py4j's errors.
+        return None
+
+
+def _first_paragraph(message: str) -> str:
+    """The message without its condition, which stands beside it, and the plan, stack and query context behind it."""
+    text = re.split(r"\n\n?JVM stacktrace:|\n\tat |\n==|;\n'|\nDriver stacktrace", message)[0]
+    return re.sub(r"^\[[A-Z0-9_.]+\] | SQLSTATE: \w{5}$", "", text.strip()).strip()

@@ -1,0 +1,257 @@
+"""Spark sessions: the classic one in a JVM of ours, one on a Spark Connect server, one inside the caller's own."""
+
+from __future__ import annotations
+
+import logging
+import re
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from glacierbase.catalog import Catalog
+from glacierbase.errors import ConfigurationError, EngineUnavailable
+from glacierbase.executors import Executor, Row, Session
+from glacierbase.executors.spark.errors import map_error
+from glacierbase.executors.spark.gateway import Gateway
+from glacierbase.executors.spark.jars import check_jars, record_jars, resolved_jars, spark_version
+from glacierbase.run import Run, engine_process
+
+logger = logging.getLogger("glacierbase")
+
+# Of ours, where the catalog file does not say otherwise. A FAIR scheduler lets a heartbeat's job start beside a long one.
+_DEFAULTS = {"spark.master": "local[*]", "spark.scheduler.mode": "FAIR", "spark.ui.enabled": "false"}
+# One machine, one process: no look-up of its own host name, and the flags that start such a JVM fastest.
+_LOCAL_DEFAULTS = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
+}
+_POOL = "spark.scheduler.pool"
+_SQLITE = re.compile(r"jdbc:sqlite:(?:file:)?(/[^?]+)")
+
+
+def open_executor(catalog: Catalog, run: Run, session: Any = None) -> Executor:
+    """Connect as the catalog's `sparkConf` says, or work inside the caller's `session`.
+
+    Raises:
+        ConfigurationError: Java, pyspark or the jars are missing or do not fit together.
+        EngineUnavailable: Spark did not start, or the server does not answer.
+    """
+    # One JSON line on stderr for each refused statement, which is ours to report.
+    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL + 1)
+    if session is not None:
+        return _BorrowedExecutor(catalog, session)
+    if "spark.remote" in catalog.spark_conf:
+        return _ConnectExecutor(catalog)
+    return _LocalExecutor(catalog, run)
+
+
+class SparkSessionPort:
+    """A Spark session behind the executor's port."""
+
+    def __init__(self, spark: Any, *, heartbeat: bool = False, owned: bool = False) -> None:
+        self._spark = spark
+        self._pool = "glacierbase-heartbeat" if heartbeat else None
+        self._owned = owned
+
+    def execute(self, sql: str, parameters: Sequence[Any] = ()) -> None:
+        """Run a statement to its end. Spark runs commands at once but puts off questions: those are run without a result."""
+        try:
+            frame = self._sql(sql, parameters)
+            if not frame.isLocal():
+                frame.write.format("noop").mode("overwrite").save()
+        except Exception as error:
+            raise map_error(error, sql) from error
+
+    def query(self, sql: str, parameters: Sequence[Any] = ()) -> list[Row]:
+        """All rows of a question."""
+        try:
+            return [tuple(row) for row in self._sql(sql, parameters).collect()]
+        except Exception as error:
+            raise map_error(error, sql) from error
+
+    def _sql(self, sql: str, parameters: Sequence[Any]) -> Any:
+        if self._pool:
+            self._spark.sparkContext.setLocalProperty(_POOL, self._pool)
+        # Without arguments Spark leaves `?` and `:name` in the author's text alone.
+        return self._spark.sql(sql, args=list(parameters)) if parameters else self._spark.sql(sql)
+
+    def close(self) -> None:
+        """End a session of ours on a server. A classic one ends with its JVM."""
+        if self._owned:
+            try:
+                self._spark.stop()
+            except Exception:  # The server may be gone; there is nothing left to end then.
+                return
+
+
+class _SparkExecutor:
+    """What the three have in common."""
+
+    dialect = "spark"
+
+    def __init__(self, spark: Any, process: Mapping[str, Any]) -> None:
+        self._spark = spark
+        self.engine = f"spark {spark.version}"
+        self.process = process
+        self.principal = str(SparkSessionPort(spark).query("SELECT current_user()")[0][0])
+
+    def open_session(self, *, heartbeat: bool = False) -> Session:
+        """`newSession` shares jars, catalogs and configuration, and nothing that `USE` or `SET` changes."""
+        return SparkSessionPort(self._spark.newSession(), heartbeat=heartbeat)
+
+    def close(self) -> None:
+        """Nothing here was started by us."""
+
+
+class _BorrowedExecutor(_SparkExecutor):
+    """Inside the caller's session: dependencies are the caller's, and nothing is stopped."""
+
+    def __init__(self, catalog: Catalog, spark: Any) -> None:
+        for key, value in catalog.spark_conf.items():
+            present = spark.conf.get(key, None)
+            if key.startswith("spark.sql.catalog.") and present != value:
+                raise ConfigurationError(
+                    "SESSION_DIFFERS",
+                    f"catalog {catalog.name}: {key} is {value!r} in {catalog.file.name}, but {present!r} in the given session",
+                    "create the session with the catalog file's sparkConf, or correct the file",
+                )
+        super().__init__(spark, {"application": _application(spark)})
+        self._remote = not hasattr(type(spark), "newSession") or "connect" in type(spark).__module__
+
+    def open_session(self, *, heartbeat: bool = False) -> Session:
+        if self._remote:
+            return SparkSessionPort(self._spark.cloneSession(), owned=True)
+        return super().open_session(heartbeat=heartbeat)
+
+
+class _ConnectExecutor(_SparkExecutor):
+    """On a Spark Connect server, which brings its own jars."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        spark_version()
+        self._conf = dict(catalog.spark_conf)
+        try:
+            super().__init__(self._create(), {"application": self._conf["spark.remote"]})
+        except Exception as error:
+            raise _unavailable(catalog, error, "is the server of spark.remote running and reachable from here?") from error
+
+    def _create(self) -> Any:
+        from pyspark.sql import SparkSession
+
+        conf = {key: value for key, value in self._conf.items() if key != "spark.remote"}
+        return SparkSession.builder.remote(self._conf["spark.remote"]).config(map=conf).create()
+
+    def open_session(self, *, heartbeat: bool = False) -> Session:  # noqa: ARG002 (the server has one queue)
+        """Connect has no `newSession`; a new one costs milliseconds."""
+        return SparkSessionPort(self._create(), owned=True)
+
+    def close(self) -> None:
+        SparkSessionPort(self._spark, owned=True).close()
+
+
+class _LocalExecutor(_SparkExecutor):
+    """In a JVM of our own, which is driver and, for a local master, engine."""
+
+    def __init__(self, catalog: Catalog, run: Run) -> None:
+        from pyspark import SparkContext
+
+        if SparkContext._active_spark_context is not None:
+            raise ConfigurationError(
+                "SPARK_ALREADY_RUNS",
+                f"catalog {catalog.name}: this process has a Spark session already, and a JVM holds only one",
+                "pass it: migrate(spark=session)",
+            )
+        check_jars(catalog.spark_conf, catalog.dependencies)
+        jars = resolved_jars(catalog.spark_conf, catalog.dependencies) if catalog.dependencies else []
+        conf = _with_jars(_with_defaults(catalog), catalog.dependencies, jars)
+        for place in _SQLITE.findall("\n".join(conf.values())):
+            Path(place).parent.mkdir(parents=True, exist_ok=True)  # SQLite creates its file, but not the folder.
+        what = f"resolving {len(catalog.dependencies)} dependencies (first time)" if jars is None else "starting Spark"
+        logger.info("%s: %s", catalog.name, what)
+        self._gateway = Gateway(conf, run)
+        logger.debug("%s: the JVM's output is in %s", catalog.name, self._gateway.log)
+        try:
+            spark = _create_session(self._gateway, conf, catalog)
+            if jars is None:
+                found = [jar for jar in spark.sparkContext.getConf().get("spark.jars", "").split(",") if jar]
+                record_jars(catalog.spark_conf, catalog.dependencies, found)
+            process = {**engine_process(self._gateway.pid), "application": _application(spark)}
+            super().__init__(spark, process)
+        except Exception as error:
+            self._end()
+            raise _unavailable(catalog, error, f"see {self._gateway.log}") from error
+
+    def close(self) -> None:
+        """Stop Spark and end the JVM, so that the next catalog gets one of its own."""
+        try:
+            self._spark.stop()
+        except Exception as error:  # The JVM may have died first; `_end` clears it away.
+            logger.debug("stopping Spark: %s", error)
+        self._end()
+
+    def _end(self) -> None:
+        from pyspark import SparkContext
+        from pyspark.sql import SparkSession
+
+        self._gateway.close()
+        # pyspark holds its JVM for the life of the process; only without these will it take another.
+        SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
+        SparkSession._instantiatedSession = None
+
+
+def _with_defaults(catalog: Catalog) -> dict[str, str]:
+    conf = {**_DEFAULTS, "spark.app.name": f"glacierbase {catalog.name}", **catalog.spark_conf}
+    return {**_LOCAL_DEFAULTS, **conf} if conf["spark.master"].startswith("local") else conf
+
+
+def _with_jars(conf: dict[str, str], dependencies: Sequence[str], jars: Sequence[Path] | None) -> dict[str, str]:
+    """The dependencies as coordinates for Spark to resolve, or as the files they came to."""
+    if jars is None:
+        return _appended(conf, "spark.jars.packages", ",", dependencies)
+    if conf["spark.master"].startswith("local"):
+        # On the class path the JVM loads them fastest. Executors of a cluster need them sent: `spark.jars`.
+        return _appended(conf, "spark.driver.extraClassPath", ":", jars)
+    return _appended(conf, "spark.jars", ",", jars)
+
+
+def _appended(conf: dict[str, str], key: str, separator: str, values: Sequence[Any]) -> dict[str, str]:
+    parts = [*filter(None, [conf.get(key)]), *map(str, values)]
+    return {**conf, key: separator.join(parts)} if parts else conf
+
+
+def _create_session(gateway: Gateway, conf: Mapping[str, str], catalog: Catalog) -> Any:
+    """A session on the started JVM, in a thread: pyspark takes SIGINT for itself wherever it starts on the main one."""
+    from pyspark import SparkConf, SparkContext
+    from pyspark.sql import SparkSession
+
+    made: list[Any] = []
+
+    def make() -> None:
+        try:
+            context = SparkContext(gateway=gateway.py4j, conf=SparkConf(_jvm=gateway.py4j.jvm).setAll(list(conf.items())))
+            made.append(SparkSession(context))
+        except Exception as error:
+            made.append(error)
+
+    thread = threading.Thread(target=make, name=f"glacierbase-{catalog.name}")
+    thread.start()
+    thread.join()
+    if isinstance(made[0], Exception):
+        raise made[0]
+    return made[0]
+
+
+def _application(spark: Any) -> str | None:
+    try:
+        return str(spark.sparkContext.applicationId)
+    except Exception:  # Spark Connect has no context.
+        return None
+
+
+def _unavailable(catalog: Catalog, error: Exception, hint: str) -> Exception:
+    if isinstance(error, ConfigurationError):
+        return error
+    cause = map_error(error, "") if not isinstance(error, EngineUnavailable) else error
+    return EngineUnavailable("SPARK_UNAVAILABLE", f"catalog {catalog.name}: {cause.message}", hint)

@@ -1,0 +1,434 @@
+"""One catalog in one environment, and the one path on which its migrations run.
+
+Files → rendered and split → history → plan → lock → history and plan again → per statement: record, prove the lock, run →
+release. The questions (`pending`, `plan`, `status`, `history`, `show`) are this path cut short: they take no lock and write
+nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from functools import cached_property
+from typing import Any
+
+from glacierbase.catalog import Catalog
+from glacierbase.errors import (
+    EngineError,
+    EngineUnavailable,
+    GlacierbaseError,
+    HistoryDisagrees,
+    Interrupted,
+    LockLost,
+    MigrationFailed,
+    NeedsRepair,
+    StatementRefused,
+    raise_all,
+)
+from glacierbase.executors import Executor, dialect_of, open_executor
+from glacierbase.history import History, check_environment, check_head, check_renamed, fold
+from glacierbase.lock import Lock, Terms, free_row, is_held, living_fence
+from glacierbase.migration import EventType, Migration, State, Statement
+from glacierbase.plan import Plan, Planned, Selection, make_plan
+from glacierbase.prepare import Prepared, prepare_all, targets
+from glacierbase.recorder import Recorder
+from glacierbase.results import AppliedFile, FailedFile
+from glacierbase.run import Run
+from glacierbase.stores import LockRow, Store
+from glacierbase.stores.sql import open_store
+
+logger = logging.getLogger("glacierbase")
+
+OpenExecutor = Callable[[Catalog, Run, Any], Executor]
+OpenStore = Callable[..., Store]
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What one look at a catalog's store shows."""
+
+    history: History
+    lock: LockRow | None
+    warnings: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class Progress:
+    """What a run has done so far; whole also when the run ends in an error."""
+
+    applied: list[AppliedFile] = field(default_factory=list)
+    failed: FailedFile | None = None
+    not_run: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+class Migrator:
+    """The migrations of one catalog in one environment."""
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        migrations: Sequence[Migration],
+        run: Run,
+        siblings: Collection[str] = (),
+        open_executor: OpenExecutor = open_executor,
+        open_store: OpenStore = open_store,
+    ) -> None:
+        """Args:
+        siblings: names of the project's other catalogs, whose histories may stand beside this one's.
+        """
+        self.catalog = catalog
+        self.migrations = migrations
+        self.dialect = dialect_of(catalog)
+        self._run = run
+        self._siblings = frozenset(siblings)
+        self._open_executor = open_executor
+        self._open_store = open_store
+
+    @cached_property
+    def prepared(self) -> Mapping[int, Prepared]:
+        """All files by version number, rendered and split. Contacts nothing.
+
+        Raises:
+            MigrationFileError, SeveralErrors: all that is wrong in them.
+        """
+        return prepare_all(self.migrations, self.catalog, self.dialect)
+
+    def view(self, session: Any = None) -> View:
+        """Look at history and lock. Writes nothing."""
+        with self._open(session) as (_, store):
+            return self._look(store)
+
+    def plan(self, selection: Selection, session: Any = None) -> Plan:
+        """What `migrate` would run. Writes nothing."""
+        prepared = self.prepared
+        view = self.view(session)
+        return self._plan(selection, view.history, prepared, view.warnings)
+
+    def migrate(
+        self,
+        selection: Selection,
+        progress: Progress,
+        lock_timeout: float = 0,
+        stopped: Callable[[], bool] = lambda: False,
+        session: Any = None,
+    ) -> None:
+        """Apply what is pending, and tell `progress` of it.
+
+        Args:
+            lock_timeout: seconds to wait for another run's lock.
+            stopped: asked before every statement; True ends the run there.
+
+        Raises:
+            GlacierbaseError: the first thing that stopped it; what ran before is recorded.
+        """
+        prepared = self.prepared
+        with self._open(session) as (executor, store):
+            view = self._look(store)
+            plan = self._plan(selection, view.history, prepared, view.warnings)
+            progress.warnings = plan.warnings
+            progress.not_run = tuple(planned.migration.version for planned in plan.pending)
+            if not plan.pending:
+                return
+            terms = Terms(self.catalog.name, self.catalog.environment, self.catalog.store.lease_seconds)
+            store.create(free_row(terms))
+            lock = Lock(store, terms, self._run, executor.process)
+            lock.acquire(view.history.fence, lock_timeout, stopped)
+            try:
+                lock.start_heartbeat(self._open_store(self.catalog, executor, heartbeat=True))
+                view = self._look(store)
+                plan = self._plan(selection, view.history, prepared, progress.warnings)
+                recorder = Recorder(store, lock, self._run, executor, view.history)
+                _Files(executor, recorder, lock, stopped, prepared, progress, selection).run(plan)
+            finally:
+                lock.release()
+
+    @contextmanager
+    def _open(self, session: Any) -> Iterator[tuple[Executor, Store]]:
+        with closing(self._open_executor(self.catalog, self._run, session)) as executor:
+            try:
+                yield executor, self._open_store(self.catalog, executor)
+            except EngineError as error:
+                where = f"{self.catalog.store.catalog}.{self.catalog.store.namespace}"
+                raise EngineUnavailable(
+                    "STORE_UNAVAILABLE",
+                    f"catalog {self.catalog.name}: history and lock in {where} cannot be used: {error.message}",
+                    "check the catalog's sparkConf, its server and the rights on that namespace",
+                ) from error
+
+    def _look(self, store: Store) -> View:
+        """Read lock, then history: the history then holds at least all that the lock row acknowledges."""
+        row = store.read_lock()
+        history = fold(store.read_history(), living_fence(row, self.catalog.store.lease_seconds))
+        check_environment(history, self.catalog.name, self.catalog.environment)
+        if row is not None:
+            check_head(history, self.catalog.name, (row.head_fence, row.head_sequence))
+        if not history.events:
+            others = store.read_other_histories()
+            check_renamed(
+                self.catalog.name,
+                self.migrations,
+                {name: events for name, events in others.items() if name not in self._siblings},
+            )
+        return View(history, row, tuple(self._lock_warnings(history, row)))
+
+    def _lock_warnings(self, history: History, row: LockRow | None) -> Iterator[str]:
+        if history.events and row is None:
+            yield f"the lock table of {self.catalog.name} is gone; the next run makes it again"
+        if row is not None and row.fence < history.fence:
+            yield (
+                f"the lock table of {self.catalog.name} is older than its history (fence {row.fence} against"
+                f" {history.fence}): it was restored or made again; the next run goes on above the history's"
+            )
+
+    def _plan(
+        self, selection: Selection, history: History, prepared: Mapping[int, Prepared], warnings: Sequence[str]
+    ) -> Plan:
+        plan = make_plan(self.migrations, history, selection)
+        _check_resumes(plan, prepared)
+        return Plan(plan.pending, plan.jumped_over, tuple(dict.fromkeys((*warnings, *plan.warnings))))
+
+
+def _check_resumes(plan: Plan, prepared: Mapping[int, Prepared]) -> None:
+    """What a failed file has done must stand in it unchanged; the rest of it may be edited."""
+    errors: list[GlacierbaseError] = []
+    for planned in plan.pending:
+        if planned.record is None:
+            continue
+        done = planned.record.statement_checksums[: planned.resumes_at - 1]
+        now = prepared[planned.migration.number].statement_checksums
+        edited = [index for index, each in enumerate(done, start=1) if now[index - 1 : index] != (each,)]
+        if edited:
+            errors.append(
+                HistoryDisagrees(
+                    "DONE_STATEMENT_CHANGED",
+                    f"{planned.migration.location}: statement {edited[0]} was edited, or renders otherwise, since it took"
+                    f" effect; {len(done)} statements of this file are done; nothing ran",
+                    f"restore statements 1 to {len(done)} (`glacierbase show {planned.migration.version}` has them); only the"
+                    " statements behind them may change",
+                    version=planned.migration.version,
+                    path=planned.migration.location,
+                    statement_index=edited[0],
+                )
+            )
+    raise_all(errors)
+
+
+class _Files:
+    """Runs the planned files, one statement at a time, under a lock that is held."""
+
+    def __init__(
+        self,
+        executor: Executor,
+        recorder: Recorder,
+        lock: Lock,
+        stopped: Callable[[], bool],
+        prepared: Mapping[int, Prepared],
+        progress: Progress,
+        selection: Selection,
+    ) -> None:
+        self._executor = executor
+        self._recorder = recorder
+        self._lock = lock
+        self._stopped = stopped
+        self._prepared = prepared
+        self._progress = progress
+        self._selection = selection
+
+    def run(self, plan: Plan) -> None:
+        """All files of the plan, in order, up to the first that stops the run."""
+        self._record_take_over()
+        for planned in plan.pending:
+            prepared = self._prepared[planned.migration.number]
+            self._check_stop(prepared)
+            started = time.monotonic()
+            self._run_file(planned, prepared, plan.jumped_over)
+            self._applied(planned, prepared, _since(started))
+        self._recorder.append()
+
+    def _record_take_over(self) -> None:
+        former = self._lock.taken_from
+        if former is not None:
+            holder = {"owner": former.owner, "fence": former.fence, "holder": json.loads(former.holder or "{}")}
+            self._recorder.defer(self._recorder.event(EventType.TAKEN_OVER, None, details=json.dumps(holder)))
+
+    def _run_file(self, planned: Planned, prepared: Prepared, jumped_over: Sequence[str]) -> None:
+        remaining = prepared.statements[planned.resumes_at - 1 :]
+        started_at = datetime.now(timezone.utc)
+        announcement = self._recorder.event(
+            EventType.STARTED,
+            State.RUNNING,
+            prepared,
+            rendered_sql=prepared.text,
+            statement_index=planned.resumes_at,
+            tables=targets(prepared.statements),
+            started_at=started_at,
+            reason=self._selection.reason,
+            details=json.dumps(
+                {
+                    "statement_checksums": prepared.statement_checksums,
+                    "process": dict(self._executor.process),
+                    **({"jumped_over": jumped_over} if jumped_over else {}),
+                }
+            ),
+        )
+        with closing(self._executor.open_session()) as session:
+            for statement in remaining:
+                self._announce(announcement, prepared, statement)
+                started = time.monotonic()
+                self._execute(session, prepared, statement)
+                announcement = self._done(prepared, statement, started_at, _since(started))
+        if not remaining:
+            self._recorder.defer(announcement)
+            announcement = self._done(prepared, None, started_at, 0)
+        # Goes with the next file's start: nothing happens in between.
+        self._recorder.defer(announcement)
+
+    def _done(self, prepared: Prepared, statement: Statement | None, started_at: datetime, duration_ms: int) -> Any:
+        """The event that a statement took effect; that of the last one says that the file is applied."""
+        last = statement is None or statement.index == len(prepared.statements)
+        return self._recorder.event(
+            EventType.APPLIED if last else EventType.STATEMENT_DONE,
+            State.APPLIED if last else State.RUNNING,
+            prepared,
+            statement_index=statement.index if statement else 0,
+            statement_checksum=statement.checksum if statement else None,
+            tables=targets([statement]) if statement else None,
+            started_at=started_at,
+            duration_ms=duration_ms,
+        )
+
+    def _announce(self, announcement: Any, prepared: Prepared, statement: Statement) -> None:
+        """Record that the statement is about to start, wait for the answer, then prove the lock."""
+        if self._stopped():
+            self._end_between(announcement, prepared, statement.index)
+        try:
+            self._lock.check()
+            self._recorder.append(announcement)
+            self._lock.prove()
+        except LockLost:
+            self._recorder.append_interrupted(self._interrupted(prepared, statement.index - 1))
+            raise
+
+    def _end_between(self, announcement: Any, prepared: Prepared, index: int) -> None:
+        """Stop before statement `index`, on request: record what is done, and that nothing is in flight."""
+        if announcement.event == EventType.STARTED:
+            self._recorder.append()
+        else:
+            self._recorder.append(announcement, self._interrupted(prepared, index - 1))
+        done = f"stopped before statement {index} of {prepared.migration.location}"
+        raise _interrupted(f"{done}; what ran before is recorded")
+
+    def _interrupted(self, prepared: Prepared, done: int) -> Any:
+        return self._recorder.event(EventType.INTERRUPTED, State.INTERRUPTED, prepared, statement_index=done)
+
+    def _check_stop(self, prepared: Prepared) -> None:
+        if self._stopped():
+            self._recorder.append()
+            raise _interrupted(f"stopped before {prepared.migration.location}; what ran before is recorded")
+
+    def _execute(self, session: Any, prepared: Prepared, statement: Statement) -> None:
+        started = time.monotonic()
+        try:
+            session.execute(statement.text)
+        except StatementRefused as error:
+            self._fail(prepared, statement, error, EventType.FAILED, _since(started))
+            raise _failed(prepared, statement, error) from error
+        except EngineError as error:
+            self._fail(prepared, statement, error, EventType.UNKNOWN, _since(started))
+            raise _unknown(prepared, statement, error) from error
+        except BaseException:
+            # The caller's KeyboardInterrupt, say: the engine was left in the middle of the statement.
+            self._recorder.append(self._ended(prepared, statement, EventType.UNKNOWN, _since(started)))
+            raise
+
+    def _fail(self, prepared: Prepared, statement: Statement, error: EngineError, kind: EventType, duration_ms: int) -> None:
+        location = prepared.migration.location
+        version = prepared.migration.version
+        self._progress.failed = FailedFile(version, location, statement.index, statement.line, error.message)
+        self._recorder.append(
+            self._ended(
+                prepared, statement, kind, duration_ms, error_class=error.error_class, error_message=error.message
+            )
+        )
+
+    def _ended(self, prepared: Prepared, statement: Statement, kind: EventType, duration_ms: int, **values: Any) -> Any:
+        return self._recorder.event(
+            kind,
+            State(kind.value),
+            prepared,
+            statement_index=statement.index,
+            statement_checksum=statement.checksum,
+            tables=targets([statement]),
+            duration_ms=duration_ms,
+            **values,
+        )
+
+    def _applied(self, planned: Planned, prepared: Prepared, duration_ms: int) -> None:
+        migration, total = planned.migration, len(prepared.statements)
+        self._progress.applied.append(
+            AppliedFile(migration.version, migration.location, total, duration_ms, planned.resumes_at)
+        )
+        self._progress.not_run = tuple(v for v in self._progress.not_run if v != migration.version)
+        logger.info("%s: applied %s", prepared.migration.location, _counted(total, duration_ms))
+
+
+def _failed(prepared: Prepared, statement: Statement, error: EngineError) -> MigrationFailed:
+    total, index, where = len(prepared.statements), statement.index, prepared.migration.location
+    done = f"statements 1 to {index - 1} are done and recorded" if index > 1 else "nothing of this file is done"
+    rest = f"statement {index}" if index == total else f"statements {index} to {total}"
+    return MigrationFailed(
+        "STATEMENT_FAILED",
+        f"{where}, line {statement.line}: statement {index} of {total} failed: [{error.error_class}] {error.message}\n"
+        f"{_quoted(statement.text)}\n{done}",
+        f"remove the cause, or correct {rest} of the file where no other environment has applied it; then run"
+        f" `glacierbase migrate` again: it goes on at statement {index}",
+        **_place(prepared, statement),
+        error_class=error.error_class,
+    )
+
+
+def _unknown(prepared: Prepared, statement: Statement, error: EngineError) -> NeedsRepair:
+    return NeedsRepair(
+        "OUTCOME_UNKNOWN",
+        f"{prepared.migration.location}, line {statement.line}: the answer to statement {statement.index} of"
+        f" {len(prepared.statements)} was lost or proves nothing: [{error.error_class}] {error.message}\n"
+        f"{_quoted(statement.text)}\nwhether it took effect is unknown",
+        "look at the table whether the statement took effect; nothing runs on this catalog until that is settled",
+        **_place(prepared, statement),
+        error_class=error.error_class,
+    )
+
+
+def _place(prepared: Prepared, statement: Statement) -> dict[str, Any]:
+    migration = prepared.migration
+    return {
+        "version": migration.version,
+        "path": migration.location,
+        "line": statement.line,
+        "statement_index": statement.index,
+    }
+
+
+def _quoted(sql: str) -> str:
+    lines = sql.splitlines()
+    shown = [f"    {line}" for line in lines[:10]]
+    return "\n".join([*shown, "    …"] if len(lines) > 10 else shown)
+
+
+def _interrupted(message: str) -> Interrupted:
+    return Interrupted("INTERRUPTED", message, "run `glacierbase migrate` again: it goes on where this run stopped")
+
+
+def _counted(statements: int, duration_ms: int) -> str:
+    return f"{statements} statement{'' if statements == 1 else 's'} in {duration_ms / 1000:.1f} s"
+
+
+def _since(started: float) -> int:
+    """Milliseconds since `started` of the monotonic clock."""
+    return round((time.monotonic() - started) * 1000)

@@ -1,0 +1,94 @@
+"""Files made ready to run: rendered for one environment and split into statements, before anything is contacted."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from glacierbase.catalog import Catalog
+from glacierbase.errors import GlacierbaseError, MigrationFileError, collected, raise_all
+from glacierbase.migration import Migration, Statement, checksum
+from glacierbase.render import render
+from glacierbase.statements import split_statements
+
+_LINE_END = re.compile(r"\r\n|\r|\n")
+_NAME = r"(?:`[^`]+`|\w+)(?:\s*\.\s*(?:`[^`]+`|\w+))*"
+# The table or view that a statement changes, where its first words say so.
+_TARGET = re.compile(
+    rf"""(?ix)
+    (?: (?:CREATE|REPLACE|DROP|ALTER|TRUNCATE)\s+(?:OR\s+REPLACE\s+)?(?:EXTERNAL\s+)?(?:TABLE|VIEW)\s+(?:IF\s+(?:NOT\s+)?EXISTS\s+)?
+      | INSERT\s+(?:INTO|OVERWRITE)\s+(?:TABLE\s+)?
+      | COMMENT\s+ON\s+TABLE\s+ | UPDATE\s+ | DELETE\s+FROM\s+ | MERGE\s+INTO\s+ )
+    (?P<name>{_NAME})"""
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """One migration as one environment runs it. The lines of `statements` are lines of the file."""
+
+    migration: Migration
+    text: str
+    checksum: str
+    statements: tuple[Statement, ...]
+
+    @property
+    def statement_checksums(self) -> tuple[str, ...]:
+        return tuple(statement.checksum for statement in self.statements)
+
+
+def prepare(migration: Migration, catalog: Catalog, dialect: str) -> Prepared:
+    """Render and split one file.
+
+    Raises:
+        MigrationFileError: its template or its SQL is wrong; the message names file and line.
+        SeveralErrors: several things in it are.
+    """
+    rendered = render(migration, catalog.variables, catalog.environment, catalog.name)
+    starts = [0, *(end.end() for end in _LINE_END.finditer(rendered.text))]
+
+    def file_line(line: int, column: int) -> int:
+        return rendered.file_line(starts[line - 1] + column - 1)
+
+    try:
+        found = split_statements(rendered.text, dialect)
+    except MigrationFileError as error:
+        line = file_line(error.data["line"], error.data["column"])
+        raise MigrationFileError(
+            error.code,
+            f"{migration.location}, line {line}: {error.message.partition(': ')[2]}",
+            error.hint,
+            path=migration.location,
+            line=line,
+            column=error.data["column"],
+        ) from error
+    statements = tuple(replace(each, line=file_line(each.line, each.column)) for each in found)
+    return Prepared(migration, rendered.text, checksum(rendered.text.encode()), statements)
+
+
+def prepare_all(migrations: Iterable[Migration], catalog: Catalog, dialect: str) -> Mapping[int, Prepared]:
+    """Render and split all files, by version number.
+
+    Raises:
+        MigrationFileError, SeveralErrors: all that is wrong in all of them.
+    """
+    prepared: dict[int, Prepared] = {}
+    errors: list[GlacierbaseError] = []
+    for migration in migrations:
+        with collected(errors):
+            prepared[migration.number] = prepare(migration, catalog, dialect)
+    raise_all(errors)
+    return prepared
+
+
+def targets(statements: Iterable[Statement]) -> str | None:
+    """The tables that the statements change, as a JSON list; None where one is not recognised."""
+    names: list[str] = []
+    for statement in statements:
+        found = _TARGET.match(statement.text)
+        if not found:
+            return None
+        names.append(re.sub(r"[`\s]", "", found["name"]))
+    return json.dumps(list(dict.fromkeys(names)))

@@ -1,0 +1,398 @@
+"""A project: its root, its catalogs for one environment, and the public verbs over them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from threading import Event as Flag
+from typing import Any, TypeVar
+
+from glacierbase.answers import lock_holder, next_step, pending_file, planned_file, shown_statements, statuses
+from glacierbase.base import check_against_base
+from glacierbase.catalog import CatalogFile, load_catalog_files
+from glacierbase.errors import ConfigurationError, GlacierbaseError, Interrupted, collected, raise_all
+from glacierbase.migration import Migration
+from glacierbase.migrator import Migrator, Progress
+from glacierbase.plan import Plan, Selection
+from glacierbase.results import (
+    HistoryResult,
+    MigrateResult,
+    PendingResult,
+    PlanResult,
+    RenderedFile,
+    RenderResult,
+    Result,
+    ShowResult,
+    StatusResult,
+    ValidateResult,
+)
+from glacierbase.run import Run
+from glacierbase.source import load_migrations
+
+R = TypeVar("R", bound=Result)
+
+
+def find_root(start: Path | None = None) -> Path:
+    """The project around `start` (default: the working directory): the nearest folder with `catalogs/` and `migrations/`.
+
+    Raises:
+        ConfigurationError: there is none.
+    """
+    begin = (start or Path.cwd()).resolve()
+    for folder in (begin, *begin.parents):
+        if (folder / "catalogs").is_dir() and (folder / "migrations").is_dir():
+            return folder
+    raise ConfigurationError(
+        "PROJECT_NOT_FOUND",
+        f"{begin} is not inside a project: neither it nor a folder above holds both catalogs/ and migrations/",
+        "`glacierbase init` makes one here; --project or GLACIERBASE_PROJECT names another place",
+    )
+
+
+class Project:
+    """The catalogs and migrations below one root.
+
+    Every verb takes `catalogs`, the names to ask (default: all), answers one result per catalog, in order, and raises the
+    first error after all catalogs were asked, with the results in its attribute `results`.
+    """
+
+    def __init__(self, root: Path, files: Sequence[CatalogFile], environment: str | None) -> None:
+        self.root = root
+        self._files = files
+        self._environment = environment
+
+    @classmethod
+    def load(cls, path: str | Path | None = None, environment: str | None = None) -> Project:
+        """Read the catalog files of the project at `path`.
+
+        Args:
+            path: the project's root; default `GLACIERBASE_PROJECT`, else the nearest one around the working directory.
+            environment: default `GLACIERBASE_ENV`, else each catalog's `defaultEnvironment`.
+
+        Raises:
+            ConfigurationError: there is no project, or a catalog file is wrong.
+        """
+        path = path or os.environ.get("GLACIERBASE_PROJECT")
+        root = Path(path).resolve() if path else find_root()
+        if not (root / "catalogs").is_dir():
+            raise ConfigurationError("PROJECT_NOT_FOUND", f"{root} holds no folder catalogs/", "`glacierbase init` makes one")
+        files = load_catalog_files(root / "catalogs", root)
+        _check_folders(root, files)
+        return cls(root, files, environment or os.environ.get("GLACIERBASE_ENV") or None)
+
+    @property
+    def catalogs(self) -> tuple[str, ...]:
+        """The names of all catalogs."""
+        return tuple(file.name for file in self._files)
+
+    def folder(self, catalog: str | None = None) -> Path:
+        """Where the migrations of a catalog are; the only catalog's, where none is named.
+
+        Raises:
+            ConfigurationError: there is no such catalog, or none was named and there are several.
+        """
+        chosen = self._chosen([catalog] if catalog else [])
+        if len(chosen) > 1:
+            raise ConfigurationError("CATALOG_NOT_CHOSEN", f"there are several: {', '.join(self.catalogs)}", "add --catalog NAME")
+        return self.root / "migrations" / chosen[0].stem
+
+    def protected(self, catalogs: Collection[str] = ()) -> tuple[str, ...]:
+        """The environments, among those that a run would change, whose catalog file calls them protected."""
+        chosen, _ = self._migrators(catalogs)
+        return tuple(dict.fromkeys(m.catalog.environment for m in chosen if m.catalog.protected))
+
+    def migrate(
+        self,
+        catalogs: Collection[str] = (),
+        *,
+        to: str | None = None,
+        only: str | None = None,
+        reason: str | None = None,
+        allow_out_of_order: Collection[str] = (),
+        lock_timeout: float = 0,
+        spark: Any = None,
+        stop: Flag | None = None,
+    ) -> tuple[MigrateResult, ...]:
+        """Apply what is pending, under each catalog's lock.
+
+        Args:
+            to: the highest version to run.
+            only: the single version to run; `reason` says why. Those that it passes by are recorded, and run later.
+            allow_out_of_order: versions that may run below one that is applied.
+            lock_timeout: seconds to wait for another run's lock.
+            spark: a SparkSession to work in, with the catalogs configured as the files say; it is not stopped.
+            stop: set it from a signal handler or another thread to end the run before its next statement.
+
+        Raises:
+            GlacierbaseError: the first error; see the module `glacierbase.errors`.
+        """
+        selection = Selection(to, only, reason, tuple(allow_out_of_order))
+        stopped = stop.is_set if stop else lambda: False
+
+        def one(migrator: Migrator, result: MigrateResult) -> MigrateResult:
+            progress, error = Progress(), None
+            try:
+                migrator.migrate(_with_policy(selection, migrator), progress, lock_timeout, stopped, spark)
+            except GlacierbaseError as caught:
+                error = caught
+            return replace(
+                result,
+                applied=tuple(progress.applied),
+                failed=progress.failed,
+                not_run=progress.not_run,
+                warnings=progress.warnings,
+                error=error,
+            )
+
+        return self._each(catalogs, MigrateResult, one, prepared=True)
+
+    def pending(self, catalogs: Collection[str] = (), *, spark: Any = None) -> tuple[PendingResult, ...]:
+        """What the next `migrate` would apply. Writes nothing."""
+
+        def one(migrator: Migrator, result: PendingResult) -> PendingResult:
+            plan = self._plan(migrator, Selection(), spark)
+            files = tuple(pending_file(planned, migrator.prepared) for planned in plan.pending)
+            return replace(result, pending=files, warnings=plan.warnings)
+
+        return self._each(catalogs, PendingResult, one, prepared=True)
+
+    def plan(
+        self,
+        catalogs: Collection[str] = (),
+        *,
+        to: str | None = None,
+        only: str | None = None,
+        reason: str | None = None,
+        allow_out_of_order: Collection[str] = (),
+        spark: Any = None,
+    ) -> tuple[PlanResult, ...]:
+        """What the next `migrate` with the same arguments would run, statement by statement. Writes nothing."""
+        selection = Selection(to, only, reason, tuple(allow_out_of_order))
+
+        def one(migrator: Migrator, result: PlanResult) -> PlanResult:
+            plan = self._plan(migrator, selection, spark)
+            files = tuple(planned_file(planned, migrator.prepared) for planned in plan.pending)
+            return replace(result, plan=files, warnings=plan.warnings)
+
+        return self._each(catalogs, PlanResult, one, prepared=True)
+
+    def status(self, catalogs: Collection[str] = (), *, spark: Any = None) -> tuple[StatusResult, ...]:
+        """Where every version stands, and who holds the lock. Writes nothing."""
+
+        def one(migrator: Migrator, result: StatusResult) -> StatusResult:
+            view = migrator.view(spark)
+            return replace(
+                result, migrations=statuses(migrator, view), lock=lock_holder(view.lock), warnings=view.warnings
+            )
+
+        return self._each(catalogs, StatusResult, one)
+
+    def history(self, catalogs: Collection[str] = (), *, spark: Any = None) -> tuple[HistoryResult, ...]:
+        """All events, in order. Writes nothing."""
+
+        def one(migrator: Migrator, result: HistoryResult) -> HistoryResult:
+            view = migrator.view(spark)
+            return replace(result, events=view.history.events, warnings=view.warnings)
+
+        return self._each(catalogs, HistoryResult, one)
+
+    def show(self, version: str, catalogs: Collection[str] = (), *, spark: Any = None) -> tuple[ShowResult, ...]:
+        """All that is known of one version. Writes nothing.
+
+        Raises:
+            ConfigurationError: no catalog has that version, in its files or its history.
+        """
+        if not version.isdigit():
+            raise ConfigurationError("UNKNOWN_VERSION", f"{version} is no version", "`glacierbase status` lists all versions")
+
+        def one(migrator: Migrator, result: ShowResult) -> ShowResult:
+            view = migrator.view(spark)
+            status = next((s for s in statuses(migrator, view) if int(s.version) == int(version)), None)
+            if status is None:
+                return replace(result, warnings=view.warnings)
+            events = tuple(e for e in view.history.events if e.version and int(e.version) == int(version))
+            statements = shown_statements(migrator, int(version), view.history)
+            return replace(result, migration=status, statements=statements, events=events, next=next_step(status))
+
+        results = self._each(catalogs, ShowResult, one)
+        if not any(result.migration for result in results):
+            raise ConfigurationError(
+                "UNKNOWN_VERSION", f"no catalog has a version {version}", "`glacierbase status` lists all versions"
+            )
+        return results
+
+    def render(self, versions: Collection[str] = (), catalogs: Collection[str] = ()) -> tuple[RenderResult, ...]:
+        """The files as each environment renders them, environments that render all alike together. Contacts nothing."""
+        wanted = {int(version) for version in versions if version.isdigit()}
+        groups: dict[tuple[str, tuple[RenderedFile, ...]], list[str]] = {}
+        known: set[int] = set()
+        for migrator in self._every_environment(catalogs):
+            known.update(migrator.prepared)
+            files = tuple(
+                RenderedFile(each.migration.version, each.migration.location, each.text)
+                for number, each in migrator.prepared.items()
+                if not versions or number in wanted
+            )
+            groups.setdefault((migrator.catalog.name, files), []).append(migrator.catalog.environment)
+        unknown = [version for version in versions if not version.isdigit() or int(version) not in known]
+        if unknown:
+            raise ConfigurationError(
+                "UNKNOWN_VERSION", f"there is no migration with version {unknown[0]}", "`glacierbase validate` checks all files"
+            )
+        return tuple(
+            RenderResult(name, ", ".join(environments), environments=tuple(environments), files=files)
+            for (name, files), environments in groups.items()
+        )
+
+    def validate(self, catalogs: Collection[str] = (), *, base: str | None = None) -> tuple[ValidateResult, ...]:
+        """Check all files of all environments: names, headers, templates, splitting. Contacts nothing.
+
+        Args:
+            base: a git ref; its files must stand unchanged, and new versions must be above its highest.
+
+        Raises:
+            GlacierbaseError: all that is wrong, at once.
+        """
+        migrators = self._every_environment(catalogs)
+        if base:
+            check_against_base(self.root, base, {m.catalog.stem: m.migrations for m in migrators})
+        return tuple(ValidateResult(m.catalog.name, m.catalog.environment, files=len(m.migrations)) for m in migrators)
+
+    def _plan(self, migrator: Migrator, selection: Selection, spark: Any) -> Plan:
+        return migrator.plan(_with_policy(selection, migrator), spark)
+
+    def _each(
+        self, catalogs: Collection[str], kind: type[R], one: Callable[[Migrator, R], R], *, prepared: bool = False
+    ) -> tuple[R, ...]:
+        """`one` for each catalog; every error of a file is raised before the first of them is contacted."""
+        migrators, skipped = self._migrators(catalogs)
+        if prepared:
+            _prepare_all(migrators)
+        results: list[R] = []
+        for migrator in migrators:
+            empty = kind(migrator.catalog.name, migrator.catalog.environment)
+            try:
+                results.append(one(migrator, empty))
+            except GlacierbaseError as error:
+                results.append(replace(empty, error=error))
+            if isinstance(results[-1].error, Interrupted):
+                break
+        results += [kind(file.name, self._environment or "", skipped=_SKIPPED) for file in skipped]
+        results.sort(key=lambda result: self.catalogs.index(result.catalog))
+        error = next((result.error for result in results if result.error), None)
+        if error:
+            error.results = tuple(results)
+            raise error
+        return tuple(results)
+
+    def _migrators(self, catalogs: Collection[str]) -> tuple[list[Migrator], list[CatalogFile]]:
+        """The chosen catalogs in the chosen environment, and those that do not have it."""
+        chosen = self._chosen(catalogs)
+        having = [(file, env) for file in chosen if (env := self._environment_of(file)) in file.environments]
+        skipped = [file for file in chosen if file not in [file for file, _ in having]]
+        if skipped and (catalogs or not having):
+            raise ConfigurationError(
+                "UNKNOWN_ENVIRONMENT",
+                f"catalog {skipped[0].name} has no environment {self._environment}",
+                f"it has: {', '.join(skipped[0].environments)}",
+            )
+        if len({env for _, env in having}) > 1:
+            names = ", ".join(f"{file.name}: {env}" for file, env in having)
+            raise ConfigurationError(
+                "ENVIRONMENT_NOT_CHOSEN",
+                f"the catalogs have different default environments ({names})",
+                "name one with --env, or single catalogs with --catalog",
+            )
+        return self._build(having), skipped
+
+    def _environment_of(self, file: CatalogFile) -> str:
+        environment = self._environment or file.default_environment
+        if environment is None and len(file.environments) == 1:
+            return file.environments[0]
+        if environment is None:
+            raise ConfigurationError(
+                "ENVIRONMENT_NOT_CHOSEN",
+                f"catalog {file.name} has the environments {', '.join(file.environments)}, and none was chosen",
+                "name one with --env or GLACIERBASE_ENV, or write defaultEnvironment into the catalog file",
+            )
+        return environment
+
+    def _chosen(self, catalogs: Collection[str]) -> list[CatalogFile]:
+        for name in catalogs:
+            if name not in self.catalogs:
+                raise ConfigurationError(
+                    "UNKNOWN_CATALOG", f"there is no catalog {name}", f"there are: {', '.join(self.catalogs) or 'none'}"
+                )
+        if not self._files:
+            raise ConfigurationError(
+                "NO_CATALOG", f"{self.root / 'catalogs'} holds no catalog file", "`glacierbase init NAME` writes one"
+            )
+        return [file for file in self._files if not catalogs or file.name in catalogs]
+
+    def _build(self, having: Iterable[tuple[CatalogFile, str]]) -> list[Migrator]:
+        """Read catalogs and migrations, all that is wrong in one go."""
+        run = Run.here(self.root)
+        found: list[Migrator] = []
+        read: dict[str, tuple[Migration, ...]] = {}
+        errors: list[GlacierbaseError] = []
+        for file, environment in having:
+            if file.stem not in read:
+                read[file.stem] = ()
+                with collected(errors):
+                    read[file.stem] = load_migrations(self.root / "migrations" / file.stem, self.root)
+            with collected(errors):
+                catalog = file.for_environment(environment, self.root)
+                found.append(Migrator(catalog, read[file.stem], run, set(self.catalogs) - {file.name}))
+        raise_all(errors)
+        return found
+
+    def _every_environment(self, catalogs: Collection[str]) -> list[Migrator]:
+        """The chosen catalogs in the chosen environment, or in all where none is; prepared."""
+        pairs = [
+            (file, env)
+            for file in self._chosen(catalogs)
+            for env in file.environments
+            if self._environment in (None, env)
+        ]
+        if not pairs:
+            raise ConfigurationError("UNKNOWN_ENVIRONMENT", f"no catalog has an environment {self._environment}")
+        migrators = self._build(pairs)
+        _prepare_all(migrators)
+        return migrators
+
+
+_SKIPPED = "it does not have this environment"
+
+
+def _check_folders(root: Path, files: Sequence[CatalogFile]) -> None:
+    """Migrations without a catalog file would never run, and nobody would notice."""
+    stems = {file.stem for file in files}
+    folders = sorted(path for path in (root / "migrations").glob("*") if path.is_dir() and not path.name.startswith("."))
+    raise_all(
+        [
+            ConfigurationError(
+                "FOLDER_WITHOUT_CATALOG",
+                f"migrations/{folder.name} has no catalog file catalogs/{folder.name}.yaml",
+                "write the catalog file, or rename the folder as its catalog file is named",
+                path=f"migrations/{folder.name}",
+            )
+            for folder in folders
+            if folder.name not in stems
+        ]
+    )
+
+
+def _prepare_all(migrators: Iterable[Migrator]) -> None:
+    errors: list[GlacierbaseError] = []
+    for migrator in migrators:
+        with collected(errors):
+            _ = migrator.prepared
+    # Environments share files: what is wrong in all of them is said once.
+    raise_all(list({error.message: error for error in errors}.values()))
+
+
+def _with_policy(selection: Selection, migrator: Migrator) -> Selection:
+    """The catalog file may allow what the call did not ask for."""
+    return replace(selection, out_of_order=None) if migrator.catalog.out_of_order_allowed else selection

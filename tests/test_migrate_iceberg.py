@@ -1,0 +1,192 @@
+"""The path of `migrate` on real Spark and real Iceberg tables, through the Python API in the session's one Spark."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+
+import pytest
+
+from glacierbase import Project
+from glacierbase.errors import GlacierbaseError, HistoryDisagrees, LockHeld, MigrationFailed
+from tests.conftest import LakeBed, ProjectFolder
+
+
+class Shop:
+    """A catalog of a test's own on the session's Spark, with a namespace for its tables."""
+
+    def __init__(self, lake: LakeBed, folder: ProjectFolder) -> None:
+        self.lake = lake
+        self.folder = folder
+        self.name = f"shop_{uuid.uuid4().hex[:8]}"
+        self.namespace = f"lake.{self.name}"
+        folder.catalog(lake.text, self.name)
+
+    def file(self, name: str, sql: str) -> None:
+        self.folder.file(name, sql.replace("NS", self.namespace), self.name)
+
+    @property
+    def project(self) -> Project:
+        return Project.load(self.folder.root)
+
+    def migrate(self) -> list[str]:
+        [result] = self.project.migrate(spark=self.lake.spark)
+        return [file.version for file in result.applied]
+
+    def values(self) -> list[int]:
+        return [row[0] for row in self.lake.rows(f"SELECT a FROM {self.namespace}.t ORDER BY a")]
+
+    def history(self) -> list[tuple[str, str, int]]:
+        table = f"lake.glacierbase.history_{self.name}"
+        return [tuple(row) for row in self.lake.rows(f"SELECT event, version, sequence FROM {table} ORDER BY fence, sequence")]
+
+
+@pytest.fixture
+def shop(lake: LakeBed, project: ProjectFolder) -> Shop:
+    """An empty one."""
+    return Shop(lake, project)
+
+
+CREATE = "CREATE NAMESPACE NS; CREATE TABLE NS.t (a BIGINT) USING iceberg"
+
+
+def test_migrations_change_real_tables_and_stand_in_the_history_table(shop: Shop) -> None:
+    """Read back with plain SQL, as any user would."""
+    shop.file("1_create.sql", CREATE)
+    shop.file("2_fill.sql", "INSERT INTO NS.t VALUES (1); ALTER TABLE NS.t ADD COLUMN b STRING")
+    assert shop.migrate() == ["1", "2"]
+    assert shop.lake.rows(f"SELECT * FROM {shop.namespace}.t") == [(1, None)]
+    assert shop.history() == [
+        ("started", "1", 1), ("statement_done", "1", 2), ("applied", "1", 3),
+        ("started", "2", 4), ("statement_done", "2", 5), ("applied", "2", 6),
+    ]  # fmt: skip
+    assert shop.migrate() == []
+
+
+def test_a_file_that_fails_at_three_of_five_is_resumed_at_three(shop: Shop) -> None:
+    """Two effects, a recorded failure with the engine's words, then the rest; each effect once."""
+    rows = [f"INSERT INTO NS.t VALUES ({n})" for n in (1, 2, 3)]
+    five = "; ".join([CREATE, *rows])
+    shop.file("1_five.sql", five.replace("VALUES (1)", "VALUES (1, 2, 3)"))
+    with pytest.raises(MigrationFailed) as caught:
+        shop.migrate()
+    assert caught.value.exit_code == 1
+    assert "statement 3 of 5" in caught.value.message
+    assert "too many data columns" in caught.value.message
+    assert shop.values() == []
+    [result] = shop.project.status(spark=shop.lake.spark)
+    [status] = result.migrations
+    assert (status.state, status.statements_done, status.statements_total) == ("failed", 2, 5)
+    assert "too many data columns" in (status.error_message or "")
+    shop.file("1_five.sql", five)
+    assert shop.migrate() == ["1"]
+    assert shop.values() == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "condition"),
+    [
+        ("ALTER TABLE NS.t DROP COLUMN nope", "UNRESOLVED_COLUMN"),
+        ("SELEKT 1", "PARSE_SYNTAX_ERROR"),
+        ("INSERT INTO NS.t SELECT 1/(id - id) FROM range(3)", "22"),
+        ("ALTER TABLE NS.t SET TBLPROPERTIES ('format-version'='9')", "Unsupported table change|unsupported format version"),
+        ("CREATE TABLE NS.t (a INT) USING iceberg", "TABLE_OR_VIEW_ALREADY_EXISTS"),
+        ("ALTER TABLE NS.t REPLACE PARTITION FIELD day(a) WITH hour(a)", "."),
+    ],
+)
+def test_what_iceberg_refuses_is_failed_and_not_unknown(shop: Shop, wrong: str, condition: str) -> None:
+    """The answer proves that nothing happened, whichever layer gives it."""
+    shop.file("1_create.sql", CREATE)
+    shop.file("2_wrong.sql", wrong)
+    with pytest.raises(MigrationFailed, match=condition) as caught:
+        shop.migrate()
+    assert "\tat " not in caught.value.message
+    assert shop.history()[-1][0] == "failed"
+
+
+def test_a_failed_procedure_is_unknown(shop: Shop) -> None:
+    """A CALL commits step by step."""
+    shop.file("1_create.sql", CREATE)
+    shop.file("2_call.sql", f"CALL lake.system.rewrite_data_files('{shop.name}.missing')")
+    with pytest.raises(GlacierbaseError) as caught:
+        shop.migrate()
+    assert (caught.value.code, caught.value.exit_code) == ("OUTCOME_UNKNOWN", 6)
+    assert shop.history()[-1][0] == "unknown"
+
+
+def test_what_a_file_sets_or_uses_does_not_reach_the_next(shop: Shop) -> None:
+    """Nor our own tables."""
+    shop.file("1_create.sql", f"{CREATE}; USE NS; SET spark.sql.shuffle.partitions=7; CREATE TEMPORARY VIEW v AS SELECT 1 AS a")
+    shop.file("2_next.sql", "INSERT INTO t VALUES (1)")
+    with pytest.raises(MigrationFailed, match="TABLE_OR_VIEW_NOT_FOUND"):
+        shop.migrate()
+
+
+def test_questions_make_no_namespace_no_table_and_no_lock(shop: Shop) -> None:
+    """On a catalog that was never migrated."""
+    shop.file("1_create.sql", CREATE)
+    text = shop.lake.text.replace("migrationExecutor:", "store: {namespace: untouched}\nmigrationExecutor:")
+    shop.folder.catalog(text, shop.name)
+    spark = shop.lake.spark
+    assert shop.project.pending(spark=spark)[0].pending[0].version == "1"
+    assert shop.project.plan(spark=spark)[0].plan[0].statements[0].sql == f"CREATE NAMESPACE {shop.namespace}"
+    assert shop.project.status(spark=spark)[0].migrations[0].state == "pending"
+    assert shop.project.history(spark=spark)[0].events == ()
+    assert shop.project.show("1", spark=spark)[0].next
+    assert ("untouched",) not in shop.lake.rows("SHOW NAMESPACES IN lake")
+
+
+def test_an_edited_file_is_an_error_and_the_same_file_with_other_line_ends_is_not(shop: Shop) -> None:
+    """Exit 3, both checksums, nothing run; CRLF and a byte order mark are no edit."""
+    shop.file("1_create.sql", CREATE)
+    shop.migrate()
+    path = shop.folder.root / "migrations" / shop.name / "1_create.sql"
+    content = path.read_bytes()
+    for same in (content.replace(b"\n", b"\r\n"), b"\xef\xbb\xbf" + content):
+        path.write_bytes(same)
+        assert shop.migrate() == []
+    path.write_bytes(content + b" ")
+    shop.file("2_next.sql", "INSERT INTO NS.t VALUES (1)")
+    with pytest.raises(HistoryDisagrees) as caught:
+        shop.migrate()
+    assert (caught.value.code, caught.value.exit_code) == ("CHECKSUM_MISMATCH", 3)
+    assert caught.value.data["recorded_checksum"] != caught.value.data["file_checksum"]
+    assert shop.values() == []
+
+
+def test_the_lock_is_refused_to_a_second_run_inside_the_first(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two runs, one catalog: the second names the first."""
+    shop.file("1_create.sql", CREATE)
+    shop.migrate()
+    shop.file("2_next.sql", "INSERT INTO NS.t VALUES (1)")
+    from glacierbase.recorder import Recorder
+
+    def second(recorder: Recorder, *_: object) -> None:
+        monkeypatch.undo()
+        with pytest.raises(LockHeld) as caught:
+            shop.migrate()
+        errors.append(caught.value)
+
+    errors: list[LockHeld] = []
+    original = Recorder.append
+    monkeypatch.setattr(Recorder, "append", wrap(original, second))
+    assert shop.migrate() == ["2"]
+    assert errors[0].code == "LOCK_HELD"
+    assert shop.values() == [1]
+
+
+def wrap(original: Callable[..., None], before: Callable[..., None]) -> Callable[..., None]:
+    def wrapped(self: object, *arguments: object) -> None:
+        before(self, *arguments)
+        original(self, *arguments)
+
+    return wrapped
+
+
+def test_a_session_that_differs_from_the_catalog_file_is_refused(shop: Shop) -> None:
+    """Otherwise the file would lie about where its tables are."""
+    path = shop.folder.root / "catalogs" / f"{shop.name}.yaml"
+    path.write_text(path.read_text().replace("/tables", "/elsewhere"))
+    with pytest.raises(GlacierbaseError) as caught:
+        shop.project.status(spark=shop.lake.spark)
+    assert (caught.value.code, caught.value.exit_code) == ("SESSION_DIFFERS", 2)
