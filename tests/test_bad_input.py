@@ -1,0 +1,215 @@
+"""Whatever is wrong in files is said at once, each with its name and exit code, before anything is contacted."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+
+import pytest
+
+from tests.conftest import ProjectFolder, migration
+
+# Neither Spark nor Java is asked for: a catalog that cannot be reached, and nothing that could start.
+UNREACHABLE = """\
+migrationExecutor:
+  type: spark
+  conf:
+    sparkConf: {spark.remote: "sc://127.0.0.1:1", spark.sql.catalog.lake: org.apache.iceberg.spark.SparkCatalog}
+variables: {size: 4}
+"""
+
+GOOD = "CREATE TABLE lake.a.t (a INT)"
+
+
+def late_bound(project: ProjectFolder, name: str, text: str) -> None:
+    (project.root / "migrations/shop" / name).write_text(text)
+
+
+CASES: dict[str, tuple[Callable[[ProjectFolder], object], int, str]] = {
+    "MISNAMED_FILE": (lambda p: late_bound(p, "create table.sql", migration(GOOD)), 3, "create table.sql"),
+    "DUPLICATE_VERSION": (lambda p: (p.file("1_a.sql", GOOD), p.file("0001_b.sql", GOOD)), 3, "0001_b.sql"),
+    "MISSING_HEADER": (lambda p: late_bound(p, "1_a.sql", "-- MIGRATION_AUTHOR: me\nSELECT 1"), 3, "MIGRATION_DESCRIPTION"),
+    "UNDEFINED_VARIABLE": (lambda p: p.file("1_a.sql", "SELECT\n{{ variables.sise }}"), 3, "1_a.sql, line 5"),
+    "TEMPLATE_SYNTAX": (lambda p: p.file("1_a.sql", "SELECT {{ }}"), 3, "1_a.sql, line 4"),
+    "UNTERMINATED_STRING": (lambda p: p.file("1_a.sql", "SELECT 1;\nSELECT 'a"), 3, "1_a.sql, line 5"),
+    "UNTERMINATED_COMMENT": (lambda p: p.file("1_a.sql", "SELECT 1 /* a"), 3, "1_a.sql, line 4"),
+    "UNTERMINATED_BLOCK": (lambda p: p.file("1_a.sql", "BEGIN SELECT 1;"), 3, "1_a.sql, line 4"),
+    "NOT_UTF8": (lambda p: (p.root / "migrations/shop/1_a.sql").write_bytes(b"-- \xff\n"), 3, "1_a.sql"),
+    "UNKNOWN_KEY": (lambda p: p.catalog(UNREACHABLE + "variabels: {}\n"), 2, "line 6"),
+    "DUPLICATE_KEY": (lambda p: p.catalog(UNREACHABLE + "variables: {}\n"), 2, "line 6"),
+    "INVALID_VALUE": (lambda p: p.catalog(UNREACHABLE + "store: {lockLease: soon}\n"), 2, "line 6"),
+    "INVALID_YAML": (lambda p: p.catalog("a: [\n"), 2, "catalogs/shop.yaml"),
+    "UNSET_REFERENCE": (lambda p: p.catalog(UNREACHABLE.replace("127.0.0.1:1", "${env:NO_SUCH_NAME}")), 2, "NO_SUCH_NAME"),
+    "FOLDER_WITHOUT_CATALOG": (lambda p: (p.root / "migrations/shopp").mkdir(), 2, "migrations/shopp"),
+}
+
+
+@pytest.mark.parametrize("code", CASES)
+def test_each_error_has_its_name_its_exit_code_and_says_where_and_what_to_do(code: str, project: ProjectFolder) -> None:
+    """In text and in JSON, from `migrate` as from `validate`."""
+    project.catalog(UNREACHABLE)
+    arrange, exit_code, where = CASES[code]
+    arrange(project)
+    for command in ("migrate", "pending", "validate"):
+        told = project.ask(command)
+        error = told.document["error"]
+        assert (told.code, error["code"], error["exit_code"]) == (exit_code, code, exit_code)
+        assert where in error["message"]
+        assert error["hint"]
+        assert told.stderr == ""
+    text = project.run("migrate")
+    assert text.code == exit_code
+    assert f"error: {code}: " in text.stderr
+    assert "Traceback" not in text.stderr
+    assert text.stdout == ""
+
+
+def test_all_that_is_wrong_is_said_in_one_run(project: ProjectFolder) -> None:
+    """Not the first error only, over all files and catalogs."""
+    project.catalog(UNREACHABLE)
+    project.catalog(UNREACHABLE, "other")
+    project.file("1_a.sql", "SELECT {{ variables.x }}")
+    project.file("2_b.sql", "SELECT 'a")
+    project.file("1_c.sql", "SELECT {{ variables.y }}", "other")
+    found = project.ask("migrate").document["error"]["errors"]
+    assert [(each["code"], each["path"]) for each in found] == [
+        ("UNDEFINED_VARIABLE", "migrations/other/1_c.sql"),
+        ("UNDEFINED_VARIABLE", "migrations/shop/1_a.sql"),
+        ("UNTERMINATED_STRING", "migrations/shop/2_b.sql"),
+    ]
+
+
+def test_an_engine_that_cannot_be_reached_is_one_clear_message(project: ProjectFolder) -> None:
+    """Exit 5: the files are in order, the server is not there."""
+    project.catalog(UNREACHABLE)
+    project.file("1_a.sql", GOOD)
+    told = project.run("migrate")
+    assert told.code == 5
+    assert "error: SPARK_UNAVAILABLE: catalog shop:" in told.stderr
+    assert "Traceback" not in told.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["migrate", "--env", "nope"], "UNKNOWN_ENVIRONMENT"),
+        (["migrate", "--catalog", "nope"], "UNKNOWN_CATALOG"),
+        (["migrate", "--lock-timeout", "soon"], "USAGE"),
+        (["migrate", "--nope"], "USAGE"),
+        (["nope"], "USAGE"),
+        (["render", "99"], "UNKNOWN_VERSION"),
+        (["validate", "--base", "no-such-ref"], "BASE_NOT_FOUND"),
+    ],
+)
+def test_a_wrong_option_is_exit_2(arguments: list[str], code: str, project: ProjectFolder) -> None:
+    """With its name in the document."""
+    project.catalog(UNREACHABLE)
+    project.file("1_a.sql", GOOD)
+    subprocess.run(["git", "init", "-q", project.root], check=True)
+    told = project.ask(*arguments)
+    assert (told.code, told.document["error"]["code"]) == (2, code)
+
+
+def test_outside_of_a_project_the_message_says_how_to_make_one(project: ProjectFolder) -> None:
+    """Exit 2."""
+    (project.root / "migrations").rmdir()
+    told = project.run("status")
+    assert told.code == 2
+    assert "glacierbase init" in told.stderr
+
+
+def test_several_environments_and_none_chosen_is_an_error_that_lists_them(project: ProjectFolder) -> None:
+    """And different defaults in one run are, too."""
+    project.catalog(UNREACHABLE + "environments: {dev: {}, prod: {}}\n")
+    assert "dev, prod" in project.ask("migrate").document["error"]["message"]
+    project.catalog(UNREACHABLE + "environments: {dev: {}, prod: {}}\ndefaultEnvironment: dev\n")
+    project.catalog(UNREACHABLE + "environments: {dev: {}, prod: {}}\ndefaultEnvironment: prod\n", "other")
+    assert project.ask("migrate").document["error"]["code"] == "ENVIRONMENT_NOT_CHOSEN"
+
+
+def test_a_protected_environment_wants_yes_where_nobody_can_answer(project: ProjectFolder) -> None:
+    """Nothing is contacted before."""
+    project.catalog(UNREACHABLE + "protected: true\n")
+    project.file("1_a.sql", GOOD)
+    told = project.ask("migrate")
+    assert (told.code, told.document["error"]["code"]) == (2, "CONFIRMATION_MISSING")
+    assert project.ask("migrate", "--yes").code == 5
+
+
+def test_validate_renders_every_environment_of_every_catalog(project: ProjectFolder) -> None:
+    """A variable that only prod lacks is found on the laptop."""
+    project.catalog(UNREACHABLE + "environments: {dev: {variables: {x: 1}}, prod: {}}\ndefaultEnvironment: dev\n")
+    project.file("1_a.sql", "SELECT {{ variables.x }}")
+    assert project.ask("validate").document["error"]["code"] == "UNDEFINED_VARIABLE"
+    assert project.ask("validate", "--env", "dev").code == 0
+
+
+def test_render_prints_identical_environments_once(project: ProjectFolder) -> None:
+    """And different ones apart."""
+    text = "environments: {dev: {variables: {x: 1}}, test: {variables: {x: 1}}, prod: {variables: {x: 2}}}\n"
+    project.catalog(UNREACHABLE + text)
+    project.file("1_a.sql", "SELECT {{ variables.x }}")
+    entries = project.ask("render").document["catalogs"]
+    assert [entry["environments"] for entry in entries] == [["dev", "test"], ["prod"]]
+    assert entries[1]["files"][0]["sql"].rstrip().endswith("SELECT 2")
+
+
+def git(project: ProjectFolder, *arguments: str) -> None:
+    identity = ["-c", "user.name=t", "-c", "user.email=t@example.com"]
+    subprocess.run(["git", "-C", str(project.root), *identity, *arguments], check=True, capture_output=True)
+
+
+def test_validate_against_a_base_refuses_what_a_merge_would_break(project: ProjectFolder) -> None:
+    """A file of the base edited or deleted, and a new version that is not above its highest, with the command to move it."""
+    project.catalog(UNREACHABLE)
+    for name in ("0001_a.sql", "0002_b.sql", "0005_c.sql"):
+        project.file(name, GOOD)
+    git(project, "init", "-q", "-b", "main")
+    git(project, "add", "-A")
+    git(project, "commit", "-qm", "base")
+    assert project.ask("validate", "--base", "main").code == 0
+    project.file("0001_a.sql", GOOD + " ")
+    (project.root / "migrations/shop/0002_b.sql").unlink()
+    project.file("0003_late.sql", GOOD)
+    project.file("0006_new.sql", GOOD)
+    told = project.ask("validate", "--base", "main")
+    assert told.code == 3
+    assert [each["code"] for each in told.document["error"]["errors"]] == [
+        "BASE_FILE_EDITED", "BASE_FILE_DELETED", "VERSION_BELOW_BASE",
+    ]  # fmt: skip
+    late = told.document["error"]["errors"][2]
+    assert late["hint"] == "git mv migrations/shop/0003_late.sql migrations/shop/0007_late.sql"
+
+
+def test_init_writes_a_project_that_is_in_order_and_overwrites_nothing(project: ProjectFolder) -> None:
+    """A second one is refused, whole."""
+    made = project.ask("init", "web")
+    assert made.code == 0
+    assert project.run("validate").code == 0
+    for path in made.entry()["files"]:
+        (project.root / path).write_text("mine")
+    assert project.ask("init", "web").document["error"]["code"] == "ALREADY_EXISTS"
+    assert {(project.root / path).read_text() for path in made.entry()["files"]} == {"mine"}
+
+
+def test_new_writes_the_next_file_with_its_headers(project: ProjectFolder) -> None:
+    """Its version is the UTC time, its name the description's words."""
+    project.catalog(UNREACHABLE)
+    made = project.ask("new", "Add the  Device column!", "--author", "Ingestion")
+    [path] = made.entry()["files"]
+    assert path.endswith("_add_the_device_column.sql")
+    with open(path) as file:
+        assert file.read().startswith("-- MIGRATION_DESCRIPTION: Add the Device column!\n-- MIGRATION_AUTHOR: Ingestion\n")
+    assert project.run("validate").code == 0
+
+
+def test_a_document_says_its_schema_on_success_and_failure(project: ProjectFolder) -> None:
+    """Programs read one shape."""
+    project.catalog(UNREACHABLE)
+    good = project.ask("validate").document
+    assert (good["schema"], good["ok"], good["error"]) == ("glacierbase/validate/1", True, None)
+    bad = project.ask("status").document
+    assert (bad["schema"], bad["ok"]) == ("glacierbase/status/1", False)
+    assert bad["catalogs"][0]["catalog"] == "shop"
+    assert json.dumps(bad["error"]) == json.dumps(bad["catalogs"][0]["error"])
