@@ -98,5 +98,7 @@ def _git(root: Path, ref: str, *arguments: str) -> bytes:
     except subprocess.CalledProcessError as error:
         message = error.stderr.decode(errors="replace").strip().splitlines() or ["git failed"]
         raise ConfigurationError(
-            "BASE_NOT_FOUND", f"{ref} cannot be read: {message[-1]}", f"fetch it first: git fetch origin {ref.rpartition('/')[2]}"
+            "BASE_NOT_FOUND",
+            f"{ref} cannot be read: {message[-1]}",
+            f"fetch it first: git fetch origin {ref.rpartition('/')[2]}",
         ) from error

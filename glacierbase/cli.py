@@ -35,7 +35,7 @@ _FOUND = 7
 _INTERNAL = 70
 
 
-class _Duration(click.ParamType):
+class _Duration(click.ParamType):  # type: ignore[type-arg,unused-ignore]
     """`30s`, `5m`, `1h`, as seconds."""
 
     name = "duration"
@@ -59,8 +59,18 @@ def _complete_catalog(_ctx: click.Context, _param: click.Parameter, incomplete: 
 def _common(environment: bool = True, catalogs: bool = True) -> Callable[[F], F]:
     """The options that every command about a project has."""
     options = [
-        click.option("--project", type=click.Path(file_okay=False), help="The project's root. [env: GLACIERBASE_PROJECT]"),
-        click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="How the result reads."),
+        click.option(
+            "--project",
+            type=click.Path(file_okay=False),
+            help="The project's root. [env: GLACIERBASE_PROJECT]",
+        ),
+        click.option(
+            "--format",
+            "form",
+            type=click.Choice(["text", "json"]),
+            default="text",
+            help="How the result reads.",
+        ),
         click.option("-v", "--verbose", is_flag=True, help="Say more on stderr."),
     ]
     if catalogs:
@@ -84,7 +94,10 @@ _selecting = [
     click.option("--only", metavar="VERSION", help="Run this one alone (a hotfix); needs --reason."),
     click.option("--reason", metavar="TEXT", help="Why --only; recorded in the history."),
     click.option(
-        "--allow-out-of-order", metavar="VERSION", multiple=True, help="Run this one although a higher one is applied."
+        "--allow-out-of-order",
+        metavar="VERSION",
+        multiple=True,
+        help="Run this one although a higher one is applied.",
     ),
 ]
 
@@ -117,7 +130,12 @@ def migrate(
     only: str | None, reason: str | None, allow_out_of_order: Sequence[str], lock_timeout: float, dry_run: bool, yes: bool,
 ) -> None:  # fmt: skip
     """Apply what is pending, in order, under the catalog's lock."""
-    selection: dict[str, Any] = {"to": to, "only": only, "reason": reason, "allow_out_of_order": allow_out_of_order}
+    selection: dict[str, Any] = {
+        "to": to,
+        "only": only,
+        "reason": reason,
+        "allow_out_of_order": allow_out_of_order,
+    }
     if dry_run:
         _answer("plan", form, verbose, lambda: _load(project, environment).plan(catalogs, **selection))
         return
@@ -135,7 +153,12 @@ def migrate(
 @_common()
 @click.option("--exit-code", is_flag=True, help="Exit with 7 when something is pending.")
 def pending(
-    project: str | None, environment: str | None, catalogs: Sequence[str], form: str, verbose: bool, exit_code: bool
+    project: str | None,
+    environment: str | None,
+    catalogs: Sequence[str],
+    form: str,
+    verbose: bool,
+    exit_code: bool,
 ) -> None:
     """List what `migrate` would apply, in order. Writes nothing."""
     results = _answer("pending", form, verbose, lambda: _load(project, environment).pending(catalogs))
@@ -161,7 +184,12 @@ def history(project: str | None, environment: str | None, catalogs: Sequence[str
 @_common()
 @click.argument("version")
 def show(
-    project: str | None, environment: str | None, catalogs: Sequence[str], form: str, verbose: bool, version: str
+    project: str | None,
+    environment: str | None,
+    catalogs: Sequence[str],
+    form: str,
+    verbose: bool,
+    version: str,
 ) -> None:
     """Show one VERSION: why, who, its statements, what failed and what to do next. Writes nothing."""
     _answer("show", form, verbose, lambda: _load(project, environment).show(version, catalogs))
@@ -175,7 +203,12 @@ def plan(
     only: str | None, reason: str | None, allow_out_of_order: Sequence[str],
 ) -> None:  # fmt: skip
     """Show what `migrate` would run, rendered, statement by statement. Writes nothing."""
-    selection: dict[str, Any] = {"to": to, "only": only, "reason": reason, "allow_out_of_order": allow_out_of_order}
+    selection: dict[str, Any] = {
+        "to": to,
+        "only": only,
+        "reason": reason,
+        "allow_out_of_order": allow_out_of_order,
+    }
     _answer("plan", form, verbose, lambda: _load(project, environment).plan(catalogs, **selection))
 
 
@@ -183,7 +216,12 @@ def plan(
 @_common()
 @click.argument("versions", nargs=-1)
 def render(
-    project: str | None, environment: str | None, catalogs: Sequence[str], form: str, verbose: bool, versions: Sequence[str]
+    project: str | None,
+    environment: str | None,
+    catalogs: Sequence[str],
+    form: str,
+    verbose: bool,
+    versions: Sequence[str],
 ) -> None:
     """Print migrations as each environment renders them (all, or VERSIONS). Contacts nothing."""
     _answer("render", form, verbose, lambda: _load(project, environment).render(versions, catalogs))
@@ -191,9 +229,18 @@ def render(
 
 @cli.command()
 @_common()
-@click.option("--base", metavar="REF", help="Compare with this git ref: nothing edited or deleted, new versions above its.")
+@click.option(
+    "--base",
+    metavar="REF",
+    help="Compare with this git ref: nothing edited or deleted, new versions above its.",
+)
 def validate(
-    project: str | None, environment: str | None, catalogs: Sequence[str], form: str, verbose: bool, base: str | None
+    project: str | None,
+    environment: str | None,
+    catalogs: Sequence[str],
+    form: str,
+    verbose: bool,
+    base: str | None,
 ) -> None:
     """Check every file for every environment: names, headers, templates, SQL quoting. Contacts nothing."""
     _answer("validate", form, verbose, lambda: _load(project, environment).validate(catalogs, base=base))
@@ -201,10 +248,14 @@ def validate(
 
 @cli.command()
 @_common(environment=False, catalogs=False)
-@click.option("--catalog", help="The catalog; may be left out when there is only one.", shell_complete=_complete_catalog)
+@click.option(
+    "--catalog", help="The catalog; may be left out when there is only one.", shell_complete=_complete_catalog
+)
 @click.option("--author", help="Default: git's user.name.")
 @click.argument("description")
-def new(project: str | None, catalog: str | None, form: str, verbose: bool, author: str | None, description: str) -> None:
+def new(
+    project: str | None, catalog: str | None, form: str, verbose: bool, author: str | None, description: str
+) -> None:
     """Write the next migration's file, with its headers filled in: new 'add the device column'."""
 
     def write() -> Sequence[Result]:
@@ -260,7 +311,9 @@ def _confirm(environments: Sequence[str], yes: bool) -> None:
             continue
         if not sys.stdin.isatty():
             raise ConfigurationError(
-                "CONFIRMATION_MISSING", f"environment {environment} is protected, and there is no terminal to ask on", "add --yes"
+                "CONFIRMATION_MISSING",
+                f"environment {environment} is protected, and there is no terminal to ask on",
+                "add --yes",
             )
         if click.prompt(f"environment {environment} is protected; type its name to go on", err=True) != environment:
             raise ConfigurationError("NOT_CONFIRMED", f"that is not {environment}; nothing ran")
@@ -314,7 +367,9 @@ def _log_to_stderr(verbose: bool) -> None:
 
 def _git_user() -> str:
     try:
-        found = subprocess.run(["git", "config", "user.name"], capture_output=True, text=True, check=False).stdout.strip()
+        found = subprocess.run(
+            ["git", "config", "user.name"], capture_output=True, text=True, check=False
+        ).stdout.strip()
     except OSError:
         found = ""
     if not found:

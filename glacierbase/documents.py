@@ -68,7 +68,9 @@ def _migrate(result: MigrateResult) -> list[str]:
         for file in result.applied
     ]
     if result.failed:
-        lines.append(f"FAILED   {result.failed.path}  at statement {result.failed.statement}, line {result.failed.line}")
+        lines.append(
+            f"FAILED   {result.failed.path}  at statement {result.failed.statement}, line {result.failed.line}"
+        )
     waiting = [version for version in result.not_run if not result.failed or version != result.failed.version]
     if waiting:
         lines.append(f"not run  {', '.join(waiting)}")
@@ -77,7 +79,13 @@ def _migrate(result: MigrateResult) -> list[str]:
 
 def _pending(result: PendingResult) -> list[str]:
     rows = [
-        (file.version, file.description, file.author, _resumes(file.resumes_at) + _statements(file.statements), file.path)
+        (
+            file.version,
+            file.description,
+            file.author,
+            _resumes(file.resumes_at) + _statements(file.statements),
+            file.path,
+        )
         for file in result.pending
     ]
     return _table(("version", "description", "author", "statements", "path"), rows) or ["nothing is pending"]
@@ -98,7 +106,14 @@ def _planned_file(file: PlannedFile) -> list[str]:
 
 def _status(result: StatusResult) -> list[str]:
     rows = [
-        (each.version, str(each.state), _done(each), _time(each.applied_at), each.author or "", each.description or "")
+        (
+            each.version,
+            str(each.state),
+            _done(each),
+            _time(each.applied_at),
+            each.author or "",
+            each.description or "",
+        )
         for each in result.migrations
     ]
     lines = _table(("version", "state", "statements", "applied at", "author", "description"), rows) or ["no migrations"]
@@ -153,9 +168,15 @@ def _show(result: ShowResult) -> list[str]:
     if result.events:
         first = result.events[-1]
         lines.append(f"run         {first.run_id} of {first.os_user}@{first.host} as {first.principal}, {first.engine}")
-        lines += [f"{name:<11} {value}" for name, value in (("commit", first.git_commit), ("ci", first.ci_url)) if value]
+        lines += [
+            f"{name:<11} {value}" for name, value in (("commit", first.git_commit), ("ci", first.ci_url)) if value
+        ]
     for statement in result.statements:
-        lines += ["", f"statement {statement.index}, line {statement.line}: {statement.state}", *_indented(statement.sql)]
+        lines += [
+            "",
+            f"statement {statement.index}, line {statement.line}: {statement.state}",
+            *_indented(statement.sql),
+        ]
     if status.error_message and status.state is not State.APPLIED:
         lines += ["", f"error       {status.error_message}"]
     if result.events:

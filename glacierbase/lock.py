@@ -199,7 +199,10 @@ class Lock:
         except EngineError as error:
             raise _lost(self._terms.catalog, error.message) from error
         if row is None or (row.owner, row.fence) != (self._run.id, self.row.fence):
-            raise _lost(self._terms.catalog, describe(row) if row is not None and is_held(row) else "it was released by somebody else")
+            raise _lost(
+                self._terms.catalog,
+                describe(row) if row is not None and is_held(row) else "it was released by somebody else",
+            )
 
     def release(self) -> None:
         """Free the lock if it is still ours. Never raises: it runs on the way out of errors, and the lease ends by itself."""

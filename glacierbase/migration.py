@@ -128,6 +128,11 @@ class Event:
     details: str | None = None
 
 
+def version_number(text: str) -> int | None:
+    """What a version compares by; None where the text is none: digits, as at the start of a file's name."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 250 else None
+
+
 def checksum(content: bytes) -> str:
     """The checksum that stands in the history: over the bytes without a UTF-8 byte order mark and with CRLF as LF.
 

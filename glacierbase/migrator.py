@@ -30,9 +30,9 @@ from glacierbase.errors import (
     StatementRefused,
     raise_all,
 )
-from glacierbase.executors import Executor, dialect_of, open_executor
+from glacierbase.executors import Executor, open_executor
 from glacierbase.history import History, check_environment, check_head, check_renamed, fold
-from glacierbase.lock import Lock, Terms, free_row, is_held, living_fence
+from glacierbase.lock import Lock, Terms, free_row, living_fence
 from glacierbase.migration import EventType, Migration, State, Statement
 from glacierbase.plan import Plan, Planned, Selection, make_plan
 from glacierbase.prepare import Prepared, prepare_all, targets
@@ -84,7 +84,7 @@ class Migrator:
         """
         self.catalog = catalog
         self.migrations = migrations
-        self.dialect = dialect_of(catalog)
+        self.dialect = catalog.executor_type
         self._run = run
         self._siblings = frozenset(siblings)
         self._open_executor = open_executor
@@ -187,7 +187,11 @@ class Migrator:
             )
 
     def _plan(
-        self, selection: Selection, history: History, prepared: Mapping[int, Prepared], warnings: Sequence[str]
+        self,
+        selection: Selection,
+        history: History,
+        prepared: Mapping[int, Prepared],
+        warnings: Sequence[str],
     ) -> Plan:
         plan = make_plan(self.migrations, history, selection)
         _check_resumes(plan, prepared)
@@ -254,7 +258,11 @@ class _Files:
     def _record_take_over(self) -> None:
         former = self._lock.taken_from
         if former is not None:
-            holder = {"owner": former.owner, "fence": former.fence, "holder": json.loads(former.holder or "{}")}
+            holder = {
+                "owner": former.owner,
+                "fence": former.fence,
+                "holder": json.loads(former.holder or "{}"),
+            }
             self._recorder.defer(self._recorder.event(EventType.TAKEN_OVER, None, details=json.dumps(holder)))
 
     def _run_file(self, planned: Planned, prepared: Prepared, jumped_over: Sequence[str]) -> None:
@@ -347,13 +355,20 @@ class _Files:
             self._recorder.append(self._ended(prepared, statement, EventType.UNKNOWN, _since(started)))
             raise
 
-    def _fail(self, prepared: Prepared, statement: Statement, error: EngineError, kind: EventType, duration_ms: int) -> None:
+    def _fail(
+        self, prepared: Prepared, statement: Statement, error: EngineError, kind: EventType, duration_ms: int
+    ) -> None:
         location = prepared.migration.location
         version = prepared.migration.version
         self._progress.failed = FailedFile(version, location, statement.index, statement.line, error.message)
         self._recorder.append(
             self._ended(
-                prepared, statement, kind, duration_ms, error_class=error.error_class, error_message=error.message
+                prepared,
+                statement,
+                kind,
+                duration_ms,
+                error_class=error.error_class,
+                error_message=error.message,
             )
         )
 

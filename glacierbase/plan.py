@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from glacierbase.errors import ConfigurationError, GlacierbaseError, HistoryDisagrees, NeedsRepair, raise_all
 from glacierbase.history import SETTLED, History, Record
-from glacierbase.migration import Migration, State
+from glacierbase.migration import Migration, State, version_number
 from glacierbase.results import Status
 
 
@@ -45,7 +45,7 @@ class Plan:
     warnings: tuple[str, ...] = ()
 
 
-def make_plan(migrations: Sequence[Migration], history: History, selection: Selection = Selection()) -> Plan:  # noqa: B008 (frozen)
+def make_plan(migrations: Sequence[Migration], history: History, selection: Selection = Selection()) -> Plan:
     """What would run of `migrations`, after what `history` says.
 
     Raises:
@@ -73,9 +73,11 @@ def make_status(migrations: Sequence[Migration], history: History) -> tuple[Stat
     return tuple(_status(files.get(n), history.records.get(n), migrations, history) for n in numbers)
 
 
-def _status(migration: Migration | None, record: Record | None, migrations: Sequence[Migration], history: History) -> Status:
-    told = migration or (record and record.started)
-    assert told is not None  # noqa: S101 (a number comes from one of the two)
+def _status(
+    migration: Migration | None, record: Record | None, migrations: Sequence[Migration], history: History
+) -> Status:
+    told = migration or (record.started if record else None)
+    assert told is not None
     last = record.last if record else None
     return Status(
         version=migration.version if migration else record.version if record else "",
@@ -91,7 +93,9 @@ def _status(migration: Migration | None, record: Record | None, migrations: Sequ
     )
 
 
-def _state(migration: Migration | None, record: Record | None, migrations: Sequence[Migration], history: History) -> State:
+def _state(
+    migration: Migration | None, record: Record | None, migrations: Sequence[Migration], history: History
+) -> State:
     if record is None:
         late = migration is not None and _is_late(migration, history)
         return State.OUT_OF_ORDER if late else State.PENDING
@@ -107,14 +111,20 @@ def _check_selection(migrations: Sequence[Migration], selection: Selection) -> N
     known = {migration.number for migration in migrations}
     named = [selection.to, selection.only, *(selection.out_of_order or ())]
     for version in filter(None, named):
-        if not version.isdigit() or int(version) not in known:
+        if version_number(version) not in known:
             raise ConfigurationError(
-                "UNKNOWN_VERSION", f"there is no migration with version {version}", "`glacierbase status` lists all versions"
+                "UNKNOWN_VERSION",
+                f"there is no migration with version {version}",
+                "`glacierbase status` lists all versions",
             )
     if selection.only and not (selection.reason or "").strip():
-        raise ConfigurationError("REASON_MISSING", "running a single version needs its reason", "add --reason 'why this one now'")
+        raise ConfigurationError(
+            "REASON_MISSING", "running a single version needs its reason", "add --reason 'why this one now'"
+        )
     if selection.only and selection.to:
-        raise ConfigurationError("CONFLICTING_OPTIONS", "a run goes up to a version or takes a single one, not both", "drop one")
+        raise ConfigurationError(
+            "CONFLICTING_OPTIONS", "a run goes up to a version or takes a single one, not both", "drop one"
+        )
 
 
 def _unknown(history: History) -> list[GlacierbaseError]:
@@ -223,7 +233,7 @@ def _planned(migration: Migration, history: History) -> Planned:
 
 
 def _newest(migrations: Sequence[Migration]) -> int:
-    return max((migration.number for migration in migrations), default=0)
+    return max((migration.number for migration in migrations), default=-1)
 
 
 def _when(record: Record) -> str:

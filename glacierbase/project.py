@@ -12,8 +12,15 @@ from typing import Any, TypeVar
 from glacierbase.answers import lock_holder, next_step, pending_file, planned_file, shown_statements, statuses
 from glacierbase.base import check_against_base
 from glacierbase.catalog import CatalogFile, load_catalog_files
-from glacierbase.errors import ConfigurationError, GlacierbaseError, Interrupted, collected, raise_all
-from glacierbase.migration import Migration
+from glacierbase.errors import (
+    ConfigurationError,
+    GlacierbaseError,
+    Interrupted,
+    MigrationFileError,
+    collected,
+    raise_all,
+)
+from glacierbase.migration import Migration, version_number
 from glacierbase.migrator import Migrator, Progress
 from glacierbase.plan import Plan, Selection
 from glacierbase.results import (
@@ -77,10 +84,10 @@ class Project:
         path = path or os.environ.get("GLACIERBASE_PROJECT")
         root = Path(path).resolve() if path else find_root()
         if not (root / "catalogs").is_dir():
-            raise ConfigurationError("PROJECT_NOT_FOUND", f"{root} holds no folder catalogs/", "`glacierbase init` makes one")
-        files = load_catalog_files(root / "catalogs", root)
-        _check_folders(root, files)
-        return cls(root, files, environment or os.environ.get("GLACIERBASE_ENV") or None)
+            raise ConfigurationError(
+                "PROJECT_NOT_FOUND", f"{root} holds no folder catalogs/", "`glacierbase init` makes one"
+            )
+        return cls(root, _load_files(root), environment or os.environ.get("GLACIERBASE_ENV") or None)
 
     @property
     def catalogs(self) -> tuple[str, ...]:
@@ -95,7 +102,9 @@ class Project:
         """
         chosen = self._chosen([catalog] if catalog else [])
         if len(chosen) > 1:
-            raise ConfigurationError("CATALOG_NOT_CHOSEN", f"there are several: {', '.join(self.catalogs)}", "add --catalog NAME")
+            raise ConfigurationError(
+                "CATALOG_NOT_CHOSEN", f"there are several: {', '.join(self.catalogs)}", "add --catalog NAME"
+            )
         return self.root / "migrations" / chosen[0].stem
 
     def protected(self, catalogs: Collection[str] = ()) -> tuple[str, ...]:
@@ -184,7 +193,10 @@ class Project:
         def one(migrator: Migrator, result: StatusResult) -> StatusResult:
             view = migrator.view(spark)
             return replace(
-                result, migrations=statuses(migrator, view), lock=lock_holder(view.lock), warnings=view.warnings
+                result,
+                migrations=statuses(migrator, view),
+                lock=lock_holder(view.lock),
+                warnings=view.warnings,
             )
 
         return self._each(catalogs, StatusResult, one)
@@ -204,28 +216,27 @@ class Project:
         Raises:
             ConfigurationError: no catalog has that version, in its files or its history.
         """
-        if not version.isdigit():
-            raise ConfigurationError("UNKNOWN_VERSION", f"{version} is no version", "`glacierbase status` lists all versions")
+        number = version_number(version)
+        if number is None:
+            raise _unknown_version(f"{version} is no version")
 
         def one(migrator: Migrator, result: ShowResult) -> ShowResult:
             view = migrator.view(spark)
-            status = next((s for s in statuses(migrator, view) if int(s.version) == int(version)), None)
+            status = next((s for s in statuses(migrator, view) if int(s.version) == number), None)
             if status is None:
                 return replace(result, warnings=view.warnings)
-            events = tuple(e for e in view.history.events if e.version and int(e.version) == int(version))
-            statements = shown_statements(migrator, int(version), view.history)
+            events = tuple(e for e in view.history.events if e.version and int(e.version) == number)
+            statements = shown_statements(migrator, int(status.version), view.history)
             return replace(result, migration=status, statements=statements, events=events, next=next_step(status))
 
         results = self._each(catalogs, ShowResult, one)
         if not any(result.migration for result in results):
-            raise ConfigurationError(
-                "UNKNOWN_VERSION", f"no catalog has a version {version}", "`glacierbase status` lists all versions"
-            )
+            raise _unknown_version(f"no catalog has a version {version}")
         return results
 
     def render(self, versions: Collection[str] = (), catalogs: Collection[str] = ()) -> tuple[RenderResult, ...]:
         """The files as each environment renders them, environments that render all alike together. Contacts nothing."""
-        wanted = {int(version) for version in versions if version.isdigit()}
+        wanted = set(map(version_number, versions))
         groups: dict[tuple[str, tuple[RenderedFile, ...]], list[str]] = {}
         known: set[int] = set()
         for migrator in self._every_environment(catalogs):
@@ -236,11 +247,9 @@ class Project:
                 if not versions or number in wanted
             )
             groups.setdefault((migrator.catalog.name, files), []).append(migrator.catalog.environment)
-        unknown = [version for version in versions if not version.isdigit() or int(version) not in known]
+        unknown = [version for version in versions if version_number(version) not in known]
         if unknown:
-            raise ConfigurationError(
-                "UNKNOWN_VERSION", f"there is no migration with version {unknown[0]}", "`glacierbase validate` checks all files"
-            )
+            raise _unknown_version(f"there is no migration with version {unknown[0]}")
         return tuple(
             RenderResult(name, ", ".join(environments), environments=tuple(environments), files=files)
             for (name, files), environments in groups.items()
@@ -264,12 +273,15 @@ class Project:
         return migrator.plan(_with_policy(selection, migrator), spark)
 
     def _each(
-        self, catalogs: Collection[str], kind: type[R], one: Callable[[Migrator, R], R], *, prepared: bool = False
+        self,
+        catalogs: Collection[str],
+        kind: type[R],
+        one: Callable[[Migrator, R], R],
+        *,
+        prepared: bool = False,
     ) -> tuple[R, ...]:
         """`one` for each catalog; every error of a file is raised before the first of them is contacted."""
-        migrators, skipped = self._migrators(catalogs)
-        if prepared:
-            _prepare_all(migrators)
+        migrators, skipped = self._migrators(catalogs, prepared=prepared)
         results: list[R] = []
         for migrator in migrators:
             empty = kind(migrator.catalog.name, migrator.catalog.environment)
@@ -281,13 +293,15 @@ class Project:
                 break
         results += [kind(file.name, self._environment or "", skipped=_SKIPPED) for file in skipped]
         results.sort(key=lambda result: self.catalogs.index(result.catalog))
-        error = next((result.error for result in results if result.error), None)
-        if error:
-            error.results = tuple(results)
-            raise error
+        first = next((result.error for result in results if result.error), None)
+        if first:
+            first.results = tuple(results)
+            raise first
         return tuple(results)
 
-    def _migrators(self, catalogs: Collection[str]) -> tuple[list[Migrator], list[CatalogFile]]:
+    def _migrators(
+        self, catalogs: Collection[str], *, prepared: bool = False
+    ) -> tuple[list[Migrator], list[CatalogFile]]:
         """The chosen catalogs in the chosen environment, and those that do not have it."""
         chosen = self._chosen(catalogs)
         having = [(file, env) for file in chosen if (env := self._environment_of(file)) in file.environments]
@@ -305,7 +319,7 @@ class Project:
                 f"the catalogs have different default environments ({names})",
                 "name one with --env, or single catalogs with --catalog",
             )
-        return self._build(having), skipped
+        return self._build(having, prepared), skipped
 
     def _environment_of(self, file: CatalogFile) -> str:
         environment = self._environment or file.default_environment
@@ -323,29 +337,35 @@ class Project:
         for name in catalogs:
             if name not in self.catalogs:
                 raise ConfigurationError(
-                    "UNKNOWN_CATALOG", f"there is no catalog {name}", f"there are: {', '.join(self.catalogs) or 'none'}"
+                    "UNKNOWN_CATALOG",
+                    f"there is no catalog {name}",
+                    f"there are: {', '.join(self.catalogs) or 'none'}",
                 )
         if not self._files:
             raise ConfigurationError(
-                "NO_CATALOG", f"{self.root / 'catalogs'} holds no catalog file", "`glacierbase init NAME` writes one"
+                "NO_CATALOG",
+                f"{self.root / 'catalogs'} holds no catalog file",
+                "`glacierbase init NAME` writes one",
             )
         return [file for file in self._files if not catalogs or file.name in catalogs]
 
-    def _build(self, having: Iterable[tuple[CatalogFile, str]]) -> list[Migrator]:
-        """Read catalogs and migrations, all that is wrong in one go."""
+    def _build(self, having: Iterable[tuple[CatalogFile, str]], prepared: bool) -> list[Migrator]:
+        """Read catalogs and migrations, render and split them if `prepared`; all that is wrong is raised in one go."""
         run = Run.here(self.root)
         found: list[Migrator] = []
         read: dict[str, tuple[Migration, ...]] = {}
         errors: list[GlacierbaseError] = []
         for file, environment in having:
             if file.stem not in read:
-                read[file.stem] = ()
-                with collected(errors):
-                    read[file.stem] = load_migrations(self.root / "migrations" / file.stem, self.root)
+                read[file.stem], wrong = load_migrations(self.root / "migrations" / file.stem, self.root)
+                errors += wrong
             with collected(errors):
                 catalog = file.for_environment(environment, self.root)
                 found.append(Migrator(catalog, read[file.stem], run, set(self.catalogs) - {file.name}))
-        raise_all(errors)
+                if prepared:
+                    _ = found[-1].prepared
+        # Environments share files: what is wrong in all of them is said once.
+        raise_all(list({error.message: error for error in errors}.values()))
         return found
 
     def _every_environment(self, catalogs: Collection[str]) -> list[Migrator]:
@@ -358,39 +378,54 @@ class Project:
         ]
         if not pairs:
             raise ConfigurationError("UNKNOWN_ENVIRONMENT", f"no catalog has an environment {self._environment}")
-        migrators = self._build(pairs)
-        _prepare_all(migrators)
-        return migrators
+        return self._build(pairs, prepared=True)
 
 
 _SKIPPED = "it does not have this environment"
 
 
-def _check_folders(root: Path, files: Sequence[CatalogFile]) -> None:
-    """Migrations without a catalog file would never run, and nobody would notice."""
-    stems = {file.stem for file in files}
-    folders = sorted(path for path in (root / "migrations").glob("*") if path.is_dir() and not path.name.startswith("."))
-    raise_all(
-        [
-            ConfigurationError(
-                "FOLDER_WITHOUT_CATALOG",
-                f"migrations/{folder.name} has no catalog file catalogs/{folder.name}.yaml",
-                "write the catalog file, or rename the folder as its catalog file is named",
-                path=f"migrations/{folder.name}",
-            )
-            for folder in folders
-            if folder.name not in stems
-        ]
+def _load_files(root: Path) -> tuple[CatalogFile, ...]:
+    """The catalog files; where one is wrong, the migration files are looked at as well, to say everything at once."""
+    errors: list[GlacierbaseError] = []
+    files: tuple[CatalogFile, ...] = ()
+    inside = sorted(path for path in (root / "migrations").glob("*") if not path.name.startswith("."))
+    folders = [path for path in inside if path.is_dir()]
+    errors += [_outside(path.name) for path in inside if path.suffix == ".sql" and path not in folders]
+    with collected(errors):
+        files = load_catalog_files(root / "catalogs", root)
+        errors += _without_catalog(folders, files)
+    if errors:
+        errors += [error for folder in folders for error in load_migrations(folder, root)[1]]
+    raise_all(errors)
+    return files
+
+
+def _outside(name: str) -> MigrationFileError:
+    return MigrationFileError(
+        "MISPLACED_FILE",
+        f"migrations/{name} belongs to no catalog",
+        "move it into the folder of its catalog: migrations/CATALOG/",
+        path=f"migrations/{name}",
     )
 
 
-def _prepare_all(migrators: Iterable[Migrator]) -> None:
-    errors: list[GlacierbaseError] = []
-    for migrator in migrators:
-        with collected(errors):
-            _ = migrator.prepared
-    # Environments share files: what is wrong in all of them is said once.
-    raise_all(list({error.message: error for error in errors}.values()))
+def _unknown_version(what: str) -> ConfigurationError:
+    return ConfigurationError("UNKNOWN_VERSION", what, "`glacierbase status` lists all versions")
+
+
+def _without_catalog(folders: Sequence[Path], files: Sequence[CatalogFile]) -> list[GlacierbaseError]:
+    """Migrations without a catalog file would never run, and nobody would notice."""
+    stems = {file.stem for file in files}
+    return [
+        ConfigurationError(
+            "FOLDER_WITHOUT_CATALOG",
+            f"migrations/{folder.name} has no catalog file catalogs/{folder.name}.yaml",
+            "write the catalog file, or rename the folder as its catalog file is named",
+            path=f"migrations/{folder.name}",
+        )
+        for folder in folders
+        if folder.name not in stems
+    ]
 
 
 def _with_policy(selection: Selection, migrator: Migrator) -> Selection:

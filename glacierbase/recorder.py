@@ -57,7 +57,9 @@ class Recorder:
                 "rendered_checksum": prepared.checksum,
                 "statement_total": len(prepared.statements),
             }
-        masked = {key: mask(value) if isinstance(value, str) else value for key, value in values.items()}
+        masked: dict[str, Any] = {
+            key: mask(value) if isinstance(value, str) else value for key, value in values.items()
+        }
         state_value = state.value if state else None
         return Event(sequence=0, event=kind.value, state=state_value, **self._signature, **masked)
 

@@ -33,7 +33,12 @@ def to_json(value: Any) -> Any:
 
 def error_to_json(error: GlacierbaseError) -> dict[str, Any]:
     """The object `error` of every document; of several errors, each stands in `errors` as well."""
-    document = {"code": error.code, "exit_code": error.exit_code, "message": error.message, "hint": error.hint}
+    document = {
+        "code": error.code,
+        "exit_code": error.exit_code,
+        "message": error.message,
+        "hint": error.hint,
+    }
     document.update({key: to_json(value) for key, value in error.data.items() if key not in document})
     if isinstance(error, SeveralErrors):
         document["errors"] = [error_to_json(each) for each in error.errors]

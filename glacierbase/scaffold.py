@@ -26,12 +26,16 @@ def init(folder: Path, name: str, executor_type: str = "spark") -> tuple[Path, .
         ConfigurationError: the catalog or its migrations exist already, or the name is none.
     """
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
-        raise ConfigurationError("INVALID_NAME", f"{name} cannot be a catalog's name", "use lower-case letters, digits and _")
+        raise ConfigurationError(
+            "INVALID_NAME", f"{name} cannot be a catalog's name", "use lower-case letters, digits and _"
+        )
     catalog = folder / "catalogs" / f"{name}.yaml"
     migration = folder / "migrations" / name / "0001_create_events.sql"
     for path in (catalog, migration.parent):
         if path.exists():
-            raise ConfigurationError("ALREADY_EXISTS", f"{path} exists already; nothing was written", "choose another NAME")
+            raise ConfigurationError(
+                "ALREADY_EXISTS", f"{path} exists already; nothing was written", "choose another NAME"
+            )
     templates = files("glacierbase") / "templates" / executor_type
     written = {catalog: templates / "catalog.yaml", migration: templates / "migration.sql"}
     for path, template in written.items():
@@ -54,7 +58,9 @@ def new(folder: Path, description: str, author: str, now: datetime | None = None
     words = re.sub(r"[^a-z0-9]+", "_", description.lower()).strip("_")[:60].strip("_")
     if not words or not author:
         raise ConfigurationError(
-            "INVALID_VALUE", "a migration needs a description with a word in it, and an author", "glacierbase new --help"
+            "INVALID_VALUE",
+            "a migration needs a description with a word in it, and an author",
+            "glacierbase new --help",
         )
     version = f"{now or datetime.now(timezone.utc):%Y%m%d%H%M%S}"
     path = folder / f"{version}_{words}.sql"
@@ -63,5 +69,7 @@ def new(folder: Path, description: str, author: str, now: datetime | None = None
         with path.open("x", encoding="utf-8", newline="\n") as target:
             target.write(_TEMPLATE.format(description=description, author=author))
     except FileExistsError as error:
-        raise ConfigurationError("ALREADY_EXISTS", f"{path} exists already", "wait a second, or use other words") from error
+        raise ConfigurationError(
+            "ALREADY_EXISTS", f"{path} exists already", "wait a second, or use other words"
+        ) from error
     return path

@@ -90,7 +90,8 @@ class Dialect:
 DIALECTS: Mapping[str, Dialect] = {
     "spark": Dialect(
         # A byte order mark is none to Spark, but stays between files that were joined.
-        space=" \t\n\f\r\v\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u202f\u205f\u3000\ufeff",
+        space=" \t\n\f\r\v\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
+        "\u2028\u202f\u205f\u3000\ufeff",
         enclosures=(
             Enclosure("string", "[rR]'", "'", "write ' where it ends; a raw string cannot hold its own quote"),
             Enclosure("string", '[rR]"', '"', 'write " where it ends; a raw string cannot hold its own quote'),
@@ -252,7 +253,9 @@ def _check_characters(source: _Source) -> None:
         raise source.error(found.start(), "NUL_CHARACTER", "a NUL character stands here", hint)
     if found:
         what = f"half of a character stands here (U+{ord(found.group()):04X})"
-        raise source.error(found.start(), "SURROGATE_CHARACTER", what, "write the character itself instead of \\u escapes")
+        raise source.error(
+            found.start(), "SURROGATE_CHARACTER", what, "write the character itself instead of \\u escapes"
+        )
 
 
 def _tokens(facts: Dialect, source: _Source) -> Iterator[_Token]:
@@ -262,7 +265,9 @@ def _tokens(facts: Dialect, source: _Source) -> Iterator[_Token]:
         at = match.end()
         if match.lastgroup == "misread":
             what = "to the engine, the comment that starts here goes on in the next line"
-            raise source.error(match.start(), "MISREAD_COMMENT", what, "write a space behind the backslash that ends it")
+            raise source.error(
+                match.start(), "MISREAD_COMMENT", what, "write a space behind the backslash that ends it"
+            )
         if match.lastgroup == "token":
             yield _Token(match.group().upper(), match.start(), at)
         elif match.lastindex:
@@ -295,7 +300,9 @@ def _spans(facts: Dialect, source: _Source) -> Iterator[_Span]:
     if blocks.open:
         word, start, _ = blocks.open[-1]
         closing = "END" if word == "BEGIN" else f"END {word}"
-        raise source.unterminated(start, "block", word, f"write {closing} where it ends; a name is written in backticks")
+        raise source.unterminated(
+            start, "block", word, f"write {closing} where it ends; a name is written in backticks"
+        )
 
 
 def _statement(facts: Dialect, source: _Source, index: int, span: _Span) -> Statement:

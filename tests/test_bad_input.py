@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -29,7 +30,11 @@ def late_bound(project: ProjectFolder, name: str, text: str) -> None:
 CASES: dict[str, tuple[Callable[[ProjectFolder], object], int, str]] = {
     "MISNAMED_FILE": (lambda p: late_bound(p, "create table.sql", migration(GOOD)), 3, "create table.sql"),
     "DUPLICATE_VERSION": (lambda p: (p.file("1_a.sql", GOOD), p.file("0001_b.sql", GOOD)), 3, "0001_b.sql"),
-    "MISSING_HEADER": (lambda p: late_bound(p, "1_a.sql", "-- MIGRATION_AUTHOR: me\nSELECT 1"), 3, "MIGRATION_DESCRIPTION"),
+    "MISSING_HEADER": (
+        lambda p: late_bound(p, "1_a.sql", "-- MIGRATION_AUTHOR: me\nSELECT 1"),
+        3,
+        "MIGRATION_DESCRIPTION",
+    ),
     "UNDEFINED_VARIABLE": (lambda p: p.file("1_a.sql", "SELECT\n{{ variables.sise }}"), 3, "1_a.sql, line 5"),
     "TEMPLATE_SYNTAX": (lambda p: p.file("1_a.sql", "SELECT {{ }}"), 3, "1_a.sql, line 4"),
     "UNTERMINATED_STRING": (lambda p: p.file("1_a.sql", "SELECT 1;\nSELECT 'a"), 3, "1_a.sql, line 5"),
@@ -40,7 +45,11 @@ CASES: dict[str, tuple[Callable[[ProjectFolder], object], int, str]] = {
     "DUPLICATE_KEY": (lambda p: p.catalog(UNREACHABLE + "variables: {}\n"), 2, "line 6"),
     "INVALID_VALUE": (lambda p: p.catalog(UNREACHABLE + "store: {lockLease: soon}\n"), 2, "line 6"),
     "INVALID_YAML": (lambda p: p.catalog("a: [\n"), 2, "catalogs/shop.yaml"),
-    "UNSET_REFERENCE": (lambda p: p.catalog(UNREACHABLE.replace("127.0.0.1:1", "${env:NO_SUCH_NAME}")), 2, "NO_SUCH_NAME"),
+    "UNSET_REFERENCE": (
+        lambda p: p.catalog(UNREACHABLE.replace("127.0.0.1:1", "${env:NO_SUCH_NAME}")),
+        2,
+        "NO_SUCH_NAME",
+    ),
     "FOLDER_WITHOUT_CATALOG": (lambda p: (p.root / "migrations/shopp").mkdir(), 2, "migrations/shopp"),
 }
 
@@ -199,8 +208,8 @@ def test_new_writes_the_next_file_with_its_headers(project: ProjectFolder) -> No
     made = project.ask("new", "Add the  Device column!", "--author", "Ingestion")
     [path] = made.entry()["files"]
     assert path.endswith("_add_the_device_column.sql")
-    with open(path) as file:
-        assert file.read().startswith("-- MIGRATION_DESCRIPTION: Add the Device column!\n-- MIGRATION_AUTHOR: Ingestion\n")
+    head = "-- MIGRATION_DESCRIPTION: Add the Device column!\n-- MIGRATION_AUTHOR: Ingestion\n"
+    assert Path(path).read_text().startswith(head)
     assert project.run("validate").code == 0
 
 

@@ -38,7 +38,10 @@ class Shop:
 
     def history(self) -> list[tuple[str, str, int]]:
         table = f"lake.glacierbase.history_{self.name}"
-        return [tuple(row) for row in self.lake.rows(f"SELECT event, version, sequence FROM {table} ORDER BY fence, sequence")]
+        return [
+            tuple(row)
+            for row in self.lake.rows(f"SELECT event, version, sequence FROM {table} ORDER BY fence, sequence")
+        ]
 
 
 @pytest.fixture
@@ -89,7 +92,10 @@ def test_a_file_that_fails_at_three_of_five_is_resumed_at_three(shop: Shop) -> N
         ("ALTER TABLE NS.t DROP COLUMN nope", "UNRESOLVED_COLUMN"),
         ("SELEKT 1", "PARSE_SYNTAX_ERROR"),
         ("INSERT INTO NS.t SELECT 1/(id - id) FROM range(3)", "22"),
-        ("ALTER TABLE NS.t SET TBLPROPERTIES ('format-version'='9')", "Unsupported table change|unsupported format version"),
+        (
+            "ALTER TABLE NS.t SET TBLPROPERTIES ('format-version'='9')",
+            "Unsupported table change|unsupported format version",
+        ),
         ("CREATE TABLE NS.t (a INT) USING iceberg", "TABLE_OR_VIEW_ALREADY_EXISTS"),
         ("ALTER TABLE NS.t REPLACE PARTITION FIELD day(a) WITH hour(a)", "."),
     ],
@@ -116,7 +122,10 @@ def test_a_failed_procedure_is_unknown(shop: Shop) -> None:
 
 def test_what_a_file_sets_or_uses_does_not_reach_the_next(shop: Shop) -> None:
     """Nor our own tables."""
-    shop.file("1_create.sql", f"{CREATE}; USE NS; SET spark.sql.shuffle.partitions=7; CREATE TEMPORARY VIEW v AS SELECT 1 AS a")
+    shop.file(
+        "1_create.sql",
+        f"{CREATE}; USE NS; SET spark.sql.shuffle.partitions=7; CREATE TEMPORARY VIEW v AS SELECT 1 AS a",
+    )
     shop.file("2_next.sql", "INSERT INTO t VALUES (1)")
     with pytest.raises(MigrationFailed, match="TABLE_OR_VIEW_NOT_FOUND"):
         shop.migrate()

@@ -31,7 +31,12 @@ from glacierbase.source import load_migrations
 from tests.conftest import LAKE, ProjectFolder
 from tests.fakes import FakeExecutor, MemoryStore, MemoryTables, lost_answer
 
-FIVE = "CREATE TABLE t (a INT);\nINSERT INTO t VALUES (1);\nINSERT INTO {} VALUES (2);\nINSERT INTO t VALUES (3);\nINSERT INTO t VALUES (4);"
+FIVE = """\
+CREATE TABLE t (a INT);
+INSERT INTO t VALUES (1);
+INSERT INTO {} VALUES (2);
+INSERT INTO t VALUES (3);
+INSERT INTO t VALUES (4);"""
 
 
 class World:
@@ -123,7 +128,11 @@ def test_every_event_says_who_what_and_why(world: World) -> None:
     world.file("1_a.sql", "CREATE TABLE t (a INT)")
     world.migrate()
     started, applied = world.events
-    assert (started.description, started.author, started.path) == ("A test's change", "Test Team", "migrations/shop/1_a.sql")
+    assert (started.description, started.author, started.path) == (
+        "A test's change",
+        "Test Team",
+        "migrations/shop/1_a.sql",
+    )
     assert started.rendered_sql is not None
     assert "CREATE TABLE t" in started.rendered_sql
     assert started.tables == '["t"]'
@@ -286,7 +295,9 @@ def test_a_lease_that_ended_more_than_a_lease_ago_is_taken_over_and_recorded(wor
     """Clocks may differ by less than a lease."""
     world.file("1_a.sql", "CREATE TABLE t (a INT)")
     world.tables.histories["shop"] = []
-    world.tables.locks["shop"] = replace(held_row("dead"), expires_at=datetime.now(timezone.utc) - timedelta(seconds=61))
+    world.tables.locks["shop"] = replace(
+        held_row("dead"), expires_at=datetime.now(timezone.utc) - timedelta(seconds=61)
+    )
     world.migrate()
     assert world.kinds[0] == ("taken_over", None)
     assert json.loads(world.events[0].details or "")["owner"] == "dead"
@@ -319,7 +330,9 @@ def test_a_run_that_lost_the_lock_runs_nothing_more(world: World) -> None:
     assert world.tables.locks["shop"].owner == "thief"
 
 
-def test_without_the_proof_a_stopped_holder_would_run_a_second_time(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_proof_a_stopped_holder_would_run_a_second_time(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """This is the test that the test above can fail."""
     world.file("1_a.sql", "CREATE TABLE t (a INT); INSERT INTO t VALUES (1)")
 

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from glacierbase.catalog import Catalog
-from glacierbase.errors import ConfigurationError
 from glacierbase.run import Run
 
 Row = tuple[Any, ...]
@@ -56,21 +55,6 @@ class Executor(Protocol):
         """End all that `open` started, and nothing else. Never raises."""
 
 
-def dialect_of(catalog: Catalog) -> str:
-    """The SQL dialect of a catalog's engine, known without starting it.
-
-    Raises:
-        ConfigurationError: this version has no executor of that type.
-    """
-    if catalog.executor_type == "spark":
-        return "spark"
-    raise ConfigurationError(
-        "UNSUPPORTED_EXECUTOR",
-        f"catalog {catalog.name}: this version of glacierbase has no executor of type {catalog.executor_type}",
-        "use migrationExecutor.type: spark",
-    )
-
-
 def open_executor(catalog: Catalog, run: Run, session: Any = None) -> Executor:
     """Connect to the catalog's engine; `session` is a SparkSession of the caller's to work in.
 
@@ -78,7 +62,6 @@ def open_executor(catalog: Catalog, run: Run, session: Any = None) -> Executor:
         ConfigurationError: what the engine needs is not on this machine, or does not fit together.
         EngineUnavailable: the engine did not start or could not be reached.
     """
-    dialect_of(catalog)
     from glacierbase.executors import spark
 
     return spark.open_executor(catalog, run, session)

@@ -174,7 +174,9 @@ class SqlStore:
         found = {str(key): str(value) for key, value in self._session.query(self._words.show_properties.format(table))}
         # The format version is part of the table's metadata, and not always shown among its properties.
         wrong = {
-            key: value for key, value in self._words.properties.items() if found.get(key, value) != value or key not in found
+            key: value
+            for key, value in self._words.properties.items()
+            if found.get(key, value) != value or key not in found
         }
         wrong.pop("format-version", None)
         if wrong:
@@ -194,9 +196,7 @@ class SqlStore:
 
     def compare_and_set(self, expected: LockRow, new: LockRow) -> bool:
         names = [field.name for field in fields(LockRow)]
-        sets = ", ".join(
-            f"`{name}` = {self._marker(value)}" for name, value in zip(names, astuple(new), strict=True)
-        )
+        sets = ", ".join(f"`{name}` = {self._marker(value)}" for name, value in zip(names, astuple(new), strict=True))
         update = f"UPDATE {self._lock} SET {sets} WHERE `owner` = ? AND `fence` = ? AND `beat` = ?"
         parameters = [*map(_parameter, astuple(new)), *expected.claim]
         for attempt in range(_TRIES):

@@ -51,7 +51,12 @@ def bed(request: pytest.FixtureRequest) -> Bed:
 
 def event(sequence: int, **values: Any) -> Event:
     """An event with a value in every kind of column."""
-    defaults = {"version": "0001", "statement_index": 1, "recorded_at": NOW, "rendered_sql": "SELECT 'it''s \\ ünï ?:x\r\n'"}
+    defaults = {
+        "version": "0001",
+        "statement_index": 1,
+        "recorded_at": NOW,
+        "rendered_sql": "SELECT 'it''s \\ ünï ?:x\r\n'",
+    }
     return Event(1, sequence, "run", "shop", "dev", "started", **{**defaults, **values})
 
 
@@ -99,7 +104,11 @@ def test_every_value_of_an_event_comes_back(bed: Bed) -> None:
     """Text to the byte, instants to the microsecond in UTC, absent as absent."""
     store = bed.open()
     store.create(bed.free)
-    events = [event(1), event(2, statement_index=None, version=None, details='{"a": [1]}'), event(3, duration_ms=2**40)]
+    events = [
+        event(1),
+        event(2, statement_index=None, version=None, details='{"a": [1]}'),
+        event(3, duration_ms=2**40),
+    ]
     store.append(events[:2])
     store.append(events[2:])
     assert bed.open().read_history() == tuple(events)
@@ -145,7 +154,8 @@ def test_of_four_that_set_at_once_exactly_one_wins(bed: Bed) -> None:
                 winners.append(name)
 
         threads = [
-            threading.Thread(target=compete, args=(name, store, row, winners, barrier)) for name, store in stores.items()
+            threading.Thread(target=compete, args=(name, store, row, winners, barrier))
+            for name, store in stores.items()
         ]
         for thread in threads:
             thread.start()

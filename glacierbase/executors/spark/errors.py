@@ -75,9 +75,7 @@ def _kind(causes: tuple[_Cause, ...], sql: str) -> type[EngineError]:
 def _proves(cause: _Cause) -> bool:
     stage_failed = cause.message.startswith(_STAGE_FAILED) and "cancel" not in cause.message[:400]
     return (
-        stage_failed
-        or cause.message.startswith(_TABLE_CHANGE)
-        or (cause.sqlstate or "").startswith(_REFUSED_SQLSTATES)
+        stage_failed or cause.message.startswith(_TABLE_CHANGE) or (cause.sqlstate or "").startswith(_REFUSED_SQLSTATES)
     )
 
 
@@ -123,7 +121,12 @@ def _python_cause(error: BaseException) -> _Cause:
         names.append("org.apache.spark.sql.AnalysisException")
     if isinstance(error, (OSError, EOFError)) or "Py4JNetworkError" in names[0] or "Grpc" in names[0]:
         names.append("java.net.SocketException")
-    return _Cause(tuple(names), _message(error), _ask(error, "getCondition", "getErrorClass"), _ask(error, "getSqlState"))
+    return _Cause(
+        tuple(names),
+        _message(error),
+        _ask(error, "getCondition", "getErrorClass"),
+        _ask(error, "getSqlState"),
+    )
 
 
 def _message(error: BaseException) -> str:

@@ -17,7 +17,15 @@ from glacierbase.run import Run
 from glacierbase.secrets import mask
 
 # What spark-submit itself reads. All else is set in the session: a command line is readable by every user of the machine.
-_LAUNCH = ("spark.master", "spark.submit.", "spark.driver.", "spark.jars", "spark.files", "spark.archives", "spark.yarn.")
+_LAUNCH = (
+    "spark.master",
+    "spark.submit.",
+    "spark.driver.",
+    "spark.jars",
+    "spark.files",
+    "spark.archives",
+    "spark.yarn.",
+)
 _GRACE_SECONDS = 20
 
 
@@ -43,7 +51,9 @@ class Gateway:
         self.log = _log_file(run)
         read, write = os.pipe()
         # A thread of ours writes the file, so that no secret the JVM may print reaches the disk.
-        self._copier = threading.Thread(target=_copy_masked, args=(os.fdopen(read, errors="replace"), self.log), daemon=True)
+        self._copier = threading.Thread(
+            target=_copy_masked, args=(os.fdopen(read, errors="replace"), self.log), daemon=True
+        )
         self._copier.start()
         launch = _LaunchConf((key, value) for key, value in conf.items() if key.startswith(_LAUNCH))
         try:
@@ -52,7 +62,9 @@ class Gateway:
         except PySparkException as error:
             os.close(write)
             self._copier.join(timeout=_GRACE_SECONDS)
-            raise EngineUnavailable("SPARK_DID_NOT_START", f"Spark did not start: {_last_error(self.log)}", f"see {self.log}") from error
+            raise EngineUnavailable(
+                "SPARK_DID_NOT_START", f"Spark did not start: {_last_error(self.log)}", f"see {self.log}"
+            ) from error
         os.close(write)
         self.pid: int = self.py4j.proc.pid
 

@@ -135,7 +135,9 @@ class _ConnectExecutor(_SparkExecutor):
         try:
             super().__init__(self._create(), {"application": self._conf["spark.remote"]})
         except Exception as error:
-            raise _unavailable(catalog, error, "is the server of spark.remote running and reachable from here?") from error
+            raise _unavailable(
+                catalog, error, "is the server of spark.remote running and reachable from here?"
+            ) from error
 
     def _create(self) -> Any:
         from pyspark.sql import SparkSession
@@ -230,7 +232,9 @@ def _create_session(gateway: Gateway, conf: Mapping[str, str], catalog: Catalog)
 
     def make() -> None:
         try:
-            context = SparkContext(gateway=gateway.py4j, conf=SparkConf(_jvm=gateway.py4j.jvm).setAll(list(conf.items())))
+            context = SparkContext(
+                gateway=gateway.py4j, conf=SparkConf(_jvm=gateway.py4j.jvm).setAll(list(conf.items()))
+            )
             made.append(SparkSession(context))
         except Exception as error:
             made.append(error)

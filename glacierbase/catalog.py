@@ -1,0 +1,413 @@
+"""Catalog files: what stands in them, one catalog in one environment, and what is wrong with them.
+
+A file is checked as far as it can be without choosing an environment when it is loaded; its references are resolved, and the
+values behind them checked, for the chosen environment alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Mapping as Values
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from functools import reduce
+from pathlib import Path
+from typing import Any
+
+from glacierbase.errors import ConfigurationError, GlacierbaseError, collected, raise_all
+from glacierbase.references import References, resolved
+from glacierbase.yamlfile import Mapping, Node, Place, Scalar, Sequence, is_null, load_yaml, merge
+
+SHARED = "_shared.yaml"
+DEFAULT_ENVIRONMENT = "default"
+
+_NAME = re.compile(r"[a-z][a-z0-9_]*")
+_ENVIRONMENT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_NAMESPACE = re.compile(r"[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*")
+_COORDINATE = re.compile(r"[^:\s]+:[^:\s]+:[^:\s]+")
+_DURATION = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)(ms|s|m|h)")
+_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+_SHORTEST_LEASE, _LONGEST_LEASE = 1.0, 86_400.0
+_SPARK_CATALOG = re.compile(r"spark\.sql\.catalog\.([^.]+)")
+
+# The keys of a file, and what may stand behind each.
+_ANY, _SCALAR, _SCALARS, _LIST = "any", "a single value", "keys with single values", "a list of single values"
+_EXECUTOR = {
+    "type": _SCALAR,
+    "conf": {"sparkConf": _SCALARS, "dependencies": _LIST},
+    "dependencies": _LIST,
+}
+_ENVIRONMENT = {
+    "migrationExecutor": _EXECUTOR,
+    "variables": _ANY,
+    "protected": _SCALAR,
+    "outOfOrder": _SCALAR,
+    "store": {"catalog": _SCALAR, "namespace": _SCALAR, "lockLease": _SCALAR, "type": _SCALAR},
+}
+_FILE = {**_ENVIRONMENT, "environments": _ANY, "defaultEnvironment": _SCALAR}
+
+
+@dataclass(frozen=True, slots=True)
+class StoreOptions:
+    """Where history and lock live: `catalog` as the engine knows it, and how long a silent run keeps its lock."""
+
+    catalog: str
+    namespace: str
+    lease_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    """One catalog in one environment, its references resolved.
+
+    Attributes:
+        name: the identity in history and lock.
+        stem: of its file, which is also the name of its migrations folder.
+        protected: whether a person must name the environment before it is changed.
+        executor_type: which engine runs its migrations.
+        dependencies: Maven coordinates.
+        out_of_order_allowed: whether a version below an applied one runs without being asked for.
+    """
+
+    name: str
+    file: Path
+    stem: str
+    environment: str
+    protected: bool
+    executor_type: str
+    spark_conf: Values[str, str] = field(repr=False)
+    dependencies: tuple[str, ...]
+    variables: Values[str, Any] = field(repr=False)
+    out_of_order_allowed: bool
+    store: StoreOptions
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogFile:
+    """One catalog file. `layers` are what its values come from: the shared file's content, then its own."""
+
+    path: Path
+    name: str
+    environments: tuple[str, ...]
+    default_environment: str | None
+    layers: tuple[Mapping, ...] = field(repr=False)
+
+    @property
+    def stem(self) -> str:
+        return self.path.stem
+
+    def for_environment(self, environment: str, root: Path) -> Catalog:
+        """The catalog in one of its environments; references to what other environments need are not resolved.
+
+        Raises:
+            ConfigurationError, SeveralErrors: `UNSET_REFERENCE`, `INVALID_VALUE` and the like, all of them.
+        """
+        inside = (layer.get("environments", environment) for layer in self.layers)
+        over = (*self.layers, *(node for node in inside if isinstance(node, Mapping)))
+        content = reduce(merge, over, Mapping({}, over[-1].place))
+        names = {"environment": environment, "catalog": self.name, "projectRoot": str(root)}
+        variables = content.get("variables")
+        if not isinstance(variables, Mapping):
+            variables = Mapping({}, content.place)
+        return _Reader(content, References(names, variables, root)).catalog(self, environment, variables)
+
+
+def load_catalog_files(folder: Path, root: Path) -> tuple[CatalogFile, ...]:
+    """Read all catalog files of a project, by name.
+
+    Raises:
+        ConfigurationError, SeveralErrors: all that is wrong in all of them.
+    """
+    errors: list[GlacierbaseError] = []
+    shared = Mapping({}, Place(SHARED, 1))
+    found: dict[str, CatalogFile] = {}
+    paths = sorted(path for path in folder.iterdir() if path.suffix in (".yaml", ".yml") and path.name[0] != ".")
+    # The shared one first: the others merge over it.
+    for path in sorted(paths, key=lambda path: path.name != SHARED):
+        location = path.relative_to(root).as_posix()
+        with collected(errors):
+            if path.suffix == ".yml":
+                raise Place(location, 1).error(
+                    "MISNAMED_FILE", "catalog files end in .yaml", f"git mv {location} {location[:-4]}.yaml"
+                )
+            content = _load(path, location)
+            if path.name == SHARED:
+                shared = content
+                continue
+            file = _catalog_file(path, location, shared, content)
+            if file.name in found:
+                what = f"its name {file.name} is also that of {found[file.name].path.name}"
+                raise content.place.error("DUPLICATE_CATALOG", what, "give one of them another `name`")
+            found[file.name] = file
+    raise_all(errors)
+    return tuple(found[name] for name in sorted(found))
+
+
+def parse_duration(text: str) -> float:
+    """Seconds of a duration such as `500ms`, `30s`, `5m` or `1h`.
+
+    Raises:
+        ValueError: it is none.
+    """
+    found = _DURATION.fullmatch(text.strip())
+    if not found:
+        raise ValueError(f"{text!r} is not a duration such as 30s, 5m or 1h")
+    return float(found[1]) * _SECONDS[found[2]]
+
+
+def _load(path: Path, location: str) -> Mapping:
+    """One file, its shape checked."""
+    content = load_yaml(path, location)
+    shape = _FILE if path.name == SHARED else {"name": _SCALAR, **_FILE}
+    errors = list(_misshapen(content, shape, ""))
+    environments = content.get("environments")
+    if isinstance(environments, Mapping):
+        for name, node in environments.values.items():
+            if not _ENVIRONMENT_NAME.fullmatch(name):
+                what = f"{name!r} cannot be an environment's name"
+                errors.append(environments.keys[name].error("INVALID_NAME", what, "use letters, digits, . _ and -"))
+            elif not is_null(node):
+                errors += _misshapen(node, _ENVIRONMENT, f"environments.{name}")
+    elif environments and not is_null(environments):
+        errors.append(
+            _expected(environments, "environments", "names with keys of their own, as in {dev: {}, prod: {}}")
+        )
+    raise_all(errors)
+    return _with_one_spelling(content)
+
+
+def _misshapen(node: Node, shape: Any, path: str) -> Iterator[GlacierbaseError]:
+    """Keys that do not exist, and values of the wrong kind."""
+    if is_null(node) or shape == _ANY:
+        return
+    if isinstance(shape, dict):
+        if not isinstance(node, Mapping):
+            yield _expected(node, path, f"keys are expected here: {', '.join(shape)}")
+            return
+        for key, value in node.values.items():
+            if key in shape:
+                yield from _misshapen(value, shape[key], f"{path}.{key}".lstrip("."))
+            else:
+                yield _unknown_key(key, node.keys[key], shape, path)
+    elif not _has_shape(node, shape):
+        yield _expected(node, path, f"{shape} is expected here")
+
+
+def _has_shape(node: Node, shape: str) -> bool:
+    if shape == _SCALAR:
+        return isinstance(node, Scalar)
+    if shape == _LIST:
+        return isinstance(node, Sequence) and all(isinstance(item, Scalar) for item in node.items)
+    return isinstance(node, Mapping) and all(isinstance(value, Scalar) for value in node.values.values())
+
+
+def _unknown_key(key: str, place: Place, shape: Values[str, Any], path: str) -> ConfigurationError:
+    near = get_close_matches(key, shape, n=1)
+    where = f" under {path}" if path else ""
+    return place.error(
+        "UNKNOWN_KEY",
+        f"there is no key {key}{where}",
+        f"did you mean {near[0]}?" if near else f"there are: {', '.join(shape)}",
+    )
+
+
+def _expected(node: Node, path: str, what: str) -> ConfigurationError:
+    return node.place.error("INVALID_VALUE", f"{path or 'the file'}: wrong kind of value", what)
+
+
+def _with_one_spelling(content: Mapping) -> Mapping:
+    """`dependencies` may stand beside `conf` as well as in it; from here on they are in it."""
+    content = _with_dependencies_in_conf(content)
+    environments = content.get("environments")
+    if not isinstance(environments, Mapping):
+        return content
+    inside = {
+        name: _with_dependencies_in_conf(node) if isinstance(node, Mapping) else node
+        for name, node in environments.values.items()
+    }
+    return _with(content, "environments", _replaced(environments, inside))
+
+
+def _with_dependencies_in_conf(content: Mapping) -> Mapping:
+    executor = content.get("migrationExecutor")
+    if not isinstance(executor, Mapping) or "dependencies" not in executor.values:
+        return content
+    conf = executor.get("conf")
+    conf = conf if isinstance(conf, Mapping) else Mapping({}, executor.place)
+    place = executor.keys["dependencies"]
+    if "dependencies" in conf.values:
+        raise place.error("DUPLICATE_KEY", "dependencies stand here and under conf", "keep one of them")
+    values = {key: value for key, value in executor.values.items() if key != "dependencies"}
+    moved = _with(conf, "dependencies", executor.values["dependencies"])
+    return _with(content, "migrationExecutor", _replaced(executor, {**values, "conf": moved}))
+
+
+def _with(node: Mapping, key: str, value: Node) -> Mapping:
+    return _replaced(node, {**node.values, key: value})
+
+
+def _replaced(node: Mapping, values: dict[str, Node]) -> Mapping:
+    return Mapping(values, node.place, {key: node.keys.get(key, node.place) for key in values})
+
+
+def _catalog_file(path: Path, location: str, shared: Mapping, content: Mapping) -> CatalogFile:
+    """The file over the shared one, with what can be said before an environment is chosen."""
+    named = content.get("name")
+    name = named.text if isinstance(named, Scalar) and not is_null(named) else path.stem
+    if not _NAME.fullmatch(name):
+        place = named.place if named else Place(location, 1)
+        raise place.error(
+            "INVALID_NAME",
+            f"{name!r} cannot be a catalog's name, which becomes part of a table's",
+            "use lower-case letters, digits and _; `name:` in the file names the catalog otherwise than its file",
+        )
+    names = _environments((shared, content)) or (DEFAULT_ENVIRONMENT,)
+    default = merge(shared, content).get("defaultEnvironment")
+    chosen = default.text if isinstance(default, Scalar) else None
+    if default and chosen not in names:
+        near = get_close_matches(chosen or "", names, n=1)
+        raise default.place.error(
+            "INVALID_VALUE",
+            f"defaultEnvironment: there is no environment {chosen}",
+            f"did you mean {near[0]}?" if near else f"there are: {', '.join(names)}",
+        )
+    return CatalogFile(path, name, names, chosen, (shared, content))
+
+
+def _environments(layers: Iterable[Mapping]) -> tuple[str, ...]:
+    """The names that a catalog has; null takes a shared one away, and is otherwise one without keys of its own."""
+    found: dict[str, None] = {}
+    for layer in layers:
+        environments = layer.get("environments")
+        for name, node in environments.values.items() if isinstance(environments, Mapping) else ():
+            if is_null(node) and name in found:
+                del found[name]
+            else:
+                found[name] = None
+    return tuple(found)
+
+
+class _Reader:
+    """Reads one environment's content, with its references resolved; collects what is wrong."""
+
+    def __init__(self, content: Mapping, references: References) -> None:
+        self._content = content
+        self._references = references
+        self._errors: list[GlacierbaseError] = []
+
+    def catalog(self, file: CatalogFile, environment: str, variables: Mapping) -> Catalog:
+        spark_conf = self._spark_conf()
+        made = Catalog(
+            name=file.name,
+            file=file.path,
+            stem=file.stem,
+            environment=environment,
+            protected=self._option("protected", _boolean, False),
+            executor_type=self._executor_type(),
+            spark_conf=spark_conf,
+            dependencies=self._dependencies(),
+            variables=resolved(variables, self._references, self._errors),
+            out_of_order_allowed=self._option("outOfOrder", _choice("refuse", "allow"), "refuse") == "allow",
+            store=StoreOptions(
+                catalog=self._store_catalog(spark_conf),
+                namespace=self._option("store.namespace", _matching(_NAMESPACE, "names joined by dots"), "glacierbase"),
+                lease_seconds=self._option("store.lockLease", _lease, 60.0),
+            ),
+        )
+        self._option("store.type", _choice("auto", "sql"), "auto")
+        raise_all(self._errors)
+        return made
+
+    def _option(self, path: str, parse: Callable[[str], Any], default: Any) -> Any:
+        """The value behind a dotted path of keys, parsed; `default` where there is none, or a wrong one."""
+        node = self._content.get(*path.split("."))
+        if not isinstance(node, Scalar):
+            return default
+        with collected(self._errors):
+            text = self._references.text(node, path)
+            try:
+                return parse(text)
+            except ValueError as error:
+                raise node.place.error(
+                    "INVALID_VALUE", f"{path}: {text!r} is not {error}", "correct the value"
+                ) from error
+        return default
+
+    def _executor_type(self) -> str:
+        path = "migrationExecutor.type"
+        if self._content.get(*path.split(".")) is None:
+            what = f"{path} is missing"
+            self._errors.append(
+                self._content.place.error("MISSING_KEY", what, "say which engine runs the migrations: spark")
+            )
+        return str(self._option(path, _choice("spark"), "spark"))
+
+    def _spark_conf(self) -> dict[str, str]:
+        node = self._content.get("migrationExecutor", "conf", "sparkConf")
+        found: dict[str, str] = {}
+        if isinstance(node, Mapping):
+            for key, value in node.values.items():
+                with collected(self._errors):
+                    assert isinstance(value, Scalar)
+                    found[key] = self._references.text(value, key)
+        return found
+
+    def _dependencies(self) -> tuple[str, ...]:
+        node = self._content.get("migrationExecutor", "conf", "dependencies")
+        found: list[str] = []
+        for item in node.items if isinstance(node, Sequence) else ():
+            with collected(self._errors):
+                assert isinstance(item, Scalar)
+                found.append(self._references.text(item))
+                if not _COORDINATE.fullmatch(found[-1]):
+                    what = f"dependencies: {found[-1]!r} is not a Maven coordinate"
+                    raise item.place.error("INVALID_VALUE", what, "write group:artifact:version")
+        return tuple(found)
+
+    def _store_catalog(self, spark_conf: Values[str, str]) -> str:
+        declared = [found[1] for key in spark_conf if (found := _SPARK_CATALOG.fullmatch(key))]
+        default = spark_conf.get("spark.sql.defaultCatalog") or (declared[0] if len(declared) == 1 else "")
+        chosen = str(self._option("store.catalog", _matching(_NAMESPACE, "the name of a catalog"), default))
+        if not chosen and not self._errors:
+            self._errors.append(
+                self._content.place.error(
+                    "STORE_CATALOG_UNCLEAR",
+                    f"in which catalog history and lock live is not said; sparkConf declares {', '.join(declared) or 'none'}",
+                    "write `store: {catalog: NAME}`, or set spark.sql.defaultCatalog",
+                )
+            )
+        return chosen
+
+
+def _boolean(text: str) -> bool:
+    return _choice("true", "false")(text.lower()) == "true"
+
+
+def _choice(*allowed: str) -> Callable[[str], str]:
+    def parse(text: str) -> str:
+        if text not in allowed:
+            raise ValueError(" or ".join(allowed))
+        return text
+
+    return parse
+
+
+def _matching(pattern: re.Pattern[str], what: str) -> Callable[[str], str]:
+    def parse(text: str) -> str:
+        if not pattern.fullmatch(text):
+            raise ValueError(what)
+        return text
+
+    return parse
+
+
+def _lease(text: str) -> float:
+    what = "a duration from 1s to 24h"
+    try:
+        seconds = parse_duration(text)
+    except ValueError as error:
+        raise ValueError(what) from error
+    if not _SHORTEST_LEASE <= seconds <= _LONGEST_LEASE:
+        raise ValueError(what)
+    return seconds

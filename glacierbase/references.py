@@ -1,0 +1,142 @@
+"""References inside the strings of a catalog file: `${env:NAME}`, `${secret:NAME}`, `${variables.a.b}` and the others.
+
+`$${` is a literal `${`. What a reference stands for is not searched for references again.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping as Values
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from glacierbase.errors import ConfigurationError, GlacierbaseError, collected
+from glacierbase.secrets import register
+from glacierbase.yamlfile import Mapping, Node, Place, Scalar, Sequence, is_null
+
+_REFERENCE = re.compile(r"\$\$\{|\$\{([^{}]*)\}")
+_KNOWN = ("env:NAME", "secret:NAME", "file:PATH", "projectRoot", "variables.NAME", "environment", "catalog")
+# A value under such a key is a secret, however it came there.
+_SECRET_KEY = re.compile(r"(?i)password|secret|token|credential|private")
+
+
+class References:
+    """What references stand for in one catalog, for one environment."""
+
+    def __init__(self, names: Values[str, str], variables: Mapping, root: Path) -> None:
+        """Args:
+        names: what `environment`, `catalog` and `projectRoot` stand for.
+        variables: the catalog's, with references in them.
+        root: what the paths of `${file:PATH}` are relative to.
+        """
+        self._names = names
+        self._variables = variables
+        self._root = root
+        self._open: list[str] = []
+
+    def text(self, node: Scalar, key: str = "") -> str:
+        """The scalar as written, with what its references stand for; masked from now on if `key` says it is secret.
+
+        Raises:
+            ConfigurationError: `UNSET_REFERENCE`, `UNKNOWN_REFERENCE` or `CYCLIC_REFERENCE`.
+        """
+        text = _REFERENCE.sub(lambda found: self._stands_for(found[1], node.place), node.text)
+        if _SECRET_KEY.search(key):
+            register(text)
+        return text
+
+    def variable(self, node: Scalar) -> str | int | float | bool | None:
+        """A variable's value. One that is a reference to another variable alone has that one's type.
+
+        Raises:
+            ConfigurationError: as `text`, and `SECRET_IN_VARIABLES`.
+        """
+        if not isinstance(node.value, str):
+            return node.value
+        for found in _REFERENCE.finditer(node.text):
+            if (found[1] or "").startswith(("secret:", "file:")):
+                raise node.place.error(
+                    "SECRET_IN_VARIABLES",
+                    f"{found[0]} is a secret: in a variable it would reach SQL, checksums and query logs",
+                    "use it under migrationExecutor.conf, or ${env:NAME} for what is no secret",
+                )
+        whole = _REFERENCE.fullmatch(node.text)
+        if whole and (whole[1] or "").startswith("variables."):
+            return self._variable(whole[1], node.place)
+        return self.text(node)
+
+    def _stands_for(self, name: str | None, place: Place) -> str:
+        if name is None:
+            return "${"
+        if name in self._names:
+            return self._names[name]
+        kind, _, rest = name.partition(":")
+        if kind in ("env", "secret") and rest:
+            return _from_environment(kind, rest, place)
+        if kind == "file" and rest:
+            return self._from_file(rest, place)
+        if name.startswith("variables."):
+            return _as_text(self._variable(name, place))
+        near = get_close_matches(name, [*_KNOWN, *self._names], n=1)
+        raise place.error(
+            "UNKNOWN_REFERENCE",
+            f"${{{name}}} stands for nothing",
+            f"did you mean ${{{near[0]}}}?" if near else f"there are: {', '.join(_KNOWN)}; $${{ is a literal ${{",
+        )
+
+    def _variable(self, name: str, place: Place) -> str | int | float | bool | None:
+        node = self._variables.get(*name.split(".")[1:])
+        if node is None or is_null(node):
+            raise _unset(place, name, "write it under `variables`")
+        if not isinstance(node, Scalar):
+            raise _unset(place, name, "it is not a single value; name one below it", "has keys or items of its own")
+        if name in self._open:
+            cycle = " → ".join([*self._open[self._open.index(name) :], name])
+            raise place.error("CYCLIC_REFERENCE", f"{cycle} leads back to itself", "give one of them a value")
+        self._open.append(name)
+        try:
+            return self.variable(node)
+        finally:
+            self._open.pop()
+
+    def _from_file(self, name: str, place: Place) -> str:
+        try:
+            text = (self._root / name).read_text("utf-8").rstrip("\r\n")
+        except (OSError, ValueError) as error:
+            why = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
+            raise _unset(
+                place, f"file:{name}", "paths are relative to the project", f"cannot be read: {why}"
+            ) from error
+        register(text)
+        return text
+
+
+def resolved(node: Node, references: References, errors: list[GlacierbaseError]) -> Any:
+    """Variables as Python's dict, list, str, int, float, bool and None; what is wrong with one is put into `errors`."""
+    if isinstance(node, Mapping):
+        return {key: resolved(value, references, errors) for key, value in node.values.items()}
+    if isinstance(node, Sequence):
+        return [resolved(item, references, errors) for item in node.items]
+    with collected(errors):
+        return references.variable(node)
+    return None
+
+
+def _from_environment(kind: str, name: str, place: Place) -> str:
+    value = os.environ.get(name)
+    # CI services hand over a secret that does not exist as an empty one.
+    if value is None or (kind == "secret" and not value):
+        raise _unset(place, f"{kind}:{name}", f"set the environment variable {name}")
+    if kind == "secret":
+        register(value)
+    return value
+
+
+def _as_text(value: str | int | float | bool | None) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _unset(place: Place, name: str, hint: str, what: str = "is not set") -> ConfigurationError:
+    return place.error("UNSET_REFERENCE", f"${{{name}}} {what}", hint)
