@@ -14,9 +14,11 @@ from typing import Any
 
 import pytest
 
+from glacierbase import secrets
 from glacierbase.catalog import load_catalog_files
 from glacierbase.executors import open_executor
 from glacierbase.run import Run
+from tests.connect import connect_server
 
 REPOSITORY = Path(__file__).parent.parent
 RUNTIME = "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0"
@@ -36,6 +38,14 @@ migrationExecutor:
       spark.sql.catalog.lake.warehouse: file://WAREHOUSE/tables
       spark.sql.catalog.lake.cache-enabled: true
     dependencies: ["{RUNTIME}", "{SQLITE}"]
+"""
+
+# A server brings its own jars and catalogs; the file says only where it is, and where history and lock live.
+REMOTE = """\
+migrationExecutor:
+  type: spark
+  conf: {sparkConf: {spark.remote: "ADDRESS"}}
+store: {catalog: lake}
 """
 
 
@@ -101,6 +111,13 @@ class ProjectFolder:
         return self.run(*arguments, "--format", "json", environ=environ)
 
 
+@pytest.fixture(autouse=True)
+def forgotten_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What one test registers as a secret must not be masked in the next."""
+    monkeypatch.setattr(secrets, "_patterns", {})
+    monkeypatch.setattr(secrets, "_compiled", None)
+
+
 @pytest.fixture
 def project(tmp_path: Path) -> ProjectFolder:
     """An empty project."""
@@ -127,6 +144,29 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LakeBed]:
     executor.close()
 
 
+@pytest.fixture(scope="session")
+def remote_lake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RemoteLake]:
+    """One Spark Connect server for the whole session, reached through `spark.remote`."""
+    folder = tmp_path_factory.mktemp("remote")
+    with connect_server(folder, f"{RUNTIME},{SQLITE}") as address:
+        home = ProjectFolder(folder / "project")
+        home.catalog(REMOTE.replace("ADDRESS", address), "remote")
+        [file] = load_catalog_files(home.root / "catalogs", home.root)
+        catalog = file.for_environment("default", home.root)
+        executor = open_executor(catalog, Run.here(home.root))
+        yield RemoteLake(catalog, executor, home)
+        executor.close()
+
+
+@dataclass
+class RemoteLake:
+    """An executor on the server, and a project with the catalog `remote` on it."""
+
+    catalog: Any
+    executor: Any
+    project: ProjectFolder
+
+
 @dataclass
 class LakeBed:
     """The real Spark of the session: its executor, its catalog, and the catalog file that describes it."""
@@ -141,7 +181,8 @@ class LakeBed:
         return self.executor._spark
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
-        return [tuple(row) for row in self.spark.sql(sql).collect()]
+        # A new session: the catalog of an old one may have cached the table.
+        return [tuple(row) for row in self.spark.newSession().sql(sql).collect()]
 
 
 @pytest.fixture

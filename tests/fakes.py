@@ -49,7 +49,7 @@ class FakeExecutor:
         self._keeper = sqlite3.connect(self._uri, uri=True)
         self.closed = 0
 
-    def open_session(self, *, heartbeat: bool = False) -> FakeSession:  # noqa: ARG002 (nothing queues here)
+    def open_session(self, *, heartbeat: bool = False) -> FakeSession:
         return FakeSession(self._uri, lambda sql: self.before(sql))
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:

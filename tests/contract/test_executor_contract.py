@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from glacierbase.errors import StatementRefused, TableNotFound
-from tests.conftest import LakeBed
+from tests.conftest import LakeBed, RemoteLake
 from tests.fakes import FakeExecutor
 
 
@@ -24,15 +24,15 @@ class Bed:
     failing_question: str
 
 
-@pytest.fixture(params=["fake", "spark"])
+@pytest.fixture(params=["fake", "spark", "connect"])
 def bed(request: pytest.FixtureRequest) -> Iterator[Bed]:
     """Every executor in turn."""
     if request.param == "fake":
         yield Bed(FakeExecutor(), lambda name: name, "SELECT abs(-9223372036854775807 - 1)")
         return
-    lake: LakeBed = request.getfixturevalue("lake")
+    lake: LakeBed | RemoteLake = request.getfixturevalue("lake" if request.param == "spark" else "remote_lake")
     namespace = f"lake.c{uuid.uuid4().hex[:8]}"
-    lake.spark.sql(f"CREATE NAMESPACE {namespace}")
+    lake.executor.open_session().execute(f"CREATE NAMESPACE {namespace}")
     yield Bed(lake.executor, lambda name: f"{namespace}.{name}", "SELECT raise_error('no') FROM range(1)")
 
 

@@ -19,7 +19,7 @@ _NOT_FOUND_CLASSES = ("NoSuchTableException", "NoSuchNamespaceException", "NoSuc
 # Seen anywhere in the chain of causes, these leave the outcome open whatever else stands in it.
 _UNCERTAIN = re.compile(
     r"CommitStateUnknownException|ServiceFailureException|ServiceUnavailableException|SocketException|SocketTimeout"
-    r"|ConnectException|NoHttpResponse|InterruptedException|ClosedByInterrupt|OutOfMemoryError|SQLTransientConnection"
+    r"|\.ConnectException|HostConnectException|NoHttpResponse|InterruptedException|ClosedByInterrupt|OutOfMemoryError|SQLTransientConnection"
 )
 # Proof: found while the statement was read, planned or checked, or a commit that was refused as a whole.
 _ANALYSIS = re.compile(r"org\.apache\.spark\.sql\.(?:[\w.]*\.)?(?:\w*AnalysisException|\w*ParseException)$")

@@ -132,25 +132,41 @@ class _ConnectExecutor(_SparkExecutor):
     def __init__(self, catalog: Catalog) -> None:
         spark_version()
         self._conf = dict(catalog.spark_conf)
+        self._sessions: list[Session] = []
         try:
             super().__init__(self._create(), {"application": self._conf["spark.remote"]})
+        except ImportError as error:
+            raise ConfigurationError(
+                "CONNECT_NOT_INSTALLED",
+                f"catalog {catalog.name}: spark.remote needs packages that this Python lacks: {error}",
+                "pip install 'pyspark[connect]'",
+            ) from error
         except Exception as error:
             raise _unavailable(
                 catalog, error, "is the server of spark.remote running and reachable from here?"
             ) from error
 
     def _create(self) -> Any:
-        from pyspark.sql import SparkSession
+        # Not the one of pyspark.sql: that switches the whole process to Connect, and another catalog may be a local one.
+        from pyspark.sql.connect.session import SparkSession
 
         conf = {key: value for key, value in self._conf.items() if key != "spark.remote"}
-        return SparkSession.builder.remote(self._conf["spark.remote"]).config(map=conf).create()
+        spark = SparkSession.builder.remote(self._conf["spark.remote"]).config(map=conf).create()
+        # One request, one answer: the client would send a statement again to a server that has forgotten it (started
+        # anew, say), and ask one that is gone for ten minutes.
+        spark.client.set_retry_policies([])
+        spark.client.disable_reattachable_execute()
+        return spark
 
     def open_session(self, *, heartbeat: bool = False) -> Session:  # noqa: ARG002 (the server has one queue)
         """Connect has no `newSession`; a new one costs milliseconds."""
-        return SparkSessionPort(self._create(), owned=True)
+        self._sessions.append(SparkSessionPort(self._create(), owned=True))
+        return self._sessions[-1]
 
     def close(self) -> None:
-        SparkSessionPort(self._spark, owned=True).close()
+        """End all sessions: a server keeps the forgotten ones for an hour."""
+        for session in (*self._sessions, SparkSessionPort(self._spark, owned=True)):
+            session.close()
 
 
 class _LocalExecutor(_SparkExecutor):

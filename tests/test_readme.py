@@ -1,0 +1,152 @@
+"""The README, executed: a fresh clone, an empty home, no Java on the machine, and only what is written there."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from pyiceberg.catalog.sql import SqlCatalog
+
+from glacierbase.catalog import load_catalog_files
+from tests.conftest import REPOSITORY, Output, ProjectFolder
+
+README = (REPOSITORY / "README.md").read_text()
+
+
+def block(marker: str, language: str = "sh") -> str:
+    """The first fenced block behind a comment or heading."""
+    found = re.search(rf"{re.escape(marker)}.*?```{language}\n(.*?)```", README, re.DOTALL)
+    assert found, marker
+    return found[1].strip()
+
+
+class Clone:
+    """A copy of the repository on a machine of its own: other home, no Java."""
+
+    def __init__(self, folder: Path) -> None:
+        self.root = folder / "clone"
+        ignored = shutil.ignore_patterns(".git", ".venv", ".glacierbase", "__pycache__", ".*_cache")
+        shutil.copytree(REPOSITORY, self.root, ignore=ignored)
+        home = folder / "home"
+        home.mkdir()
+        programs = programs_without_java(folder / "bin")
+        # Downloads that pip has made already need not be made again; whatever is ours starts from nothing.
+        pip_cache = os.environ.get("PIP_CACHE_DIR") or str(Path.home() / ".cache/pip")
+        self.environ: Mapping[str, str] = {
+            **{key: value for key, value in os.environ.items() if not key.startswith(("JAVA", "XDG_", "GLACIERBASE_"))},
+            "HOME": str(home),
+            # Java takes its home from the user database, not from HOME.
+            "JAVA_TOOL_OPTIONS": f"-Duser.home={home}",
+            "PATH": str(programs),
+            "PIP_CACHE_DIR": pip_cache,
+        }
+
+    def run(self, command: str) -> Output:
+        done = subprocess.run(
+            ["bash", "-euo", "pipefail", "-c", command], cwd=self.root, env=self.environ,
+            capture_output=True, text=True, timeout=900, check=False,
+        )  # fmt: skip
+        return Output(done.returncode, done.stdout, done.stderr)
+
+
+def programs_without_java(folder: Path) -> Path:
+    """All programs of this machine but Java's."""
+    folder.mkdir()
+    for place in os.environ["PATH"].split(os.pathsep):
+        for program in sorted(Path(place).glob("*")):
+            if not program.name.startswith("java") and not (folder / program.name).is_symlink():
+                (folder / program.name).symlink_to(program)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def clone(tmp_path_factory: pytest.TempPathFactory) -> Clone:
+    """A fresh one."""
+    return Clone(tmp_path_factory.mktemp("fresh"))
+
+
+@pytest.fixture(scope="module")
+def first(clone: Clone) -> Output:
+    """What command one left behind."""
+    return clone.run(block("<!-- command one -->"))
+
+
+def without_times(text: str) -> str:
+    return re.sub(r"\d+\.\d s", "N s", text).strip()
+
+
+def test_command_one_prints_what_the_readme_shows(clone: Clone, first: Output) -> None:
+    """But for the seconds; with a Java from a wheel, since there is no other."""
+    assert shutil.which("java", path=clone.environ["PATH"]) is None
+    assert first.code == 0, first.stderr
+    assert without_times(first.stdout) == without_times(block("<!-- output of command one -->", ""))
+
+
+def test_after_it_every_file_is_applied_and_there_is_nothing_left_to_do(clone: Clone, first: Output) -> None:
+    """As `status` and a second run say."""
+    assert first.code == 0
+    status = json.loads(clone.run(".venv/bin/glacierbase status --format json").stdout)
+    files = sorted((clone.root / "migrations/analytics").glob("*.sql"))
+    states = [(each["path"], each["state"]) for each in status["catalogs"][0]["migrations"]]
+    assert states == [(str(file.relative_to(clone.root)), "applied") for file in files]
+    assert len(states) >= 6
+    again = clone.run(".venv/bin/glacierbase migrate")
+    assert (again.code, again.stdout) == (0, "analytics (dev)\n  nothing to do: every migration is applied\n")
+
+
+def test_the_commands_behind_it_work_and_prod_is_another_warehouse_with_another_bucket_count(
+    clone: Clone, first: Output
+) -> None:
+    """Read from the catalogs with PyIceberg, which knows nothing of us."""
+    assert first.code == 0
+    commands = [line.partition("#")[0].strip() for line in block("Maven Central; later ones ask nobody").splitlines()]
+    assert len(commands) == 4
+    for command in commands:
+        done = clone.run(command)
+        assert done.code == 0, done.stderr
+    assert {env: specs_of(clone, env) for env in ("dev", "prod")} == {
+        env: [["day", f"bucket[{size}]"], [f"bucket[{size}]", "hour"]] for env, size in (("dev", 4), ("prod", 32))
+    }
+
+
+def specs_of(clone: Clone, environment: str) -> list[list[str]]:
+    """The transforms of the partition specs that the events table has had."""
+    folder = clone.root / ".glacierbase" / environment
+    lake = SqlCatalog("lake", uri=f"sqlite:///{folder}/catalog.db", warehouse=f"file://{folder}/warehouse")
+    specs = lake.load_table("sleep.events").specs()
+    lake.close()
+    return [[str(field.transform) for field in specs[number].fields] for number in sorted(specs)]
+
+
+def test_the_python_of_the_readme_runs(clone: Clone, first: Output) -> None:
+    """As it stands there."""
+    assert first.code == 0
+    (clone.root / "example.py").write_text(block("## In Python", "python"))
+    done = clone.run(".venv/bin/python example.py")
+    assert (done.code, done.stdout) == (0, "[]\nanalytics []\n"), done.stderr
+
+
+def test_the_annotated_catalog_is_one(project: ProjectFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every key of it."""
+    monkeypatch.setenv("CATALOG_URI", "http://catalog")
+    monkeypatch.setenv("CATALOG_CREDENTIAL", "id:secret")
+    project.catalog(block("## A catalog", "yaml"))
+    [file] = load_catalog_files(project.root / "catalogs", project.root)
+    prod = file.for_environment("prod", project.root)
+    assert (prod.protected, prod.variables["sleep"]["events"]["bucketSize"], prod.store.catalog) == (True, 32, "lake")
+
+
+def test_every_error_has_its_row_in_the_readme() -> None:
+    """And every name there is raised somewhere."""
+    source = "".join(path.read_text() for path in (REPOSITORY / "glacierbase").rglob("*.py"))
+    raised = set(re.findall(r'"([A-Z][A-Z0-9]+(?:_[A-Z0-9]+)+)"', source)) - {"GLACIERBASE_PROJECT", "GLACIERBASE_ENV"}
+    table = README.partition("## When it stops")[2].partition("\n## ")[0]
+    listed = set(re.findall(r"`([A-Z][A-Z0-9]+(?:_[A-Z0-9]+)+)`", table))
+    named = {name for name in raised if not name.startswith(("CI_", "BUILD", "CIRCLE", "TRAVIS", "GITHUB", "JAVA_H", "XDG"))}
+    assert listed == named
