@@ -54,6 +54,8 @@ def _block(result: Result) -> str:
     title = f"{result.catalog} ({result.environment})" if result.environment else result.catalog
     if result.skipped:
         return f"{title}: skipped, {result.skipped}"
+    if result.error and not isinstance(result, MigrateResult):
+        return ""  # The error is the answer; only a run may have done something before it.
     body = _TEXTS[type(result)](result)
     if result.error and not body:
         return ""

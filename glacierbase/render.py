@@ -13,7 +13,7 @@ from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import suppress
-from contextvars import ContextVar
+from contextvars import ContextVar, copy_context
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import cache
@@ -101,11 +101,7 @@ def render(migration: Migration, variables: Mapping[str, Any], environment: str,
     """
     values = {"environment": environment, "catalog": catalog, "variables": variables}
     rendering = _Rendering(migration.location, values)
-    before = _RENDERING.set(rendering)
-    try:
-        parts = rendering.parts(migration.text)
-    finally:
-        _RENDERING.reset(before)
+    parts = copy_context().run(rendering.parts, migration.text)
     raise_all(rendering.errors)
     return _joined(parts)
 
@@ -145,7 +141,8 @@ class _Rendering:
         return [self._errors[place] for place in sorted(self._errors)]
 
     def parts(self, text: str) -> list[tuple[str, int]]:
-        """The rendered text in parts, each with its line; of no use if there are errors."""
+        """The rendered text in parts, each with its line; of no use if there are errors. Needs a context of its own."""
+        _RENDERING.set(self)
         try:
             return list(self._run(text))
         except TemplateSyntaxError as error:
@@ -198,13 +195,15 @@ class _Rendering:
         """Report that `what`; with the name nearest to `path`, if names are the matter."""
         # A loop comes by often, and the nearest name takes long to find.
         if (line, what) not in self._errors:
-            hint = self._nearest(path) if path else "give it a value, or write | default(…) behind it"
+            hint = self._instead(path) if path else "give it a value, or write | default(…) behind it"
             self.report("UNDEFINED_VARIABLE", line, what, hint)
 
-    def _nearest(self, path: str) -> str:
+    def _instead(self, path: str) -> str:
         name = path.rpartition(".")[2]
-        if name in _jinja().filters:
-            return f"values have no methods; the filter is | {name}"
+        as_filter = f"; values have no methods, the filter is | {name}" if name in _jinja().filters else ""
+        return self._nearest(path) + as_filter
+
+    def _nearest(self, path: str) -> str:
         names = [name for top, value in self._values.items() for name in _paths(value, top)]
         # What all of them start with makes none of them nearer.
         prefix = "variables." if path.startswith("variables.") else ""
@@ -355,6 +354,10 @@ class _Code(CodeGenerator):
                 self.visit(part, frame)
                 self.write(f", {_written(part)!r})")
             self.end_write(frame)
+
+    def visit_With(self, node: nodes.With, frame: Frame) -> None:  # noqa: N802 (Jinja's name)
+        self.newline(node)  # Jinja forgets its line.
+        super().visit_With(node, frame)
 
     def visit_Getattr(self, node: nodes.Getattr, frame: Frame) -> None:  # noqa: N802 (Jinja's name)
         self._look_up(node, nodes.Const(node.attr), frame)

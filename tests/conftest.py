@@ -44,7 +44,12 @@ migrationExecutor:
 REMOTE = """\
 migrationExecutor:
   type: spark
-  conf: {sparkConf: {spark.remote: "ADDRESS"}}
+  conf:
+    sparkConf:
+      spark.remote: ADDRESS
+      spark.sql.extensions: org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions
+      spark.sql.catalog.lake: org.apache.iceberg.spark.SparkCatalog
+      spark.sql.shuffle.partitions: 3
 store: {catalog: lake}
 """
 

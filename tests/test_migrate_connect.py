@@ -2,18 +2,34 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from glacierbase import Project
-from glacierbase.errors import MigrationFailed
+from glacierbase.errors import ConfigurationError, MigrationFailed
+from glacierbase.executors import open_executor
+from glacierbase.run import Run
 from tests.conftest import RemoteLake
+
+
+def test_a_setting_that_only_the_servers_start_can_make_must_agree_with_it(remote_lake: RemoteLake) -> None:
+    """Otherwise the file would lie about what runs its migrations; what a session may set is set."""
+    assert remote_lake.executor.open_session().query("SET spark.sql.shuffle.partitions")[0][1] == "3"
+    conf = {**remote_lake.catalog.spark_conf, "spark.sql.warehouse.dir": "/elsewhere"}
+    with pytest.raises(ConfigurationError) as caught:
+        open_executor(replace(remote_lake.catalog, spark_conf=conf), Run.here(remote_lake.project.root))
+    assert caught.value.code == "SESSION_DIFFERS"
+
 
 ROWS = "; ".join(f"INSERT INTO lake.remote.t VALUES ({number})" for number in (1, 2))
 
 
 def test_migrations_run_on_a_server_fail_there_and_resume(remote_lake: RemoteLake) -> None:
     """Each effect once, in tables that the server keeps."""
-    remote_lake.project.file("1_create.sql", "CREATE NAMESPACE lake.remote; CREATE TABLE lake.remote.t (a BIGINT)", "remote")
+    remote_lake.project.file(
+        "1_create.sql", "CREATE NAMESPACE lake.remote; CREATE TABLE lake.remote.t (a BIGINT)", "remote"
+    )
     remote_lake.project.file("2_fill.sql", ROWS.replace("VALUES (2)", "VALUES (2, 3)"), "remote")
     with pytest.raises(MigrationFailed, match="too many data columns"):
         Project.load(remote_lake.project.root).migrate()

@@ -148,5 +148,7 @@ def test_every_error_has_its_row_in_the_readme() -> None:
     raised = set(re.findall(r'"([A-Z][A-Z0-9]+(?:_[A-Z0-9]+)+)"', source)) - {"GLACIERBASE_PROJECT", "GLACIERBASE_ENV"}
     table = README.partition("## When it stops")[2].partition("\n## ")[0]
     listed = set(re.findall(r"`([A-Z][A-Z0-9]+(?:_[A-Z0-9]+)+)`", table))
-    named = {name for name in raised if not name.startswith(("CI_", "BUILD", "CIRCLE", "TRAVIS", "GITHUB", "JAVA_H", "XDG"))}
+    named = {
+        name for name in raised if not name.startswith(("CI_", "BUILD", "CIRCLE", "TRAVIS", "GITHUB", "JAVA_H", "XDG"))
+    }
     assert listed == named

@@ -155,6 +155,7 @@ def test_a_dot_looks_up_items_and_never_attributes() -> None:
         "''.__class__.__mro__", "variables.__class__", "variables['__class__']", "'a'.upper()", "'{}'.format(1)", "range.__name__",
         "loop", "namespace(a=1).__class__", "namespace(a=1)['_Namespace__attrs']", "cycler.__init__.__globals__", "self.x",
         "cycler(1).__init__", "[''] | map(attribute='__class__') | first", "[''] | groupby('__class__') | first | first",
+        "[''] | map(attribute='upper') | first",
         "lipsum()", "now()", "env", "ns", "('' | attr('upper'))()", "[1] | random", "'<' | escape", "[1] | pprint",
     ],
 )  # fmt: skip
@@ -246,6 +247,14 @@ def test_a_failure_has_the_line_where_it_happened() -> None:
     assert told("a\n\n{{ 1 // 0 }}")[0][1] == 3
     assert told("{% macro m() %}\n{{ 1 // 0 }}{% endmacro %}\n\n{{ m() }}")[0][1] == 2
     assert told("\n{% if 1 // 0 %}{% endif %}")[0][1] == 2
+    assert told("a\n{% with a = 1 // 0 %}{% endwith %}")[0][1] == 2
+    assert told("{% with a = 1 // 0 %}{% endwith %}")[0][1] == 1
+
+
+def test_what_python_does_not_compile_says_nothing_of_python_lines() -> None:
+    """They are lines of a file that nobody has."""
+    [(_, line, what)] = told("{{ dict(a=1, a=2) }}")
+    assert (line, what.rpartition("SyntaxError: ")[2]) == (1, "keyword argument repeated: a")
 
 
 def test_what_is_rendered_has_an_end() -> None:
@@ -269,6 +278,7 @@ def test_what_is_rendered_has_an_end() -> None:
         ("{{ variables.x.y(1) }}", "variables.x.y"),
         ("{{ variables.table.size.x }}", "variables.table.size.x"),
         ("{{ tabel }}", "tabel"),
+        ("{{ variables.table[variables.x] }}", "variables.x"),
         ("{{ variabels.table }}", "variabels.table"),
         ("{% for c in variables.columns[:1] %}{{ c.comment }}{% endfor %}", "c.comment"),
         ("{{ variables.columns | map(attribute='x') | join }}", "x"),
@@ -352,7 +362,10 @@ def test_null_has_no_value(template: str, what: str) -> None:
         ("{{ variables.shp }}", "the nearest name is variables.shop"),
         ("{{ enviroment }}", "the nearest name is environment"),
         ("{{ variables.qqq }}", "there are environment, catalog, variables, variables.table, variables.table.name"),
-        ("{{ variables.table.name.upper() }}", "values have no methods; the filter is | upper"),
+        (
+            "{{ variables.table.name.upper() }}",
+            "the nearest name is variables.table.name; values have no methods, the filter is | upper",
+        ),
         ("{{ variables.table.none }}", "give it a value, or write | default(…) behind it"),
         ("{{ [] | first }}", "give it a value, or write | default(…) behind it"),
     ],
@@ -383,13 +396,19 @@ def test_all_missing_names_of_a_file_are_told_at_once_each_with_its_line() -> No
   {{ t.g }}
 {% endfor %}{{ m() }}{{ m() }}
 {% set h = variables.h %}
-
-{{ h }}"""
-    places = [("a", 1), ("b", 3), ("c", 4), ("d", 4), ("e", 6), ("f", 7), ("t.g", 10), ("h", 12)]
-    expected = [
-        ("UNDEFINED_VARIABLE", line, f"{name if '.' in name else f'variables.{name}'} is not defined")
-        for name, line in places
-    ]
+{% set i = eye %}
+{% with j = jay %}
+{{ h }}{{ i }}{{ j }}{% endwith %}"""
+    places = {
+        "variables.a": 1,
+        "variables.b": 3,
+        "variables.c": 4,
+        "variables.d": 4,
+        "variables.e": 6,
+        "variables.f": 7,
+    }
+    places |= {"t.g": 10, "variables.h": 12, "eye": 13, "jay": 14}
+    expected = [("UNDEFINED_VARIABLE", line, f"{name} is not defined") for name, line in places.items()]
     for line_end in ("\n", "\r\n", "\r"):
         assert told(template.replace("\n", line_end)) == expected
 
@@ -435,7 +454,7 @@ def test_a_block_that_gives_no_text_is_not_printed_either() -> None:
     ("template", "expected"),
     [
         ("{{ variables.table.on }} {{ variables.table.off }} {{ 1 == 1 }}", "true false true"),
-        ("{{ 'is ' ~ variables.table.on }}", "is true"),
+        ("{{ 'is ' ~ variables.table.on }} {{ (true ~ '!') == 'true!' }}", "is true true"),
         ("{{ variables.flags | join(', ') }} {{ variables.table.on | string }}", "true, false true"),
         ("{{ variables.table.on | upper }} {{ variables.table.on | replace('true', 'yes') }}", "TRUE yes"),
         (

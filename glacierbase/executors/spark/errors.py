@@ -132,6 +132,8 @@ def _python_cause(error: BaseException) -> _Cause:
 def _message(error: BaseException) -> str:
     if type(error).__name__ == "Py4JJavaError":
         return ""  # A whole Java stack; the causes behind it say the same in a line.
+    if details := _ask(error, "details"):
+        return details  # Of gRPC, whose text is a page.
     return str(_ask(error, "getMessage") or error)
 
 

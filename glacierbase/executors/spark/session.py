@@ -132,6 +132,7 @@ class _ConnectExecutor(_SparkExecutor):
     def __init__(self, catalog: Catalog) -> None:
         spark_version()
         self._conf = dict(catalog.spark_conf)
+        self._name = catalog.name
         self._sessions: list[Session] = []
         try:
             super().__init__(self._create(), {"application": self._conf["spark.remote"]})
@@ -150,13 +151,30 @@ class _ConnectExecutor(_SparkExecutor):
         # Not the one of pyspark.sql: that switches the whole process to Connect, and another catalog may be a local one.
         from pyspark.sql.connect.session import SparkSession
 
-        conf = {key: value for key, value in self._conf.items() if key != "spark.remote"}
-        spark = SparkSession.builder.remote(self._conf["spark.remote"]).config(map=conf).create()
+        spark = SparkSession(self._conf["spark.remote"])
         # One request, one answer: the client would send a statement again to a server that has forgotten it (started
         # anew, say), and ask one that is gone for ten minutes.
         spark.client.set_retry_policies([])
         spark.client.disable_reattachable_execute()
+        for key, value in self._conf.items():
+            if key != "spark.remote":
+                self._set(spark, key, value)
         return spark
+
+    def _set(self, spark: Any, key: str, value: str) -> None:
+        """Configure a session; what only the server's start can set must be so already."""
+        from pyspark.errors import AnalysisException
+
+        try:
+            spark.conf.set(key, value)
+        except AnalysisException as error:
+            present = spark.conf.get(key, None)
+            if present != value:
+                raise ConfigurationError(
+                    "SESSION_DIFFERS",
+                    f"catalog {self._name}: {key} is {value!r} in the catalog file, but {present!r} on the server",
+                    "only the start of the server sets it: correct it there, or leave it out of the catalog file",
+                ) from error
 
     def open_session(self, *, heartbeat: bool = False) -> Session:  # noqa: ARG002 (the server has one queue)
         """Connect has no `newSession`; a new one costs milliseconds."""
