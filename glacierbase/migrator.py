@@ -342,6 +342,8 @@ class _Files:
 
     def _execute(self, session: Any, prepared: Prepared, statement: Statement) -> None:
         started = time.monotonic()
+        where, total = prepared.migration.location, len(prepared.statements)
+        logger.debug("%s: statement %d of %d starts", where, statement.index, total)
         try:
             session.execute(statement.text)
         except StatementRefused as error:

@@ -40,7 +40,7 @@ def init(folder: Path, name: str, executor_type: str = "spark") -> tuple[Path, .
     written = {catalog: templates / "catalog.yaml", migration: templates / "migration.sql"}
     for path, template in written.items():
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(template.read_text("utf-8").replace("NAME", name), "utf-8")
+        path.write_text(template.read_text("utf-8").replace("@NAME@", name), "utf-8")
     beside = {folder / ".gitignore": _GITIGNORE, folder / ".gitattributes": _GITATTRIBUTES}
     new = {path: text for path, text in beside.items() if not path.exists()}
     for path, text in new.items():

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from pyiceberg.catalog.sql import SqlCatalog
 
 from tests.conftest import LAKE, Output, ProjectFolder
 
@@ -35,9 +36,8 @@ def test_a_signal_stops_the_run_before_its_next_statement(
     lake_project.file("1_create.sql", CREATE)
     rows = "; ".join(f"INSERT INTO lake.a.t VALUES ({value})" for value in (1, 2))
     lake_project.file("2_slow.sql", f"{SLEEP}; {rows}")
-    process = lake_project.start("migrate")
-    wait_for_line(process, "1_create.sql: applied")
-    time.sleep(2)
+    process = lake_project.start("migrate", "-v")
+    wait_for_line(process, "2_slow.sql: statement 1 of 3 starts")
     process.send_signal(number)
     stderr = process.communicate(timeout=120)[1]
     assert process.returncode == code, stderr
@@ -95,6 +95,27 @@ def watch_command_lines(process: subprocess.Popen[str]) -> list[str]:
     return sorted(seen)
 
 
+def test_what_init_writes_runs(tmp_path: Path) -> None:
+    """On the spot; asking before changes nothing, and `pending --exit-code` tells a pipeline."""
+    fresh = ProjectFolder(tmp_path / "fresh")
+    assert fresh.run("init", "web").code == 0
+    dry = fresh.run("migrate", "--dry-run")
+    assert (dry.code, "CREATE NAMESPACE IF NOT EXISTS lake.web" in dry.stdout) == (0, True)
+    assert namespaces_of(fresh) == []
+    assert fresh.run("pending", "--exit-code").code == 7
+    assert fresh.run("migrate").code == 0
+    assert namespaces_of(fresh) == [("glacierbase",), ("web",)]
+    assert fresh.run("pending", "--exit-code").code == 0
+
+
+def namespaces_of(fresh: ProjectFolder) -> list[tuple[str, ...]]:
+    folder = fresh.root / ".glacierbase/dev"
+    lake = SqlCatalog("lake", uri=f"sqlite:///{folder}/web.db", warehouse=f"file://{folder}/web")
+    found = sorted(lake.list_namespaces())
+    lake.close()
+    return found
+
+
 @pytest.fixture
 def race(lake_project: ProjectFolder) -> Callable[..., list[Output]]:
     """Starts eight `migrate` processes together, from no tables at all, and waits for them."""
@@ -133,8 +154,6 @@ def check_race(outputs: list[Output], project: ProjectFolder) -> None:
 
 
 def rows_of(project: ProjectFolder) -> list[int]:
-    from pyiceberg.catalog.sql import SqlCatalog
-
     warehouse = project.root / "warehouse"
     lake = SqlCatalog("lake", uri=f"sqlite:///{warehouse}/catalog.db", warehouse=f"file://{warehouse}/tables")
     values = lake.load_table("a.t").scan().to_arrow().column("a").to_pylist()

@@ -100,6 +100,12 @@ def test_after_it_every_file_is_applied_and_there_is_nothing_left_to_do(clone: C
     assert len(states) >= 6
     again = clone.run(".venv/bin/glacierbase migrate")
     assert (again.code, again.stdout) == (0, "analytics (dev)\n  nothing to do: every migration is applied\n")
+    # The first run resolved the dependencies; later ones asked no registry and no resolver.
+    logs = [path.read_text() for path in (clone.root / ".glacierbase/logs").iterdir()]
+    assert len(logs) == 3
+    assert sum(":: resolving dependencies ::" in log for log in logs) == 1
+    assert "resolving 2 dependencies (first time)" in first.stderr
+    assert again.stderr == "analytics: starting Spark\n"
 
 
 def test_the_commands_behind_it_work_and_prod_is_another_warehouse_with_another_bucket_count(

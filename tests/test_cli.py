@@ -1,0 +1,80 @@
+"""The command line itself: version, help, completion, and what it does about bugs of ours."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import glacierbase
+from glacierbase import cli
+from glacierbase.secrets import register
+from tests.conftest import ProjectFolder
+
+COMMANDS = ["history", "init", "migrate", "new", "pending", "plan", "render", "show", "status", "validate"]
+
+
+def run(*arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "glacierbase", *arguments]
+    return subprocess.run(command, env={**os.environ, **environ}, capture_output=True, text=True, check=False)
+
+
+def test_it_says_its_version() -> None:
+    """The one that stands in the package."""
+    assert run("--version").stdout == f"glacierbase, version {glacierbase.__version__}\n"
+
+
+def test_every_command_helps_and_takes_both_formats() -> None:
+    """In a line each in the overview."""
+    overview = run("--help").stdout
+    listed = overview.partition("Commands:\n")[2].split("\n")
+    assert [line.split()[0] for line in listed if line.startswith("  ") and line[2] != " "] == COMMANDS
+    for command in COMMANDS:
+        shown = run(command, "--help")
+        assert shown.returncode == 0
+        assert "--format [text|json]" in shown.stdout
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_shells_complete_it(shell: str, project: ProjectFolder) -> None:
+    """Commands, options and the catalogs of the project."""
+    assert "_GLACIERBASE_COMPLETE" in run(_GLACIERBASE_COMPLETE=f"{shell}_source").stdout
+    project.catalog("migrationExecutor: {type: spark}\nstore: {catalog: lake}\n", "analytics")
+    words = {"COMP_WORDS": "glacierbase migrate --catalog ana", "COMP_CWORD": "ana" if shell == "fish" else "3"}
+    if shell == "fish":
+        words = {"COMP_WORDS": "glacierbase migrate --catalog ana", "COMP_CWORD": "ana"}
+    found = run(_GLACIERBASE_COMPLETE=f"{shell}_complete", GLACIERBASE_PROJECT=str(project.root), **words)
+    assert "analytics" in found.stdout
+
+
+def test_a_bug_is_one_line_exit_70_and_a_file_without_secrets(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Never a traceback on the terminal."""
+    register("canary-in-a-bug")
+
+    def broken(*_: object, **__: object) -> None:
+        raise RuntimeError("it broke at canary-in-a-bug")
+
+    monkeypatch.setattr(cli.Project, "load", broken)
+    with pytest.raises(SystemExit) as caught:
+        cli.main(["status"])
+    told = capsys.readouterr().err
+    assert caught.value.code == 70
+    assert told.startswith("error: INTERNAL_ERROR: ")
+    assert told.count("\n") == 1
+    report = Path(told.split()[-1])
+    assert "RuntimeError: it broke at ***" in report.read_text()
+    report.unlink()
+
+
+def test_a_reader_that_closes_early_is_no_error(project: ProjectFolder) -> None:
+    """As with `| head`."""
+    project.catalog("migrationExecutor: {type: spark}\nstore: {catalog: lake}\n")
+    project.file("1_a.sql", "SELECT 1;\n" * 20_000)
+    command = f"{sys.executable} -m glacierbase render | head -1"
+    done = subprocess.run(command, shell=True, cwd=project.root, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("shop (default)\n", "")

@@ -1,0 +1,149 @@
+"""What Spark is started from: Java, jars and trusted certificates, each without Spark."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from glacierbase.errors import ConfigurationError
+from glacierbase.executors.spark import java
+from glacierbase.executors.spark.jars import check_jars, record_jars, resolved_jars, spark_version
+from glacierbase.executors.spark.java import find_java_home
+from glacierbase.executors.spark.trust import trust_store
+from tests.conftest import RUNTIME, ProjectFolder
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache of the user's."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def no_java(monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
+    """A machine without Java, but for the wheel's."""
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", "/nowhere")
+
+
+def java_home(folder: Path, version: str) -> Path:
+    (folder / "bin").mkdir(parents=True)
+    (folder / "bin/java").write_text("#!/bin/sh\n")
+    (folder / "bin/java").chmod(0o755)
+    (folder / "release").write_text(f'IMPLEMENTOR="x"\nJAVA_VERSION="{version}"\n')
+    return folder
+
+
+@pytest.mark.parametrize("version", ["17.0.15", "21"])
+def test_the_machines_java_is_taken_when_spark_works_with_it(
+    version: str, no_java: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From JAVA_HOME, or from the PATH."""
+    home = java_home(tmp_path / "java", version)
+    monkeypatch.setenv("JAVA_HOME", str(home))
+    assert find_java_home() == home
+    monkeypatch.delenv("JAVA_HOME")
+    monkeypatch.setenv("PATH", str(home / "bin"))
+    assert find_java_home() == home
+
+
+@pytest.mark.parametrize("version", ["25.0.1", "11.0.2", "1.8.0_400"])
+def test_another_java_gives_way_to_the_wheels(
+    version: str, no_java: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And where the wheel is not installed, the message says which Java was found and which it must be."""
+    home = java_home(tmp_path / "java", version)
+    monkeypatch.setenv("JAVA_HOME", str(home))
+    assert find_java_home() != home
+    monkeypatch.setattr(java, "find_spec", lambda name: None)
+    with pytest.raises(ConfigurationError, match=f"Java {version.removeprefix('1.').partition('.')[0]}") as caught:
+        find_java_home()
+    assert caught.value.code == "JAVA_NOT_FOUND"
+    assert "17 or 21" in caught.value.message
+
+
+def test_the_wheels_java_starts_without_the_module_that_it_lacks(no_java: None) -> None:
+    """All other arguments reach it unchanged, blanks and quotes included."""
+    launcher = find_java_home() / "bin/java"
+    command = [
+        "/bin/sh",
+        str(launcher),
+        "-Da=b c'd",
+        "--add-modules=jdk.incubator.vector",
+        "-XshowSettings:properties",
+        "-version",
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "a = b c'd" in done.stderr
+    assert 'version "17' in done.stderr
+
+
+def test_the_wheels_java_trusts_what_the_machine_trusts(
+    no_java: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As many certificates as the bundle holds, read by Java's own tool with its digest checked."""
+    store = find_java_home() / "trust.jks"
+    command = ["/bin/sh", str(find_java_home() / "bin/java"), "-m", "java.base/sun.security.tools.keytool.Main"]
+    command += ["-list", "-keystore", str(store), "-storepass", "changeit"]
+    listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert store.read_bytes() == trust_store()
+    assert listed.count("trustedCertEntry") > 10
+    assert f"contains {listed.count('trustedCertEntry')} entries" in listed
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "none"))
+    assert trust_store() == store.read_bytes()
+
+
+@pytest.mark.parametrize(
+    "jar",
+    [
+        "org.apache.iceberg:iceberg-spark-runtime-3.5_2.12:1.12.0",
+        "io.delta:delta-spark_4.0_2.13:4.0.0",
+        "org.apache.hudi:hudi-spark3.5-bundle_2.12:1.1.0",
+        "org.apache.iceberg:iceberg-spark-runtime-4.2_2.13:1.12.0",
+    ],
+)
+@pytest.mark.parametrize("key", ["dependencies", "spark.jars.packages", "spark.jars", "spark.driver.extraClassPath"])
+def test_a_jar_for_another_spark_is_refused(jar: str, key: str) -> None:
+    """Wherever it is named: it would fail in every statement, with an error that says nothing."""
+    with pytest.raises(ConfigurationError) as caught:
+        check_jars({} if key == "dependencies" else {key: jar}, [jar] if key == "dependencies" else [])
+    assert caught.value.code == "SPARK_VERSION_MISMATCH"
+    assert spark_version() in caught.value.message
+    assert "pip install" in caught.value.hint
+
+
+def test_it_is_refused_before_anything_starts(lake_project: ProjectFolder) -> None:
+    """Exit 2, and not even a log of a JVM."""
+    path = lake_project.root / "catalogs/shop.yaml"
+    path.write_text(path.read_text().replace("runtime-4.1_2.13", "runtime-3.5_2.13"))
+    told = lake_project.run("migrate")
+    assert (told.code, told.stderr.partition(" org.")[0]) == (2, "error: SPARK_VERSION_MISMATCH:")
+    assert not (lake_project.root / ".glacierbase").exists()
+
+
+def test_the_jars_that_fit_pass() -> None:
+    """The sample's, and those that name no Spark."""
+    check_jars({}, [RUNTIME, "org.xerial:sqlite-jdbc:3.54.1.0", "org.apache.iceberg:iceberg-aws-bundle:1.12.0"])
+
+
+def test_resolved_jars_are_remembered_until_a_file_or_a_coordinate_changes(cache: Path, tmp_path: Path) -> None:
+    """A repository asks for another answer too."""
+    jar = tmp_path / "a b.jar"
+    jar.touch()
+    assert resolved_jars({}, ["g:a:1"]) is None
+    record_jars({}, ["g:a:1"], [jar.as_uri()])
+    assert resolved_jars({}, ["g:a:1"]) == [jar]
+    assert resolved_jars({"spark.jars.repositories": "http://x"}, ["g:a:1"]) is None
+    assert resolved_jars({}, ["g:a:2"]) is None
+    jar.unlink()
+    assert resolved_jars({}, ["g:a:1"]) is None
+
+
+def test_a_cache_that_cannot_be_written_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Containers have read-only homes."""
+    monkeypatch.setenv("XDG_CACHE_HOME", "/proc/self")
+    record_jars({}, ["g:a:1"], ["file:/a.jar"])
+    assert resolved_jars({}, ["g:a:1"]) is None
