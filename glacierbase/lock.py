@@ -93,8 +93,13 @@ class Lock:
             raise RuntimeError("the lock is not held")
         return self._row
 
-    def acquire(self, history_fence: int, timeout_seconds: float, stopped: Callable[[], bool]) -> None:
+    def acquire(
+        self, seen: LockRow | None, history_fence: int, timeout_seconds: float, stopped: Callable[[], bool]
+    ) -> None:
         """Win the lock, waiting up to `timeout_seconds` for its holder.
+
+        Args:
+            seen: the row as it was read a moment ago, if it was; the compare-and-set knows whether it is still so.
 
         Raises:
             LockHeld: another run holds it still.
@@ -104,7 +109,7 @@ class Lock:
         watch = _Watch(self._terms.lease_seconds)
         told = False
         while True:
-            row = self._store.read_lock()
+            row, seen = seen or self._store.read_lock(), None
             if row is None:
                 raise _lost(self._terms.catalog, "its table is gone")
             if (not is_held(row) or watch.is_dead(row)) and self._take(row, history_fence):

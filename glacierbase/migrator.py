@@ -102,7 +102,7 @@ class Migrator:
     def view(self, session: Any = None) -> View:
         """Look at history and lock. Writes nothing."""
         with self._open(session) as (_, store):
-            return self._look(store)
+            return self._look(store, store.read_lock())
 
     def plan(self, selection: Selection, session: Any = None) -> Plan:
         """What `migrate` would run. Writes nothing."""
@@ -129,7 +129,7 @@ class Migrator:
         """
         prepared = self.prepared
         with self._open(session) as (executor, store):
-            view = self._look(store)
+            view = self._look(store, store.read_lock())
             plan = self._plan(selection, view.history, prepared, view.warnings)
             progress.warnings = plan.warnings
             progress.not_run = tuple(planned.migration.version for planned in plan.pending)
@@ -138,10 +138,10 @@ class Migrator:
             terms = Terms(self.catalog.name, self.catalog.environment, self.catalog.store.lease_seconds)
             store.create(free_row(terms))
             lock = Lock(store, terms, self._run, executor.process)
-            lock.acquire(view.history.fence, lock_timeout, stopped)
+            lock.acquire(view.lock, view.history.fence, lock_timeout, stopped)
             try:
                 lock.start_heartbeat(self._open_store(self.catalog, executor, heartbeat=True))
-                view = self._look(store)
+                view = self._look(store, lock.row)
                 plan = self._plan(selection, view.history, prepared, progress.warnings)
                 recorder = Recorder(store, lock, self._run, executor, view.history)
                 _Files(executor, recorder, lock, stopped, prepared, progress, selection).run(plan)
@@ -161,9 +161,8 @@ class Migrator:
                     "check the catalog's sparkConf, its server and the rights on that namespace",
                 ) from error
 
-    def _look(self, store: Store) -> View:
-        """Read lock, then history: the history then holds at least all that the lock row acknowledges."""
-        row = store.read_lock()
+    def _look(self, store: Store, row: LockRow | None) -> View:
+        """Read the history, after the lock's row was read: it then holds at least all that the row acknowledges."""
         history = fold(store.read_history(), living_fence(row, self.catalog.store.lease_seconds))
         check_environment(history, self.catalog.name, self.catalog.environment)
         if row is not None:

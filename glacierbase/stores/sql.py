@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple, dataclass, fields
 from datetime import datetime, timedelta, timezone
 from typing import Any
@@ -22,6 +22,7 @@ class _Words:
     """How an engine says what we need of it.
 
     Attributes:
+        begin: statements that a session of ours starts with.
         types: of a column, by the kind of its values.
         write_time, read_time: between microseconds since the epoch and a timestamp. No client's time zone comes into it.
         refresh: forget what a cache holds of the table, before every read; empty where nothing is cached.
@@ -30,6 +31,7 @@ class _Words:
         show_properties, show_tables: the questions that answer with (key, value) and with (…, table, …).
     """
 
+    begin: Sequence[str]
     types: Mapping[str, str]
     write_time: str
     read_time: str
@@ -46,6 +48,8 @@ class _Words:
 
 _WORDS = {
     "spark": _Words(
+        # For one row, a job that looks for the files to rewrite costs more than it can save.
+        begin=["SET spark.sql.optimizer.runtime.rowLevelOperationGroupFilter.enabled=false"],
         types={"int": "BIGINT", "str": "STRING", "datetime": "TIMESTAMP"},
         write_time="timestamp_micros(?)",
         read_time="unix_micros({})",
@@ -85,6 +89,8 @@ class SqlStore:
     def __init__(self, catalog: Catalog, session: Session, dialect: str) -> None:
         self._session = session
         self._words = _WORDS[dialect]
+        for statement in self._words.begin:
+            session.execute(statement)
         parts = [catalog.store.catalog, *catalog.store.namespace.split(".")]
         self._namespace = ".".join(f"`{part}`" for part in parts)
         self._name = catalog.name
@@ -133,24 +139,22 @@ class SqlStore:
 
     def create(self, free: LockRow) -> None:
         columns = ", ".join(f"`{name}` {kind}" for name, kind in _columns(Event, self._words).items())
-        self._ensure(f"CREATE NAMESPACE IF NOT EXISTS {self._namespace}", self._namespace_exists)
-        self._ensure(
-            f"CREATE TABLE IF NOT EXISTS {self._history} ({columns}) {self._words.clause()}",
-            lambda: self._read(self._history, Event) is not None,
-        )
         values = ", ".join(
             f"CAST({self._marker(value)} AS {kind}) AS `{name}`"
             for (name, kind), value in zip(_columns(LockRow, self._words).items(), astuple(free), strict=True)
         )
-        self._ensure(
-            f"CREATE TABLE IF NOT EXISTS {self._lock} {self._words.clause()} AS SELECT {values}",
-            lambda: self.read_lock() is not None,
-            [_parameter(value) for value in astuple(free)],
-        )
-        for table in (self._history, self._lock):
-            self._check_properties(table)
+        if not self._is_there(self._history):
+            self._ensure(f"CREATE NAMESPACE IF NOT EXISTS {self._namespace}", self._namespace_exists)
+            self._make(self._history, f"({columns}) {self._words.clause()}", [])
+        if not self._is_there(self._lock):
+            parameters = [_parameter(value) for value in astuple(free)]
+            self._make(self._lock, f"{self._words.clause()} AS SELECT {values}", parameters)
 
-    def _ensure(self, sql: str, exists: Any, parameters: Sequence[Any] = ()) -> None:
+    def _make(self, table: str, definition: str, parameters: Sequence[Any]) -> None:
+        self._ensure(f"CREATE TABLE IF NOT EXISTS {table} {definition}", lambda: self._is_there(table), parameters)
+        self._is_there(table)  # A catalog may force properties of its own on every table.
+
+    def _ensure(self, sql: str, exists: Callable[[], bool], parameters: Sequence[Any] = ()) -> None:
         """Create something that another first run may be creating at this moment: an error counts only if it is still absent."""
         for attempt in range(_TRIES):
             try:
@@ -169,16 +173,21 @@ class SqlStore:
             return False
         return True
 
-    def _check_properties(self, table: str) -> None:
-        """A catalog's table defaults, or somebody's ALTER TABLE, would take away what makes the lock a lock."""
-        found = {str(key): str(value) for key, value in self._session.query(self._words.show_properties.format(table))}
+    def _is_there(self, table: str) -> bool:
+        """Whether there is such a table.
+
+        Raises:
+            ConfigurationError: there is, but a catalog's defaults or somebody's ALTER TABLE took away what makes the lock
+                a lock.
+        """
+        try:
+            rows = self._session.query(self._words.show_properties.format(table))
+        except TableNotFound:
+            return False
+        found = {str(key): str(value) for key, value in rows}
         # The format version is part of the table's metadata, and not always shown among its properties.
-        wrong = {
-            key: value
-            for key, value in self._words.properties.items()
-            if found.get(key, value) != value or key not in found
-        }
-        wrong.pop("format-version", None)
+        must = {key: value for key, value in self._words.properties.items() if key != "format-version"}
+        wrong = {key: value for key, value in must.items() if found.get(key) != value}
         if wrong:
             pairs = ", ".join(f"'{key}'='{value}'" for key, value in wrong.items())
             raise ConfigurationError(
@@ -186,6 +195,7 @@ class SqlStore:
                 f"{table.replace('`', '')} has other properties than the lock and the history need: {', '.join(wrong)}",
                 f"ALTER TABLE {table} SET TBLPROPERTIES ({pairs})",
             )
+        return True
 
     def append(self, events: Sequence[Event]) -> None:
         names = ", ".join(f"`{field.name}`" for field in fields(Event))

@@ -25,7 +25,7 @@ _DEFAULTS = {"spark.master": "local[*]", "spark.scheduler.mode": "FAIR", "spark.
 _LOCAL_DEFAULTS = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
-    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
+    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:MetaspaceSize=192m",
 }
 _POOL = "spark.scheduler.pool"
 _SQLITE = re.compile(r"jdbc:sqlite:(?:file:)?(/[^?]+)")
@@ -91,11 +91,11 @@ class _SparkExecutor:
 
     dialect = "spark"
 
-    def __init__(self, spark: Any, process: Mapping[str, Any]) -> None:
+    def __init__(self, spark: Any, process: Mapping[str, Any], principal: str) -> None:
         self._spark = spark
         self.engine = f"spark {spark.version}"
         self.process = process
-        self.principal = str(SparkSessionPort(spark).query("SELECT current_user()")[0][0])
+        self.principal = principal
 
     def open_session(self, *, heartbeat: bool = False) -> Session:
         """`newSession` shares jars, catalogs and configuration, and nothing that `USE` or `SET` changes."""
@@ -117,7 +117,7 @@ class _BorrowedExecutor(_SparkExecutor):
                     f"catalog {catalog.name}: {key} is {value!r} in {catalog.file.name}, but {present!r} in the given session",
                     "create the session with the catalog file's sparkConf, or correct the file",
                 )
-        super().__init__(spark, {"application": _application(spark)})
+        super().__init__(spark, {"application": _application(spark)}, _current_user(spark))
         self._remote = not hasattr(type(spark), "newSession") or "connect" in type(spark).__module__
 
     def open_session(self, *, heartbeat: bool = False) -> Session:
@@ -135,7 +135,8 @@ class _ConnectExecutor(_SparkExecutor):
         self._name = catalog.name
         self._sessions: list[Session] = []
         try:
-            super().__init__(self._create(), {"application": self._conf["spark.remote"]})
+            spark = self._create()
+            super().__init__(spark, {"application": self._conf["spark.remote"]}, _current_user(spark))
         except ImportError as error:
             raise ConfigurationError(
                 "CONNECT_NOT_INSTALLED",
@@ -214,7 +215,7 @@ class _LocalExecutor(_SparkExecutor):
                 found = [jar for jar in spark.sparkContext.getConf().get("spark.jars", "").split(",") if jar]
                 record_jars(catalog.spark_conf, catalog.dependencies, found)
             process = {**engine_process(self._gateway.pid), "application": _application(spark)}
-            super().__init__(spark, process)
+            super().__init__(spark, process, spark.sparkContext.sparkUser())
         except Exception as error:
             self._end()
             raise _unavailable(catalog, error, f"see {self._gateway.log}") from error
@@ -279,6 +280,10 @@ def _create_session(gateway: Gateway, conf: Mapping[str, str], catalog: Catalog)
     if isinstance(made[0], Exception):
         raise made[0]
     return made[0]
+
+
+def _current_user(spark: Any) -> str:
+    return str(SparkSessionPort(spark).query("SELECT current_user()")[0][0])
 
 
 def _application(spark: Any) -> str | None:
