@@ -510,3 +510,17 @@ def test_errors_know_their_exit_codes() -> None:
     codes = {kind: kind.exit_code for kind in (LockHeld, LockLost, MigrationFailed, NeedsRepair, HistoryDisagrees)}
     assert list(codes.values()) == [4, 4, 1, 6, 3]
     assert GlacierbaseError.exit_code == 70
+
+
+def test_a_file_that_fails_in_one_environment_only_goes_on_there_once_the_cause_is_gone(world: World) -> None:
+    """Unchanged, so that it stays what the other environment has applied."""
+    world.file("1_a.sql", FIVE.format("t"))
+    dev = World(world.project)
+    dev.migrate()
+    world.engine.rows("CREATE TABLE t (a INT)")
+    with pytest.raises(MigrationFailed, match="statement 1 of 5"):
+        world.migrate()
+    world.engine.rows("DROP TABLE t")
+    assert [file.resumed_at for file in world.migrate().applied] == [1]
+    assert world.values() == dev.values() == [1, 2, 3, 4]
+    assert dev.migrate().applied == []
