@@ -1,57 +1,25 @@
-"""Rendering migrations: Jinja, held to what a versioned SQL file may depend on, with the line that each character comes from.
-
-Jinja (https://jinja.palletsprojects.com/en/stable/templates/) was made for HTML and for Python's objects. Here a dot looks up
-items and never attributes, what has no value is reported and never left out, what only Python can read is never printed, and
-nothing reads a clock, chance, the environment or another file, so that equal arguments render alike for ever. The parts of
-Jinja that are replaced for it are described in https://jinja.palletsprojects.com/en/stable/api/ and /extensions/.
-"""
+"""Rendering migrations for one environment: the text, the file's line of each character, and all that is wrong at once."""
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
-from contextlib import suppress
-from contextvars import ContextVar, copy_context
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextvars import copy_context
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from functools import cache
 from inspect import currentframe
-from itertools import chain, islice, pairwise
 from traceback import walk_stack, walk_tb
 from types import FrameType, GeneratorType
-from typing import Any, NamedTuple, NoReturn, cast
+from typing import Any, NamedTuple, cast
 
-from jinja2 import Template, TemplateSyntaxError, Undefined, nodes, pass_context
-from jinja2.compiler import CodeGenerator, Frame
-from jinja2.ext import Extension
-from jinja2.lexer import Token, TokenStream
-from jinja2.runtime import Context, LoopContext
-from jinja2.sandbox import SandboxedEnvironment
-from jinja2.utils import Cycler, Namespace
+from jinja2 import Template, TemplateSyntaxError
 
 from glacierbase.errors import MigrationFileError, raise_all
 from glacierbase.migration import Migration
+from glacierbase.template import CURRENT, LIMIT, Copied, LineEnds, jinja, listed, seen
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
-# More characters, items or bits than this are a mistake that would take the machine with it.
-_LIMIT = 10_000_000
-# More names than this nobody reads in a hint.
-_NAMES_SHOWN = 12
-
-_BLOCKS_OF_FILES = frozenset({"block", "extends", "from", "import", "include"})
-_BLOCKS_DROPPED = frozenset({"autoescape", "print"})
-_BEFORE_LOOKUP = frozenset({"name", "string", "integer", "float", "rparen", "rbracket", "rbrace", "dot"})
-_BEFORE_OPERAND = frozenset({"and", "or", "not", "in", "if", "else"})
-# `attr` reaches attributes, `random` is chance, `pprint` writes Python. The others make HTML, and `escape` is not SQL's.
-_FILTERS_DROPPED = frozenset(
-    ("attr", "e", "escape", "forceescape", "pprint", "random", "safe", "striptags", "urlize", "xmlattr")
-)
-_FILTERS_OF_TEXT = frozenset(
-    ("capitalize", "center", "format", "indent", "lower", "replace", "string", "title", "trim", "truncate", "upper")
-)
-_FOR_MISSING = frozenset({"d", "default", "defined", "undefined"})
 
 
 class Piece(NamedTuple):
@@ -111,24 +79,18 @@ def _joined(parts: Iterable[tuple[str, int]]) -> Rendered:
     texts = []
     start = 0
     for text, line in parts:
-        pieces.append(Piece(start, line, isinstance(text, _Copied)))
+        pieces.append(Piece(start, line, isinstance(text, Copied)))
         texts.append(text)
         start += len(text)
     joined = "".join(texts)
     return Rendered(joined, tuple(pieces), tuple(end.end() for end in _LINE_END.finditer(joined)))
 
 
-class _Copied(str):
-    """Text that stands in the file as it is."""
-
-    __slots__ = ()
-
-
 class _Rendering:
     """One migration being rendered, and all that is wrong in it."""
 
     def __init__(self, location: str, values: Mapping[str, Any]) -> None:
-        self.line_ends = _LineEnds("")
+        self.line_ends = LineEnds("")
         self._location = location
         self._values = values
         self._errors: dict[tuple[int, str], MigrationFileError] = {}
@@ -142,7 +104,7 @@ class _Rendering:
 
     def parts(self, text: str) -> list[tuple[str, int]]:
         """The rendered text in parts, each with its line; of no use if there are errors. Needs a context of its own."""
-        _RENDERING.set(self)
+        CURRENT.set(self)
         try:
             return list(self._run(text))
         except TemplateSyntaxError as error:
@@ -158,21 +120,21 @@ class _Rendering:
         return []
 
     def _run(self, text: str) -> Iterator[tuple[str, int]]:
-        self.line_ends = _LineEnds(text)
-        jinja = _jinja()
-        code = jinja.compile(self.line_ends.hidden(text), filename=self._location)
-        template = Template.from_code(jinja, code, jinja.make_globals(None))
+        self.line_ends = LineEnds(text)
+        templates = jinja()
+        code = templates.compile(self.line_ends.hidden(text), filename=self._location)
+        template = Template.from_code(templates, code, templates.make_globals(None))
         self._lines = template.debug_info
-        context = template.new_context({name: _seen(value, name) for name, value in self._values.items()})
+        context = template.new_context({name: seen(value, name) for name, value in self._values.items()})
         running = cast("GeneratorType[Any, None, None]", template.root_render_func(context))
         length = 0
         for part in running:
             line = self._innermost(walk_stack(running.gi_frame))
             # A `filter` block gives whatever its filter does.
-            shown = part if isinstance(part, str) else jinja.text(part, line=line)
+            shown = part if isinstance(part, str) else templates.text(part, line=line)
             length += len(shown)
-            if length > _LIMIT:
-                raise OverflowError(f"it renders to more than {_LIMIT} characters")
+            if length > LIMIT:
+                raise OverflowError(f"it renders to more than {LIMIT} characters")
             yield shown, line
 
     def line(self) -> int:
@@ -200,7 +162,7 @@ class _Rendering:
 
     def _instead(self, path: str) -> str:
         name = path.rpartition(".")[2]
-        as_filter = f"; values have no methods, the filter is | {name}" if name in _jinja().filters else ""
+        as_filter = f"; values have no methods, the filter is | {name}" if name in jinja().filters else ""
         return self._nearest(path) + as_filter
 
     def _nearest(self, path: str) -> str:
@@ -210,11 +172,7 @@ class _Rendering:
         candidates = {name.removeprefix(prefix): name for name in names}
         for near in get_close_matches(path.removeprefix(prefix), candidates, 1):
             return f"the nearest name is {candidates[near]}"
-        return f"there are {_listed(names)}"
-
-
-# Jinja makes its undefined values itself and does not tell them for which rendering.
-_RENDERING: ContextVar[_Rendering] = ContextVar("rendering")
+        return f"there are {listed(names)}"
 
 
 def _paths(value: Any, path: str) -> Iterator[str]:
@@ -223,288 +181,3 @@ def _paths(value: Any, path: str) -> Iterator[str]:
     if isinstance(value, Mapping):
         for key, each in value.items():
             yield from _paths(each, f"{path}.{key}")
-
-
-def _listed(names: Sequence[Any]) -> str:
-    more = f" and {len(names) - _NAMES_SHOWN} more" if len(names) > _NAMES_SHOWN else ""
-    return ", ".join(map(str, islice(names, _NAMES_SHOWN))) + more
-
-
-def _seen(value: Any, path: str) -> Any:
-    """A value as a template sees it: a copy, in which null is missing."""
-    if isinstance(value, Mapping):
-        return {key: _seen(each, f"{path}.{key}") for key, each in value.items()}
-    if isinstance(value, list):
-        return [_seen(each, f"{path}.{index}") for index, each in enumerate(value)]
-    return _Missing(f"{path} is null") if value is None else value
-
-
-class _LineEnds:
-    """The line ends of a text, kept from Jinja, which makes LF of all of them.
-
-    Each CR is replaced by a mark that is whitespace to Jinja, as CR is, and each line end still holds one LF, so that lines
-    are counted as ever. The mark is longer than any that the text, or a string in it once its escapes are resolved, can hold.
-    """
-
-    def __init__(self, text: str) -> None:
-        self._mark = "\x1f" * (1 + text.count("\x1f") + text.count("\\"))
-        self._marked = re.compile(f"({self._mark})?{self._mark}\n")
-
-    def hidden(self, text: str) -> str:
-        crlf, cr = f"{self._mark}\n", f"{self._mark * 2}\n"
-        return re.sub("\r\n?", lambda end: cr if end.group() == "\r" else crlf, text)
-
-    def shown(self, text: str) -> str:
-        return self._marked.sub(lambda end: "\r" if end.group(1) else "\r\n", text)
-
-
-class _Missing(Undefined):
-    """What has no value: reported where it is used, and the rendering goes on, so that all are found in one go.
-
-    `default`, `is defined` and `is undefined` do not use it. What is looked up in it is missing, too.
-    """
-
-    def __init__(self, *arguments: Any, line: int = 0, **keywords: Any) -> None:
-        super().__init__(*arguments, **keywords)
-        self._line = line or _RENDERING.get().line()
-
-    def used(self, *_: object, **__: object) -> _Missing:
-        rendering = _RENDERING.get()
-        hint, path = self._undefined_hint, self._undefined_name
-        # A null is made before the template runs.
-        line = self._line or rendering.line()
-        rendering.report_missing(line, hint or f"{path} is not defined", None if hint else path)
-        return self
-
-    def _false(self, *_: object) -> bool:
-        self.used()
-        return False
-
-    def _zero(self) -> int:
-        self.used()
-        return 0
-
-    def _zero_float(self) -> float:
-        return float(self._zero())
-
-    def __str__(self) -> str:
-        self.used()
-        return ""
-
-    def __iter__(self) -> Iterator[Any]:
-        self.used()
-        return iter(())
-
-    def __getattr__(self, name: str) -> NoReturn:
-        raise AttributeError(name)
-
-    # In Jinja's class they end the rendering.
-    __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = used  # type: ignore[assignment]
-    __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __pow__ = __rpow__ = __pos__ = __neg__ = used  # type: ignore[assignment]
-    __call__ = __getitem__ = used  # type: ignore[assignment]
-    __bool__ = __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __contains__ = _false  # type: ignore[assignment]
-    __len__ = __int__ = __index__ = __hash__ = _zero  # type: ignore[assignment]
-    __float__ = _zero_float  # type: ignore[assignment]
-
-
-class _Syntax(Extension):
-    """How templates differ from Jinja's: `{{ .variables.a }}` is `{{ variables.a }}`, and no block reads another file."""
-
-    def filter_stream(self, stream: TokenStream) -> Iterator[Token]:
-        line_ends = _RENDERING.get().line_ends
-        last = deque([Token(1, "initial", "")] * 3, maxlen=3)
-        for token, following in pairwise(chain(stream, [Token(1, "eof", "")])):
-            if last[-1].type == "block_begin":
-                _check_block(token)
-            if token.type == "dot" and following.type == "name" and not _looks_up(*last):
-                continue
-            if token.type in ("data", "string"):
-                token = token._replace(value=line_ends.shown(token.value))
-            last.append(token)
-            yield token
-
-
-def _check_block(name: Token) -> None:
-    if name.value in _BLOCKS_OF_FILES:
-        why = "migrations cannot include other files, since a checksum covers one file"
-        raise TemplateSyntaxError(f"{{% {name.value} %}} is not available: {why}", name.lineno)
-    if name.value in _BLOCKS_DROPPED:
-        raise TemplateSyntaxError(f"{{% {name.value} %}} is not available", name.lineno)
-
-
-def _looks_up(second: Token, first: Token, before: Token) -> bool:
-    """Whether a dot behind these three tokens looks something up; where an operand has to begin it does not."""
-    if before.type != "name" or first.type == "dot":
-        return before.type in _BEFORE_LOOKUP
-    is_block = first.type == "block_begin"
-    is_test = first.value == "is" or (second.value, first.value) == ("is", "not")
-    return not (is_block or is_test or before.value in _BEFORE_OPERAND)
-
-
-class _Code(CodeGenerator):
-    """The Python of a template, where a lookup knows how it is written, and the file's own text is told from values."""
-
-    def visit_Output(self, node: nodes.Output, frame: Frame) -> None:  # noqa: N802 (Jinja's name)
-        for part in node.nodes:
-            self.start_write(frame, part)
-            if isinstance(part, nodes.TemplateData):
-                self.write(f"environment.copied({part.data!r})")
-            else:
-                self.write("environment.text(")
-                self.visit(part, frame)
-                self.write(f", {_written(part)!r})")
-            self.end_write(frame)
-
-    def visit_With(self, node: nodes.With, frame: Frame) -> None:  # noqa: N802 (Jinja's name)
-        self.newline(node)  # Jinja forgets its line.
-        super().visit_With(node, frame)
-
-    def visit_Getattr(self, node: nodes.Getattr, frame: Frame) -> None:  # noqa: N802 (Jinja's name)
-        self._look_up(node, nodes.Const(node.attr), frame)
-
-    def visit_Getitem(self, node: nodes.Getitem, frame: Frame) -> None:  # noqa: N802 (Jinja's name)
-        self._look_up(node, node.arg, frame)
-
-    def _look_up(self, node: nodes.Getattr | nodes.Getitem, key: nodes.Node, frame: Frame) -> None:
-        self.write("environment.look_up(")
-        self.visit(node.node, frame)
-        self.write(", ")
-        self.visit(key, frame)
-        self.write(f", {_written(node)!r}, {node.lineno})")
-
-    def visit_Slice(self, node: nodes.Slice, frame: Frame) -> None:  # noqa: N802 (Jinja's name)
-        self.write("slice(")
-        for bound in (node.start, node.stop, node.step):
-            self.visit(bound or nodes.Const(None), frame)
-            self.write(", ")
-        self.write(")")
-
-    def visit_Concat(self, node: nodes.Concat, frame: Frame) -> None:  # noqa: N802 (Jinja's name)
-        self.write('"".join(map(environment.text, (')
-        for operand in node.nodes:
-            self.visit(operand, frame)
-            self.write(", ")
-        self.write(")))")
-
-
-def _written(node: nodes.Node) -> str:
-    """An expression as its author wrote it, as far as it is names, keys and filters."""
-    if isinstance(node, nodes.Name):
-        return node.name
-    if isinstance(node, nodes.Getattr):
-        return f"{_written(node.node)}.{node.attr}"
-    if isinstance(node, nodes.Getitem) and isinstance(node.arg, nodes.Const):
-        return f"{_written(node.node)}.{node.arg.value}"
-    if isinstance(node, nodes.Getitem):
-        return f"{_written(node.node)}[{_written(node.arg)}]"
-    if isinstance(node, nodes.Filter) and node.node:
-        return f"{_written(node.node)} | {node.name}"
-    return "…"
-
-
-class _Environment(SandboxedEnvironment):
-    """What Jinja calls its environment: how it reads templates, and what they can reach."""
-
-    code_generator_class = _Code
-    copied = _Copied
-    intercepted_binops = frozenset({"*", "**"})
-
-    def __init__(self) -> None:
-        super().__init__(
-            # There are no comments, `{#` is SQL: no CR ever reaches Jinja.
-            comment_start_string="\r",
-            comment_end_string="\r",
-            keep_trailing_newline=True,
-            extensions=[_Syntax],
-            undefined=_Missing,
-            # Constants would be computed without the rules of this file.
-            optimized=False,
-        )
-        del self.globals["lipsum"]
-        kept = {name: function for name, function in self.filters.items() if name not in _FILTERS_DROPPED}
-        self.filters = {name: _strict(name, function) for name, function in {**kept, "join": _join}.items()}
-        self.tests = {name: _strict(name, function) for name, function in self.tests.items()}
-
-    def look_up(self, value: Any, key: Any, path: str, line: int) -> Any:
-        """What a dot or brackets name: an item, but an attribute of Jinja's own objects, which have no items."""
-        if isinstance(key, _Missing):
-            return key
-        if isinstance(value, (LoopContext, Namespace, Cycler)) and not str(key).startswith("_"):
-            with suppress(AttributeError):
-                return getattr(value, str(key))
-        if isinstance(value, (Mapping, Sequence)):
-            with suppress(LookupError, TypeError):
-                return value[key]
-        return _Missing(name=path, line=line)
-
-    def getitem(self, obj: Any, argument: Any) -> Any:
-        """What a filter looks up, such as `map(attribute="a.b")`."""
-        return self.look_up(obj, argument, str(argument), 0)
-
-    def text(self, value: Any, path: str = "…", line: int = 0) -> str:
-        """A value as it is printed into SQL."""
-        if isinstance(value, bool):
-            return str(value).lower()
-        if isinstance(value, (str, int, float, Undefined)):
-            return str(value)
-        if isinstance(value, Mapping):
-            kind, hint = "a mapping", f"name one of its keys: {_listed(list(value))}"
-        elif isinstance(value, Sequence):
-            kind, hint = "a list", "write | join(', ') behind it"
-        elif value is None:
-            kind, hint = "null", "write NULL where SQL's is meant"
-        else:
-            kind, hint = f"a {type(value).__name__}", "print text, a number, true or false"
-        rendering = _RENDERING.get()
-        what = f"{path} is {kind}, and SQL has no text for it"
-        rendering.report("UNPRINTABLE_VALUE", line or rendering.line(), what, hint)
-        return ""
-
-    def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
-        if _size(operator, left, right) > _LIMIT:
-            raise OverflowError(f"what {operator} gives is too big")
-        return super().call_binop(context, operator, left, right)
-
-
-def _size(operator: str, left: Any, right: Any) -> int:
-    """How many bits a power gives, or characters or items a repetition; 0 for all else."""
-    if isinstance(left, int) and isinstance(right, int):
-        return left.bit_length() * right if operator == "**" else 0
-    for value, times in ((left, right), (right, left)):
-        if isinstance(value, Sized) and isinstance(times, int):
-            return len(value) * times
-    return 0
-
-
-def _strict(name: str, function: Any) -> Callable[..., Any]:
-    """A filter or test that does not take what is missing for empty, nor a list for text."""
-    if name in _FOR_MISSING:
-        return cast("Callable[..., Any]", function)
-
-    @pass_context
-    def strict(context: Context, value: Any, /, *arguments: Any, **keywords: Any) -> Any:
-        for each in (value, *arguments, *keywords.values()):
-            if isinstance(each, _Missing):
-                return each.used()
-        if name in _FILTERS_OF_TEXT:
-            value = _jinja().text(value)
-        result = context.call(function, value, *arguments, **keywords)
-        if isinstance(result, Iterator):
-            return list(result)  # It would be empty at its second use.
-        return str(result) if isinstance(result, str) else result  # Jinja's markup escapes what is added to it.
-
-    return strict
-
-
-@pass_context
-def _join(context: Context, value: Any, d: Any = "", attribute: str | int | None = None) -> str:
-    """Jinja's filter, but items become text as what is printed does."""
-    jinja = _jinja()
-    if attribute is not None:
-        value = jinja.call_filter("map", value, kwargs={"attribute": attribute}, context=context)
-    return jinja.text(d).join(map(jinja.text, value))
-
-
-@cache
-def _jinja() -> _Environment:
-    return _Environment()

@@ -16,7 +16,7 @@ PACKAGE = Path(__file__).parent.parent / "glacierbase"
 LAYERS = [
     {"secrets", "templates"},
     {"errors"},
-    {"migration", "run", "yamlfile"},
+    {"migration", "run", "yamlfile", "template"},
     {"references"},
     {"catalog", "source", "render", "statements", "results"},
     {"history", "prepare", "base"},
