@@ -13,13 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from glacierbase.errors import ConfigurationError, GlacierbaseError, collected
-from glacierbase.secrets import register
+from glacierbase.secrets import is_secret, register
 from glacierbase.yamlfile import Mapping, Node, Place, Scalar, Sequence, is_null
 
 _REFERENCE = re.compile(r"\$\$\{|\$\{([^{}]*)\}")
 _KNOWN = ("env:NAME", "secret:NAME", "file:PATH", "projectRoot", "variables.NAME", "environment", "catalog")
-# A value under such a key is a secret, however it came there.
-_SECRET_KEY = re.compile(r"(?i)password|secret|token|credential|private")
 
 
 class References:
@@ -43,7 +41,7 @@ class References:
             ConfigurationError: `UNSET_REFERENCE`, `UNKNOWN_REFERENCE` or `CYCLIC_REFERENCE`.
         """
         text = _REFERENCE.sub(lambda found: self._stands_for(found[1], node.place), node.text)
-        if _SECRET_KEY.search(key):
+        if is_secret(key):
             register(text)
         return text
 

@@ -17,6 +17,9 @@ _HARMLESS = re.compile(r"(?i)true|false|null|none|\d{1,5}")
 # A short secret is masked as a whole word only: "a" must not turn "table" into "t***ble".
 _SHORT = 4
 
+# A value under such a key is a secret, however it came there.
+_SECRET_KEY = re.compile(r"(?i)password|secret|token|credential|private")
+
 _patterns: dict[str, None] = {}
 _compiled: re.Pattern[str] | None = None
 
@@ -32,6 +35,16 @@ def register(value: str) -> None:
                 _patterns[bounded] = None
     # Longest first: of two secrets, one inside the other, the outer one goes as a whole.
     _compiled = re.compile("|".join(sorted(_patterns, key=len, reverse=True))) if _patterns else None
+
+
+def is_secret(key: str) -> bool:
+    """Whether what stands under a key of this name is a secret."""
+    return _SECRET_KEY.search(key) is not None
+
+
+def shown(key: str, value: str | None) -> str:
+    """The value of a setting for a message."""
+    return MASK if is_secret(key) and value is not None else repr(value)
 
 
 def mask(text: str) -> str:

@@ -17,7 +17,7 @@ LAYERS = [
     {"secrets", "templates"},
     {"errors"},
     {"migration", "run", "yamlfile", "template"},
-    {"references"},
+    {"references", "catalogfile"},
     {"catalog", "source", "render", "statements", "results"},
     {"history", "prepare", "base"},
     {"plan"},

@@ -166,6 +166,7 @@ def test_an_environment_goes_over_the_file_and_the_file_over_the_shared_one(fold
         (LAKE + "defaultEnvironment: dev\n", "INVALID_VALUE", 2, "defaultEnvironment"),
         (LAKE + "name: My-Shop\n", "INVALID_NAME", 2, "My-Shop"),
         (LAKE + "store: lake\n", "INVALID_VALUE", 2, "store"),
+        (LAKE + "variables: [a]\n", "INVALID_VALUE", 2, "variables"),
         (LAKE + "store: {lockLease: soon}\n", "INVALID_VALUE", 2, "lockLease"),
         (LAKE + "store: {lockLease: 10ms}\n", "INVALID_VALUE", 2, "lockLease"),
         (LAKE + "store: {namespace: 'a`b'}\n", "INVALID_VALUE", 2, "namespace"),

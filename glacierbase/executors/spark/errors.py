@@ -132,8 +132,6 @@ def _python_cause(error: BaseException) -> _Cause:
 def _message(error: BaseException) -> str:
     if type(error).__name__ == "Py4JJavaError":
         return ""  # A whole Java stack; the causes behind it say the same in a line.
-    if details := _ask(error, "details"):
-        return details  # Of gRPC, whose text is a page.
     return str(_ask(error, "getMessage") or error)
 
 
@@ -147,5 +145,8 @@ def _ask(error: BaseException, *methods: str) -> str | None:
 
 def _first_paragraph(message: str) -> str:
     """The message without its condition, which stands beside it, and the plan, stack and query context behind it."""
+    grpc = re.search(r'^\s*details = "(.*)"$', message, re.MULTILINE)
+    if grpc:
+        return grpc[1]
     text = re.split(r"\n\n?JVM stacktrace:|\n\tat |\n==|;\n'|\nDriver stacktrace", message)[0]
     return re.sub(r"^\[[A-Z0-9_.]+\] | SQLSTATE: \w{5}$", "", text.strip()).strip()

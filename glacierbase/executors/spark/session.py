@@ -16,6 +16,7 @@ from glacierbase.executors.spark.errors import map_error
 from glacierbase.executors.spark.gateway import Gateway
 from glacierbase.executors.spark.jars import check_jars, record_jars, resolved_jars, spark_version
 from glacierbase.run import Run, engine_process
+from glacierbase.secrets import shown
 
 logger = logging.getLogger("glacierbase")
 
@@ -114,7 +115,8 @@ class _BorrowedExecutor(_SparkExecutor):
             if key.startswith("spark.sql.catalog.") and present != value:
                 raise ConfigurationError(
                     "SESSION_DIFFERS",
-                    f"catalog {catalog.name}: {key} is {value!r} in {catalog.file.name}, but {present!r} in the given session",
+                    f"catalog {catalog.name}: {key} is {shown(key, value)} in {catalog.file.name}, but"
+                    f" {shown(key, present)} in the given session",
                     "create the session with the catalog file's sparkConf, or correct the file",
                 )
         super().__init__(spark, {"application": _application(spark)}, _current_user(spark))
@@ -133,7 +135,7 @@ class _ConnectExecutor(_SparkExecutor):
         spark_version()
         self._conf = dict(catalog.spark_conf)
         self._name = catalog.name
-        self._sessions: list[Session] = []
+        self._created: list[Any] = []
         try:
             spark = self._create()
             super().__init__(spark, {"application": self._conf["spark.remote"]}, _current_user(spark))
@@ -144,6 +146,8 @@ class _ConnectExecutor(_SparkExecutor):
                 "pip install 'pyspark[connect]'",
             ) from error
         except Exception as error:
+            # The client waits for ever in its own clearing up where the end of the process is left to do it.
+            self.close()
             raise _unavailable(
                 catalog, error, "is the server of spark.remote running and reachable from here?"
             ) from error
@@ -153,6 +157,7 @@ class _ConnectExecutor(_SparkExecutor):
         from pyspark.sql.connect.session import SparkSession
 
         spark = SparkSession(self._conf["spark.remote"])
+        self._created.append(spark)
         # One request, one answer: the client would send a statement again to a server that has forgotten it (started
         # anew, say), and ask one that is gone for ten minutes.
         spark.client.set_retry_policies([])
@@ -173,19 +178,19 @@ class _ConnectExecutor(_SparkExecutor):
             if present != value:
                 raise ConfigurationError(
                     "SESSION_DIFFERS",
-                    f"catalog {self._name}: {key} is {value!r} in the catalog file, but {present!r} on the server",
+                    f"catalog {self._name}: {key} is {shown(key, value)} in the catalog file, but"
+                    f" {shown(key, present)} on the server",
                     "only the start of the server sets it: correct it there, or leave it out of the catalog file",
                 ) from error
 
     def open_session(self, *, heartbeat: bool = False) -> Session:  # noqa: ARG002 (the server has one queue)
         """Connect has no `newSession`; a new one costs milliseconds."""
-        self._sessions.append(SparkSessionPort(self._create(), owned=True))
-        return self._sessions[-1]
+        return SparkSessionPort(self._create(), owned=True)
 
     def close(self) -> None:
         """End all sessions: a server keeps the forgotten ones for an hour."""
-        for session in (*self._sessions, SparkSessionPort(self._spark, owned=True)):
-            session.close()
+        for spark in self._created:
+            SparkSessionPort(spark, owned=True).close()
 
 
 class _LocalExecutor(_SparkExecutor):

@@ -1,0 +1,138 @@
+"""A catalog file as it is written: which keys there are and what may stand behind each, whatever the environment."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from collections.abc import Mapping as Values
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from glacierbase.errors import ConfigurationError, GlacierbaseError, raise_all
+from glacierbase.yamlfile import Mapping, Node, Place, Scalar, Sequence, is_null, load_yaml
+
+SHARED = "_shared.yaml"
+
+_ENVIRONMENT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+# The keys of a file, and what may stand behind each.
+_ANY, _SCALAR, _SCALARS, _LIST = "anything", "a single value", "keys with single values", "a list of single values"
+_KEYS = "keys with values"
+_EXECUTOR = {
+    "type": _SCALAR,
+    "conf": {"sparkConf": _SCALARS, "dependencies": _LIST},
+    "dependencies": _LIST,
+}
+_ENVIRONMENT = {
+    "migrationExecutor": _EXECUTOR,
+    "variables": _KEYS,
+    "protected": _SCALAR,
+    "outOfOrder": _SCALAR,
+    "store": {"catalog": _SCALAR, "namespace": _SCALAR, "lockLease": _SCALAR, "type": _SCALAR},
+}
+_FILE = {**_ENVIRONMENT, "environments": _ANY, "defaultEnvironment": _SCALAR}
+
+
+def load_catalog_file(path: Path, location: str) -> Mapping:
+    """One file, with nothing in it that has no meaning.
+
+    Args:
+        location: what messages call the file.
+
+    Raises:
+        ConfigurationError, SeveralErrors: `UNKNOWN_KEY`, `INVALID_VALUE` and the like, all of them.
+    """
+    content = load_yaml(path, location)
+    shape = _FILE if path.name == SHARED else {"name": _SCALAR, **_FILE}
+    errors = list(_misshapen(content, shape, ""))
+    environments = content.get("environments")
+    if isinstance(environments, Mapping):
+        for name, node in environments.values.items():
+            if not _ENVIRONMENT_NAME.fullmatch(name):
+                what = f"{name!r} cannot be an environment's name"
+                errors.append(environments.keys[name].error("INVALID_NAME", what, "use letters, digits, . _ and -"))
+            elif not is_null(node):
+                errors += _misshapen(node, _ENVIRONMENT, f"environments.{name}")
+    elif environments and not is_null(environments):
+        errors.append(
+            _expected(environments, "environments", "names with keys of their own, as in {dev: {}, prod: {}}")
+        )
+    raise_all(errors)
+    return _with_one_spelling(content)
+
+
+def _misshapen(node: Node, shape: Any, path: str) -> Iterator[GlacierbaseError]:
+    """Keys that do not exist, and values of the wrong kind."""
+    if is_null(node) or shape == _ANY:
+        return
+    if isinstance(shape, dict):
+        if not isinstance(node, Mapping):
+            yield _expected(node, path, f"keys are expected here: {', '.join(shape)}")
+            return
+        for key, value in node.values.items():
+            if key in shape:
+                yield from _misshapen(value, shape[key], f"{path}.{key}".lstrip("."))
+            else:
+                yield _unknown_key(key, node.keys[key], shape, path)
+    elif not _has_shape(node, shape):
+        yield _expected(node, path, f"{shape} is expected here")
+
+
+def _has_shape(node: Node, shape: str) -> bool:
+    if shape == _SCALAR:
+        return isinstance(node, Scalar)
+    if shape == _LIST:
+        return isinstance(node, Sequence) and all(isinstance(item, Scalar) for item in node.items)
+    if shape == _KEYS:
+        return isinstance(node, Mapping)
+    return isinstance(node, Mapping) and all(isinstance(value, Scalar) for value in node.values.values())
+
+
+def _unknown_key(key: str, place: Place, shape: Values[str, Any], path: str) -> ConfigurationError:
+    near = get_close_matches(key, shape, n=1)
+    where = f" under {path}" if path else ""
+    return place.error(
+        "UNKNOWN_KEY",
+        f"there is no key {key}{where}",
+        f"did you mean {near[0]}?" if near else f"there are: {', '.join(shape)}",
+    )
+
+
+def _expected(node: Node, path: str, what: str) -> ConfigurationError:
+    return node.place.error("INVALID_VALUE", f"{path or 'the file'}: wrong kind of value", what)
+
+
+def _with_one_spelling(content: Mapping) -> Mapping:
+    """`dependencies` may stand beside `conf` as well as in it; from here on they are in it."""
+    content = _with_dependencies_in_conf(content)
+    environments = content.get("environments")
+    if not isinstance(environments, Mapping):
+        return content
+    inside = {
+        name: _with_dependencies_in_conf(node) if isinstance(node, Mapping) else node
+        for name, node in environments.values.items()
+    }
+    return _with(content, "environments", _replaced(environments, inside))
+
+
+def _with_dependencies_in_conf(content: Mapping) -> Mapping:
+    executor = content.get("migrationExecutor")
+    if not isinstance(executor, Mapping) or "dependencies" not in executor.values:
+        return content
+    conf = executor.get("conf")
+    conf = conf if isinstance(conf, Mapping) else Mapping({}, executor.place)
+    place = executor.keys["dependencies"]
+    if "dependencies" in conf.values:
+        raise place.error("DUPLICATE_KEY", "dependencies stand here and under conf", "keep one of them")
+    values = {key: value for key, value in executor.values.items() if key != "dependencies"}
+    moved = _with(conf, "dependencies", executor.values["dependencies"])
+    return _with(content, "migrationExecutor", _replaced(executor, {**values, "conf": moved}))
+
+
+def _with(node: Mapping, key: str, value: Node) -> Mapping:
+    return _replaced(node, {**node.values, key: value})
+
+
+def _replaced(node: Mapping, values: dict[str, Node]) -> Mapping:
+    return Mapping(values, node.place, {key: node.keys.get(key, node.place) for key in values})
