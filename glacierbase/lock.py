@@ -145,14 +145,18 @@ class Lock:
         self.taken_from = row if is_held(row) else None
         return True
 
-    def start_heartbeat(self, store: Store) -> None:
-        """Renew the lease from a thread of its own, through a store that does not queue behind statements."""
-        self._heartbeat = threading.Thread(target=self._beat, args=(store,), name="glacierbase-heartbeat", daemon=True)
+    def start_heartbeat(self, open_store: Callable[[], Store]) -> None:
+        """Renew the lease from a thread of its own, through a store of its own that does not queue behind statements."""
+        self._heartbeat = threading.Thread(
+            target=self._beat, args=(open_store,), name="glacierbase-heartbeat", daemon=True
+        )
         self._heartbeat.start()
 
-    def _beat(self, store: Store) -> None:
+    def _beat(self, open_store: Callable[[], Store]) -> None:
+        store: Store | None = None
         while not self._ended.wait(self._terms.lease_seconds / _RENEWALS):
             try:
+                store = store or open_store()
                 if not self._renew(store):
                     return
             except EngineError as error:  # The next one may go through; `check` sees when none does.

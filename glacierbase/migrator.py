@@ -140,7 +140,7 @@ class Migrator:
             lock = Lock(store, terms, self._run, executor.process)
             lock.acquire(view.lock, view.history.fence, lock_timeout, stopped)
             try:
-                lock.start_heartbeat(self._open_store(self.catalog, executor, heartbeat=True))
+                lock.start_heartbeat(lambda: self._open_store(self.catalog, executor, heartbeat=True))
                 view = self._look(store, lock.row)
                 plan = self._plan(selection, view.history, prepared, progress.warnings)
                 recorder = Recorder(store, lock, self._run, executor, view.history)

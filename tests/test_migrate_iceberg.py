@@ -200,3 +200,19 @@ def test_a_session_that_differs_from_the_catalog_file_is_refused(shop: Shop) -> 
     with pytest.raises(GlacierbaseError) as caught:
         shop.project.status(spark=shop.lake.spark)
     assert (caught.value.code, caught.value.exit_code) == ("SESSION_DIFFERS", 2)
+
+
+def test_the_lease_is_renewed_while_a_long_statement_fills_every_core(shop: Shop) -> None:
+    """Beside it, on the same Spark: in a first-in-first-out queue the heartbeat would wait for the last task."""
+    shop.folder.catalog(f"store: {{lockLease: 6s}}\n{shop.lake.text}", shop.name)
+    tasks = 15 * shop.lake.spark.sparkContext.defaultParallelism
+    sleep = f"SELECT java_method('java.lang.Thread', 'sleep', 1000L + id * 0) FROM range(0, {tasks}, 1, {tasks})"
+    shop.file("1_slow.sql", sleep)
+    assert shop.migrate() == ["1"]
+    events, lock = (f"lake.glacierbase.{kind}_{shop.name}" for kind in ("history", "lock"))
+    [[begin, end]] = shop.lake.rows(f"SELECT min(recorded_at), max(recorded_at) FROM {events}")
+    beats = shop.lake.rows(
+        f"SELECT committed_at FROM {lock}.snapshots"
+        f" WHERE committed_at > TIMESTAMP '{begin}' + INTERVAL 1 SECOND AND committed_at < TIMESTAMP '{end}' - INTERVAL 3 SECONDS"
+    )
+    assert len(beats) >= 1
