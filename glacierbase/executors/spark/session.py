@@ -15,6 +15,7 @@ from glacierbase.executors import Executor, Row, Session
 from glacierbase.executors.spark.errors import map_error
 from glacierbase.executors.spark.gateway import Gateway
 from glacierbase.executors.spark.jars import check_jars, record_jars, resolved_jars, spark_version
+from glacierbase.executors.spark.literals import bound
 from glacierbase.run import Run, engine_process
 from glacierbase.secrets import shown
 
@@ -75,8 +76,7 @@ class SparkSessionPort:
     def _sql(self, sql: str, parameters: Sequence[Any]) -> Any:
         if self._pool:
             self._spark.sparkContext.setLocalProperty(_POOL, self._pool)
-        # Without arguments Spark leaves `?` and `:name` in the author's text alone.
-        return self._spark.sql(sql, args=list(parameters)) if parameters else self._spark.sql(sql)
+        return self._spark.sql(bound(sql, parameters) if parameters else sql)
 
     def close(self) -> None:
         """End a session of ours on a server. A classic one ends with its JVM."""
@@ -253,8 +253,11 @@ def _with_jars(conf: dict[str, str], dependencies: Sequence[str], jars: Sequence
     if jars is None:
         return _appended(conf, "spark.jars.packages", ",", dependencies)
     if conf["spark.master"].startswith("local"):
-        # On the class path the JVM loads them fastest. Executors of a cluster need them sent: `spark.jars`.
-        return _appended(conf, "spark.driver.extraClassPath", ":", jars)
+        # On the class path the JVM loads them fastest. That stands in front of Spark's own jars, some of which a dependency
+        # brings in another version: Spark's go first here, as they do where Spark resolves by itself.
+        from pyspark.find_spark_home import _find_spark_home
+
+        return _appended(conf, "spark.driver.extraClassPath", ":", [f"{_find_spark_home()}/jars/*", *jars])
     return _appended(conf, "spark.jars", ",", jars)
 
 

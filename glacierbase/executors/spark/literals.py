@@ -1,0 +1,22 @@
+"""Values written into SQL of our own. Spark's parameters would do, were it not for extensions whose parser loses them: Delta's
+(4.4.0 on Spark 4.1) refuses every `?` as unbound."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def bound(sql: str, parameters: Sequence[str | int | None]) -> str:
+    """`sql` with each `?` as the literal of its parameter."""
+    parts = sql.split("?")
+    literals = [*map(_literal, parameters), ""]
+    return "".join(part + literal for part, literal in zip(parts, literals, strict=True))
+
+
+def _literal(value: str | int | None) -> str:
+    if value is None:
+        return "NULL"
+    if isinstance(value, int):
+        return str(value)
+    # Bytes in hexadecimal mean the same whatever the session says of escapes, quotes and `${…}`.
+    return f"CAST(X'{value.encode().hex()}' AS STRING)"
