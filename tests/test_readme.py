@@ -158,6 +158,7 @@ def test_every_error_has_its_row_in_the_readme() -> None:
         "GLACIERBASE_PROJECT",
         "GLACIERBASE_ENV",
         "XDG_CACHE_HOME",
+        "SSL_CERT_FILE",
         "JAVA_HOME",
         "CLOCK_BOOTTIME",
         DESCRIPTION,
