@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import re
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -59,24 +60,24 @@ class SparkSessionPort:
 
     def execute(self, sql: str, parameters: Sequence[Any] = ()) -> None:
         """Run a statement to its end. Spark runs commands at once but puts off questions: those are run without a result."""
-        try:
-            frame = self._sql(sql, parameters)
+        with self._answering(sql):
+            frame = self._spark.sql(bound(sql, parameters) if parameters else sql)
             if not frame.isLocal():
                 frame.write.format("noop").mode("overwrite").save()
-        except Exception as error:
-            raise map_error(error, sql) from error
 
     def query(self, sql: str, parameters: Sequence[Any] = ()) -> list[Row]:
         """All rows of a question."""
+        with self._answering(sql):
+            frame = self._spark.sql(bound(sql, parameters) if parameters else sql)
+            return [tuple(row) for row in frame.collect()]
+
+    @contextmanager
+    def _answering(self, sql: str) -> Iterator[None]:
         try:
-            return [tuple(row) for row in self._sql(sql, parameters).collect()]
+            with _in_pool(self._spark, self._pool) if self._pool else nullcontext():
+                yield
         except Exception as error:
             raise map_error(error, sql) from error
-
-    def _sql(self, sql: str, parameters: Sequence[Any]) -> Any:
-        if self._pool:
-            self._spark.sparkContext.setLocalProperty(_POOL, self._pool)
-        return self._spark.sql(bound(sql, parameters) if parameters else sql)
 
     def close(self) -> None:
         """End a session of ours on a server. A classic one ends with its JVM."""
@@ -85,6 +86,17 @@ class SparkSessionPort:
                 self._spark.stop()
             except Exception:  # The server may be gone; there is nothing left to end then.
                 return
+
+
+@contextmanager
+def _in_pool(spark: Any, pool: str) -> Iterator[None]:
+    """Run this thread's jobs in a scheduler pool, and leave the thread as it was."""
+    before = spark.sparkContext.getLocalProperty(_POOL)
+    spark.sparkContext.setLocalProperty(_POOL, pool)
+    try:
+        yield
+    finally:
+        spark.sparkContext.setLocalProperty(_POOL, before)
 
 
 class _SparkExecutor:
