@@ -116,6 +116,18 @@ def namespaces_of(fresh: ProjectFolder) -> list[tuple[str, ...]]:
     return found
 
 
+def test_several_catalogs_run_one_after_the_other_each_in_a_jvm_of_its_own(project: ProjectFolder) -> None:
+    """Their jars may differ. The first that fails stops no other, and gives the exit code."""
+    for name in ("one", "two", "three"):
+        project.catalog(LAKE.replace("WAREHOUSE", str(project.root / name / "warehouse")), name)
+        project.file("1_create.sql", CREATE if name != "two" else "DROP TABLE lake.no.such", name)
+    told = project.ask("migrate")
+    assert told.code == 1
+    found = [(each["catalog"], len(each["applied"]), bool(each["error"])) for each in told.document["catalogs"]]
+    assert found == [("one", 1, False), ("three", 1, False), ("two", 0, True)]
+    assert project.ask("pending", "--catalog", "three").entry()["pending"] == []
+
+
 @pytest.fixture
 def race(lake_project: ProjectFolder) -> Callable[..., list[Output]]:
     """Starts eight `migrate` processes together, from no tables at all, and waits for them."""

@@ -23,7 +23,12 @@ from glacierbase.secrets import shown
 logger = logging.getLogger("glacierbase")
 
 # Of ours, where the catalog file does not say otherwise. A FAIR scheduler lets a heartbeat's job start beside a long one.
-_DEFAULTS = {"spark.master": "local[*]", "spark.scheduler.mode": "FAIR", "spark.ui.enabled": "false"}
+_DEFAULTS = {
+    "spark.master": "local[*]",
+    "spark.scheduler.mode": "FAIR",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+}
 # One machine, one process: no look-up of its own host name, and the flags that start such a JVM fastest.
 _LOCAL_DEFAULTS = {
     "spark.driver.host": "127.0.0.1",
@@ -234,18 +239,11 @@ class _LocalExecutor(_SparkExecutor):
             process = {**engine_process(self._gateway.pid), "application": _application(spark)}
             super().__init__(spark, process, spark.sparkContext.sparkUser())
         except Exception as error:
-            self._end()
+            self.close()
             raise _unavailable(catalog, error, f"see {self._gateway.log}") from error
 
     def close(self) -> None:
-        """Stop Spark and end the JVM, so that the next catalog gets one of its own."""
-        try:
-            self._spark.stop()
-        except Exception as error:  # The JVM may have died first; `_end` clears it away.
-            logger.debug("stopping Spark: %s", error)
-        self._end()
-
-    def _end(self) -> None:
+        """End the JVM, which stops Spark on its way out, so that the next catalog gets one of its own."""
         from pyspark import SparkContext
         from pyspark.sql import SparkSession
 
