@@ -3,6 +3,9 @@
 The engine reads what is cut here, so its lexer decides what a string or a comment is. Spark's is described in its SQL
 reference (https://spark.apache.org/docs/latest/: sql-ref-literals, sql-ref-identifier, sql-ref-syntax-qry-select-hints,
 sql-ref-scripting) and, to the letter, by its grammar `SqlBaseLexer.g4`; Spark 4.1 was asked where both are silent.
+Snowflake publishes no grammar; what is known of it stands in its documentation (https://docs.snowflake.com/en/:
+sql-reference/data-types-text, identifiers-syntax, sql/begin, sql/put, sql/create-procedure, sql/create-task,
+sql/create-alert and snowflake-scripting/*; developer-guide/snowflake-scripting/*). Where that is silent, no engine was asked.
 """
 
 from __future__ import annotations
@@ -68,8 +71,14 @@ class Dialect:
         enclosures: what hides semicolons, in the order in which it is tried.
         line_comment: pattern of a comment, up to the end of its line.
         misread: pattern of a line comment that goes on where people do not see it.
-        solid: pattern of what is read as one, so that nothing inside it opens an enclosure.
-        blocks: the words that open a block inside `BEGIN … END`, each closed by END and itself.
+        solid: pattern of what is read as one, so that nothing inside it opens an enclosure or is a word of its own.
+        blocks: the words that open a block as the first of a statement, each with what closes it.
+        scripts: those of them that do so outside of a block, too.
+        before_statement: words inside a statement of a block behind which the next statement starts.
+        labels: whether a block may have a name before it, `name: LOOP`.
+        transactions: what stands behind a BEGIN that opens a transaction and no block.
+        definitions: the first or second word of a statement that may hold a script: `CREATE TASK`, `name PROCEDURE`.
+        before_script: the words behind which that script starts.
     """
 
     space: str
@@ -77,7 +86,13 @@ class Dialect:
     line_comment: str
     misread: str
     solid: str
-    blocks: frozenset[str]
+    blocks: Mapping[str, tuple[str, ...]]
+    scripts: frozenset[str]
+    before_statement: frozenset[str]
+    labels: bool = False
+    transactions: frozenset[str] = frozenset()
+    definitions: frozenset[str] = frozenset()
+    before_script: frozenset[str] = frozenset()
 
     @cached_property
     def lexeme(self) -> re.Pattern[str]:
@@ -87,11 +102,14 @@ class Dialect:
         return re.compile(f"{opens}|{skipped}|(?P<token>{self.solid}|.)", re.DOTALL)
 
 
+# What Spark takes for whitespace, and a byte order mark: that is none, but stays between files that were joined.
+_SPACE = (
+    " \t\n\f\r\v\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
+    "\u2028\u202f\u205f\u3000\ufeff"
+)
 DIALECTS: Mapping[str, Dialect] = {
     "spark": Dialect(
-        # A byte order mark is none to Spark, but stays between files that were joined.
-        space=" \t\n\f\r\v\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"
-        "\u2028\u202f\u205f\u3000\ufeff",
+        space=_SPACE,
         enclosures=(
             Enclosure("string", "[rR]'", "'", "write ' where it ends; a raw string cannot hold its own quote"),
             Enclosure("string", '[rR]"', '"', 'write " where it ends; a raw string cannot hold its own quote'),
@@ -114,15 +132,55 @@ DIALECTS: Mapping[str, Dialect] = {
         misread=r"--[^\r\n]*\\\n(?![ \t]*(?:--|[\r\n]|\Z))",
         # A URL may hold `--` and `/*`. A `*/` that closes nothing keeps the `/*` in `a*/*.jar` from opening a comment.
         solid=r"[^\W\d_]+://[\w/.?=&#%-]+|\w+|\*/",
-        blocks=frozenset({"CASE", "FOR", "IF", "LOOP", "REPEAT", "WHILE"}),
+        blocks={
+            "BEGIN": ("END",),
+            "CASE": ("END CASE",),
+            "FOR": ("END FOR",),
+            "IF": ("END IF",),
+            "LOOP": ("END LOOP",),
+            "REPEAT": ("END REPEAT",),
+            "WHILE": ("END WHILE",),
+        },
+        scripts=frozenset({"BEGIN"}),
+        before_statement=frozenset({"DO", "THEN"}),
+        labels=True,
+    ),
+    "snowflake": Dialect(
+        # Which of it is whitespace to Snowflake is not written anywhere. Around a statement none of it is meant.
+        space=_SPACE,
+        enclosures=(
+            Enclosure("string", "'", "'", "write ' where it ends, and \\' inside the text", r"\\.|''"),
+            Enclosure("string", r"\$\$", "$$", "write $$ where it ends; the text cannot hold $$ itself"),
+            Enclosure("identifier", '"', '"', 'write " where it ends, and "" inside the name', '""'),
+            Enclosure("comment", r"/\*", "*/", "write */ where it ends", is_code=False),
+        ),
+        line_comment=r"(?:--|//)[^\r\n]*",
+        misread=r"(?!)",
+        # A URL, as PUT takes one, may hold `//` and `/*`; a name may hold `$$`. Behind a dot, a colon or a dollar and
+        # before `:=`, a word is always a name, be it CASE or LOOP: it is read with its sign.
+        solid=r"[^\W\d_]\w*://[^\s;()'\"]*|[.:$]?\w[\w$]*(?:\s*:=)?",
+        blocks={
+            "BEGIN": ("END",),
+            "CASE": ("END CASE", "END"),
+            "DECLARE": ("BEGIN",),
+            "FOR": ("END FOR", "END LOOP"),
+            "IF": ("END IF",),
+            "LOOP": ("END LOOP",),
+            "REPEAT": ("END REPEAT",),
+            "WHILE": ("END WHILE", "END LOOP"),
+        },
+        scripts=frozenset({"BEGIN", "DECLARE"}),
+        before_statement=frozenset({"DO", "LOOP", "THEN"}),
+        transactions=frozenset({";", "NAME", "TRANSACTION", "WORK"}),
+        definitions=frozenset({"ALTER", "CREATE", "PROCEDURE", "WITH"}),
+        before_script=frozenset({"ACTION", "AS", "THEN"}),
     ),
 }
 _BYTE_ORDER_MARK = "\ufeff"
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _NO_CHARACTER = re.compile(r"[\x00\ud800-\udfff]")
-# Words behind which a statement of a script starts: first words of a statement themselves, and others.
-_BEFORE_STATEMENT = frozenset({"BEGIN", "NOT", "ATOMIC", "LOOP", "REPEAT", "ELSE"})
-_BEFORE_STATEMENT_INSIDE = frozenset({"THEN", "DO"})
+# First words of a statement behind which the next one starts, as it does behind those of `Dialect.scripts`.
+_BEFORE_STATEMENT = frozenset({"NOT", "ATOMIC", "LOOP", "REPEAT", "ELSE"})
 # What stands between HANDLER and the last word of its conditions: `HANDLER FOR SQLSTATE VALUE '22012', NOT FOUND`.
 _BEFORE_CONDITION = frozenset({"FOR", "SQLSTATE", "VALUE", "NOT", ","})
 
@@ -136,7 +194,7 @@ def split_statements(sql: str, dialect: str) -> tuple[Statement, ...]:
 
     Args:
         sql: all of it; a byte order mark at its start is dropped, and no column counts it.
-        dialect: whose rules apply, `"spark"`.
+        dialect: whose rules apply, `"spark"` or `"snowflake"`.
 
     Raises:
         MigrationFileError: nothing is guessed where a string, a quoted identifier, a comment or a block is never closed
@@ -200,33 +258,43 @@ class _Blocks:
     close blocks only as the first word of a statement of the script, so that is the place to follow.
     """
 
-    def __init__(self, kinds: frozenset[str]) -> None:
+    def __init__(self, facts: Dialect) -> None:
         self.open: list[_Token] = []
-        self._kinds = kinds
+        self._facts = facts
+        self._ends = frozenset(chain.from_iterable(facts.blocks.values()))
         self._first = True  # The next token is the first of a statement.
+        self._depth = 0  # So many parentheses are open; no statement of a script stands in them.
         self._cases = 0  # So many CASE expressions are open.
         self._handler = False  # The conditions of a handler are being read; its statement follows.
+        self._definition = False  # What stands before the script of a definition is being read.
 
     def read(self, token: _Token, following: str) -> None:
+        self._depth += (token.word == "(") - (token.word == ")")
         if token.word == ";":
-            self._first, self._cases, self._handler = True, 0, False
+            self._first, self._depth, self._cases, self._handler, self._definition = True, 0, 0, False, False
         elif self._first:
             self._first = self._read_first(token, following)
-        elif self.open:
+        elif not self._depth and (self.open or self._definition):
             self._first = self._read_later(token.word, following)
 
     def _read_first(self, token: _Token, following: str) -> bool:
         """Read the first token of a statement; answers whether the next one is a first one, too."""
-        if ":" in (token.word, following):
+        word = token.word
+        if self._facts.labels and ":" in (word, following):
             return True  # A label, whatever its name.
-        if token.word == "BEGIN" or (self.open and token.word in self._kinds):
+        is_body, self._definition = self._definition, not self._facts.definitions.isdisjoint((word, following))
+        if word == "BEGIN" and following in self._facts.transactions and not is_body:
+            return False  # A body starts none.
+        if word in self._facts.scripts or (word in self._facts.blocks and self._has_statements()):
+            if not is_body:
+                self._close(word)  # The BEGIN behind declarations; that of a procedure among them is not theirs.
             self.open.append(token)
-        elif token.word == "END":
-            self._close(following)
-        return token.word in _BEFORE_STATEMENT
+        elif word == "END":
+            self._read_end(following)
+        return word in self._facts.scripts or word in _BEFORE_STATEMENT
 
     def _read_later(self, word: str, following: str) -> bool:
-        """Read any other token; answers whether the next one is a first one."""
+        """Read any other token outside of parentheses; answers whether the next one is a first one."""
         if self._handler:
             self._handler = word in _BEFORE_CONDITION or following == ","
             return not self._handler
@@ -235,14 +303,24 @@ class _Blocks:
         elif word == "END" and self._cases:
             self._cases -= 1
         elif word == "END" and following == "REPEAT":
-            self._close(following)  # The only END behind an expression: `UNTIL done END REPEAT`.
+            self._read_end(following)  # The only END behind an expression: `UNTIL done END REPEAT`.
         self._handler = word == "HANDLER" and following == "FOR"
-        return word in _BEFORE_STATEMENT_INSIDE and not self._cases
+        if self._definition:
+            self._definition = word != "SELECT"  # In a query, BEGIN is an alias.
+            return word in self._facts.before_script and following in self._facts.scripts and not self._cases
+        return word in self._facts.before_statement and not self._cases
 
-    def _close(self, following: str) -> None:
-        """Close the innermost block if this END is its own; another's leaves it open, to be reported at the end."""
-        kind = following if following in self._kinds else "BEGIN"
-        if self.open and self.open[-1].word == kind:
+    def _has_statements(self) -> bool:
+        """Whether a block is open, and no declarations: `DECLARE loop INT` is a variable."""
+        return bool(self.open) and self.open[-1].word != "DECLARE"
+
+    def _read_end(self, following: str) -> None:
+        end = f"END {following}"
+        self._close(end if end in self._ends else "END")
+
+    def _close(self, end: str) -> None:
+        """Close the innermost block if this is its own end; another's leaves it open, to be reported at the end."""
+        if self.open and end in self._facts.blocks[self.open[-1].word]:
             self.open.pop()
 
 
@@ -285,7 +363,7 @@ def _end(source: _Source, enclosure: Enclosure, opening: re.Match[str]) -> int:
 
 
 def _spans(facts: Dialect, source: _Source) -> Iterator[_Span]:
-    blocks = _Blocks(facts.blocks)
+    blocks = _Blocks(facts)
     first: _Token | None = None
     code_end = 0
     # The input ends its last statement as a semicolon does; the second one is there to follow the first.
@@ -299,10 +377,8 @@ def _spans(facts: Dialect, source: _Source) -> Iterator[_Span]:
             first = None
     if blocks.open:
         word, start, _ = blocks.open[-1]
-        closing = "END" if word == "BEGIN" else f"END {word}"
-        raise source.unterminated(
-            start, "block", word, f"write {closing} where it ends; a name is written in backticks"
-        )
+        hint = f"write {facts.blocks[word][0]} where it ends, and quote {word} where it is a name"
+        raise source.unterminated(start, "block", word, hint)
 
 
 def _statement(facts: Dialect, source: _Source, index: int, span: _Span) -> Statement:

@@ -1,4 +1,4 @@
-"""Where a statement ends and the next one begins, as Spark's lexer sees it; what is refused, not guessed."""
+"""Where a statement ends and the next one begins, as the engine's lexer sees it; what is refused, not guessed."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from glacierbase.migration import Statement, checksum
 from glacierbase.statements import split_statements
 
 
-def split(sql: str) -> tuple[Statement, ...]:
-    return split_statements(sql, "spark")
+def split(sql: str, dialect: str = "spark") -> tuple[Statement, ...]:
+    return split_statements(sql, dialect)
 
 
-def texts(sql: str) -> list[str]:
-    return [statement.text for statement in split(sql)]
+def texts(sql: str, dialect: str = "spark") -> list[str]:
+    return [statement.text for statement in split(sql, dialect)]
 
 
 def places(sql: str) -> list[tuple[int, int, int]]:
     return [(statement.index, statement.line, statement.column) for statement in split(sql)]
 
 
-def refused(sql: str) -> MigrationFileError:
+def refused(sql: str, dialect: str = "spark") -> MigrationFileError:
     with pytest.raises(MigrationFileError) as caught:
-        split(sql)
+        split(sql, dialect)
     return caught.value
 
 
@@ -407,7 +407,128 @@ def test_an_unknown_dialect_is_an_error_that_lists_the_known_ones(dialect: str) 
     with pytest.raises(ConfigurationError, match=f"there is no SQL dialect {dialect}") as caught:
         split_statements("", dialect)
     assert (caught.value.code, caught.value.exit_code) == ("UNKNOWN_DIALECT", 2)
-    assert "spark" in caught.value.hint
+    assert caught.value.hint == "there are: spark, snowflake"
+
+
+# --- Snowflake
+
+# Where a statement of a script may stand.
+SNOWFLAKE_AROUND = [
+    ("BEGIN ", "; END"), ("DECLARE x INT; c CURSOR FOR SELECT 1; BEGIN ", "; END"),
+    ("BEGIN DECLARE x INT; BEGIN ", "; END; END"), ("BEGIN BEGIN TRANSACTION; ", "; COMMIT; END"),
+    ("BEGIN IF (a) THEN SELECT 1; ELSEIF (b) THEN ", "; END IF; END"), ("BEGIN IF :a THEN b; ELSE ", "; END IF; END"),
+    ("BEGIN CASE WHEN r.case = :case + $case THEN ", "; END; END"), ('BEGIN CASE :"a" WHEN 1 THEN ', "; END; END"),
+    ("BEGIN LOOP ", "; END LOOP; END"), ("BEGIN LOOP ", "; END LOOP name; END"),
+    ("BEGIN WHILE (a) DO ", "; END WHILE; END"), ("BEGIN WHILE (a) LOOP ", "; END LOOP; END"),
+    ("BEGIN FOR i IN REVERSE 1 TO 3 DO ", "; END FOR name; END"), ("BEGIN FOR i IN 1 TO 3 LOOP ", "; END LOOP; END"),
+    ("BEGIN FOR r IN c DO ", "; END FOR; END"), ("BEGIN REPEAT ", "; UNTIL (a) END REPEAT; END"),
+    ("BEGIN CASE (a) WHEN 1 THEN ", "; END; END"), ("BEGIN CASE WHEN a THEN b; ELSE ", "; END CASE; END"),
+    ("BEGIN SELECT 1; EXCEPTION WHEN a OR b THEN c; WHEN OTHER THEN ", "; RAISE; END"),
+    ("CREATE PROCEDURE p(end INT, case INT) RETURNS TABLE (a INT) LANGUAGE SQL EXECUTE AS CALLER AS BEGIN ", "; END"),
+    ("CREATE OR REPLACE FUNCTION f() RETURNS INT AS DECLARE x INT; BEGIN ", "; END"),
+    ("CREATE TASK t CONFIG = $$;$$ WHEN f(CAST(1 AS begin)) AS -- c;\n BEGIN ", "; END"),
+    ("ALTER TASK t MODIFY AS DECLARE x INT; BEGIN ", "; END"), ("ALTER ALERT a MODIFY ACTION BEGIN ", "; END"),
+    ("CREATE ALERT action IF (EXISTS (SELECT 1 AS begin)) THEN BEGIN ", "; END"),
+    ("WITH p AS PROCEDURE () RETURNS INT AS BEGIN ", "; END CALL p()"),
+    ("DECLARE p PROCEDURE () RETURNS INT AS BEGIN ", "; END; x INT; BEGIN CALL p(); END"),
+    ("BEGIN CREATE TASK t AS DECLARE x INT; BEGIN ", "; END; SELECT 1; END"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "';'", "'it''s;'", r"'\';'", r"'\\\';'", "'\";'", "'$$;'", "'//;'", "'\r\n;'", "x'3b;'", "$$;$$", "$$$$", "$$it's;$$",
+        r"$$\$$", '$$";--//;\n/*;$$', "$$a$;$$", "$$;$$ || $$;$$", '";"', '"a"";"', '"\\"', '"\';"', '"$$"', "a$$b, c$$d", "$1",
+        "t.$2", "$a$$b", "a -- ;'\n", 'a // ;"\r', "a//;$$\r\n", "/*;'*/ a", "/*;/*;*/ a", "/*--;*/ a", "a:b//;\n", "a::INT//;\n",
+        "1 / 2", "*", "a ->> b", "r'a'", "<% a %>",
+    ],
+)  # fmt: skip
+def test_snowflake_hides_a_semicolon_by_its_own_rules(code: str) -> None:
+    """Dollars quote and escape nothing, `//` is a comment, no comment nests, only single quotes know a backslash."""
+    assert texts(f"SELECT {code};b", "snowflake") == [f"SELECT {code}".rstrip(), "b"]
+
+
+@pytest.mark.parametrize("url", ["file:///tmp/a--b/*.csv", r"file://C:\a//b", "s3://a//b", "snow://a/*"])
+def test_a_url_opens_no_comment_in_snowflake(url: str) -> None:
+    """PUT and GET take one without quotes; a semicolon ends it."""
+    assert texts(f"PUT {url} @~ //;\n;GET @~ {url};b", "snowflake") == [f"PUT {url} @~ //;", f"GET @~ {url}", "b"]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT 1", "RETURN CASE WHEN a THEN ';' END", "LET x := CASE a WHEN 1 THEN begin END", "name := 1", "loop:= 2",
+        "DROP TABLE IF EXISTS t", "SELECT 1 AS begin, IFF(a, 1, 2) AS end, t.case, a:if", "RETURN :begin", "BEGIN;COMMIT",
+        "BEGIN WORK; ROLLBACK", "BEGIN NAME a;COMMIT", "LET c CURSOR FOR SELECT 1 AS begin", "UPDATE t AS begin SET a = 1",
+        "MERGE INTO t USING s ON a WHEN MATCHED THEN UPDATE SET b = CASE WHEN c THEN 1 END", "BREAK name",
+        "BEGIN SELECT 1; END", "(SELECT 1) UNION (SELECT 2)",
+        "DECLARE loop INT; name INT; e EXCEPTION (-20001, ';'); BEGIN name := 1; END", "CREATE VIEW v AS SELECT 1 AS begin",
+    ],
+)  # fmt: skip
+def test_a_script_of_snowflake_is_one_statement(statement: str) -> None:
+    """An anonymous one, or the body of what is defined; what looks like a block or its end inside is told apart."""
+    for before, after in SNOWFLAKE_AROUND:
+        script = f"{before}{statement}{after}"
+        assert texts(f"a;{script};b", "snowflake") == ["a", script, "b"]
+        assert texts(script.lower(), "snowflake") == [script.lower()]
+
+
+@pytest.mark.parametrize(
+    "begin", ["BEGIN", "begin /* ; */", "BEGIN WORK", "BEGIN --;\n TRANSACTION", "BEGIN NAME a", "BEGIN WORK NAME a"]
+)
+def test_a_begin_that_starts_a_transaction_is_a_statement_of_its_own(begin: str) -> None:
+    """In a script, too; and the END behind it is that of the script."""
+    parts = [begin, "CREATE TABLE a (b INT)", begin, "COMMIT", "BEGIN b; END", begin]
+    assert texts(";".join(parts), "snowflake") == parts
+    assert texts(f"BEGIN {begin}; a; END;b", "snowflake") == [f"BEGIN {begin}; a; END", "b"]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT 1 AS begin", "CREATE TABLE t AS (SELECT 1 AS begin)", "CREATE VIEW v AS SELECT 1 AS task, 2 AS begin",
+        "CREATE TABLE t (begin DATE, end DATE)", "ALTER TABLE t RENAME COLUMN begin TO end",
+        "WITH begin AS (SELECT 1) SELECT 2 AS declare",
+        "CREATE TASK t AS SELECT 1 AS begin", "CREATE TASK t AS CALL p()", "CREATE ALERT a IF (EXISTS (SELECT 1)) THEN CALL p()",
+        "CREATE PROCEDURE p() RETURNS INT AS $$ BEGIN BEGIN $$", "CREATE PROCEDURE p() RETURNS INT AS 'BEGIN; '", "CALL begin()",
+        "EXECUTE IMMEDIATE $$ DECLARE x INT; BEGIN RETURN x; END; $$", "SHOW TABLES ->> SELECT 1 AS begin FROM $1",
+        "CREATE VIEW v AS SELECT CASE WHEN a THEN begin END", "CREATE TASK t AS UPDATE t SET a = CASE WHEN b THEN begin ELSE c END",
+        "DROP PROCEDURE p()", "IF (a) THEN b", "l: LOOP a", "END",
+    ],
+)  # fmt: skip
+def test_what_holds_no_script_ends_at_its_first_semicolon_in_snowflake(statement: str) -> None:
+    """BEGIN and DECLARE are aliases and names there; no other word opens a block outside of one."""
+    assert texts(f"{statement};b;c", "snowflake") == [statement, "b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("sql", "code", "column", "mark", "hint"),
+    [
+        ("'b;", STRING, 1, "'", "\\'"), (r"'b\';", STRING, 1, "'", "\\'"), ("b $$c;", STRING, 3, "$$", "$$"),
+        ("$$a$$ || $$b; $ $;", STRING, 10, "$$", "$$"), ("a$$b $$", STRING, 6, "$$", "$$"),
+        ("BEGIN a $$; END;", STRING, 9, "$$", "$$"), ('b."c;', IDENTIFIER, 3, '"', '""'),
+        (r'"b\"";', IDENTIFIER, 1, '"', '""'), ("/*/", COMMENT, 1, "/*", "*/"), ("/* b */ //c /*\r/*", COMMENT, 1, "/*", "*/"),
+        ("DECLARE b INT; SELECT 1;", BLOCK, 1, "DECLARE", "BEGIN"), ("BEGIN b; END LOOP;", BLOCK, 1, "BEGIN", "END"),
+        ("DECLARE b INT; BEGIN TRANSACTION; END", BLOCK, 1, "DECLARE", "BEGIN"), ("BEGIN BEGIN b; END;", BLOCK, 1, "BEGIN", "END"),
+        ("BEGIN CASE b WHEN 1 THEN c; END;", BLOCK, 1, "BEGIN", "END"), ("CREATE TASK t AS BEGIN", BLOCK, 18, "BEGIN", "END"),
+        ("BEGIN CASE b WHEN 1 THEN c; END IF; ", BLOCK, 7, "CASE", "END CASE"),
+        ("BEGIN IF (b) THEN c; END", BLOCK, 7, "IF", "END IF"), ("BEGIN LOOP b; END FOR; END", BLOCK, 7, "LOOP", "END LOOP"),
+        ("BEGIN FOR b IN c DO d; END WHILE; END", BLOCK, 7, "FOR", "END FOR"),
+        ("BEGIN WHILE (b) LOOP c; END", BLOCK, 7, "WHILE", "END WHILE"),
+        ("BEGIN REPEAT b; UNTIL (c); END", BLOCK, 7, "REPEAT", "END REPEAT"),
+        ("DECLARE b PROCEDURE () RETURNS INT AS BEGIN c; END; END;", BLOCK, 1, "DECLARE", "BEGIN"),
+        # An alias, but it cannot be told from a script.
+        ("CREATE TASK t AS UPDATE t AS begin SET a = 1", BLOCK, 30, "BEGIN", "quote BEGIN"),
+    ],
+)  # fmt: skip
+def test_what_is_never_closed_is_refused_in_snowflake(sql: str, code: str, column: int, mark: str, hint: str) -> None:
+    """Where it opens, whatever is fine before it; of blocks, it is the innermost."""
+    error = refused(f"a;\r\n{sql}", "snowflake")
+    line = 2 + sql.count("\r")
+    assert (error.code, error.exit_code, error.data) == (code, 3, {"line": line, "column": column})
+    assert error.message.endswith(f" that opens here with {mark} is never closed")
+    assert hint in error.hint
 
 
 # --- Any text
@@ -452,10 +573,25 @@ inner = st.recursive(
     max_leaves=9,
 )
 scripts = st.builds(str.format, st.sampled_from(BODIES[:3]), inner, inner)
+SNOWFLAKE_GAP = [" ", "\n", "\r\n\t", " /* ; ' /* */ ", "\n// ; $$ '\n", ' -- ; " /*\r', "\u00a0"]
+SNOWFLAKE_SIMPLE = [
+    "SELECT 1 AS end, 'it''s;'", "x := CASE WHEN a THEN 1 END", "LET name := 1",
+    r"SELECT '\';', $$;'\$$, a$$b", 'SELECT ";""\'"',
+    "BEGIN NAME t", "COMMIT", "PUT file:///a//*.csv @~", "BEGIN", "SELECT a:end //;\n::INT", "UPDATE t AS begin SET a = 1",
+]  # fmt: skip
+snowflake_gaps = st.sampled_from(SNOWFLAKE_GAP)
+snowflake_codes = st.recursive(
+    st.sampled_from(SNOWFLAKE_SIMPLE),
+    lambda deeper: st.builds(
+        lambda around, first, gap, last: f"{around[0]}{first};{gap}{last}{around[1]}",
+        st.sampled_from(SNOWFLAKE_AROUND), deeper, snowflake_gaps, deeper,
+    ),
+    max_leaves=9,
+)  # fmt: skip
 # Marks that meet in every order; most of what comes out is refused, and what is not has many statements.
 MARKS = [
     *"';`\"\\;-/*+\n\r rRa:é\ufeff", "--", "/*", "*/", "/*+", "\\\n", "r'", "://", "''", "BEGIN ", " END",
-    " IF ", ";", ";\n",
+    " IF ", ";", ";\n", "$$", "//", ":=", "CREATE ", " AS ", "DECLARE ",
 ]  # fmt: skip
 noise = st.lists(st.sampled_from(MARKS), max_size=30).map("".join)
 parted = st.lists(st.one_of(plain, scripts, gaps, st.just(";"), noise), max_size=6).map(";".join)
@@ -464,9 +600,9 @@ anything = st.one_of(noise, parted, st.text(st.characters(exclude_categories=())
 moderately = settings(max_examples=300, deadline=None)
 
 
-def outcome(sql: str) -> tuple[tuple[Statement, ...], MigrationFileError | None]:
+def outcome(sql: str, dialect: str = "spark") -> tuple[tuple[Statement, ...], MigrationFileError | None]:
     try:
-        return split(sql), None
+        return split(sql, dialect), None
     except MigrationFileError as error:
         return (), error
 
@@ -487,6 +623,18 @@ def test_statements_that_are_put_together_come_apart_again(parts: list[tuple[str
 
 
 @moderately
+@given(
+    st.lists(
+        st.tuples(snowflake_gaps, snowflake_codes, st.sampled_from(["", " /* ; */", "\n-- ; '", "\t//"])), max_size=4
+    )
+)
+def test_statements_of_snowflake_come_apart_again(parts: list[tuple[str, str, str]]) -> None:
+    """Scripts and transactions, too, however they follow and hold one another."""
+    sql = "".join(f"{gap}{code}{comment}\r\n;" for gap, code, comment in parts)
+    assert texts(sql, "snowflake") == [code + comment for _, code, comment in parts]
+
+
+@moderately
 @given(scripts)
 def test_a_script_without_its_last_end_is_refused_at_its_begin(script: str) -> None:
     """However deep its blocks are: none of them is taken for the end of another."""
@@ -494,11 +642,12 @@ def test_a_script_without_its_last_end_is_refused_at_its_begin(script: str) -> N
     assert (error.code, error.data) == (BLOCK, {"line": 1, "column": script.index("BEGIN") + 1})
 
 
+@pytest.mark.parametrize("dialect", ["spark", "snowflake"])
 @moderately
 @given(anything)
-def test_any_text_is_split_or_refused_with_a_place_in_it(text: str) -> None:
+def test_any_text_is_split_or_refused_with_a_place_in_it(dialect: str, text: str) -> None:
     """One clear error, whatever was read; what it says opens there does."""
-    _, error = outcome(text)
+    _, error = outcome(text, dialect)
     if error:
         sql = text.removeprefix("\ufeff")
         at = offset(sql, error.data["line"], error.data["column"])
@@ -509,13 +658,14 @@ def test_any_text_is_split_or_refused_with_a_place_in_it(text: str) -> None:
         assert error.hint
 
 
+@pytest.mark.parametrize("dialect", ["spark", "snowflake"])
 @moderately
 @given(anything)
-def test_every_text_stands_in_the_input_at_its_place(text: str) -> None:
+def test_every_text_stands_in_the_input_at_its_place(dialect: str, text: str) -> None:
     """In order, without its semicolon and without overlap."""
     sql = text.removeprefix("\ufeff")
     end = 0
-    for number, statement in enumerate(outcome(text)[0], start=1):
+    for number, statement in enumerate(outcome(text, dialect)[0], start=1):
         start = offset(sql, statement.line, statement.column)
         assert statement.index == number
         assert start >= end
@@ -524,31 +674,33 @@ def test_every_text_stands_in_the_input_at_its_place(text: str) -> None:
         end = start + len(statement.text)
 
 
+@pytest.mark.parametrize("dialect", ["spark", "snowflake"])
 @moderately
 @given(anything)
-def test_what_is_between_the_statements_holds_none(text: str) -> None:
+def test_what_is_between_the_statements_holds_none(dialect: str, text: str) -> None:
     """Only spaces, comments and semicolons are left out, and at least one semicolon between two."""
     sql = text.removeprefix("\ufeff")
-    statements, _ = outcome(text)
+    statements, _ = outcome(text, dialect)
     end = 0
     for statement in statements:
         start = offset(sql, statement.line, statement.column)
-        assert split(sql[end:start]) == ()
+        assert split(sql[end:start], dialect) == ()
         assert not end or ";" in sql[end:start]
         end = start + len(statement.text)
-    assert not statements or split(sql[end:]) == ()
+    assert not statements or split(sql[end:], dialect) == ()
 
 
+@pytest.mark.parametrize("dialect", ["spark", "snowflake"])
 @moderately
 @given(anything)
-def test_splitting_what_was_split_changes_nothing(text: str) -> None:
+def test_splitting_what_was_split_changes_nothing(dialect: str, text: str) -> None:
     """The engine gets each text alone, and reads in it what was read in the file."""
-    statements, _ = outcome(text)
+    statements, _ = outcome(text, dialect)
     # A line of its own ends a comment at the end of a text, and an empty one what a backslash takes along.
-    again = split("\n\n;\n".join(statement.text for statement in statements))
+    again = split("\n\n;\n".join(statement.text for statement in statements), dialect)
     assert [(s.text, s.checksum) for s in again] == [(s.text, s.checksum) for s in statements]
     for statement in statements:
-        assert split(statement.text) == (replace(statement, index=1, line=1, column=1),)
+        assert split(statement.text, dialect) == (replace(statement, index=1, line=1, column=1),)
 
 
 @pytest.mark.parametrize(
@@ -565,4 +717,18 @@ def test_splitting_what_was_split_changes_nothing(text: str) -> None:
 def test_a_hostile_text_of_200_000_characters_ends(piece: str, expected: int | str) -> None:
     """No recursion, and no mark that is searched for again and again."""
     statements, error = outcome(piece * (200_000 // len(piece)))
+    assert (error.code if error else len(statements)) == expected
+
+
+@pytest.mark.parametrize(
+    ("piece", "expected"),
+    [
+        ("$$", 1), ("$$a", 1), ("$", 1), ("a$", 1), ("a ", 1), (":=", 1), ("a:= ", 1), ("a:", 1), (".", 1), ("//", 0), ("://", 1),
+        ("a://", 1), ("a:// ", 1), ("/*", COMMENT), ("'", 1), ('"a', 1), ("(", 1), (")", 1), ("CREATE (", 1), ("BEGIN ", BLOCK),
+        ("BEGIN;", 33_333), ("BEGIN a;", BLOCK), ("DECLARE ", BLOCK), ("DECLARE BEGIN ", BLOCK), ("CREATE AS BEGIN ", BLOCK),
+    ],
+)  # fmt: skip
+def test_a_hostile_text_of_200_000_characters_ends_in_snowflake(piece: str, expected: int | str) -> None:
+    """Its own marks are no slower."""
+    statements, error = outcome(piece * (200_000 // len(piece)), "snowflake")
     assert (error.code if error else len(statements)) == expected
