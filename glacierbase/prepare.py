@@ -12,6 +12,7 @@ from glacierbase.errors import GlacierbaseError, MigrationFileError, collected, 
 from glacierbase.migration import Migration, Statement, checksum
 from glacierbase.render import render
 from glacierbase.statements import split_statements
+from glacierbase.transactions import Step, steps
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _NAME = r"(?:`[^`]+`|\w+)(?:\s*\.\s*(?:`[^`]+`|\w+))*"
@@ -27,12 +28,20 @@ _TARGET = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """One migration as one environment runs it. The lines of `statements` are lines of the file."""
+    """One migration as one environment runs it. The lines of the statements are lines of the file.
+
+    Attributes:
+        steps: the statements, those that take effect together in one.
+    """
 
     migration: Migration
     text: str
     checksum: str
-    statements: tuple[Statement, ...]
+    steps: tuple[Step, ...]
+
+    @property
+    def statements(self) -> tuple[Statement, ...]:
+        return tuple(statement for step in self.steps for statement in step)
 
     @property
     def statement_checksums(self) -> tuple[str, ...]:
@@ -53,7 +62,7 @@ def prepare(migration: Migration, catalog: Catalog, dialect: str) -> Prepared:
         return rendered.file_line(starts[line - 1] + column - 1)
 
     try:
-        found = split_statements(rendered.text, dialect)
+        found = steps(split_statements(rendered.text, dialect), dialect)
     except MigrationFileError as error:
         line = file_line(error.data["line"], error.data["column"])
         raise MigrationFileError(
@@ -64,8 +73,8 @@ def prepare(migration: Migration, catalog: Catalog, dialect: str) -> Prepared:
             line=line,
             column=error.data["column"],
         ) from error
-    statements = tuple(replace(each, line=file_line(each.line, each.column)) for each in found)
-    return Prepared(migration, rendered.text, checksum(rendered.text.encode()), statements)
+    placed = tuple(tuple(replace(each, line=file_line(each.line, each.column)) for each in step) for step in found)
+    return Prepared(migration, rendered.text, checksum(rendered.text.encode()), placed)
 
 
 def prepare_all(migrations: Iterable[Migration], catalog: Catalog, dialect: str) -> Mapping[int, Prepared]:
