@@ -18,17 +18,23 @@ from typing import Any
 from glacierbase.catalogfile import SHARED, load_catalog_file
 from glacierbase.errors import GlacierbaseError, collected, raise_all
 from glacierbase.references import References, resolved
-from glacierbase.yamlfile import Mapping, Place, Scalar, Sequence, is_null, merge
+from glacierbase.yamlfile import Mapping, Node, Place, Scalar, Sequence, is_null, merge
 
 DEFAULT_ENVIRONMENT = "default"
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _NAMESPACE = re.compile(r"[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*")
+_SCHEMA = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_STORE_CATALOG = re.compile(rf'{_NAMESPACE.pattern}|"[^"]+"')
 _COORDINATE = re.compile(r"[^:\s]+:[^:\s]+:[^:\s]+")
 _DURATION = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)(ms|s|m|h)")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _SHORTEST_LEASE, _LONGEST_LEASE = 1.0, 86_400.0
 _SPARK_CATALOG = re.compile(r"spark\.sql\.catalog\.([^.]+)")
+# The keys under migrationExecutor.conf that each engine reads.
+_CONF_KEYS = {"spark": ("sparkConf", "dependencies"), "snowflake": ("connection",)}
+# Keywords of the connector that are not a matter of taste: what a statement did is recorded when it returns.
+_NOT_CHOSEN = ("autocommit", "paramstyle")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +55,9 @@ class Catalog:
         stem: of its file, which is also the name of its migrations folder.
         protected: whether a person must name the environment before it is changed.
         executor_type: which engine runs its migrations.
-        dependencies: Maven coordinates.
+        spark_conf: for Spark, as written.
+        dependencies: for Spark, Maven coordinates.
+        connection: for Snowflake, keywords of its connector, as written.
         out_of_order_allowed: whether a version below an applied one runs without being asked for.
     """
 
@@ -61,6 +69,7 @@ class Catalog:
     executor_type: str
     spark_conf: Values[str, str] = field(repr=False)
     dependencies: tuple[str, ...]
+    connection: Values[str, Any] = field(repr=False)
     variables: Values[str, Any] = field(repr=False)
     out_of_order_allowed: bool
     store: StoreOptions
@@ -185,21 +194,24 @@ class _Reader:
         self._errors: list[GlacierbaseError] = []
 
     def catalog(self, file: CatalogFile, environment: str, variables: Mapping) -> Catalog:
-        spark_conf = self._spark_conf()
+        executor_type = self._executor_type()
+        self._check_conf(executor_type)
+        spark_conf, connection = self._spark_conf(), self._connection()
         made = Catalog(
             name=file.name,
             file=file.path,
             stem=file.stem,
             environment=environment,
             protected=self._option("protected", _boolean, False),
-            executor_type=self._executor_type(),
+            executor_type=executor_type,
             spark_conf=spark_conf,
             dependencies=self._dependencies(),
+            connection=connection,
             variables=resolved(variables, self._references, self._errors),
             out_of_order_allowed=self._option("outOfOrder", _choice("refuse", "allow"), "refuse") == "allow",
             store=StoreOptions(
-                catalog=self._store_catalog(spark_conf),
-                namespace=self._option("store.namespace", _matching(_NAMESPACE, "names joined by dots"), "glacierbase"),
+                catalog=self._store_catalog(executor_type, spark_conf, connection),
+                namespace=self._option("store.namespace", _NAMESPACES[executor_type], "glacierbase"),
                 lease_seconds=self._option("store.lockLease", _lease, 60.0),
             ),
         )
@@ -227,9 +239,23 @@ class _Reader:
         if self._content.get(*path.split(".")) is None:
             what = f"{path} is missing"
             self._errors.append(
-                self._content.place.error("MISSING_KEY", what, "say which engine runs the migrations: spark")
+                self._content.place.error(
+                    "MISSING_KEY", what, f"say which engine runs the migrations: {' or '.join(_CONF_KEYS)}"
+                )
             )
-        return str(self._option(path, _choice("spark"), "spark"))
+        return str(self._option(path, _choice(*_CONF_KEYS), "spark"))
+
+    def _check_conf(self, executor_type: str) -> None:
+        """Another engine's keys would be read by nobody."""
+        conf = self._content.get("migrationExecutor", "conf")
+        if not isinstance(conf, Mapping) or self._errors:
+            return
+        known = _CONF_KEYS[executor_type]
+        self._errors += [
+            place.error("UNKNOWN_KEY", f"{key} means nothing to {executor_type}", f"it reads {', '.join(known)}")
+            for key, place in conf.keys.items()
+            if key not in known
+        ]
 
     def _spark_conf(self) -> dict[str, str]:
         node = self._content.get("migrationExecutor", "conf", "sparkConf")
@@ -240,6 +266,27 @@ class _Reader:
                     assert isinstance(value, Scalar)
                     found[key] = self._references.text(value, key)
         return found
+
+    def _connection(self) -> dict[str, Any]:
+        node = self._content.get("migrationExecutor", "conf", "connection")
+        if not isinstance(node, Mapping):
+            return {}
+        for key in _NOT_CHOSEN:
+            if key in node.values:
+                what = f"connection: {key} is not to be chosen: every statement takes effect when it has run"
+                self._errors.append(node.keys[key].error("INVALID_VALUE", what, "remove it"))
+        return {key: self._keyword(key, value) for key, value in node.values.items()}
+
+    def _keyword(self, key: str, node: Node) -> Any:
+        """A keyword's value with the type it has in YAML, its references resolved."""
+        if isinstance(node, Mapping):
+            return {inner: self._keyword(inner, value) for inner, value in node.values.items()}
+        if isinstance(node, Sequence):
+            return [self._keyword(key, item) for item in node.items]
+        with collected(self._errors):
+            text = self._references.text(node, key)
+            return text if isinstance(node.value, str) else node.value
+        return None
 
     def _dependencies(self) -> tuple[str, ...]:
         node = self._content.get("migrationExecutor", "conf", "dependencies")
@@ -253,16 +300,21 @@ class _Reader:
                     raise item.place.error("INVALID_VALUE", what, "write group:artifact:version")
         return tuple(found)
 
-    def _store_catalog(self, spark_conf: Values[str, str]) -> str:
+    def _store_catalog(self, executor_type: str, spark_conf: Values[str, str], connection: Values[str, Any]) -> str:
         declared = [found[1] for key in spark_conf if (found := _SPARK_CATALOG.fullmatch(key))]
-        default = spark_conf.get("spark.sql.defaultCatalog") or (declared[0] if len(declared) == 1 else "")
-        chosen = str(self._option("store.catalog", _matching(_NAMESPACE, "the name of a catalog"), default))
+        if executor_type == "snowflake":
+            default = str(connection.get("database") or "")
+            what, hint = "connection names no database", "name connection.database"
+        else:
+            default = spark_conf.get("spark.sql.defaultCatalog") or (declared[0] if len(declared) == 1 else "")
+            what, hint = f"sparkConf declares {', '.join(declared) or 'none'}", "set spark.sql.defaultCatalog"
+        chosen = str(self._option("store.catalog", _matching(_STORE_CATALOG, "the name of a catalog"), default))
         if not chosen and not self._errors:
             self._errors.append(
                 self._content.place.error(
                     "STORE_CATALOG_UNCLEAR",
-                    f"in which catalog history and lock live is not said; sparkConf declares {', '.join(declared) or 'none'}",
-                    "write `store: {catalog: NAME}`, or set spark.sql.defaultCatalog",
+                    f"in which catalog history and lock live is not said; {what}",
+                    f"write `store: {{catalog: NAME}}`, or {hint}",
                 )
             )
         return chosen
@@ -288,6 +340,12 @@ def _matching(pattern: re.Pattern[str], what: str) -> Callable[[str], str]:
         return text
 
     return parse
+
+
+_NAMESPACES = {
+    "spark": _matching(_NAMESPACE, "names joined by dots"),
+    "snowflake": _matching(_SCHEMA, "the name of a schema"),
+}
 
 
 def _lease(text: str) -> float:

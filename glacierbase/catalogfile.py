@@ -21,7 +21,7 @@ _ANY, _SCALAR, _SCALARS, _LIST = "anything", "a single value", "keys with single
 _KEYS = "keys with values"
 _EXECUTOR = {
     "type": _SCALAR,
-    "conf": {"sparkConf": _SCALARS, "dependencies": _LIST},
+    "conf": {"sparkConf": _SCALARS, "dependencies": _LIST, "connection": _KEYS},
     "dependencies": _LIST,
 }
 _ENVIRONMENT = {

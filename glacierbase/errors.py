@@ -113,12 +113,14 @@ class EngineError(GlacierbaseError):
 
     Attributes:
         error_class: the engine's own name of it: an error condition, else the class of the innermost exception.
+        query_id: the engine's id of the statement, where it has one and told it.
     """
 
     exit_code = 5
 
-    def __init__(self, error_class: str, message: str) -> None:
+    def __init__(self, error_class: str, message: str, query_id: str | None = None) -> None:
         self.error_class = error_class
+        self.query_id = query_id
         super().__init__("ENGINE_ERROR", message, error_class=error_class)
 
 

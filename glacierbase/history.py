@@ -42,6 +42,11 @@ class Record:
     def number(self) -> int:
         return int(self.version)
 
+    @property
+    def is_tagged(self) -> bool:
+        """Whether the engine keeps a log in which each statement carries its tag."""
+        return "query_tag" in details(self.started).get("process", {})
+
 
 @dataclass(frozen=True, slots=True)
 class History:

@@ -1,8 +1,9 @@
 """The lock of one catalog: lease, heartbeat, waiting, proof and take-over, over the store's one compare-and-set.
 
 The rule that makes it safe, on every store: the holder appends the event that says a statement is about to start, waits for
-the answer, then proves the lock with an uncached read, and only then runs the statement. Whoever takes the lock over reads the
-history after winning it. One of the two always sees the other.
+the answer, then proves the lock, and only then runs the statement. Whoever takes the lock over reads the history after winning
+it. One of the two always sees the other. The proof is an uncached read; where that costs what a statement does, it is a renewal
+sent less than a lease ago, for nobody takes over a lease before it has been over for as long again by the clock of the store.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
+from glacierbase.clock import seconds
 from glacierbase.errors import EngineError, Interrupted, LockHeld, LockLost
 from glacierbase.run import Run, is_gone
 from glacierbase.stores import FORMAT_VERSION, LockRow, Store
@@ -59,9 +61,9 @@ def is_held(row: LockRow) -> bool:
     return row.owner != ""
 
 
-def living_fence(row: LockRow | None, lease_seconds: float) -> int | None:
-    """The fence of the run that holds the lock, unless it is seen to be dead."""
-    if row is None or not is_held(row) or _Watch(lease_seconds).is_dead(row):
+def living_fence(row: LockRow | None, lease_seconds: float, now: datetime) -> int | None:
+    """The fence of the run that holds the lock, unless it is seen to be dead at the time `now` of the store."""
+    if row is None or not is_held(row) or _Watch(lease_seconds).is_dead(row, now):
         return None
     return row.fence
 
@@ -112,7 +114,7 @@ class Lock:
             row, seen = seen or self._store.read_lock(), None
             if row is None:
                 raise _lost(self._terms.catalog, "its table is gone")
-            if (not is_held(row) or watch.is_dead(row)) and self._take(row, history_fence):
+            if (not is_held(row) or watch.is_dead(row, self._store.now())) and self._take(row, history_fence):
                 return
             if is_held(row):
                 if time.monotonic() >= deadline:
@@ -125,7 +127,7 @@ class Lock:
             time.sleep(min(_POLL_SECONDS, max(0.0, deadline - time.monotonic())) if told else 0)
 
     def _take(self, row: LockRow, history_fence: int) -> bool:
-        now = _now()
+        now = self._store.now()
         # Above the history's too: a lock table that was lost or restored must not hand out a fence twice.
         mine = replace(
             row,
@@ -137,7 +139,7 @@ class Lock:
             expires_at=now + timedelta(seconds=self._terms.lease_seconds),
             holder=self._holder,
         )
-        started = _clock()
+        started = seconds()
         if not self._store.compare_and_set(row, mine):
             return False
         self._row, self._renewed = mine, started
@@ -166,8 +168,8 @@ class Lock:
         with self._changing:
             if self._row is None or self._ended.is_set():
                 return False
-            started = _clock()
-            expires = _now() + timedelta(seconds=self._terms.lease_seconds)
+            started = seconds()
+            expires = self._store.now() + timedelta(seconds=self._terms.lease_seconds)
             renewed = replace(self._with_head(self._row), beat=self._row.beat + 1, expires_at=expires)
             if not store.compare_and_set(self._row, renewed):
                 return False
@@ -188,7 +190,7 @@ class Lock:
         Raises:
             LockLost: it could not be renewed.
         """
-        if _clock() - self._renewed < self._terms.lease_seconds:
+        if seconds() - self._renewed < self._terms.lease_seconds:
             return
         try:
             renewed = self._renew(self._store)
@@ -198,11 +200,15 @@ class Lock:
             raise _lost(self._terms.catalog, "the lease ran out")
 
     def prove(self) -> None:
-        """After an append, before the statement that it announced: an uncached look that the row is still ours.
+        """After an append, before the statement that it announced: that nobody can have taken the lock.
 
         Raises:
-            LockLost: it is not, or it could not be read.
+            LockLost: somebody has or could have, or it could not be read.
         """
+        if self._store.proves_by_lease:
+            if seconds() - self._renewed >= self._terms.lease_seconds:
+                raise _lost(self._terms.catalog, "the lease ran out")
+            return
         try:
             row = self._store.read_lock()
         except EngineError as error:
@@ -240,15 +246,15 @@ class _Watch:
         self._claim: tuple[str, int, int] | None = None
         self._since = 0.0
 
-    def is_dead(self, row: LockRow) -> bool:
+    def is_dead(self, row: LockRow, now: datetime) -> bool:
         # A lease beyond its end, for clocks that differ by less than one.
-        if row.expires_at and _now() - row.expires_at > timedelta(seconds=self._lease):
+        if row.expires_at and now - row.expires_at > timedelta(seconds=self._lease):
             return True
         if is_gone(holder_of(row)):
             return True
         if row.claim != self._claim:
-            self._claim, self._since = row.claim, _clock()
-        return _clock() - self._since > self._lease
+            self._claim, self._since = row.claim, seconds()
+        return seconds() - self._since > self._lease
 
 
 def holder_of(row: LockRow) -> Mapping[str, Any]:
@@ -291,14 +297,5 @@ def _lost(catalog: str, why: str) -> LockLost:
 
 
 def _age(since: datetime) -> str:
-    seconds = max(0, int((_now() - since).total_seconds()))
-    return f"{seconds} s" if seconds < 120 else f"{seconds // 60} min"
-
-
-def _now() -> datetime:
-    return datetime.now(timezone.utc)
-
-
-def _clock() -> float:
-    """Seconds that count on while the machine is suspended, as a lease does (clock_gettime(2), CLOCK_BOOTTIME)."""
-    return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
+    age = max(0, int((datetime.now(timezone.utc) - since).total_seconds()))
+    return f"{age} s" if age < 120 else f"{age // 60} min"

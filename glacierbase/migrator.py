@@ -30,7 +30,7 @@ from glacierbase.errors import (
     StatementRefused,
     raise_all,
 )
-from glacierbase.executors import Executor, open_executor
+from glacierbase.executors import Executor, Session, open_executor
 from glacierbase.history import History, check_environment, check_head, check_renamed, fold
 from glacierbase.lock import Lock, Terms, free_row, living_fence
 from glacierbase.migration import EventType, Migration, State, Statement
@@ -38,9 +38,10 @@ from glacierbase.plan import Plan, Planned, Selection, make_plan
 from glacierbase.prepare import Prepared, prepare_all, targets
 from glacierbase.recorder import Recorder
 from glacierbase.results import AppliedFile, FailedFile
-from glacierbase.run import Run
+from glacierbase.run import Run, statement_tag
 from glacierbase.stores import LockRow, Store
 from glacierbase.stores.sql import open_store
+from glacierbase.transactions import Step
 
 logger = logging.getLogger("glacierbase")
 
@@ -102,7 +103,7 @@ class Migrator:
     def view(self, session: Any = None) -> View:
         """Look at history and lock. Writes nothing."""
         with self._open(session) as (_, store):
-            return self._look(store, store.read_lock())
+            return self._first_look(store)
 
     def plan(self, selection: Selection, session: Any = None) -> Plan:
         """What `migrate` would run. Writes nothing."""
@@ -129,7 +130,7 @@ class Migrator:
         """
         prepared = self.prepared
         with self._open(session) as (executor, store):
-            view = self._look(store, store.read_lock())
+            view = self._first_look(store)
             plan = self._plan(selection, view.history, prepared, view.warnings)
             progress.warnings = plan.warnings
             progress.not_run = tuple(planned.migration.version for planned in plan.pending)
@@ -140,11 +141,13 @@ class Migrator:
             lock = Lock(store, terms, self._run, executor.process)
             lock.acquire(view.lock, view.history.fence, lock_timeout, stopped)
             try:
-                lock.start_heartbeat(lambda: self._open_store(self.catalog, executor, heartbeat=True))
-                view = self._look(store, lock.row)
+                lock.start_heartbeat(lambda: self._open_store(self.catalog, executor))
+                # A session that began before the lock was won may not see yet what its last holder committed.
+                fresh = self._open_store(self.catalog, executor)
+                view = self._look(fresh, lock.row)
                 plan = self._plan(selection, view.history, prepared, progress.warnings)
-                recorder = Recorder(store, lock, self._run, executor, view.history)
-                _Files(executor, recorder, lock, stopped, prepared, progress, selection).run(plan)
+                recorder = Recorder(fresh, lock, self._run, executor, view.history)
+                _Files(executor, self._run, recorder, lock, stopped, prepared, progress, selection).run(plan)
             finally:
                 lock.release()
 
@@ -158,22 +161,27 @@ class Migrator:
                 raise EngineUnavailable(
                     "STORE_UNAVAILABLE",
                     f"catalog {self.catalog.name}: history and lock in {where} cannot be used: {error.message}",
-                    "check the catalog's sparkConf, its server and the rights on that namespace",
+                    "check the catalog file, its server and the rights on that namespace; `glacierbase doctor` looks closer",
                 ) from error
 
-    def _look(self, store: Store, row: LockRow | None) -> View:
-        """Read the history, after the lock's row was read: it then holds at least all that the row acknowledges."""
-        history = fold(store.read_history(), living_fence(row, self.catalog.store.lease_seconds))
-        check_environment(history, self.catalog.name, self.catalog.environment)
-        if row is not None:
-            check_head(history, self.catalog.name, (row.head_fence, row.head_sequence))
-        if not history.events:
+    def _first_look(self, store: Store) -> View:
+        """Read lock and history; where there is none yet, whether that is because it stands under another name."""
+        view = self._look(store, store.read_lock())
+        if not view.history.events:
             others = store.read_other_histories()
             check_renamed(
                 self.catalog.name,
                 self.migrations,
                 {name: events for name, events in others.items() if name not in self._siblings},
             )
+        return view
+
+    def _look(self, store: Store, row: LockRow | None) -> View:
+        """Read the history, after the lock's row was read: it then holds at least all that the row acknowledges."""
+        history = fold(store.read_history(), living_fence(row, self.catalog.store.lease_seconds, store.now()))
+        check_environment(history, self.catalog.name, self.catalog.environment)
+        if row is not None:
+            check_head(history, self.catalog.name, (row.head_fence, row.head_sequence))
         return View(history, row, tuple(self._lock_warnings(history, row)))
 
     def _lock_warnings(self, history: History, row: LockRow | None) -> Iterator[str]:
@@ -228,6 +236,7 @@ class _Files:
     def __init__(
         self,
         executor: Executor,
+        run: Run,
         recorder: Recorder,
         lock: Lock,
         stopped: Callable[[], bool],
@@ -236,6 +245,7 @@ class _Files:
         selection: Selection,
     ) -> None:
         self._executor = executor
+        self._run = run
         self._recorder = recorder
         self._lock = lock
         self._stopped = stopped
@@ -265,7 +275,7 @@ class _Files:
             self._recorder.defer(self._recorder.event(EventType.TAKEN_OVER, None, details=json.dumps(holder)))
 
     def _run_file(self, planned: Planned, prepared: Prepared, jumped_over: Sequence[str]) -> None:
-        remaining = prepared.statements[planned.resumes_at - 1 :]
+        remaining = [step for step in prepared.steps if step[0].index >= planned.resumes_at]
         started_at = datetime.now(timezone.utc)
         announcement = self._recorder.event(
             EventType.STARTED,
@@ -285,18 +295,26 @@ class _Files:
             ),
         )
         with closing(self._executor.open_session()) as session:
-            for statement in remaining:
-                self._announce(announcement, prepared, statement)
+            for step in remaining:
+                self._announce(announcement, prepared, step[0])
                 started = time.monotonic()
-                self._execute(session, prepared, statement)
-                announcement = self._done(prepared, statement, started_at, _since(started))
+                for statement in step:
+                    query_id = self._execute(session, prepared, step, statement)
+                announcement = self._done(prepared, step[-1], started_at, _since(started), query_id)
         if not remaining:
             self._recorder.defer(announcement)
-            announcement = self._done(prepared, None, started_at, 0)
+            announcement = self._done(prepared, None, started_at, 0, None)
         # Goes with the next file's start: nothing happens in between.
         self._recorder.defer(announcement)
 
-    def _done(self, prepared: Prepared, statement: Statement | None, started_at: datetime, duration_ms: int) -> Any:
+    def _done(
+        self,
+        prepared: Prepared,
+        statement: Statement | None,
+        started_at: datetime,
+        duration_ms: int,
+        query_id: str | None,
+    ) -> Any:
         """The event that a statement took effect; that of the last one says that the file is applied."""
         last = statement is None or statement.index == len(prepared.statements)
         return self._recorder.event(
@@ -308,6 +326,7 @@ class _Files:
             tables=targets([statement]) if statement else None,
             started_at=started_at,
             duration_ms=duration_ms,
+            query_id=query_id,
         )
 
     def _announce(self, announcement: Any, prepared: Prepared, statement: Statement) -> None:
@@ -339,16 +358,18 @@ class _Files:
             self._recorder.append()
             raise _interrupted(f"stopped before {prepared.migration.location}; what ran before is recorded")
 
-    def _execute(self, session: Any, prepared: Prepared, statement: Statement) -> None:
+    def _execute(self, session: Session, prepared: Prepared, step: Step, statement: Statement) -> str | None:
         started = time.monotonic()
         where, total = prepared.migration.location, len(prepared.statements)
         logger.debug("%s: statement %d of %d starts", where, statement.index, total)
         try:
-            session.execute(statement.text)
-        except StatementRefused as error:
-            self._fail(prepared, statement, error, EventType.FAILED, _since(started))
-            raise _failed(prepared, statement, error) from error
+            tag = statement_tag(self._run.id, prepared.migration.version, statement.index)
+            return session.execute(statement.text, tag=tag)
         except EngineError as error:
+            # Before its last statement, the end of the session takes a transaction back, whatever happened.
+            if isinstance(error, StatementRefused) or statement is not step[-1]:
+                self._fail(prepared, statement, error, EventType.FAILED, _since(started))
+                raise _failed(prepared, step, statement, error) from error
             self._fail(prepared, statement, error, EventType.UNKNOWN, _since(started))
             raise _unknown(prepared, statement, error) from error
         except BaseException:
@@ -370,6 +391,7 @@ class _Files:
                 duration_ms,
                 error_class=error.error_class,
                 error_message=error.message,
+                query_id=error.query_id,
             )
         )
 
@@ -394,16 +416,17 @@ class _Files:
         logger.info("%s: applied %s", prepared.migration.location, _counted(total, duration_ms))
 
 
-def _failed(prepared: Prepared, statement: Statement, error: EngineError) -> MigrationFailed:
-    total, index, where = len(prepared.statements), statement.index, prepared.migration.location
-    done = f"statements 1 to {index - 1} are done and recorded" if index > 1 else "nothing of this file is done"
-    rest = f"statement {index}" if index == total else f"statements {index} to {total}"
+def _failed(prepared: Prepared, step: Step, statement: Statement, error: EngineError) -> MigrationFailed:
+    total, first, where = len(prepared.statements), step[0].index, prepared.migration.location
+    done = f"statements 1 to {first - 1} are done and recorded" if first > 1 else "nothing of this file is done"
+    back = f"; the transaction that began with statement {first} was taken back" if len(step) > 1 else ""
+    rest = f"statement {first}" if first == total else f"statements {first} to {total}"
     return MigrationFailed(
         "STATEMENT_FAILED",
-        f"{where}, line {statement.line}: statement {index} of {total} failed: [{error.error_class}] {error.message}\n"
-        f"{_quoted(statement.text)}\n{done}",
+        f"{where}, line {statement.line}: statement {statement.index} of {total} failed: [{error.error_class}]"
+        f" {error.message}\n{_quoted(statement.text)}\n{done}{back}",
         f"remove the cause, or correct {rest} of the file where no other environment has applied it; then run"
-        f" `glacierbase migrate` again: it goes on at statement {index}",
+        f" `glacierbase migrate` again: it goes on at statement {first}",
         **_place(prepared, statement),
         error_class=error.error_class,
     )

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from glacierbase.errors import ConfigurationError, GlacierbaseError, HistoryDisagrees, NeedsRepair, raise_all
 from glacierbase.history import SETTLED, History, Record
-from glacierbase.migration import Migration, State, version_number
+from glacierbase.migration import EventType, Migration, State, version_number
 from glacierbase.results import Status
+from glacierbase.run import statement_tag
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,22 +129,27 @@ def _check_selection(migrations: Sequence[Migration], selection: Selection) -> N
 
 
 def _unknown(history: History) -> list[GlacierbaseError]:
-    return [
-        NeedsRepair(
-            "OUTCOME_UNKNOWN",
-            f"{record.started.path}: run {record.last.run_id} of {record.last.os_user} on {record.last.host} ended inside"
-            f" statement {record.statements_done + 1} of {record.statements_total}; whether it took effect is unknown;"
-            " nothing ran",
-            f"`glacierbase show {record.version}` shows the statement; look at the table whether it took effect",
-            version=record.version,
-            path=record.started.path,
-            statement_index=record.statements_done + 1,
-            run_id=record.last.run_id,
-            query_id=record.last.query_id,
-        )
-        for record in history.records.values()
-        if record.state is State.UNKNOWN
-    ]
+    return [_outcome_unknown(record) for record in history.records.values() if record.state is State.UNKNOWN]
+
+
+def _outcome_unknown(record: Record) -> NeedsRepair:
+    last, index = record.last, record.statements_done + 1
+    tag = statement_tag(last.run_id, record.version, index) if record.is_tagged else None
+    # The event before an unrecorded end carries the id of the statement before.
+    query_id = last.query_id if last.event == EventType.UNKNOWN else None
+    named = "".join(f", {what} {value}" for what, value in (("query tag", tag), ("query id", query_id)) if value)
+    return NeedsRepair(
+        "OUTCOME_UNKNOWN",
+        f"{record.started.path}: run {last.run_id} of {last.os_user} on {last.host} ended inside statement {index} of"
+        f" {record.statements_total}{named}; whether it took effect is unknown; nothing ran",
+        f"`glacierbase show {record.version}` shows the statement; look at the table whether it took effect",
+        version=record.version,
+        path=record.started.path,
+        statement_index=index,
+        run_id=last.run_id,
+        query_tag=tag,
+        query_id=query_id,
+    )
 
 
 def _changed(migrations: Sequence[Migration], history: History) -> list[GlacierbaseError]:

@@ -58,6 +58,16 @@ class Run:
         }
 
 
+def statement_tag(run_id: str, version: str, index: int) -> str:
+    """What the engine's own log calls a statement of a migration, so that it can be found there by what the history says."""
+    return f"{run_tag(run_id)};{version};{index}"
+
+
+def run_tag(run_id: str) -> str:
+    """The same for the statements by which a run keeps its history and its lock."""
+    return f"glacierbase;{run_id}"
+
+
 def engine_process(pid: int) -> dict[str, Any]:
     """The values by which `is_gone` knows an engine's process again."""
     return {"engine_pid": pid, "engine_pid_started": _pid_started(pid)}

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import uuid
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,8 @@ from glacierbase.catalog import load_catalog_files
 from glacierbase.executors import open_executor
 from glacierbase.run import Run
 from tests.connect import connect_server
+from tests.snowflake.bed import ACCOUNT, SnowflakeServer, account_catalog
+from tests.snowflake.bed import snowflake_server as start_snowflake_server
 
 REPOSITORY = Path(__file__).parent.parent
 RUNTIME = "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0"
@@ -52,6 +55,9 @@ migrationExecutor:
       spark.sql.shuffle.partitions: 3
 store: {catalog: lake}
 """
+
+
+SNOWFLAKE_PASSWORD = "canary-of-the-snow"
 
 
 def migration(sql: str, description: str = "A test's change", author: str = "Test Team") -> str:
@@ -161,6 +167,69 @@ def remote_lake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RemoteLake
         executor = open_executor(catalog, Run.here(home.root))
         yield RemoteLake(catalog, executor, home)
         executor.close()
+
+
+@pytest.fixture(scope="session")
+def snowflake_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SnowflakeServer]:
+    """One emulated Snowflake for the whole session, spoken to by the genuine connector."""
+    with start_snowflake_server(tmp_path_factory.mktemp("snowflake")) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def emulated(snowflake_server: SnowflakeServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SnowBed]:
+    """The emulated Snowflake, with an executor on it."""
+    os.environ["SNOWFLAKE_PASSWORD"] = SNOWFLAKE_PASSWORD
+    yield from _snow_bed(snowflake_server.catalog, "DEMO", tmp_path_factory.mktemp("emulated"))
+
+
+@pytest.fixture(scope="session")
+def account(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SnowBed]:
+    """A real account, with an executor on it."""
+    yield from _snow_bed(*account_catalog(os.environ[ACCOUNT]), tmp_path_factory.mktemp("account"))
+
+
+def _snow_bed(text: str, database: str, folder: Path) -> Iterator[SnowBed]:
+    home = ProjectFolder(folder / "project")
+    home.catalog(f"{text}store: {{catalog: {database}}}\n", "contract")
+    [file] = load_catalog_files(home.root / "catalogs", home.root)
+    catalog = file.for_environment("default", home.root)
+    executor = open_executor(catalog, Run.here(home.root))
+    yield SnowBed(catalog, executor, text)
+    executor.close()
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Without an account its tests are deselected, which pytest reports: never a pass or a skip."""
+    if os.environ.get(ACCOUNT):
+        return
+    without = [item for item in items if item.get_closest_marker("account")]
+    if without:
+        config.hook.pytest_deselected(items=without)
+        items[:] = [item for item in items if item not in without]
+
+
+@dataclass
+class SnowBed:
+    """A Snowflake: the catalog on it, an executor, and the text of its catalog file."""
+
+    catalog: Any
+    executor: Any
+    text: str
+
+    def schema(self) -> str:
+        """A new schema, by its full name."""
+        name = f"{self.catalog.store.catalog}.T{uuid.uuid4().hex[:8]}".upper()
+        self.executor.open_session().execute(f"CREATE SCHEMA {name}")
+        return name
+
+    def catalog_file(self, lease: str = "60s") -> str:
+        """A catalog file on it, with a new place for history and lock."""
+        store = f"catalog: {self.catalog.store.catalog}, namespace: g{uuid.uuid4().hex[:8]}, lockLease: {lease}"
+        return f"{self.text}store: {{{store}}}\n"
+
+    def rows(self, sql: str) -> list[tuple[Any, ...]]:
+        return self.executor.open_session().query(sql)
 
 
 @dataclass

@@ -6,6 +6,7 @@ import sqlite3
 import threading
 import uuid
 from collections.abc import Callable, Sequence
+from datetime import datetime, timezone
 from typing import Any
 
 from glacierbase.errors import OutcomeUnknown, StatementRefused, TableNotFound
@@ -20,7 +21,7 @@ class FakeSession:
         self._connection = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
         self._before = before
 
-    def execute(self, sql: str, parameters: Sequence[Any] = ()) -> None:
+    def execute(self, sql: str, parameters: Sequence[Any] = (), *, tag: str | None = None) -> None:
         self.query(sql, parameters)
 
     def query(self, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
@@ -49,7 +50,7 @@ class FakeExecutor:
         self._keeper = sqlite3.connect(self._uri, uri=True)
         self.closed = 0
 
-    def open_session(self, *, heartbeat: bool = False) -> FakeSession:
+    def open_session(self, *, ours: bool = False) -> FakeSession:
         return FakeSession(self._uri, lambda sql: self.before(sql))
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
@@ -77,6 +78,10 @@ class MemoryStore:
         self._tables = tables
         self._name = name
         self._before = before
+        self.proves_by_lease = False
+
+    def now(self) -> datetime:
+        return datetime.now(timezone.utc)
 
     def read_history(self) -> tuple[Event, ...]:
         self._before("read_history")

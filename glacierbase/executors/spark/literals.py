@@ -4,18 +4,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import datetime, timedelta, timezone
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+
+Value = str | int | datetime | None
 
 
-def bound(sql: str, parameters: Sequence[str | int | None]) -> str:
+def bound(sql: str, parameters: Sequence[Value]) -> str:
     """`sql` with each `?` as the literal of its parameter."""
     parts = sql.split("?")
     literals = [*map(_literal, parameters), ""]
     return "".join(part + literal for part, literal in zip(parts, literals, strict=True))
 
 
-def _literal(value: str | int | None) -> str:
+def _literal(value: Value) -> str:
     if value is None:
         return "NULL"
+    if isinstance(value, datetime):  # As a number: no client's time zone comes into it.
+        return f"timestamp_micros({(value - _EPOCH) // timedelta(microseconds=1)})"
     if isinstance(value, int):
         return str(value)
     # Bytes in hexadecimal mean the same whatever the session says of escapes, quotes and `${…}`.

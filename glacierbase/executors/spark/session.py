@@ -58,13 +58,16 @@ def open_executor(catalog: Catalog, run: Run, session: Any = None) -> Executor:
 class SparkSessionPort:
     """A Spark session behind the executor's port."""
 
-    def __init__(self, spark: Any, *, heartbeat: bool = False, owned: bool = False) -> None:
+    def __init__(self, spark: Any, *, in_own_pool: bool = False, owned: bool = False) -> None:
         self._spark = spark
-        self._pool = "glacierbase-heartbeat" if heartbeat else None
+        self._pool = "glacierbase" if in_own_pool else None
         self._owned = owned
 
-    def execute(self, sql: str, parameters: Sequence[Any] = ()) -> None:
-        """Run a statement to its end. Spark runs commands at once but puts off questions: those are run without a result."""
+    def execute(self, sql: str, parameters: Sequence[Any] = (), *, tag: str | None = None) -> None:  # noqa: ARG002
+        """Run a statement to its end. Spark runs commands at once but puts off questions: those are run without a result.
+
+        Spark keeps no log of statements that a tag could be looked up in.
+        """
         with self._answering(sql):
             frame = self._spark.sql(bound(sql, parameters) if parameters else sql)
             if not frame.isLocal():
@@ -115,9 +118,9 @@ class _SparkExecutor:
         self.process = process
         self.principal = principal
 
-    def open_session(self, *, heartbeat: bool = False) -> Session:
+    def open_session(self, *, ours: bool = False) -> Session:
         """`newSession` shares jars, catalogs and configuration, and nothing that `USE` or `SET` changes."""
-        return SparkSessionPort(self._spark.newSession(), heartbeat=heartbeat)
+        return SparkSessionPort(self._spark.newSession(), in_own_pool=ours)
 
     def close(self) -> None:
         """Nothing here was started by us."""
@@ -139,10 +142,10 @@ class _BorrowedExecutor(_SparkExecutor):
         super().__init__(spark, {"application": _application(spark)}, _current_user(spark))
         self._remote = not hasattr(type(spark), "newSession") or "connect" in type(spark).__module__
 
-    def open_session(self, *, heartbeat: bool = False) -> Session:
+    def open_session(self, *, ours: bool = False) -> Session:
         if self._remote:
             return SparkSessionPort(self._spark.cloneSession(), owned=True)
-        return super().open_session(heartbeat=heartbeat)
+        return super().open_session(ours=ours)
 
 
 class _ConnectExecutor(_SparkExecutor):
@@ -200,7 +203,7 @@ class _ConnectExecutor(_SparkExecutor):
                     "only the start of the server sets it: correct it there, or leave it out of the catalog file",
                 ) from error
 
-    def open_session(self, *, heartbeat: bool = False) -> Session:  # noqa: ARG002 (the server has one queue)
+    def open_session(self, *, ours: bool = False) -> Session:  # noqa: ARG002 (the server has one queue)
         """Connect has no `newSession`; a new one costs milliseconds."""
         return SparkSessionPort(self._create(), owned=True)
 

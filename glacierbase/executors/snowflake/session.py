@@ -1,0 +1,211 @@
+"""Sessions of Snowflake's connector: one that keeps history and lock, and clean ones for the files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from glacierbase.catalog import Catalog
+from glacierbase.errors import ConfigurationError, EngineUnavailable
+from glacierbase.executors import Executor, Row, Session
+from glacierbase.executors.snowflake.errors import error_text, map_error
+from glacierbase.run import Run, run_tag
+
+# Of a session of ours. A query whose client has vanished ends by itself, and nobody waits long for a lock of a moment.
+# https://docs.snowflake.com/en/sql-reference/parameters
+_OUR_PARAMETERS = {"ABORT_DETACHED_QUERY": True, "LOCK_TIMEOUT": 30}
+# Of every session, where the catalog file does not say otherwise: a login that ends while a person still watches; no reports
+# of ours to the connector's makers.
+_DEFAULTS = {"login_timeout": 60}
+_DEFAULT_PARAMETERS = {"CLIENT_TELEMETRY_ENABLED": False}
+# Whether to ask for running queries before a logout; the connector's line 5 warns where nobody says.
+_LOGS_OUT = "enable_server_session_keep_alive_auto_detection"
+
+# What a session is told at login, and what it must still be when the next file gets it.
+_STATE = ("role", "warehouse", "database", "schema")
+# Statements that change nothing of the session they run in; all others may.
+_LEAVES_SESSION = re.compile(
+    r"""(?ix)
+    (?: INSERT | UPDATE | DELETE | MERGE | TRUNCATE | COPY | SELECT | WITH | SHOW | DESC | DESCRIBE
+      | COMMENT | GRANT | REVOKE | UNDROP
+      | (?: CREATE (?:\s+ OR \s+ (?:REPLACE | ALTER))? | ALTER | DROP )
+        (?:\s+ (?:TRANSIENT | ICEBERG | DYNAMIC | SECURE | MATERIALIZED | RECURSIVE))*
+        \s+ (?:TABLE | VIEW | TASK | STREAM | SEQUENCE | STAGE | PIPE | TAG | PROCEDURE | FUNCTION)
+    ) \b"""
+)
+
+
+def open_executor(catalog: Catalog, run: Run) -> Executor:
+    """Connect as the catalog's `connection` says.
+
+    Raises:
+        ConfigurationError: the connector is not installed.
+        EngineUnavailable: the login was refused or not answered, or what it names is not there.
+    """
+    return _SnowflakeExecutor(catalog, run)
+
+
+class SnowflakeSession:
+    """A connection behind the executor's port."""
+
+    def __init__(self, connection: Any, done: Callable[[SnowflakeSession], None]) -> None:
+        """Args:
+        done: called when the session's user is done with it.
+        """
+        self._connection = connection
+        self._done = done
+        self._began_as = self._state()
+        # The connector takes SIGINT for itself while a statement runs on the main thread.
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="glacierbase-snowflake")
+        self.is_clean = True
+
+    def execute(self, sql: str, parameters: Sequence[Any] = (), *, tag: str | None = None) -> str | None:
+        """Run a statement to its end; the tag is its QUERY_TAG."""
+        return self._ask(sql, parameters, tag)[0]
+
+    def query(self, sql: str, parameters: Sequence[Any] = ()) -> list[Row]:
+        """All rows of a question."""
+        return self._ask(sql, parameters, None)[1]
+
+    def _ask(self, sql: str, parameters: Sequence[Any], tag: str | None) -> tuple[str | None, list[Row]]:
+        clean, self.is_clean = self.is_clean and _LEAVES_SESSION.match(sql) is not None, False
+        try:
+            answer = self._thread.submit(self._run, sql, parameters, tag).result()
+        except Exception as error:
+            raise map_error(error, sql) from error
+        self.is_clean = clean and self._state() == self._began_as
+        return answer
+
+    def _run(self, sql: str, parameters: Sequence[Any], tag: str | None) -> tuple[str | None, list[Row]]:
+        with self._connection.cursor() as cursor:
+            # Without parameters the connector leaves the text alone: no `?`, `%` or `:x` of the author's is taken for one.
+            bound = [_bound(value) for value in parameters] or None
+            cursor.execute(sql, bound, **({"_statement_params": {"QUERY_TAG": tag}} if tag else {}))
+            return cursor.sfqid, [tuple(row) for row in cursor.fetchall()]
+
+    def _state(self) -> tuple[Any, ...]:
+        return tuple(getattr(self._connection, name) for name in _STATE)
+
+    def close(self) -> None:
+        """Give it back."""
+        self._done(self)
+
+    def log_out(self) -> None:
+        """End it. Never raises: the server may be gone, and ends it by itself."""
+        with suppress(Exception):
+            self._thread.submit(self._connection.close).result()
+        self._thread.shutdown()
+
+
+class _SnowflakeExecutor:
+    """Connections to one account: one at a time for the files, and one for each store."""
+
+    dialect = "snowflake"
+
+    def __init__(self, catalog: Catalog, run: Run) -> None:
+        self._catalog = catalog
+        self._run = run
+        self._open: list[SnowflakeSession] = []
+        self._idle: SnowflakeSession | None = None
+        connector = _connector(catalog)
+        first = self._connect(ours=True)
+        self._first: SnowflakeSession | None = self._session(first, _log_out)
+        self.engine = f"snowflake, connector {connector.__version__}"
+        self.principal = f"{first.user} (role {first.role})"
+        self.process: Mapping[str, Any] = {
+            "application": f"snowflake account {first.account}",
+            "query_tag": run_tag(run.id),
+        }
+
+    def open_session(self, *, ours: bool = False) -> Session:
+        """A connection of its own for history and lock. The files share one, as long as none of them changes it."""
+        if ours:
+            first, self._first = self._first, None
+            return first or self._session(self._connect(ours=True), _log_out)
+        idle, self._idle = self._idle, None
+        return idle or self._session(self._connect(ours=False), self._keep_clean)
+
+    def _session(self, connection: Any, done: Callable[[SnowflakeSession], None]) -> SnowflakeSession:
+        session = SnowflakeSession(connection, done)
+        self._open.append(session)
+        return session
+
+    def _keep_clean(self, session: SnowflakeSession) -> None:
+        if session.is_clean:
+            self._idle = session
+        else:
+            session.log_out()
+
+    def _connect(self, *, ours: bool) -> Any:
+        catalog = self._catalog
+        connector = _connector(catalog)
+        try:
+            connection = connector.connect(**_keywords(connector, catalog, self._run, ours=ours))
+        except Exception as error:
+            raise EngineUnavailable(
+                "SNOWFLAKE_UNAVAILABLE",
+                f"catalog {catalog.name}: no session on Snowflake: {error_text(error)}",
+                "check host, account, user, login and role under migrationExecutor.conf.connection",
+            ) from error
+        try:
+            _check_state(catalog, connection)
+        except EngineUnavailable:
+            connection.close()
+            raise
+        return connection
+
+    def close(self) -> None:
+        """Log out of all that is still open."""
+        for session in self._open:
+            session.log_out()
+
+
+def _log_out(session: SnowflakeSession) -> None:
+    session.log_out()
+
+
+def _connector(catalog: Catalog) -> Any:
+    try:
+        import snowflake.connector
+    except ImportError as error:
+        raise ConfigurationError(
+            "SNOWFLAKE_NOT_INSTALLED",
+            f"catalog {catalog.name} runs on Snowflake, whose connector this Python lacks",
+            "pip install 'glacierbase[snowflake]'",
+        ) from error
+    return snowflake.connector
+
+
+def _keywords(connector: Any, catalog: Catalog, run: Run, *, ours: bool) -> dict[str, Any]:
+    """The catalog file's keywords, over defaults of ours and under what must be so."""
+    keywords = {**_DEFAULTS, **catalog.connection}
+    if int(connector.__version__.split(".")[0]) >= 5:
+        keywords = {_LOGS_OUT: False, **keywords}
+    of_store = {**_OUR_PARAMETERS, "QUERY_TAG": run_tag(run.id)} if ours else {}
+    keywords["session_parameters"] = {**_DEFAULT_PARAMETERS, **keywords.get("session_parameters", {}), **of_store}
+    if "connections_file_path" in keywords:  # The connector's line 4 takes nothing but a Path.
+        keywords["connections_file_path"] = Path(keywords["connections_file_path"])
+    return {**keywords, "autocommit": True, "paramstyle": "qmark"}
+
+
+def _check_state(catalog: Catalog, connection: Any) -> None:
+    """Snowflake lets a session in whose warehouse or database does not exist, and refuses its statements one by one."""
+    for name in _STATE:
+        if catalog.connection.get(name) and not getattr(connection, name):
+            raise EngineUnavailable(
+                "SNOWFLAKE_UNAVAILABLE",
+                f"catalog {catalog.name}: the session has no {name}: {catalog.connection[name]} does not exist, or role"
+                f" {connection.role} may not use it",
+                f"correct connection.{name}, or: GRANT USAGE ON {name.upper()} {catalog.connection[name]} TO ROLE"
+                f" {connection.role}",
+            )
+
+
+def _bound(value: Any) -> Any:
+    """Instants with their kind: the connector would send them without a time zone."""
+    return ("TIMESTAMP_TZ", value) if isinstance(value, datetime) else value

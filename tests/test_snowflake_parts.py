@@ -1,0 +1,143 @@
+"""The parts of the Snowflake executor that need no Snowflake: what an answer proves, and what a statement leaves behind."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from snowflake.connector import errors
+
+from glacierbase.errors import EngineError, OutcomeUnknown, StatementRefused, TableNotFound
+from glacierbase.executors.snowflake.errors import map_error
+from glacierbase.executors.snowflake.session import SnowflakeSession
+
+
+def answered(number: int, state: str, message: str = "no", sql: str = "ALTER TABLE t ADD b INT") -> EngineError:
+    return map_error(errors.ProgrammingError(msg=message, errno=number, sqlstate=state), sql)
+
+
+@pytest.mark.parametrize(
+    ("number", "state"),
+    [
+        (1003, "42000"),  # Syntax.
+        (904, "42000"),  # Invalid identifier.
+        (2002, "42710"),  # Exists already.
+        (3001, "42501"),  # Insufficient privileges.
+        (100038, "22018"),  # Not a number.
+        (606, "57P03"),  # No warehouse.
+        (625, "57014"),  # Waited too long for a lock.
+    ],
+)
+def test_an_answer_about_the_statement_proves_that_nothing_happened(number: int, state: str) -> None:
+    """Each statement of its own is atomic."""
+    error = answered(number, state)
+    assert type(error) is StatementRefused
+    assert error.error_class == f"{number:06d} ({state})"
+
+
+@pytest.mark.parametrize("number", [2003, 2043])
+def test_a_missing_object_is_told_from_other_errors(number: int) -> None:
+    """A history that does not exist is no error."""
+    assert type(answered(number, "02000")) is TableNotFound
+
+
+@pytest.mark.parametrize(
+    ("number", "state"),
+    [
+        (604, "57014"),  # Cancelled.
+        (630, "57014"),  # Out of time.
+        (603, "XX000"),  # Internal.
+        (14, "HYT00"),  # The driver's own, of its line 5.
+        (390114, "08001"),  # The session is gone.
+    ],
+)
+def test_other_answers_prove_nothing(number: int, state: str) -> None:
+    """The statement may have had its effect."""
+    assert type(answered(number, state)) is OutcomeUnknown
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        errors.OperationalError(msg="connection reset"),
+        errors.InterfaceError(msg="gone"),
+        OSError("reset"),
+        ValueError("?"),
+    ],
+)
+def test_an_error_without_the_servers_word_proves_nothing(error: Exception) -> None:
+    """Whoever raised it."""
+    assert type(map_error(error, "ALTER TABLE t ADD b INT")) is OutcomeUnknown
+
+
+@pytest.mark.parametrize(
+    "sql", ["BEGIN\n x; END", "DECLARE a INT; BEGIN a := 1; END", "CALL p()", "EXECUTE IMMEDIATE $$ x $$"]
+)
+def test_what_is_several_statements_may_have_stopped_in_the_middle(sql: str) -> None:
+    """Only where it could not be read at all, nothing of it ran."""
+    assert type(answered(100183, "P0000", sql=sql)) is OutcomeUnknown
+    assert type(answered(2003, "42S02", "Uncaught exception of type 'STATEMENT_ERROR'", sql)) is OutcomeUnknown
+    assert isinstance(answered(1003, "42000", "syntax error line 1", sql), StatementRefused)
+
+
+def test_a_message_is_said_once_and_without_the_drivers_noise() -> None:
+    """Number and state stand beside it, the request helps nobody."""
+    error = answered(1003, "42000", "001003 (42000): 001003 (42000): SQL compilation error:\nsyntax (request_id=0a-1f)")
+    assert error.message == "SQL compilation error:\nsyntax"
+
+
+class Connection:
+    """What a session needs to know of a connection: where it stands, and that statements go through."""
+
+    role = warehouse = database = schema = "X"
+    sfqid = "id"
+
+    def cursor(self) -> Connection:
+        return self
+
+    def __enter__(self) -> Connection:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def execute(self, sql: str, parameters: Any, **_: Any) -> None:
+        if sql == "CREATE SCHEMA s":
+            self.schema = "S"
+
+    def fetchall(self) -> list[Any]:
+        return []
+
+
+@pytest.mark.parametrize(
+    ("sql", "clean"),
+    [
+        ("CREATE OR REPLACE TABLE t (a INT)", True),
+        ("create iceberg table t (a int)", True),
+        ("CREATE OR REPLACE SECURE VIEW v AS SELECT 1", True),
+        ("ALTER ICEBERG TABLE t ADD COLUMN b INT", True),
+        ("DROP VIEW v", True),
+        ("INSERT INTO t SELECT 1", True),
+        ("MERGE INTO t USING u ON TRUE WHEN MATCHED THEN DELETE", True),
+        ("GRANT SELECT ON t TO ROLE r", True),
+        ("CREATE TEMPORARY TABLE t (a INT)", False),
+        ("CREATE OR REPLACE LOCAL TEMP TABLE t (a INT)", False),
+        ("CREATE SCHEMA s", False),
+        ("CREATE /* temporary */ TEMPORARY TABLE t (a INT)", False),
+        ("USE ROLE r", False),
+        ("SET a = 1", False),
+        ("ALTER SESSION SET TIMEZONE = 'UTC'", False),
+        ("BEGIN LET a := 1; END", False),
+        ("CALL p()", False),
+        ("EXECUTE IMMEDIATE 'USE ROLE r'", False),
+        ("BEGIN TRANSACTION", False),
+    ],
+)
+def test_a_session_stays_clean_only_under_statements_that_are_known_to_leave_it(sql: str, clean: bool) -> None:
+    """The next file must not begin where this one ended."""
+    session = SnowflakeSession(Connection(), lambda _: None)
+    session.execute("SELECT 1")
+    assert session.is_clean
+    session.execute(sql)
+    assert session.is_clean is clean
+    session.log_out()
