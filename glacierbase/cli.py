@@ -247,6 +247,23 @@ def validate(
 
 
 @cli.command()
+@_common()
+@click.option(
+    "--print-ddl", is_flag=True, help="Print what creates our tables, and the least rights. Contacts nothing."
+)
+def doctor(
+    project: str | None,
+    environment: str | None,
+    catalogs: Sequence[str],
+    form: str,
+    verbose: bool,
+    print_ddl: bool,
+) -> None:
+    """Try all that a migration needs: files, connection, rights, and whether only one can win the lock. Leaves nothing."""
+    _answer("doctor", form, verbose, lambda: _load(project, environment).doctor(catalogs, print_ddl=print_ddl))
+
+
+@cli.command()
 @_common(environment=False, catalogs=False)
 @click.option(
     "--catalog", help="The catalog; may be left out when there is only one.", shell_complete=_complete_catalog

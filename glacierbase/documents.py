@@ -10,6 +10,8 @@ from typing import Any
 from glacierbase.errors import GlacierbaseError
 from glacierbase.migration import Event, State
 from glacierbase.results import (
+    Check,
+    DoctorResult,
     HistoryResult,
     LockHolder,
     MigrateResult,
@@ -54,7 +56,9 @@ def _block(result: Result) -> str:
     title = f"{result.catalog} ({result.environment})" if result.environment else result.catalog
     if result.skipped:
         return f"{title}: skipped, {result.skipped}"
-    if result.error and not isinstance(result, MigrateResult):
+    if isinstance(result, DoctorResult) and result.ddl:
+        return f"-- {title}\n{result.ddl}".rstrip()  # For a file that is run.
+    if result.error and not isinstance(result, (MigrateResult, DoctorResult)):
         return ""  # The error is the answer; only a run may have done something before it.
     body = _TEXTS[type(result)](result)
     if result.error and not body:
@@ -190,6 +194,18 @@ def _validate(result: ValidateResult) -> list[str]:
     return [f"{result.files} migration{'' if result.files == 1 else 's'} in order"]
 
 
+def _doctor(result: DoctorResult) -> list[str]:
+    width = max((len(check.name) for check in result.checks), default=0)
+    return [f"{'FAILED' if check.error else 'ok':<7} {check.name:<{width}}  {_found(check)}" for check in result.checks]
+
+
+def _found(check: Check) -> str:
+    if check.error is None:
+        return check.detail
+    message = " ".join(f"{check.error.code}: {check.error.message}".split())
+    return f"{message}; next: {check.error.hint}" if check.error.hint else message
+
+
 def _render(result: RenderResult) -> list[str]:
     return [line for file in result.files for line in (f"-- {file.path}", *file.sql.splitlines())] or ["no migrations"]
 
@@ -207,6 +223,7 @@ _TEXTS: dict[type, Callable[[Any], list[str]]] = {
     ShowResult: _show,
     ValidateResult: _validate,
     RenderResult: _render,
+    DoctorResult: _doctor,
     WrittenResult: _written,
 }
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from threading import Event as Flag
 from typing import Any, TypeVar
 
+from glacierbase import doctor
 from glacierbase.answers import lock_holder, next_step, pending_file, planned_file, shown_statements, statuses
 from glacierbase.base import check_against_base
 from glacierbase.catalog import CatalogFile, load_catalog_files
@@ -24,6 +25,7 @@ from glacierbase.migration import Migration, version_number
 from glacierbase.migrator import Migrator, Progress
 from glacierbase.plan import Plan, Selection
 from glacierbase.results import (
+    DoctorResult,
     HistoryResult,
     MigrateResult,
     PendingResult,
@@ -268,6 +270,26 @@ class Project:
         if base:
             check_against_base(self.root, base, {m.catalog.stem: m.migrations for m in migrators})
         return tuple(ValidateResult(m.catalog.name, m.catalog.environment, files=len(m.migrations)) for m in migrators)
+
+    def doctor(
+        self, catalogs: Collection[str] = (), *, print_ddl: bool = False, spark: Any = None
+    ) -> tuple[DoctorResult, ...]:
+        """Try all that a migration needs: files, connection, history, rights, and whether only one can win the lock.
+
+        Args:
+            print_ddl: contact nothing; answer the statements that create our tables, and the least rights on them.
+
+        Raises:
+            GlacierbaseError: the first thing that is wrong; `results` holds all checks.
+        """
+
+        def one(migrator: Migrator, result: DoctorResult) -> DoctorResult:
+            if print_ddl:
+                return replace(result, ddl=doctor.print_ddl(migrator.catalog))
+            checks = tuple(doctor.examine(migrator, Run.here(self.root), spark))
+            return replace(result, checks=checks, error=next((check.error for check in checks if check.error), None))
+
+        return self._each(catalogs, DoctorResult, one)
 
     def _plan(self, migrator: Migrator, selection: Selection, spark: Any) -> Plan:
         return migrator.plan(_with_policy(selection, migrator), spark)

@@ -234,6 +234,23 @@ class RenderResult(Result):
 
 
 @dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that `doctor` looked at: what it found, or what is wrong with it."""
+
+    name: str
+    detail: str = ""
+    error: GlacierbaseError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DoctorResult(Result):
+    """What `doctor` looked at, in order; `ddl` is what it was asked to print instead."""
+
+    checks: tuple[Check, ...] = ()
+    ddl: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class WrittenResult(Result):
     """The files that `init` or `new` wrote."""
 
