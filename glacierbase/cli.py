@@ -285,10 +285,17 @@ def new(
 
 @cli.command()
 @_common(environment=False, catalogs=False)
-@click.option("--type", "executor_type", type=click.Choice(["spark"]), default="spark", help="The engine.")
+@click.option(
+    "--type",
+    "executor_type",
+    type=click.Choice(["spark", "snowflake"]),
+    default="spark",
+    show_default=True,
+    help="The engine. Spark's sample runs on the spot, Snowflake's needs an account.",
+)
 @click.argument("name", default="analytics")
 def init(project: str | None, form: str, verbose: bool, executor_type: str, name: str) -> None:
-    """Write a project with the catalog NAME that runs on the spot. Overwrites nothing."""
+    """Write a project with the catalog NAME and its first migration. Overwrites nothing."""
 
     def write() -> Sequence[Result]:
         files = scaffold.init(Path(project or "."), name, executor_type)

@@ -20,7 +20,7 @@ _GITATTRIBUTES = "*.sql text eol=lf\n"
 
 
 def init(folder: Path, name: str, executor_type: str = "spark") -> tuple[Path, ...]:
-    """Write a project, or one more catalog of it, that runs on the spot. Answers the files written.
+    """Write a project, or one more catalog of it, with its first migration. Answers the files written.
 
     Raises:
         ConfigurationError: the catalog or its migrations exist already, or the name is none.

@@ -28,13 +28,14 @@ from fakesnow.cursor import FakeSnowflakeCursor
 from fakesnow.instance import FakeSnow
 from sqlglot import exp
 
-# Statements without a counterpart in DuckDB.
-NO_OPERATION = [
-    r"\s*ALTER\s+SESSION\s+(?!SET\s+AUTOCOMMIT)",
-    r"\s*(BEGIN|DECLARE)\s+(?!TRANSACTION|WORK|NAME|;|$)",
-    r"\s*(CREATE|ALTER|DROP)\s+(OR\s+\w+\s+)?(TASK|STREAM|PROCEDURE|ROLE)\b",
-    r"\s*(GRANT|REVOKE|EXECUTE|CALL|UNDROP)\b",
-]
+# Statements without a counterpart in DuckDB, and what is run in their place.
+NO_OPERATION = re.compile(
+    r"""(?ix) \s* (?: ALTER \s+ SESSION \s+ (?!SET\s+AUTOCOMMIT)
+      | (?:BEGIN|DECLARE) \s+ (?!TRANSACTION|WORK|NAME|;|$)
+      | (?:CREATE|ALTER|DROP) \s+ (?:OR\s+\w+\s+)? (?:TASK|STREAM|PROCEDURE|ROLE) \b
+      | (?:GRANT|REVOKE|EXECUTE|CALL|UNDROP) \b )"""
+)
+NOTHING = "SELECT 'Statement executed successfully.' AS \"status\""
 
 # How the refusals of the real server read: code, SQL state, message.
 WRONG_PASSWORD = ("390100", None, "Incorrect username or password was specified.")
@@ -76,6 +77,8 @@ class Bed:
             if slow:
                 await asyncio.sleep(int(slow[1]))
             if answer is None:
+                if NO_OPERATION.match(content["sqlText"]):
+                    scope, body = _instead(scope, content, NOTHING)
                 answer = await _ask(scope, body)
                 _follow_use(answer, content["sqlText"], sessions.get(token, {}))
             if LOST in content["sqlText"]:
@@ -141,6 +144,13 @@ def _follow_use(answer: dict[str, Any], sql: str, session: dict[str, Any]) -> No
             "finalRoleName": session.get("role"),
             "finalWarehouseName": session.get("warehouse"),
         }
+
+
+def _instead(scope: Any, content: dict[str, Any], sql: str) -> tuple[Any, bytes]:
+    """The request with another statement."""
+    body = json.dumps({**content, "sqlText": sql}).encode()
+    headers = [(name, value) for name, value in scope["headers"] if not name.startswith(b"content-")]
+    return {**scope, "headers": [*headers, (b"content-length", str(len(body)).encode())]}, body
 
 
 async def _body(receive: Any) -> bytes:
@@ -216,7 +226,7 @@ def commit_before_ddl(execute: Any) -> Any:
 
 def main() -> None:
     port, log, folder = int(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
-    fakesnow.server.shared_fs = FakeSnow(db_path=folder, nop_regexes=NO_OPERATION)
+    fakesnow.server.shared_fs = FakeSnow(db_path=folder)
     FakeSnowflakeCursor._execute = commit_before_ddl(FakeSnowflakeCursor._execute)  # type: ignore[method-assign]
     # It looks for `$variables` inside of strings, too.
     FakeSnowflakeCursor._inline_variables = lambda _cursor, command: command  # type: ignore[method-assign]
