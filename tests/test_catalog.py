@@ -281,3 +281,75 @@ def test_anything_else_is_no_duration(text: str) -> None:
     """A bare number would leave the unit to guessing."""
     with pytest.raises(ValueError, match="duration"):
         parse_duration(text)
+
+
+SNOW = """\
+migrationExecutor:
+  type: snowflake
+  conf:
+    connection:
+      account: org-account
+      port: 8080
+      private_key_file_pwd: canary-of-the-key
+      token: ${secret:SNOW_TOKEN}
+      database: ${variables.database}
+      session_parameters: {QUERY_TAG: ours, LOCK_TIMEOUT: 30, ABORT_DETACHED_QUERY: true}
+      role: ${env:NOBODY_SETS_THIS_ONE}
+variables: {database: LAKE}
+environments:
+  dev: {migrationExecutor: {conf: {connection: {role: DEV}}}}
+"""
+
+
+def test_the_connectors_keywords_keep_their_names_and_types(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nested ones too; references are resolved, secrets masked, and the database is where history and lock live."""
+    monkeypatch.setenv("SNOW_TOKEN", "canary-token")
+    folder.write(SNOW)
+    catalog = folder.catalog("dev")
+    assert catalog.executor_type == "snowflake"
+    assert catalog.connection == {
+        "account": "org-account",
+        "port": 8080,
+        "private_key_file_pwd": "canary-of-the-key",
+        "token": "canary-token",
+        "database": "LAKE",
+        "session_parameters": {"QUERY_TAG": "ours", "LOCK_TIMEOUT": 30, "ABORT_DETACHED_QUERY": True},
+        "role": "DEV",
+    }
+    assert catalog.store.catalog == "LAKE"
+    assert mask("canary-token canary-of-the-key") == "*** ***"
+    assert "canary" not in repr(catalog)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "code", "says"),
+    [
+        ("account: org-account", "autocommit: false", "INVALID_VALUE", "autocommit"),
+        ("account: org-account", "paramstyle: format", "INVALID_VALUE", "paramstyle"),
+        (
+            "    connection:",
+            "    sparkConf: {a: b}\n    connection:",
+            "UNKNOWN_KEY",
+            "sparkConf means nothing to snowflake",
+        ),
+        ("      database: ${variables.database}\n", "", "STORE_CATALOG_UNCLEAR", "connection names no database"),
+        ("variables: {", "store: {namespace: a.b}\nvariables: {", "INVALID_VALUE", "the name of a schema"),
+        ("type: snowflake", "type: snowflik", "INVALID_VALUE", "spark or snowflake"),
+    ],
+)
+def test_what_cannot_be_a_snowflake_catalog_is_said(
+    before: str, after: str, code: str, says: str, folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before anything is contacted."""
+    monkeypatch.setenv("SNOW_TOKEN", "canary-token")
+    assert before in SNOW
+    folder.write(SNOW.replace(before, after))
+    error = folder.error("dev")
+    assert error.code == code
+    assert says in error.message + error.hint
+
+
+def test_sparks_catalog_knows_no_connection(folder: Folder) -> None:
+    """Nobody would read it."""
+    folder.write(LAKE.replace("conf: {", "conf: {connection: {account: a}, "))
+    assert folder.error().code == "UNKNOWN_KEY"

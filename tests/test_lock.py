@@ -1,0 +1,95 @@
+"""The lock where a read is dear: proven by its lease, which is told by the server's clock."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import astuple, replace
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from glacierbase.catalog import Catalog, load_catalog_files
+from glacierbase.errors import LockLost
+from glacierbase.lock import Lock, Terms, free_row, living_fence
+from glacierbase.run import Run
+from glacierbase.stores.sql import SqlStore
+from tests.conftest import ProjectFolder
+from tests.fakes import MemoryStore, MemoryTables
+
+LEASE = 0.3
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    return Run.here(tmp_path)
+
+
+def held(run: Run, proves_by_lease: bool) -> tuple[Lock, list[str]]:
+    """A lock in the hands of `run`, and the verbs that its store was asked."""
+    verbs: list[str] = []
+    store = MemoryStore(MemoryTables(), "shop", verbs.append)
+    store.proves_by_lease = proves_by_lease
+    terms = Terms("shop", "dev", LEASE)
+    store.create(free_row(terms))
+    lock = Lock(store, terms, run, {})
+    lock.acquire(None, 0, 0, lambda: False)
+    verbs.clear()
+    return lock, verbs
+
+
+def test_a_lease_that_was_renewed_in_time_proves_the_lock_without_a_request(run: Run) -> None:
+    """And one that was not proves nothing, whoever holds the lock."""
+    lock, verbs = held(run, proves_by_lease=True)
+    lock.prove()
+    assert verbs == []
+    time.sleep(LEASE)
+    with pytest.raises(LockLost):
+        lock.prove()
+    lock.check()
+    lock.prove()
+    assert verbs == ["compare_and_set"]
+
+
+def test_elsewhere_the_row_is_read(run: Run) -> None:
+    """A look costs little, and sees a lock that was taken by force as well."""
+    lock, verbs = held(run, proves_by_lease=False)
+    lock.prove()
+    assert verbs == ["read_lock"]
+
+
+class Server:
+    """A session whose server has one lock row and a clock that is hours away from ours."""
+
+    ahead = timedelta(hours=5)
+
+    def __init__(self) -> None:
+        self.row = free_row(Terms("shop", "dev", LEASE))
+
+    def now(self) -> datetime:
+        return datetime.now(timezone.utc) + self.ahead
+
+    def query(self, sql: str, parameters: Any = ()) -> list[tuple[Any, ...]]:
+        assert "SYSDATE" in sql
+        values = [micros(value) if isinstance(value, datetime) else value for value in astuple(self.row)]
+        return [(*values, micros(self.now()))]
+
+
+def micros(instant: datetime) -> int:
+    return (instant - datetime(1970, 1, 1, tzinfo=timezone.utc)) // timedelta(microseconds=1)
+
+
+def test_leases_are_told_by_the_servers_clock(project: ProjectFolder) -> None:
+    """A machine whose own clock is wrong neither takes a living lock nor spares a dead one."""
+    connection = "{account: a, database: LAKE}"
+    project.catalog(f"migrationExecutor: {{type: snowflake, conf: {{connection: {connection}}}}}\n")
+    [file] = load_catalog_files(project.root / "catalogs", project.root)
+    catalog: Catalog = file.for_environment("default", project.root)
+    server = Server()
+    store = SqlStore(catalog, server, "snowflake")  # type: ignore[arg-type]
+    for left, living in ((timedelta(seconds=1), 7), (timedelta(seconds=-LEASE - 1), None)):
+        server.row = replace(server.row, owner="other", fence=7, expires_at=server.now() + left, holder="{}")
+        row = store.read_lock()
+        assert abs(store.now() - server.now()) < timedelta(seconds=0.2)
+        assert living_fence(row, LEASE, store.now()) == living
