@@ -19,11 +19,13 @@ from glacierbase.stores import LockRow
 _NEXT = {
     State.PENDING: "`glacierbase migrate` applies it",
     State.RUNNING: "a run is at work on it",
-    State.FAILED: "remove the cause, or correct the statements that are not done; then run `glacierbase migrate` again",
+    State.FAILED: "remove the cause and run `glacierbase migrate` again; or `glacierbase repair VERSION --as done` (somebody"
+    " completed the statement by hand), `--as abandoned` (it ends here, the fix is a new file); or correct the statements"
+    " that are not done",
     State.INTERRUPTED: "run `glacierbase migrate` again: it goes on where the run stopped",
-    State.UNKNOWN: "look at the table whether the statement took effect; nothing runs until that is settled",
-    State.CHANGED: "restore the file, and put the change into a new migration",
-    State.MISSING: "restore the file from git",
+    State.UNKNOWN: "`glacierbase repair VERSION` shows what the engine remembers of it; nothing runs until that is settled",
+    State.CHANGED: "restore the file, and put the change into a new migration; or `glacierbase repair VERSION --as edited`",
+    State.MISSING: "restore the file from git; or `glacierbase repair VERSION --as removed`",
     State.AHEAD: "this is an older checkout; pull",
     State.OUT_OF_ORDER: "give it a newer version (`git mv`), or run it with --allow-out-of-order",
 }
@@ -74,7 +76,7 @@ def _with_note(status: Status, migration: Migration | None, history: History, mi
         now = prepare(migration, migrator.catalog, migrator.dialect).checksum
     except GlacierbaseError as error:
         return replace(status, note=f"no longer renders: {error.message}")
-    if record.started.rendered_checksum in (None, now):
+    if record.last.rendered_checksum in (None, now):
         return status
     return replace(status, note="a variable changed since: it would render otherwise today")
 
@@ -97,7 +99,7 @@ def lock_holder(row: LockRow | None) -> LockHolder | None:
 
 def next_step(status: Status) -> str:
     """What a person would do now about a version in this state; empty when there is nothing to do."""
-    return _NEXT.get(status.state, "")
+    return _NEXT.get(status.state, "").replace("VERSION", status.version)
 
 
 def shown_statements(migrator: Migrator, number: int, history: History) -> tuple[ShownStatement, ...]:

@@ -25,6 +25,7 @@ from glacierbase import documents, scaffold
 from glacierbase.catalog import parse_duration
 from glacierbase.errors import ConfigurationError, GlacierbaseError, Interrupted
 from glacierbase.project import Project
+from glacierbase.repair import Resolution
 from glacierbase.results import Result, WrittenResult
 from glacierbase.secrets import mask
 
@@ -244,6 +245,64 @@ def validate(
 ) -> None:
     """Check every file for every environment: names, headers, templates, SQL quoting. Contacts nothing."""
     _answer("validate", form, verbose, lambda: _load(project, environment).validate(catalogs, base=base))
+
+
+@cli.command()
+@_common()
+@click.option(
+    "--as",
+    "as_",
+    type=click.Choice([resolution.value for resolution in Resolution]),
+    help="What is true of the version. Without it, repair only shows what is known.",
+)
+@click.option("--reason", metavar="TEXT", help="How you know; recorded in the history.")
+@click.option(
+    "--environment-was",
+    metavar="OLD",
+    help="Accept a history that says environment OLD: it was renamed, or cloned.",
+)
+@click.option("--engine-stopped", is_flag=True, help="You saw that the lost run's engine is at work no more; recorded.")
+@click.option("--lock-timeout", type=_Duration(), default="0s", help="How long to wait for another run: 30s, 5m. [0s]")
+@click.option("--yes", is_flag=True, help="Record it without asking.")
+@click.argument("versions", nargs=-1)
+def repair(
+    project: str | None, environment: str | None, catalogs: Sequence[str], form: str, verbose: bool, as_: str | None,
+    reason: str | None, environment_was: str | None, engine_stopped: bool, lock_timeout: float, yes: bool,
+    versions: Sequence[str],
+) -> None:  # fmt: skip
+    """Settle VERSIONS that need a person: an unknown outcome, a failed, edited or removed file.
+
+    Without --as it shows what is known of them (of all that need a person, where none is named): the statement, who ran it
+    and when, and what the engine remembers of it.
+    """
+
+    def run() -> Sequence[Result]:
+        loaded = _load(project, environment)
+        if as_ or environment_was:
+            _confirm_repair(loaded, versions, catalogs, environment_was, yes)
+        return loaded.repair(
+            versions, catalogs, as_=as_, reason=reason, environment_was=environment_was, engine_stopped=engine_stopped,
+            lock_timeout=lock_timeout,
+        )  # fmt: skip
+
+    _answer("repair", form, verbose, run)
+
+
+def _confirm_repair(
+    project: Project, versions: Sequence[str], catalogs: Sequence[str], environment_was: str | None, yes: bool
+) -> None:
+    """Show what is known before it is overruled; a person says yes, or `--yes` does."""
+    _confirm(project.protected(catalogs), yes)
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise ConfigurationError(
+            "CONFIRMATION_MISSING", "a repair is confirmed, and there is no terminal to ask on", "add --yes"
+        )
+    if not environment_was:
+        click.echo(documents.text_document(project.repair(versions, catalogs)), err=True)
+    if not click.confirm("record this", err=True):
+        raise ConfigurationError("NOT_CONFIRMED", "nothing was recorded")
 
 
 @cli.command()

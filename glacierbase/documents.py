@@ -19,6 +19,8 @@ from glacierbase.results import (
     PlannedFile,
     PlanResult,
     RenderResult,
+    RepairCase,
+    RepairResult,
     Result,
     ShowResult,
     Status,
@@ -194,6 +196,39 @@ def _validate(result: ValidateResult) -> list[str]:
     return [f"{result.files} migration{'' if result.files == 1 else 's'} in order"]
 
 
+def _repair(result: RepairResult) -> list[str]:
+    if result.environment_was:
+        return [
+            f"recorded: the history of environment {result.environment_was} is that of {result.environment} from now on"
+        ]
+    lines = [line for case in result.cases for line in _repair_case(case)]
+    return lines or ["nothing needs a person"]
+
+
+def _repair_case(case: RepairCase) -> list[str]:
+    if case.repaired_as:
+        return [f"recorded: version {case.version} is {case.repaired_as}"]
+    place = f", statement {case.statement_index} of {case.statements_total}" if case.statement_index else ""
+    line = f", line {case.line}" if case.line else ""
+    known = {
+        "file": case.path,
+        "error": case.error_message,
+        "run": f"{case.run_id} of {case.os_user} on {case.host}",
+        "ci": case.ci_url,
+        "at": f"{_time(case.since)} UTC" if case.since else None,
+        "query tag": case.query_tag,
+        "query id": case.query_id,
+        "engine": case.engine,
+        "suggests": case.suggests,
+    }
+    lines = [f"{case.version} is {case.state}{place}{line}", *(_indented(case.sql) if case.sql else [])]
+    lines += [f"  {name:<9} {value}" for name, value in known.items() if value]
+    if case.state is State.UNKNOWN:
+        lines += [f"  evidence  {each}" for each in case.evidence] or ["  evidence  none: look at the table"]
+    choices = " | ".join(case.choices)
+    return [*lines, f"  next      glacierbase repair {case.version} --as {choices} --reason '…'"] if choices else lines
+
+
 def _doctor(result: DoctorResult) -> list[str]:
     width = max((len(check.name) for check in result.checks), default=0)
     return [f"{'FAILED' if check.error else 'ok':<7} {check.name:<{width}}  {_found(check)}" for check in result.checks]
@@ -224,6 +259,7 @@ _TEXTS: dict[type, Callable[[Any], list[str]]] = {
     ValidateResult: _validate,
     RenderResult: _render,
     DoctorResult: _doctor,
+    RepairResult: _repair,
     WrittenResult: _written,
 }
 

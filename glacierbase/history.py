@@ -43,6 +43,11 @@ class Record:
         return int(self.version)
 
     @property
+    def is_removed(self) -> bool:
+        """Whether a person said that its file is gone on purpose."""
+        return details(self.last).get("as") == "removed"
+
+    @property
     def is_tagged(self) -> bool:
         """Whether the engine keeps a log in which each statement carries its tag."""
         return "query_tag" in details(self.started).get("process", {})
@@ -144,8 +149,8 @@ def _advance(record: Record | None, event: Event) -> Record:
     begins = kind == EventType.STARTED or record is None
     started = event if begins else record.started  # type: ignore[union-attr]
     done = record.statements_done if record else 0
-    if kind == EventType.STATEMENT_DONE:
-        done = event.statement_index or done
+    if kind in (EventType.STATEMENT_DONE, EventType.REPAIRED):
+        done = event.statement_index if event.statement_index is not None else done
     elif state is State.APPLIED:
         done = event.statement_total if event.statement_total is not None else done
     checksums = tuple(details(event).get("statement_checksums", ())) or (record.statement_checksums if record else ())
@@ -205,7 +210,7 @@ def check_renamed(catalog: str, migrations: Sequence[Migration], others: Mapping
     files = {migration.number: migration.checksum for migration in migrations}
     for name, events in others.items():
         applied = {
-            number: record.started.checksum
+            number: record.last.checksum
             for number, record in fold(events).records.items()
             if record.state is State.APPLIED
         }

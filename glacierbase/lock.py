@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -147,6 +148,10 @@ class Lock:
         self.taken_from = row if is_held(row) else None
         return True
 
+    def seize(self, row: LockRow, history_fence: int) -> bool:
+        """Take the lock from whoever is in `row`, dead or alive: True if it was still his."""
+        return self._take(row, history_fence)
+
     def start_heartbeat(self, open_store: Callable[[], Store]) -> None:
         """Renew the lease from a thread of its own, through a store of its own that does not queue behind statements."""
         self._heartbeat = threading.Thread(
@@ -160,6 +165,7 @@ class Lock:
             try:
                 store = store or open_store()
                 if not self._renew(store):
+                    self._renewed = -math.inf  # Taken, by force perhaps: the lease that is left proves nothing.
                     return
             except EngineError as error:  # The next one may go through; `check` sees when none does.
                 logger.warning("%s: the lock could not be renewed: %s", self._terms.catalog, error.message)
@@ -255,6 +261,11 @@ class _Watch:
         if row.claim != self._claim:
             self._claim, self._since = row.claim, seconds()
         return seconds() - self._since > self._lease
+
+
+def told(row: LockRow) -> dict[str, Any]:
+    """What an event says of the run that the lock was taken from."""
+    return {"owner": row.owner, "fence": row.fence, "holder": holder_of(row)}
 
 
 def holder_of(row: LockRow) -> Mapping[str, Any]:

@@ -19,6 +19,7 @@ from typing import Any
 
 from glacierbase.catalog import Catalog
 from glacierbase.errors import (
+    ConfigurationError,
     EngineError,
     EngineUnavailable,
     GlacierbaseError,
@@ -32,14 +33,14 @@ from glacierbase.errors import (
 )
 from glacierbase.executors import Executor, Session, open_executor
 from glacierbase.history import History, check_environment, check_head, check_renamed, fold
-from glacierbase.lock import Lock, Terms, free_row, living_fence
+from glacierbase.lock import Lock, Terms, free_row, living_fence, told
 from glacierbase.migration import EventType, Migration, State, Statement
 from glacierbase.plan import Plan, Planned, Selection, make_plan
 from glacierbase.prepare import Prepared, prepare_all, targets
 from glacierbase.recorder import Recorder
 from glacierbase.results import AppliedFile, FailedFile
 from glacierbase.run import Run, statement_tag
-from glacierbase.stores import LockRow, Store
+from glacierbase.stores import FORMAT_VERSION, LockRow, Store
 from glacierbase.stores.sql import open_store
 from glacierbase.transactions import Step
 
@@ -102,8 +103,8 @@ class Migrator:
 
     def view(self, session: Any = None) -> View:
         """Look at history and lock. Writes nothing."""
-        with self._open(session) as (_, store):
-            return self._first_look(store)
+        with self.opened(session) as (_, store):
+            return self.look(store)
 
     def plan(self, selection: Selection, session: Any = None) -> Plan:
         """What `migrate` would run. Writes nothing."""
@@ -129,30 +130,54 @@ class Migrator:
             GlacierbaseError: the first thing that stopped it; what ran before is recorded.
         """
         prepared = self.prepared
-        with self._open(session) as (executor, store):
-            view = self._first_look(store)
+        with self.opened(session) as (executor, store):
+            view = self.look(store)
             plan = self._plan(selection, view.history, prepared, view.warnings)
             progress.warnings = plan.warnings
             progress.not_run = tuple(planned.migration.version for planned in plan.pending)
             if not plan.pending:
                 return
-            terms = Terms(self.catalog.name, self.catalog.environment, self.catalog.store.lease_seconds)
-            store.create(free_row(terms))
-            lock = Lock(store, terms, self._run, executor.process)
+            lock = self.lock(executor, store)
             lock.acquire(view.lock, view.history.fence, lock_timeout, stopped)
-            try:
-                lock.start_heartbeat(lambda: self._open_store(self.catalog, executor))
-                # A session that began before the lock was won may not see yet what its last holder committed.
-                fresh = self._open_store(self.catalog, executor)
-                view = self._look(fresh, lock.row)
+            with self.holding(lock, executor) as (view, recorder):
                 plan = self._plan(selection, view.history, prepared, progress.warnings)
-                recorder = Recorder(fresh, lock, self._run, executor, view.history)
                 _Files(executor, self._run, recorder, lock, stopped, prepared, progress, selection).run(plan)
-            finally:
-                lock.release()
+
+    def lock(self, executor: Executor, store: Store) -> Lock:
+        """The catalog's lock, its tables created where they are missing; not held yet."""
+        terms = Terms(self.catalog.name, self.catalog.environment, self.catalog.store.lease_seconds)
+        store.create(free_row(terms))
+        return Lock(store, terms, self._run, executor.process)
 
     @contextmanager
-    def _open(self, session: Any) -> Iterator[tuple[Executor, Store]]:
+    def holding(
+        self, lock: Lock, executor: Executor, environment: str | None = None
+    ) -> Iterator[tuple[View, Recorder]]:
+        """Under a lock that was won: the history as it is now, and who writes to it. Released at the end, whatever happens.
+
+        Args:
+            environment: what the history must say; default the catalog's.
+        """
+        try:
+            lock.start_heartbeat(lambda: self._open_store(self.catalog, executor))
+            # A session that began before the lock was won may not see yet what its last holder committed.
+            fresh = self._open_store(self.catalog, executor)
+            view = self._look(fresh, lock.row, environment)
+            recorder = Recorder(fresh, lock, self._run, executor, view.history)
+            former = lock.taken_from
+            if former is not None:
+                recorder.defer(recorder.event(EventType.TAKEN_OVER, None, details=json.dumps(told(former))))
+            yield view, recorder
+        finally:
+            lock.release()
+
+    @contextmanager
+    def opened(self, session: Any) -> Iterator[tuple[Executor, Store]]:
+        """The engine and the store; ended afterwards.
+
+        Raises:
+            EngineUnavailable: also for what the store refuses inside.
+        """
         with closing(self._open_executor(self.catalog, self._run, session)) as executor:
             try:
                 yield executor, self._open_store(self.catalog, executor)
@@ -164,9 +189,13 @@ class Migrator:
                     "check the catalog file, its server and the rights on that namespace; `glacierbase doctor` looks closer",
                 ) from error
 
-    def _first_look(self, store: Store) -> View:
-        """Read lock and history; where there is none yet, whether that is because it stands under another name."""
-        view = self._look(store, store.read_lock())
+    def look(self, store: Store, environment: str | None = None) -> View:
+        """Read lock and history; where there is none yet, whether that is because it stands under another name.
+
+        Args:
+            environment: what the history must say; default the catalog's.
+        """
+        view = self._look(store, store.read_lock(), environment)
         if not view.history.events:
             others = store.read_other_histories()
             check_renamed(
@@ -176,10 +205,17 @@ class Migrator:
             )
         return view
 
-    def _look(self, store: Store, row: LockRow | None) -> View:
+    def _look(self, store: Store, row: LockRow | None, environment: str | None) -> View:
         """Read the history, after the lock's row was read: it then holds at least all that the row acknowledges."""
+        if row is not None and row.format_version > FORMAT_VERSION:
+            raise ConfigurationError(
+                "FORMAT_TOO_NEW",
+                f"the history of {self.catalog.name} has format {row.format_version}; this glacierbase knows formats up to"
+                f" {FORMAT_VERSION}",
+                "pip install --upgrade glacierbase",
+            )
         history = fold(store.read_history(), living_fence(row, self.catalog.store.lease_seconds, store.now()))
-        check_environment(history, self.catalog.name, self.catalog.environment)
+        check_environment(history, self.catalog.name, environment or self.catalog.environment)
         if row is not None:
             check_head(history, self.catalog.name, (row.head_fence, row.head_sequence))
         return View(history, row, tuple(self._lock_warnings(history, row)))
@@ -255,7 +291,6 @@ class _Files:
 
     def run(self, plan: Plan) -> None:
         """All files of the plan, in order, up to the first that stops the run."""
-        self._record_take_over()
         for planned in plan.pending:
             prepared = self._prepared[planned.migration.number]
             self._check_stop(prepared)
@@ -263,16 +298,6 @@ class _Files:
             self._run_file(planned, prepared, plan.jumped_over)
             self._applied(planned, prepared, _since(started))
         self._recorder.append()
-
-    def _record_take_over(self) -> None:
-        former = self._lock.taken_from
-        if former is not None:
-            holder = {
-                "owner": former.owner,
-                "fence": former.fence,
-                "holder": json.loads(former.holder or "{}"),
-            }
-            self._recorder.defer(self._recorder.event(EventType.TAKEN_OVER, None, details=json.dumps(holder)))
 
     def _run_file(self, planned: Planned, prepared: Prepared, jumped_over: Sequence[str]) -> None:
         remaining = [step for step in prepared.steps if step[0].index >= planned.resumes_at]
@@ -289,7 +314,7 @@ class _Files:
             details=json.dumps(
                 {
                     "statement_checksums": prepared.statement_checksums,
-                    "process": dict(self._executor.process),
+                    "process": self._run.holder(self._executor.process),
                     **({"jumped_over": jumped_over} if jumped_over else {}),
                 }
             ),
@@ -425,8 +450,9 @@ def _failed(prepared: Prepared, step: Step, statement: Statement, error: EngineE
         "STATEMENT_FAILED",
         f"{where}, line {statement.line}: statement {statement.index} of {total} failed: [{error.error_class}]"
         f" {error.message}\n{_quoted(statement.text)}\n{done}{back}",
-        f"remove the cause, or correct {rest} of the file where no other environment has applied it; then run"
-        f" `glacierbase migrate` again: it goes on at statement {first}",
+        f"remove the cause and run `glacierbase migrate` again: it goes on at statement {first}; or `glacierbase repair"
+        f" {prepared.migration.version} --as done` (somebody completed it by hand) or `--as abandoned` (the file ends here, the"
+        f" fix is a new one); or correct {rest} where no other environment has applied the file",
         **_place(prepared, statement),
         error_class=error.error_class,
     )
@@ -438,7 +464,8 @@ def _unknown(prepared: Prepared, statement: Statement, error: EngineError) -> Ne
         f"{prepared.migration.location}, line {statement.line}: the answer to statement {statement.index} of"
         f" {len(prepared.statements)} was lost or proves nothing: [{error.error_class}] {error.message}\n"
         f"{_quoted(statement.text)}\nwhether it took effect is unknown",
-        "look at the table whether the statement took effect; nothing runs on this catalog until that is settled",
+        f"`glacierbase repair {prepared.migration.version}` shows what the engine remembers of it; nothing runs on this catalog"
+        " until that is settled",
         **_place(prepared, statement),
         error_class=error.error_class,
     )

@@ -101,6 +101,8 @@ def _state(
         late = migration is not None and _is_late(migration, history)
         return State.OUT_OF_ORDER if late else State.PENDING
     if migration is None:
+        if record.is_removed:
+            return record.state
         ahead = record.number > _newest(migrations) and record.state in SETTLED
         return State.AHEAD if ahead else State.MISSING
     if record.state in SETTLED and record.last.checksum != migration.checksum:
@@ -142,7 +144,7 @@ def _outcome_unknown(record: Record) -> NeedsRepair:
         "OUTCOME_UNKNOWN",
         f"{record.started.path}: run {last.run_id} of {last.os_user} on {last.host} ended inside statement {index} of"
         f" {record.statements_total}{named}; whether it took effect is unknown; nothing ran",
-        f"`glacierbase show {record.version}` shows the statement; look at the table whether it took effect",
+        f"`glacierbase repair {record.version}` shows the statement, what the engine remembers of it, and the choices",
         version=record.version,
         path=record.started.path,
         statement_index=index,
@@ -159,7 +161,8 @@ def _changed(migrations: Sequence[Migration], history: History) -> list[Glacierb
             "CHECKSUM_MISMATCH",
             f"{migration.location}: edited since it was {record.state} ({_when(record)}): recorded {record.last.checksum},"
             f" the file has {migration.checksum}; nothing ran",
-            "restore the file (`git log -p` shows who edited it), and put the change into a new migration",
+            "restore the file (`git log -p` shows who edited it), and put the change into a new migration; an edit that is"
+            f" meant to stay is accepted by `glacierbase repair {migration.version} --as edited`",
             version=migration.version,
             path=migration.location,
             recorded_checksum=record.last.checksum,
@@ -177,12 +180,13 @@ def _missing(migrations: Sequence[Migration], history: History) -> list[Glacierb
             "MIGRATION_MISSING",
             f"{record.started.path}: version {record.version} is {record.state} ({_when(record)}), but its file is gone;"
             " nothing ran",
-            f"restore it: git checkout $(git rev-list -n 1 HEAD -- {record.started.path})~1 -- {record.started.path}",
+            f"restore it: git checkout $(git rev-list -n 1 HEAD -- {record.started.path})~1 -- {record.started.path}; one that"
+            f" is gone on purpose is accepted by `glacierbase repair {record.version} --as removed`",
             version=record.version,
             path=record.started.path,
         )
         for number, record in history.records.items()
-        if number not in files and number <= _newest(migrations)
+        if number not in files and number <= _newest(migrations) and not record.is_removed
     ]
 
 

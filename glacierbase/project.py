@@ -24,6 +24,8 @@ from glacierbase.errors import (
 from glacierbase.migration import Migration, version_number
 from glacierbase.migrator import Migrator, Progress
 from glacierbase.plan import Plan, Selection
+from glacierbase.repair import Orders, Resolution, accept_environment, repair
+from glacierbase.repair import show as show_cases
 from glacierbase.results import (
     DoctorResult,
     HistoryResult,
@@ -32,6 +34,7 @@ from glacierbase.results import (
     PlanResult,
     RenderedFile,
     RenderResult,
+    RepairResult,
     Result,
     ShowResult,
     StatusResult,
@@ -218,9 +221,7 @@ class Project:
         Raises:
             ConfigurationError: no catalog has that version, in its files or its history.
         """
-        number = version_number(version)
-        if number is None:
-            raise _unknown_version(f"{version} is no version")
+        number = _number(version)
 
         def one(migrator: Migrator, result: ShowResult) -> ShowResult:
             view = migrator.view(spark)
@@ -270,6 +271,62 @@ class Project:
         if base:
             check_against_base(self.root, base, {m.catalog.stem: m.migrations for m in migrators})
         return tuple(ValidateResult(m.catalog.name, m.catalog.environment, files=len(m.migrations)) for m in migrators)
+
+    def repair(
+        self,
+        versions: Collection[str] = (),
+        catalogs: Collection[str] = (),
+        *,
+        as_: str | None = None,
+        reason: str | None = None,
+        environment_was: str | None = None,
+        engine_stopped: bool = False,
+        lock_timeout: float = 0,
+        spark: Any = None,
+    ) -> tuple[RepairResult, ...]:
+        """Show what is known of versions that need a person (without `as_`), or record what the person says of them.
+
+        Args:
+            versions: of one catalog; none shows all that need a person.
+            as_: `done` or `not-done` (an unknown outcome), `done` (a failed file's statement, completed by hand), `abandoned`
+                (the file ends here), `edited` (an applied file's new checksum), `removed` (a file that is gone on purpose).
+            reason: why; recorded, and required wherever something is.
+            environment_was: accept a history that says this environment: it was renamed, or cloned.
+            engine_stopped: vouch that the engine of the lost run is at work no more; recorded.
+            lock_timeout: seconds to wait for another run's lock.
+
+        Raises:
+            ConfigurationError: that cannot be said of the version, or an argument is missing.
+            NeedsRepair: `not-done` while the statement may still be running.
+        """
+        numbers = [_number(version) for version in versions]
+        if as_ not in (None, *(resolution.value for resolution in Resolution)):
+            raise ConfigurationError(
+                "INVALID_VALUE", f"{as_} cannot be said of a version", f"say one of {', '.join(map(str, Resolution))}"
+            )
+        if (as_ or environment_was) and not (reason or "").strip():
+            raise ConfigurationError(
+                "REASON_MISSING", "a repair needs its reason", "add --reason 'what was seen, and by whom'"
+            )
+        if as_ and not numbers:
+            raise ConfigurationError(
+                "UNKNOWN_VERSION", "which version is repaired was not said", "name it: repair VERSION"
+            )
+        if (as_ or environment_was) and len(self._chosen(catalogs)) > 1:
+            raise ConfigurationError(
+                "CATALOG_NOT_CHOSEN", f"there are several: {', '.join(self.catalogs)}", "add --catalog NAME"
+            )
+
+        def one(migrator: Migrator, result: RepairResult) -> RepairResult:
+            if environment_was:
+                accept_environment(migrator, environment_was, reason or "", lock_timeout, spark)
+                return replace(result, environment_was=environment_was)
+            if as_ is None:
+                return replace(result, cases=show_cases(migrator, numbers, spark))
+            orders = Orders(Resolution(as_), reason or "", engine_stopped)
+            return replace(result, cases=repair(migrator, numbers, orders, lock_timeout, spark))
+
+        return self._each(catalogs, RepairResult, one)
 
     def doctor(
         self, catalogs: Collection[str] = (), *, print_ddl: bool = False, spark: Any = None
@@ -429,6 +486,13 @@ def _outside(name: str) -> MigrationFileError:
         "move it into the folder of its catalog: migrations/CATALOG/",
         path=f"migrations/{name}",
     )
+
+
+def _number(version: str) -> int:
+    number = version_number(version)
+    if number is None:
+        raise _unknown_version(f"{version} is no version")
+    return number
 
 
 def _unknown_version(what: str) -> ConfigurationError:

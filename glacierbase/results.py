@@ -251,6 +251,50 @@ class DoctorResult(Result):
 
 
 @dataclass(frozen=True, slots=True)
+class RepairCase:
+    """A version that a person must decide about: what is known of it, and what may be said.
+
+    Attributes:
+        statement_index: the one that was in flight or failed, from 1; None where the file as a whole is in question.
+        since: when it was about to start.
+        evidence: what the engine remembers of it, in a line each.
+        suggests: what that suggests, `done` or `not-done`.
+        engine: whether the statement may still be running, for people.
+        choices: what `--as` takes.
+        repaired_as: what was recorded just now.
+    """
+
+    version: str
+    state: State
+    path: str | None
+    statement_index: int | None
+    statements_total: int
+    line: int | None
+    sql: str | None
+    error_message: str | None
+    run_id: str
+    os_user: str | None
+    host: str | None
+    ci_url: str | None
+    since: datetime | None
+    query_id: str | None
+    query_tag: str | None
+    evidence: tuple[str, ...]
+    suggests: str | None
+    engine: str
+    choices: tuple[str, ...]
+    repaired_as: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RepairResult(Result):
+    """What `repair` knows of the versions it was asked about, and what it recorded."""
+
+    cases: tuple[RepairCase, ...] = ()
+    environment_was: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class WrittenResult(Result):
     """The files that `init` or `new` wrote."""
 

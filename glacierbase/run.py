@@ -75,16 +75,24 @@ def engine_process(pid: int) -> dict[str, Any]:
 
 def is_gone(holder: Mapping[str, Any]) -> bool:
     """Whether this machine proves that the holder's process and its engine have ended; never guessed for another machine."""
+    if holder.get("engine_pid") is None:
+        # Without a process of its own here, the engine is another machine's and may still be at work; or there is none.
+        return not holder.get("application") and _has_ended_here(holder, "pid")
+    return _has_ended_here(holder, "pid") and is_engine_gone(holder)
+
+
+def is_engine_gone(holder: Mapping[str, Any]) -> bool:
+    """The same for its engine alone: no statement of its goes on."""
+    return _has_ended_here(holder, "engine_pid")
+
+
+def _has_ended_here(holder: Mapping[str, Any], key: str) -> bool:
     here = (socket.gethostname(), _boot_id(), _pid_namespace())
     if None in here or (holder.get("host"), holder.get("boot_id"), holder.get("pid_namespace")) != here:
         return False
-    if holder.get("engine_pid") is None and holder.get("application"):
-        return False  # An engine of another machine, which may still be at work.
-    processes = [(holder.get("pid"), holder.get("pid_started"))]
-    if holder.get("engine_pid") is not None:
-        processes.append((holder["engine_pid"], holder.get("engine_pid_started")))
+    pid = holder.get(key)
     # A process id is used again some time: the same id with another start is another process.
-    return all(isinstance(pid, int) and _pid_started(pid) != started for pid, started in processes)
+    return isinstance(pid, int) and _pid_started(pid) != holder.get(f"{key}_started")
 
 
 def _os_user() -> str:

@@ -10,6 +10,7 @@ from datetime import datetime, timezone
 from typing import Any
 
 from glacierbase.errors import OutcomeUnknown, StatementRefused, TableNotFound
+from glacierbase.executors import Evidence
 from glacierbase.migration import Event
 from glacierbase.stores import LockRow
 
@@ -49,9 +50,13 @@ class FakeExecutor:
         self._uri = f"file:{uuid.uuid4().hex}?mode=memory&cache=shared"
         self._keeper = sqlite3.connect(self._uri, uri=True)
         self.closed = 0
+        self.remembers = Evidence()
 
     def open_session(self, *, ours: bool = False) -> FakeSession:
         return FakeSession(self._uri, lambda sql: self.before(sql))
+
+    def evidence(self, tables: Sequence[str], since: datetime, tag: str) -> Evidence:
+        return self.remembers
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
         """What a test looks at, past `before`."""

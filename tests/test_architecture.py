@@ -26,6 +26,7 @@ LAYERS = [
     {"lock"},
     {"recorder"},
     {"migrator"},
+    {"repair"},
     {"answers", "doctor", "scaffold"},
     {"project"},
     {"documents"},

@@ -14,7 +14,9 @@ from glacierbase import cli
 from glacierbase.secrets import register
 from tests.conftest import ProjectFolder
 
-COMMANDS = ["history", "init", "migrate", "new", "pending", "plan", "render", "show", "status", "validate"]
+COMMANDS = [
+    "doctor", "history", "init", "migrate", "new", "pending", "plan", "render", "repair", "show", "status", "validate"
+]  # fmt: skip
 
 
 def run(*arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:

@@ -178,11 +178,11 @@ def test_of_two_runs_at_once_one_does_everything_and_the_other_says_who(shop: Pr
 def test_killed_inside_a_statement_its_outcome_is_unknown(
     emulated: SnowBed, project: ProjectFolder, snowflake_server: SnowflakeServer
 ) -> None:
-    """The next run names the statement and its tag, and runs nothing again."""
+    """The next run names the statement and its tag, and runs nothing again; the query history knows what became of it."""
     project.catalog(emulated.catalog_file(lease="1s"))
     schema = emulated.schema()
     emulated.executor.open_session().execute(f"CREATE TABLE {schema}.t (a INT)")
-    sql = f"INSERT INTO {schema}.t /* takes 6 s */ VALUES (1)"
+    sql = f"INSERT INTO {schema}.t /* takes 20 s */ VALUES (1)"
     project.file("0001_row.sql", f"SELECT 1;\n{sql};")
     run = project.start("migrate")
     deadline = time.monotonic() + 60
@@ -198,6 +198,20 @@ def test_killed_inside_a_statement_its_outcome_is_unknown(
     assert (error["path"], error["statement_index"]) == ("migrations/shop/0001_row.sql", 2)
     assert error["query_tag"] == f"glacierbase;{error['run_id']};0001;2"
     assert error["query_tag"] in error["message"]
+    assert snowflake_server.statements().count(sql) == 1
+    [case] = project.ask("repair").entry()["cases"]
+    assert (case["sql"], case["query_tag"]) == (sql, error["query_tag"])
+    assert "RUNNING" in case["evidence"][0]
+    not_done = project.ask("repair", "1", "--as", "not-done", "--reason", "it was killed", "--yes")
+    assert (not_done.code, not_done.document["error"]["code"]) == (6, "ENGINE_MAY_RUN")
+    while case["suggests"] is None and time.monotonic() < deadline:
+        [case] = project.ask("repair").entry()["cases"]
+    assert (case["suggests"], case["engine"]) == ("done", "the statement runs no more")
+    assert "SUCCESS" in case["evidence"][0]
+    said = project.ask("repair", "1", "--as", "done", "--reason", "the query history says so", "--yes")
+    assert said.code == 0, said.stdout
+    assert project.run("migrate").code == 0
+    assert emulated.rows(f"SELECT a FROM {schema}.t") == [(1,)]
     assert snowflake_server.statements().count(sql) == 1
 
 

@@ -189,3 +189,41 @@ def test_it_is_so_every_time(round_number: int, race: Callable[..., list[Output]
     check_race(outputs, lake_project)
     if waiting:
         assert [each.code for each in outputs] == [0] * 8
+
+
+@pytest.mark.parametrize("committed", [False, True])
+def test_a_run_killed_inside_a_statement_is_repaired_by_what_the_table_remembers(
+    committed: bool, lake_project: ProjectFolder
+) -> None:
+    """Killed before the commit or behind it: the suggestion is the truth, and the row is there exactly once in the end."""
+    lake_project.file("1_create.sql", CREATE)
+    slow = "IF(java_method('java.lang.Thread', 'sleep', 10000L) = 'slept', 0, 7)"
+    row = f"INSERT INTO lake.a.t SELECT {'7' if committed else slow}"
+    lake_project.file("2_row.sql", f"{row}; {SLEEP}" if committed else row)
+    process = lake_project.start("migrate", "-v")
+    wait_for_line(process, "2_row.sql: statement 1 of")
+    if committed:
+        wait_for(lambda: rows_of(lake_project) == [7])
+    process.kill()
+    process.communicate()
+    # Waits for the engine too, which lives on for as long as its statement; then there is no doubt that it is gone.
+    again = lake_project.ask("migrate", "--lock-timeout", "2m")
+    assert (again.code, again.document["error"]["code"]) == (6, "OUTCOME_UNKNOWN")
+    [case] = lake_project.ask("repair").entry()["cases"]
+    assert case["engine"] == "the statement runs no more"
+    if case["statement_index"] == 1:
+        truth = "done" if rows_of(lake_project) else "not-done"
+        assert case["suggests"] == truth, case
+    else:  # The kill came a moment later, inside of the second statement, which changes nothing.
+        truth = "done"
+    said = lake_project.ask("repair", "2", "--as", truth, "--reason", "as the table shows", "--yes")
+    assert said.code == 0, said.stdout
+    assert lake_project.run("migrate").code == 0
+    assert rows_of(lake_project) == [7]
+
+
+def wait_for(happens: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 120
+    while not happens():
+        assert time.monotonic() < deadline
+        time.sleep(0.2)

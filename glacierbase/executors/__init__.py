@@ -7,6 +7,8 @@ and what a failure means are decided above it. Every implementation passes `test
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Protocol
 
 from glacierbase.catalog import Catalog
@@ -40,6 +42,21 @@ class Session(Protocol):
         """Be done with the session. Never raises."""
 
 
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What an engine remembers of a statement whose outcome nobody recorded.
+
+    Attributes:
+        found: in a line each.
+        took_effect: what that suggests; None where it says nothing.
+        has_ended: whether the statement is known to run no more; None where the engine cannot tell.
+    """
+
+    found: tuple[str, ...] = ()
+    took_effect: bool | None = None
+    has_ended: bool | None = None
+
+
 class Executor(Protocol):
     """A connection to the engine of one catalog.
 
@@ -60,6 +77,13 @@ class Executor(Protocol):
 
         Args:
             ours: for history and lock: it must not queue behind the statements of the others.
+        """
+
+    def evidence(self, tables: Sequence[str], since: datetime, tag: str) -> Evidence:
+        """What it remembers of a statement on these tables that was about to start at `since`, with this tag.
+
+        Raises:
+            EngineError: it cannot be asked.
         """
 
     def close(self) -> None:

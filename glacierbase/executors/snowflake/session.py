@@ -6,13 +6,13 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 from glacierbase.catalog import Catalog
 from glacierbase.errors import ConfigurationError, EngineUnavailable
-from glacierbase.executors import Executor, Row, Session
+from glacierbase.executors import Evidence, Executor, Row, Session
 from glacierbase.executors.snowflake.errors import error_text, map_error
 from glacierbase.run import Run, run_tag
 
@@ -25,6 +25,9 @@ _DEFAULTS = {"login_timeout": 60}
 _DEFAULT_PARAMETERS = {"CLIENT_TELEMETRY_ENABLED": False}
 # Whether to ask for running queries before a logout; the connector's line 5 warns where nobody says.
 _LOGS_OUT = "enable_server_session_keep_alive_auto_detection"
+
+# Clocks differ by less.
+_MARGIN = timedelta(minutes=10)
 
 # What a session is told at login, and what it must still be when the next file gets it.
 _STATE = ("role", "warehouse", "database", "schema")
@@ -129,6 +132,25 @@ class _SnowflakeExecutor:
             return first or self._session(self._connect(ours=True), _log_out)
         idle, self._idle = self._idle, None
         return idle or self._session(self._connect(ours=False), self._keep_clean)
+
+    def evidence(self, tables: Sequence[str], since: datetime, tag: str) -> Evidence:  # noqa: ARG002 (the tag says it all)
+        """What the query history says of the statement with this tag; it forgets after seven days.
+
+        https://docs.snowflake.com/en/sql-reference/functions/query_history
+        """
+        database = self._catalog.store.catalog
+        session = self.open_session(ours=True)
+        rows = session.query(
+            f"SELECT query_id, execution_status, error_message FROM TABLE({database}.INFORMATION_SCHEMA.QUERY_HISTORY("
+            f"END_TIME_RANGE_START => '{since - _MARGIN:%Y-%m-%d %H:%M:%S} +0000'::TIMESTAMP_LTZ, RESULT_LIMIT => 10000))"
+            " WHERE query_tag = ?",
+            [tag],
+        )
+        session.close()
+        found = tuple(f"query {query_id}: {status}{f', {error}' if error else ''}" for query_id, status, error in rows)
+        states = {status for _, status, _ in rows}
+        ended = states <= {"SUCCESS", "FAILED_WITH_ERROR", "FAILED_WITH_INCIDENT"} if rows else None
+        return Evidence(found, "SUCCESS" in states if ended else None, ended)
 
     def _session(self, connection: Any, done: Callable[[SnowflakeSession], None]) -> SnowflakeSession:
         session = SnowflakeSession(connection, done)
