@@ -279,7 +279,8 @@ def repair(
     def run() -> Sequence[Result]:
         loaded = _load(project, environment)
         if as_ or environment_was:
-            _confirm_repair(loaded, versions, catalogs, environment_was, yes)
+            shown = None if environment_was else lambda: loaded.repair(versions, catalogs)
+            _confirm_known(loaded, catalogs, yes, shown)
         return loaded.repair(
             versions, catalogs, as_=as_, reason=reason, environment_was=environment_was, engine_stopped=engine_stopped,
             lock_timeout=lock_timeout,
@@ -288,8 +289,50 @@ def repair(
     _answer("repair", form, verbose, run)
 
 
-def _confirm_repair(
-    project: Project, versions: Sequence[str], catalogs: Sequence[str], environment_was: str | None, yes: bool
+@cli.command()
+@_common()
+@click.option("--reason", metavar="TEXT", help="Why the lock is freed; recorded.")
+@click.option("--force", is_flag=True, help="Also from a run that may be alive; it runs nothing more.")
+@click.option("--yes", is_flag=True, help="Do it without asking.")
+def unlock(
+    project: str | None, environment: str | None, catalogs: Sequence[str], form: str, verbose: bool, reason: str | None,
+    force: bool, yes: bool,
+) -> None:  # fmt: skip
+    """Free a catalog's lock whose run is dead, after showing who it was."""
+
+    def run() -> Sequence[Result]:
+        loaded = _load(project, environment)
+        held = loaded.unlock(catalogs, dry_run=True)
+        if not any(result.lock for result in held):
+            return held
+        _confirm_known(loaded, catalogs, yes, lambda: held)
+        return loaded.unlock(catalogs, force=force, reason=reason)
+
+    _answer("unlock", form, verbose, run)
+
+
+@cli.command()
+@_common()
+@click.option("--to", metavar="VERSION", required=True, help="The last version whose tables are there already.")
+@click.option("--reason", metavar="TEXT", required=True, help="Why; recorded in the history.")
+@click.option("--lock-timeout", type=_Duration(), default="0s", help="How long to wait for another run: 30s, 5m. [0s]")
+@click.option("--yes", is_flag=True, help="Do it without asking.")
+def baseline(
+    project: str | None, environment: str | None, catalogs: Sequence[str], form: str, verbose: bool, to: str, reason: str,
+    lock_timeout: float, yes: bool,
+) -> None:  # fmt: skip
+    """Adopt existing tables: record migrations as applied without running them, once their tables are seen to be there."""
+
+    def run() -> Sequence[Result]:
+        loaded = _load(project, environment)
+        _confirm_known(loaded, catalogs, yes, lambda: loaded.pending(catalogs))
+        return loaded.baseline(to, catalogs, reason=reason, lock_timeout=lock_timeout)
+
+    _answer("baseline", form, verbose, run)
+
+
+def _confirm_known(
+    project: Project, catalogs: Sequence[str], yes: bool, ask: Callable[[], Sequence[Result]] | None
 ) -> None:
     """Show what is known before it is overruled; a person says yes, or `--yes` does."""
     _confirm(project.protected(catalogs), yes)
@@ -297,12 +340,12 @@ def _confirm_repair(
         return
     if not sys.stdin.isatty():
         raise ConfigurationError(
-            "CONFIRMATION_MISSING", "a repair is confirmed, and there is no terminal to ask on", "add --yes"
+            "CONFIRMATION_MISSING", "this is confirmed, and there is no terminal to ask on", "add --yes"
         )
-    if not environment_was:
-        click.echo(documents.text_document(project.repair(versions, catalogs)), err=True)
-    if not click.confirm("record this", err=True):
-        raise ConfigurationError("NOT_CONFIRMED", "nothing was recorded")
+    if ask:
+        click.echo(documents.text_document(ask()), err=True)
+    if not click.confirm("go on", err=True):
+        raise ConfigurationError("NOT_CONFIRMED", "nothing was changed")
 
 
 @cli.command()

@@ -10,6 +10,7 @@ from typing import Any
 from glacierbase.errors import GlacierbaseError
 from glacierbase.migration import Event, State
 from glacierbase.results import (
+    BaselineResult,
     Check,
     DoctorResult,
     HistoryResult,
@@ -25,6 +26,7 @@ from glacierbase.results import (
     ShowResult,
     Status,
     StatusResult,
+    UnlockResult,
     ValidateResult,
     WrittenResult,
     to_json,
@@ -229,6 +231,18 @@ def _repair_case(case: RepairCase) -> list[str]:
     return [*lines, f"  next      glacierbase repair {case.version} --as {choices} --reason '…'"] if choices else lines
 
 
+def _unlock(result: UnlockResult) -> list[str]:
+    if result.lock is None:
+        return [result.says]
+    ci = [f"ci: {result.lock.ci_url}"] if result.lock.ci_url else []
+    return [*_lock(result.lock), *ci, result.says, *(["released"] if result.released else [])]
+
+
+def _baseline(result: BaselineResult) -> list[str]:
+    lines = [f"baselined  {file.path}" for file in result.baselined]
+    return lines or ["nothing to do: all of them are in the history"]
+
+
 def _doctor(result: DoctorResult) -> list[str]:
     width = max((len(check.name) for check in result.checks), default=0)
     return [f"{'FAILED' if check.error else 'ok':<7} {check.name:<{width}}  {_found(check)}" for check in result.checks]
@@ -260,6 +274,8 @@ _TEXTS: dict[type, Callable[[Any], list[str]]] = {
     RenderResult: _render,
     DoctorResult: _doctor,
     RepairResult: _repair,
+    UnlockResult: _unlock,
+    BaselineResult: _baseline,
     WrittenResult: _written,
 }
 

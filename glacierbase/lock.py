@@ -288,7 +288,7 @@ def _held(row: LockRow) -> LockHeld:
     return LockHeld(
         "LOCK_HELD",
         f"the lock of {row.catalog} is {describe(row)}; nothing ran",
-        "wait for it with --lock-timeout 5m; the lock of a run that died frees itself after its lease",
+        "wait for it with --lock-timeout 5m; the lock of a run that died frees itself after its lease, or by `glacierbase unlock`",
         owner=row.owner,
         host=holder.get("host"),
         pid=holder.get("pid"),

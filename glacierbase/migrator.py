@@ -151,12 +151,18 @@ class Migrator:
 
     @contextmanager
     def holding(
-        self, lock: Lock, executor: Executor, environment: str | None = None
+        self,
+        lock: Lock,
+        executor: Executor,
+        environment: str | None = None,
+        taken: EventType = EventType.TAKEN_OVER,
+        reason: str | None = None,
     ) -> Iterator[tuple[View, Recorder]]:
         """Under a lock that was won: the history as it is now, and who writes to it. Released at the end, whatever happens.
 
         Args:
             environment: what the history must say; default the catalog's.
+            taken: what is recorded, with `reason`, where the lock was taken from another run.
         """
         try:
             lock.start_heartbeat(lambda: self._open_store(self.catalog, executor))
@@ -166,7 +172,7 @@ class Migrator:
             recorder = Recorder(fresh, lock, self._run, executor, view.history)
             former = lock.taken_from
             if former is not None:
-                recorder.defer(recorder.event(EventType.TAKEN_OVER, None, details=json.dumps(told(former))))
+                recorder.defer(recorder.event(taken, None, reason=reason, details=json.dumps(told(former))))
             yield view, recorder
         finally:
             lock.release()

@@ -15,14 +15,19 @@ from glacierbase.statements import split_statements
 from glacierbase.transactions import Step, steps
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
-_NAME = r"(?:`[^`]+`|\w+)(?:\s*\.\s*(?:`[^`]+`|\w+))*"
+_PART = r"(?:`[^`]+`|\"[^\"]+\"|[\w$]+)"
+# A name as a statement writes it.
+NAME = rf"{_PART}(?:\s*\.\s*{_PART})*"
 # The table or view that a statement changes, where its first words say so.
 _TARGET = re.compile(
     rf"""(?ix)
-    (?: (?:CREATE|REPLACE|DROP|ALTER|TRUNCATE)\s+(?:OR\s+REPLACE\s+)?(?:EXTERNAL\s+)?(?:TABLE|VIEW)\s+(?:IF\s+(?:NOT\s+)?EXISTS\s+)?
+    (?: (?:CREATE|REPLACE|DROP|ALTER|TRUNCATE)\s+
+        (?:OR\s+(?:REPLACE|ALTER)\s+)?
+        (?:(?:EXTERNAL|ICEBERG|TRANSIENT|DYNAMIC|SECURE|MATERIALIZED)\s+)*
+        (?:TABLE|VIEW)\s+(?:IF\s+(?:NOT\s+)?EXISTS\s+)?
       | INSERT\s+(?:INTO|OVERWRITE)\s+(?:TABLE\s+)?
       | COMMENT\s+ON\s+TABLE\s+ | UPDATE\s+ | DELETE\s+FROM\s+ | MERGE\s+INTO\s+ )
-    (?P<name>{_NAME})"""
+    (?P<name>{NAME})"""
 )
 
 

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from glacierbase import doctor
 from glacierbase.answers import lock_holder, next_step, pending_file, planned_file, shown_statements, statuses
 from glacierbase.base import check_against_base
+from glacierbase.baseline import baseline
 from glacierbase.catalog import CatalogFile, load_catalog_files
 from glacierbase.errors import (
     ConfigurationError,
@@ -27,6 +28,8 @@ from glacierbase.plan import Plan, Selection
 from glacierbase.repair import Orders, Resolution, accept_environment, repair
 from glacierbase.repair import show as show_cases
 from glacierbase.results import (
+    BaselinedFile,
+    BaselineResult,
     DoctorResult,
     HistoryResult,
     MigrateResult,
@@ -38,10 +41,12 @@ from glacierbase.results import (
     Result,
     ShowResult,
     StatusResult,
+    UnlockResult,
     ValidateResult,
 )
 from glacierbase.run import Run
 from glacierbase.source import load_migrations
+from glacierbase.unlock import look, unlock
 
 R = TypeVar("R", bound=Result)
 
@@ -105,12 +110,7 @@ class Project:
         Raises:
             ConfigurationError: there is no such catalog, or none was named and there are several.
         """
-        chosen = self._chosen([catalog] if catalog else [])
-        if len(chosen) > 1:
-            raise ConfigurationError(
-                "CATALOG_NOT_CHOSEN", f"there are several: {', '.join(self.catalogs)}", "add --catalog NAME"
-            )
-        return self.root / "migrations" / chosen[0].stem
+        return self.root / "migrations" / self._only([catalog] if catalog else []).stem
 
     def protected(self, catalogs: Collection[str] = ()) -> tuple[str, ...]:
         """The environments, among those that a run would change, whose catalog file calls them protected."""
@@ -304,17 +304,12 @@ class Project:
             raise ConfigurationError(
                 "INVALID_VALUE", f"{as_} cannot be said of a version", f"say one of {', '.join(map(str, Resolution))}"
             )
-        if (as_ or environment_was) and not (reason or "").strip():
-            raise ConfigurationError(
-                "REASON_MISSING", "a repair needs its reason", "add --reason 'what was seen, and by whom'"
-            )
+        if as_ or environment_was:
+            _check_reason(reason)
+            self._only(catalogs)
         if as_ and not numbers:
             raise ConfigurationError(
                 "UNKNOWN_VERSION", "which version is repaired was not said", "name it: repair VERSION"
-            )
-        if (as_ or environment_was) and len(self._chosen(catalogs)) > 1:
-            raise ConfigurationError(
-                "CATALOG_NOT_CHOSEN", f"there are several: {', '.join(self.catalogs)}", "add --catalog NAME"
             )
 
         def one(migrator: Migrator, result: RepairResult) -> RepairResult:
@@ -327,6 +322,61 @@ class Project:
             return replace(result, cases=repair(migrator, numbers, orders, lock_timeout, spark))
 
         return self._each(catalogs, RepairResult, one)
+
+    def unlock(
+        self,
+        catalogs: Collection[str] = (),
+        *,
+        force: bool = False,
+        reason: str | None = None,
+        dry_run: bool = False,
+        spark: Any = None,
+    ) -> tuple[UnlockResult, ...]:
+        """Free a catalog's lock whose run is dead. The former holder can prove it no more, and runs nothing further.
+
+        Args:
+            force: also from a run that may be alive.
+            reason: why; recorded.
+            dry_run: only show who is in the lock, and whether the run is alive.
+
+        Raises:
+            LockHeld: the run may be alive, and `force` was not given.
+        """
+        self._only(catalogs)
+
+        def one(migrator: Migrator, result: UnlockResult) -> UnlockResult:
+            held = look(migrator, spark) if dry_run else unlock(migrator, reason, force=force, session=spark)
+            if held is None:
+                return result
+            return replace(result, lock=lock_holder(held.row), says=held.says, released=not dry_run)
+
+        return self._each(catalogs, UnlockResult, one)
+
+    def baseline(
+        self,
+        to: str,
+        catalogs: Collection[str] = (),
+        *,
+        reason: str,
+        lock_timeout: float = 0,
+        spark: Any = None,
+    ) -> tuple[BaselineResult, ...]:
+        """Record the files up to version `to` as applied without running them: their tables are there already.
+
+        Raises:
+            HistoryDisagrees: a table that they create is not there.
+        """
+        number = _number(to)
+        _check_reason(reason)
+        self._only(catalogs)
+
+        def one(migrator: Migrator, result: BaselineResult) -> BaselineResult:
+            files = baseline(migrator, number, reason, lock_timeout, spark)
+            return replace(
+                result, baselined=tuple(BaselinedFile(f.migration.version, f.migration.location) for f in files)
+            )
+
+        return self._each(catalogs, BaselineResult, one, prepared=True)
 
     def doctor(
         self, catalogs: Collection[str] = (), *, print_ddl: bool = False, spark: Any = None
@@ -428,6 +478,15 @@ class Project:
             )
         return [file for file in self._files if not catalogs or file.name in catalogs]
 
+    def _only(self, catalogs: Collection[str]) -> CatalogFile:
+        """The one catalog that is named, or the only one there is."""
+        chosen = self._chosen(catalogs)
+        if len(chosen) > 1:
+            raise ConfigurationError(
+                "CATALOG_NOT_CHOSEN", f"there are several: {', '.join(self.catalogs)}", "add --catalog NAME"
+            )
+        return chosen[0]
+
     def _build(self, having: Iterable[tuple[CatalogFile, str]], prepared: bool) -> list[Migrator]:
         """Read catalogs and migrations, render and split them if `prepared`; all that is wrong is raised in one go."""
         run = Run.here(self.root)
@@ -486,6 +545,13 @@ def _outside(name: str) -> MigrationFileError:
         "move it into the folder of its catalog: migrations/CATALOG/",
         path=f"migrations/{name}",
     )
+
+
+def _check_reason(reason: str | None) -> None:
+    if not (reason or "").strip():
+        raise ConfigurationError(
+            "REASON_MISSING", "what overrules the history needs its reason", "add --reason 'what was seen, and by whom'"
+        )
 
 
 def _number(version: str) -> int:

@@ -295,6 +295,30 @@ class RepairResult(Result):
 
 
 @dataclass(frozen=True, slots=True)
+class UnlockResult(Result):
+    """Who was in the lock, if anybody was, what is known of that run, and whether the lock was freed."""
+
+    lock: LockHolder | None = None
+    says: str = "the lock is free"
+    released: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class BaselinedFile:
+    """A migration that was recorded as applied without running it."""
+
+    version: str
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class BaselineResult(Result):
+    """What `baseline` recorded, in order."""
+
+    baselined: tuple[BaselinedFile, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class WrittenResult(Result):
     """The files that `init` or `new` wrote."""
 

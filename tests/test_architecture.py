@@ -26,7 +26,7 @@ LAYERS = [
     {"lock"},
     {"recorder"},
     {"migrator"},
-    {"repair"},
+    {"repair", "unlock", "baseline"},
     {"answers", "doctor", "scaffold"},
     {"project"},
     {"documents"},

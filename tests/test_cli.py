@@ -15,7 +15,8 @@ from glacierbase.secrets import register
 from tests.conftest import ProjectFolder
 
 COMMANDS = [
-    "doctor", "history", "init", "migrate", "new", "pending", "plan", "render", "repair", "show", "status", "validate"
+    "baseline", "doctor", "history", "init", "migrate", "new", "pending", "plan", "render", "repair", "show", "status",
+    "unlock", "validate",
 ]  # fmt: skip
 
 

@@ -170,6 +170,8 @@ def test_every_error_has_its_row_in_the_readme() -> None:
         "CLIENT_TELEMETRY_ENABLED",
         "QUERY_TAG",
         "ABORT_DETACHED_QUERY",
+        "FAILED_WITH_ERROR",
+        "FAILED_WITH_INCIDENT",
     }
     # What an executor answers, and a dialect that only a caller of `split_statements` can name.
     inside = {"ENGINE_ERROR", "UNKNOWN_DIALECT", "TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND"}

@@ -1,0 +1,84 @@
+"""Freeing a lock by hand: a take-over that runs nothing."""
+
+from __future__ import annotations
+
+import logging
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from glacierbase.errors import LockHeld
+from glacierbase.lock import describe, holder_of, is_held
+from glacierbase.migration import EventType
+from glacierbase.migrator import Migrator
+from glacierbase.run import is_gone
+from glacierbase.stores import LockRow, Store
+
+logger = logging.getLogger("glacierbase")
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A lock that some run's name stands in.
+
+    Attributes:
+        is_over: whether its lease is, or this machine shows that its process and engine have ended.
+        says: that, for people.
+    """
+
+    row: LockRow
+    is_over: bool
+    says: str
+
+
+def look(migrator: Migrator, session: Any = None) -> Held | None:
+    """Who is in the lock; None when it is free. Writes nothing."""
+    with migrator.opened(session) as (_, store):
+        return _held(store, migrator.look(store).lock)
+
+
+def unlock(migrator: Migrator, reason: str | None, *, force: bool = False, session: Any = None) -> Held | None:
+    """Free the lock, and record from whom it was taken; the former holder proves nothing any more, and runs nothing.
+
+    Args:
+        force: also from a run that may be alive.
+
+    Raises:
+        LockHeld: the run may be alive, or renewed its lease a moment ago; nothing was changed.
+    """
+    with migrator.opened(session) as (executor, store):
+        view = migrator.look(store)
+        held = _held(store, view.lock)
+        if held is None:
+            return None
+        if not held.is_over and not force:
+            raise _alive(held)
+        lock = migrator.lock(executor, store)
+        if not lock.seize(held.row, view.history.fence):
+            raise _alive(held)
+        with migrator.holding(lock, executor, taken=EventType.UNLOCKED, reason=reason) as (_, recorder):
+            recorder.append()
+            if store.proves_by_lease and not held.is_over:
+                # Such a holder looks at its lease and not at the row: nobody else may begin before that is over.
+                logger.info("%s: waiting until the former holder's lease is over", migrator.catalog.name)
+                time.sleep(migrator.catalog.store.lease_seconds)
+        return held
+
+
+def _held(store: Store, row: LockRow | None) -> Held | None:
+    if row is None or not is_held(row):
+        return None
+    if is_gone(holder_of(row)):
+        return Held(row, True, "its process and its engine have ended on this machine")
+    if row.expires_at and row.expires_at < store.now():
+        return Held(row, True, "its lease is over; whether its process lives cannot be seen from here")
+    return Held(row, False, "its lease runs: it may be at work")
+
+
+def _alive(held: Held) -> LockHeld:
+    return LockHeld(
+        "LOCK_HELD",
+        f"the lock of {held.row.catalog} is {describe(held.row)}; {held.says}; nothing was changed",
+        "wait for it; --force takes it from a run that is alive, which then runs nothing more",
+        owner=held.row.owner,
+    )
