@@ -24,6 +24,7 @@ import glacierbase
 from glacierbase import documents, scaffold
 from glacierbase.catalog import parse_duration
 from glacierbase.errors import ConfigurationError, GlacierbaseError, Interrupted
+from glacierbase.lock import describe, held_here
 from glacierbase.project import Project
 from glacierbase.repair import Resolution
 from glacierbase.results import Result, WrittenResult
@@ -456,6 +457,8 @@ def _signals() -> Iterator[threading.Event]:
     def handle(number: int, _frame: FrameType | None) -> None:
         _received.append(number)
         if stop.is_set():
+            for row in held_here():
+                click.echo(f"the lock of {row.catalog} is left behind, {describe(row)}", err=True)
             os._exit(128 + number)
         stop.set()
         logger.warning("stopping before the next statement; once more ends it at once")

@@ -31,6 +31,15 @@ _POLL_SECONDS = 1.0
 _RENEWALS = 3
 
 
+# The locks that runs of this process hold.
+_held_here: list[Lock] = []
+
+
+def held_here() -> tuple[LockRow, ...]:
+    """The rows of the locks that this process holds, for whoever is about to end it."""
+    return tuple(lock.row for lock in _held_here)
+
+
 @dataclass(frozen=True, slots=True)
 class Terms:
     """What the lock is for, and how long a run may be silent."""
@@ -146,6 +155,7 @@ class Lock:
         self._row, self._renewed = mine, started
         self._head = (mine.head_fence, mine.head_sequence)
         self.taken_from = row if is_held(row) else None
+        _held_here.append(self)
         return True
 
     def seize(self, row: LockRow, history_fence: int) -> bool:
@@ -230,6 +240,8 @@ class Lock:
         self._ended.set()
         with self._changing:
             row, self._row = self._row, None
+        if row is not None:
+            _held_here.remove(self)
         if self._heartbeat:
             self._heartbeat.join()
         if row is None:

@@ -271,6 +271,28 @@ def test_sigint_stops_before_the_next_statement(
     assert emulated.rows(f"SELECT a FROM {schema}.t") == [(1,)]
 
 
+def test_a_second_sigint_ends_it_at_once_and_names_the_lock_that_stays(
+    wired: ProjectFolder, emulated: SnowBed, snowflake_server: SnowflakeServer
+) -> None:
+    """Its owner and its lease; what the statement did is unknown then."""
+    slow = f"CREATE TABLE {emulated.schema()}.t /* takes 10 s */ (a INT)"
+    wired.file("0001_slow.sql", f"{slow};")
+    run = wired.start("migrate")
+    deadline = time.monotonic() + 60
+    while slow not in snowflake_server.statements() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    run.send_signal(signal.SIGINT)
+    time.sleep(0.5)
+    started = time.monotonic()
+    run.send_signal(signal.SIGINT)
+    _, stderr = run.communicate(timeout=60)
+    assert time.monotonic() - started < 5
+    assert run.returncode == 130, stderr
+    owner = wired.ask("status").entry()["lock"]["owner"]
+    assert f"held by run {owner} of" in stderr
+    assert "lease until" in stderr
+
+
 def test_an_edited_file_is_refused(shop: ProjectFolder, snow: SnowBed) -> None:
     """What no other tool on Snowflake does."""
     schema = snow.schema()

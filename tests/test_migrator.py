@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from glacierbase.errors import (
+    ConfigurationError,
     GlacierbaseError,
     HistoryDisagrees,
     Interrupted,
@@ -463,3 +464,17 @@ def test_a_file_that_fails_in_one_environment_only_goes_on_there_once_the_cause_
     assert [file.resumed_at for file in world.migrate().applied] == [1]
     assert world.values() == dev.values() == [1, 2, 3, 4]
     assert dev.migrate().applied == []
+
+
+def test_a_history_of_a_newer_format_is_refused_by_name(world: World) -> None:
+    """It may mean what this version does not know; an older one is read."""
+    world.file("1_a.sql", "CREATE TABLE t (a INT)")
+    world.migrate()
+    row = world.tables.locks["shop"]
+    world.tables.locks["shop"] = replace(row, format_version=2)
+    with pytest.raises(ConfigurationError) as caught:
+        world.migrate()
+    assert caught.value.code == "FORMAT_TOO_NEW"
+    assert "upgrade" in caught.value.hint
+    world.tables.locks["shop"] = replace(row, format_version=0)
+    assert world.migrate().applied == []
