@@ -120,13 +120,15 @@ def _distinct(events: Iterable[Event]) -> list[Event]:
 def _late(ordered: Sequence[Event]) -> frozenset[tuple[int, int]]:
     """Events that a newer fence's holder had not seen when it went on counting from where the history ended for it."""
     late = set()
-    first_of_newer: int | None = None
-    newer_fence = 0
+    newer: Event | None = None
     for event in reversed(ordered):
-        if first_of_newer is not None and event.sequence >= first_of_newer and event.fence < newer_fence:
-            late.add((event.fence, event.sequence))
-        else:
-            first_of_newer, newer_fence = event.sequence, event.fence
+        if newer is not None and event.fence < newer.fence:
+            # The first event of a run says the newest fence that it had read; all between that and its own came later.
+            read_up_to = details(newer).get("behind", event.fence)
+            if event.fence > read_up_to or event.sequence >= newer.sequence:
+                late.add((event.fence, event.sequence))
+                continue
+        newer = event
     return frozenset(late)
 
 

@@ -365,8 +365,10 @@ class _Files:
         if self._stopped():
             self._end_between(announcement, prepared, statement.index)
         try:
+            # Whatever becomes of the lock, what has been done is told.
+            self._recorder.defer(announcement)
             self._lock.check()
-            self._recorder.append(announcement)
+            self._recorder.append()
             self._lock.prove()
         except LockLost:
             self._recorder.append_interrupted(self._interrupted(prepared, statement.index - 1))

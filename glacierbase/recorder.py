@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from dataclasses import replace
 from datetime import datetime, timezone
@@ -9,7 +10,7 @@ from typing import Any
 
 from glacierbase.errors import EngineError, NeedsRepair
 from glacierbase.executors import Executor
-from glacierbase.history import History
+from glacierbase.history import History, details
 from glacierbase.lock import Lock
 from glacierbase.migration import Event, EventType, State
 from glacierbase.prepare import Prepared
@@ -29,6 +30,7 @@ class Recorder:
         self._store = store
         self._lock = lock
         self._sequence = history.sequence
+        self._behind: int | None = history.fence  # Until the first append: what this run had read before it.
         self._waiting: list[Event] = []
         self._signature: dict[str, Any] = {
             "fence": lock.row.fence,
@@ -73,11 +75,8 @@ class Recorder:
         Raises:
             NeedsRepair: they are not in the history, or nobody can say.
         """
-        now = datetime.now(timezone.utc)
-        batch = [
-            replace(event, sequence=self._sequence + number, recorded_at=now)
-            for number, event in enumerate([*self._waiting, *events], start=1)
-        ]
+        self._waiting.extend(events)
+        batch = self._numbered()
         if not batch:
             return
         for attempt in range(_TRIES):
@@ -92,6 +91,7 @@ class Recorder:
                     raise _not_written(batch[-1], error) from error
                 self._lock.prove()
         self._waiting.clear()
+        self._behind = None
         self._sequence = batch[-1].sequence
         self._lock.acknowledge(batch[-1].fence, batch[-1].sequence)
 
@@ -103,10 +103,23 @@ class Recorder:
         keys = {(event.fence, event.sequence, event.run_id) for event in events}
         return all((event.fence, event.sequence, event.run_id) in keys for event in batch)
 
+    def _numbered(self) -> list[Event]:
+        """The waiting events as they are appended; alike each time until they are."""
+        now = datetime.now(timezone.utc)
+        batch = [
+            replace(event, sequence=self._sequence + number, recorded_at=now)
+            for number, event in enumerate(self._waiting, start=1)
+        ]
+        if batch and self._behind is not None:
+            told = {**details(batch[0]), "behind": self._behind}
+            batch[0] = replace(batch[0], details=json.dumps(told))
+        return batch
+
     def append_interrupted(self, event: Event) -> None:
-        """All that a run which lost its lock may still append, under its old fence; nothing depends on it."""
+        """All that a run which lost its lock may still append, under its old fence: what it has done, and that it ends."""
+        self._waiting.append(event)
         try:
-            self._store.append([replace(event, sequence=self._sequence + 1, recorded_at=datetime.now(timezone.utc))])
+            self._store.append(self._numbered())
         except EngineError as error:
             logger.debug("the end of the run could not be recorded: %s", error.message)
 

@@ -22,11 +22,13 @@ class Held:
     """A lock that some run's name stands in.
 
     Attributes:
-        is_over: whether its lease is, or this machine shows that its process and engine have ended.
+        is_gone: whether this machine shows that its process and engine have ended.
+        is_over: whether that is so, or its lease is over.
         says: that, for people.
     """
 
     row: LockRow
+    is_gone: bool
     is_over: bool
     says: str
 
@@ -56,12 +58,13 @@ def unlock(migrator: Migrator, reason: str | None, *, force: bool = False, sessi
         lock = migrator.lock(executor, store)
         if not lock.seize(held.row, view.history.fence):
             raise _alive(held)
+        if store.proves_by_lease and not held.is_gone:
+            # Such a holder looks at its lease and not at the row: it may begin a statement until that is over, and only
+            # then does the history tell all that it did.
+            logger.info("%s: waiting until the former holder's lease is over", migrator.catalog.name)
+            time.sleep(migrator.catalog.store.lease_seconds)
         with migrator.holding(lock, executor, taken=EventType.UNLOCKED, reason=reason) as (_, recorder):
             recorder.append()
-            if store.proves_by_lease and not held.is_over:
-                # Such a holder looks at its lease and not at the row: nobody else may begin before that is over.
-                logger.info("%s: waiting until the former holder's lease is over", migrator.catalog.name)
-                time.sleep(migrator.catalog.store.lease_seconds)
         return held
 
 
@@ -69,10 +72,10 @@ def _held(store: Store, row: LockRow | None) -> Held | None:
     if row is None or not is_held(row):
         return None
     if is_gone(holder_of(row)):
-        return Held(row, True, "its process and its engine have ended on this machine")
+        return Held(row, True, True, "its process and its engine have ended on this machine")
     if row.expires_at and row.expires_at < store.now():
-        return Held(row, True, "its lease is over; whether its process lives cannot be seen from here")
-    return Held(row, False, "its lease runs: it may be at work")
+        return Held(row, False, True, "its lease is over; whether its process lives cannot be seen from here")
+    return Held(row, False, False, "its lease runs: it may be at work")
 
 
 def _alive(held: Held) -> LockHeld:

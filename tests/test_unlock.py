@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import threading
 import time
 from dataclasses import replace
 from datetime import timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,6 +16,7 @@ from glacierbase.errors import LockHeld, LockLost
 from glacierbase.lock import Terms, free_row
 from glacierbase.unlock import look, unlock
 from tests.conftest import ProjectFolder, SnowBed
+from tests.fakes import MemoryStore
 from tests.world import World
 
 
@@ -112,6 +115,36 @@ def test_where_the_lease_is_the_proof_nobody_else_begins_before_it_is_over(world
     started = time.monotonic()
     unlock(migrator, None, force=True)
     assert time.monotonic() - started >= 0.5
+
+
+def test_a_holder_that_goes_on_by_its_lease_runs_nothing_twice(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may begin a statement while `unlock` waits; what it tells then is read before anybody else begins."""
+    world.file("2_b.sql", "INSERT INTO t VALUES (1); INSERT INTO t VALUES (2)")
+    made = MemoryStore.__init__
+
+    def proving_by_lease(self: MemoryStore, *arguments: Any) -> None:
+        made(self, *arguments)
+        self.proves_by_lease = True
+
+    monkeypatch.setattr(MemoryStore, "__init__", proving_by_lease)
+    free = threading.Event()
+    monkeypatch.setattr("glacierbase.unlock.time", SimpleNamespace(sleep=lambda _: free.wait(30)))
+
+    def force(verb: str) -> None:
+        if verb == "append" and not forced:
+            forced.append(threading.Thread(target=unlock, args=(world.migrator(), None), kwargs={"force": True}))
+            holder = world.tables.locks["shop"].owner
+            forced[0].start()
+            while world.tables.locks["shop"].owner == holder:
+                time.sleep(0.01)
+
+    forced: list[threading.Thread] = []
+    world.store_before = force
+    world.migrate()
+    free.set()
+    forced[0].join()
+    assert world.migrate().applied == []
+    assert world.values() == [1, 2]
 
 
 def test_on_the_command_line_it_shows_asks_and_frees(emulated: SnowBed, project: ProjectFolder) -> None:
