@@ -114,14 +114,18 @@ def load_catalog_files(folder: Path, root: Path) -> tuple[CatalogFile, ...]:
     errors: list[GlacierbaseError] = []
     shared = Mapping({}, Place(SHARED, 1))
     found: dict[str, CatalogFile] = {}
-    paths = sorted(path for path in folder.iterdir() if path.suffix in (".yaml", ".yml") and path.name[0] != ".")
+    paths = sorted(
+        path for path in folder.iterdir() if path.suffix.lower() in (".yaml", ".yml") and path.name[0] != "."
+    )
     # The shared one first: the others merge over it.
     for path in sorted(paths, key=lambda path: path.name != SHARED):
         location = path.relative_to(root).as_posix()
         with collected(errors):
-            if path.suffix == ".yml":
+            if path.suffix != ".yaml":
                 raise Place(location, 1).error(
-                    "MISNAMED_FILE", "catalog files end in .yaml", f"git mv {location} {location[:-4]}.yaml"
+                    "MISNAMED_FILE",
+                    "catalog files end in .yaml",
+                    f"git mv {location} {location.removesuffix(path.suffix)}.yaml",
                 )
             content = load_catalog_file(path, location)
             if path.name == SHARED:
@@ -303,8 +307,9 @@ class _Reader:
     def _store_catalog(self, executor_type: str, spark_conf: Values[str, str], connection: Values[str, Any]) -> str:
         declared = [found[1] for key in spark_conf if (found := _SPARK_CATALOG.fullmatch(key))]
         if executor_type == "snowflake":
-            default = str(connection.get("database") or "")
-            what, hint = "connection names no database", "name connection.database"
+            database = connection.get("database")
+            default = database if isinstance(database, str) and _STORE_CATALOG.fullmatch(database) else ""
+            what, hint = "connection names no database that could be one", "name connection.database"
         else:
             default = spark_conf.get("spark.sql.defaultCatalog") or (declared[0] if len(declared) == 1 else "")
             what, hint = f"sparkConf declares {', '.join(declared) or 'none'}", "set spark.sql.defaultCatalog"

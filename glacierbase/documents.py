@@ -42,18 +42,23 @@ def json_document(command: str, results: Sequence[Result], error: GlacierbaseErr
         "error": to_json(error),
         "catalogs": [result.to_dict() for result in results],
     }
-    return mask(json.dumps(document, indent=2, ensure_ascii=False, default=str))
+    return _printable(json.dumps(document, indent=2, ensure_ascii=False, default=str))
 
 
 def text_document(results: Sequence[Result]) -> str:
     """The same for people, a block per catalog."""
-    return mask("\n\n".join(filter(None, map(_block, results))))
+    return _printable("\n\n".join(filter(None, map(_block, results))))
 
 
 def text_error(error: GlacierbaseError) -> str:
     """An error for people: its name, what and where, and what to do."""
     hint = f"\nnext: {error.hint}" if error.hint else ""
-    return mask(f"error: {error.code}: {error.message}{hint}")
+    return _printable(f"error: {error.code}: {error.message}{hint}")
+
+
+def _printable(text: str) -> str:
+    """Masked; the name of a file that is no UTF-8 has characters that no terminal takes, and is shown with escapes."""
+    return mask(text).encode("utf-8", "backslashreplace").decode()
 
 
 def _block(result: Result) -> str:

@@ -529,6 +529,11 @@ def _load_files(root: Path) -> tuple[CatalogFile, ...]:
     inside = sorted(path for path in (root / "migrations").glob("*") if not path.name.startswith("."))
     folders = [path for path in inside if path.is_dir()]
     errors += [_outside(path.name) for path in inside if path.suffix == ".sql" and path not in folders]
+    errors += [
+        _no_folder(path.name)
+        for path in inside
+        if path.is_file() and (root / "catalogs" / f"{path.name}.yaml").exists()
+    ]
     with collected(errors):
         files = load_catalog_files(root / "catalogs", root)
         errors += _without_catalog(folders, files)
@@ -559,6 +564,15 @@ def _number(version: str) -> int:
     if number is None:
         raise _unknown_version(f"{version} is no version")
     return number
+
+
+def _no_folder(name: str) -> MigrationFileError:
+    return MigrationFileError(
+        "MISPLACED_FILE",
+        f"migrations/{name} is a file, where the migrations of catalog {name} would be",
+        "move it away, and put the migrations into a folder of that name",
+        path=f"migrations/{name}",
+    )
 
 
 def _unknown_version(what: str) -> ConfigurationError:

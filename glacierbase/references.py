@@ -17,6 +17,7 @@ from glacierbase.secrets import is_secret, register
 from glacierbase.yamlfile import Mapping, Node, Place, Scalar, Sequence, is_null
 
 _REFERENCE = re.compile(r"\$\$\{|\$\{([^{}]*)\}")
+_LONGEST, _DEEPEST = 1_000_000, 50
 _KNOWN = ("env:NAME", "secret:NAME", "file:PATH", "projectRoot", "variables.NAME", "environment", "catalog")
 
 
@@ -33,6 +34,7 @@ class References:
         self._variables = variables
         self._root = root
         self._open: list[str] = []
+        self._found: dict[str, str | int | float | bool | None] = {}
 
     def text(self, node: Scalar, key: str = "") -> str:
         """The scalar as written, with what its references stand for; masked from now on if `key` says it is secret.
@@ -41,6 +43,10 @@ class References:
             ConfigurationError: `UNSET_REFERENCE`, `UNKNOWN_REFERENCE` or `CYCLIC_REFERENCE`.
         """
         text = _REFERENCE.sub(lambda found: self._stands_for(found[1], node.place), node.text)
+        if len(text) > _LONGEST:
+            raise node.place.error(
+                "INVALID_VALUE", "its references stand for more than a million characters", "shorten them"
+            )
         if is_secret(key):
             register(text)
         return text
@@ -90,12 +96,18 @@ class References:
             raise _unset(place, name, "write it under `variables`")
         if not isinstance(node, Scalar):
             raise _unset(place, name, "it is not a single value; name one below it", "has keys or items of its own")
+        if name in self._found:
+            return self._found[name]
+        if len(self._open) > _DEEPEST:
+            what = f"{name} is reached through more than {_DEEPEST} others"
+            raise place.error("CYCLIC_REFERENCE", what, "give one of them a value")
         if name in self._open:
             cycle = " → ".join([*self._open[self._open.index(name) :], name])
             raise place.error("CYCLIC_REFERENCE", f"{cycle} leads back to itself", "give one of them a value")
         self._open.append(name)
         try:
-            return self.variable(node)
+            self._found[name] = self.variable(node)
+            return self._found[name]
         finally:
             self._open.pop()
 
@@ -123,7 +135,7 @@ def resolved(node: Node, references: References, errors: list[GlacierbaseError])
 
 
 def _from_environment(kind: str, name: str, place: Place) -> str:
-    value = os.environ.get(name)
+    value = os.environ.get(name) if name.isprintable() else None
     # CI services hand over a secret that does not exist as an empty one.
     if value is None or (kind == "secret" and not value):
         raise _unset(place, f"{kind}:{name}", f"set the environment variable {name}")

@@ -30,7 +30,8 @@ def register(value: str) -> None:
     for line in {value, *value.splitlines()}:
         text = line.strip()
         if text and not _HARMLESS.fullmatch(text):
-            for form in (text, quote(text), quote(text, safe=""), quote_plus(text), json.dumps(text)[1:-1]):
+            quoted = (quote(text, safe, errors="surrogatepass") for safe in ("/", ""))
+            for form in (text, *quoted, quote_plus(text, errors="surrogatepass"), json.dumps(text)[1:-1]):
                 bounded = rf"(?<!\w){re.escape(form)}(?!\w)" if len(text) < _SHORT else re.escape(form)
                 _patterns[bounded] = None
     # Longest first: of two secrets, one inside the other, the outer one goes as a whole.

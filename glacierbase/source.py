@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -30,7 +30,7 @@ def load_migrations(folder: Path, root: Path) -> tuple[tuple[Migration, ...], li
     """
     found: dict[int, Migration] = {}
     errors: list[GlacierbaseError] = []
-    for path in _sql_files(folder):
+    for path in _sql_files(folder, lambda error: errors.append(_unreadable(error, root))):
         with collected(errors):
             migration = _load(path, path.relative_to(root).as_posix())
             first = found.setdefault(migration.number, migration)
@@ -44,11 +44,19 @@ def load_migrations(folder: Path, root: Path) -> tuple[tuple[Migration, ...], li
     return tuple(found[number] for number in sorted(found)), errors
 
 
-def _sql_files(folder: Path) -> Iterator[Path]:
+def _unreadable(error: OSError, root: Path) -> GlacierbaseError:
+    location = Path(error.filename).relative_to(root).as_posix()
+    what, hint = f"cannot be read: {error.strerror}", "restore the folder's permissions"
+    return MigrationFileError("UNREADABLE_FILE", f"{location}: {what}", hint, path=location)
+
+
+def _sql_files(folder: Path, unreadable: Callable[[OSError], None]) -> Iterator[Path]:
     """Everything that looks like SQL, linked folders included, each folder once; sorted, so that errors are too."""
     seen = set()
-    for parent, folders, names in os.walk(folder, followlinks=True):
+    # One that is absent is empty.
+    for parent, folders, names in os.walk(folder, followlinks=True, onerror=unreadable) if folder.exists() else ():
         folders.sort()
+        names += [name for name in folders if name.lower().endswith(".sql")]
         if (place := Path(parent).resolve()) in seen:
             folders.clear()
             continue

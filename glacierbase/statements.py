@@ -158,7 +158,7 @@ DIALECTS: Mapping[str, Dialect] = {
         misread=r"(?!)",
         # A URL, as PUT takes one, may hold `//` and `/*`; a name may hold `$$`. Behind a dot, a colon or a dollar and
         # before `:=`, a word is always a name, be it CASE or LOOP: it is read with its sign.
-        solid=r"[^\W\d_]\w*://[^\s;()'\"]*|[.:$]?\w[\w$]*(?:\s*:=)?",
+        solid=r"[^\W\d_]\w*://[^\s\ufeff;()'\"]*|[.:$]?\w[\w$]*(?:\s*:=)?",
         blocks={
             "BEGIN": ("END",),
             "CASE": ("END CASE", "END"),

@@ -36,8 +36,12 @@ _BEFORE_LOOKUP = frozenset({"name", "string", "integer", "float", "rparen", "rbr
 _BEFORE_OPERAND = frozenset({"and", "or", "not", "in", "if", "else"})
 # `attr` reaches attributes, `random` is chance, `pprint` writes Python. The others make HTML, and `escape` is not SQL's.
 _FILTERS_DROPPED = frozenset(
-    ("attr", "e", "escape", "forceescape", "pprint", "random", "safe", "striptags", "urlize", "xmlattr")
+    ("attr", "e", "escape", "forceescape", "pprint", "random", "safe", "striptags", "urlencode", "urlize", "xmlattr")
 )
+# Those that write their arguments into text, and those whose arguments say how big their result is.
+_FILTERS_WRITING = frozenset({"format", "replace"})
+_FILTERS_SIZING = frozenset({"batch", "center", "indent", "slice", "tojson", "truncate", "wordwrap"})
+_WIDTH = re.compile(r"%[^%a-zA-Z]*(?:[0-9]{7,}|\*)")
 _FILTERS_OF_TEXT = frozenset(
     ("capitalize", "center", "format", "indent", "lower", "replace", "string", "title", "trim", "truncate", "upper")
 )
@@ -256,7 +260,7 @@ class _Environment(SandboxedEnvironment):
 
     code_generator_class = _Code
     copied = Copied
-    intercepted_binops = frozenset({"*", "**"})
+    intercepted_binops = frozenset({"*", "**", "+", "%"})
 
     def __init__(self) -> None:
         super().__init__(
@@ -309,20 +313,41 @@ class _Environment(SandboxedEnvironment):
         rendering.report("UNPRINTABLE_VALUE", line or rendering.line(), what, hint)
         return ""
 
+    def operands(self, value: Any) -> Any:
+        """What is written into text: numbers as they are, for `%03d`, all else as it is printed."""
+        if isinstance(value, tuple):
+            return tuple(map(self.operands, value))
+        if isinstance(value, Mapping):
+            return {key: self.operands(each) for key, each in value.items()}
+        return value if isinstance(value, (int, float)) and not isinstance(value, bool) else self.text(value)
+
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
         if _size(operator, left, right) > LIMIT:
             raise OverflowError(f"what {operator} gives is too big")
+        if operator == "%" and isinstance(left, str):
+            _check_widths(left)
+            right = self.operands(right)
         return super().call_binop(context, operator, left, right)
 
 
 def _size(operator: str, left: Any, right: Any) -> int:
-    """How many bits a power gives, or characters or items a repetition; 0 for all else."""
+    """How many bits a power gives, or characters or items a repetition or a sum; 0 for all else."""
+    if operator == "+":
+        return len(left) + len(right) if isinstance(left, Sized) and isinstance(right, Sized) else 0
+    if operator == "%":
+        return 0
     if isinstance(left, int) and isinstance(right, int):
         return left.bit_length() * right if operator == "**" else 0
     for value, times in ((left, right), (right, left)):
         if isinstance(value, Sized) and isinstance(times, int):
             return len(value) * times
     return 0
+
+
+def _check_widths(text: str) -> None:
+    """Refuse a `%9999999d`, and a `%*d`, whose width is a value's."""
+    if _WIDTH.search(text):
+        raise OverflowError("a width for % is too big")
 
 
 def _strict(name: str, function: Any) -> Callable[..., Any]:
@@ -335,8 +360,14 @@ def _strict(name: str, function: Any) -> Callable[..., Any]:
         for each in (value, *arguments, *keywords.values()):
             if isinstance(each, Missing):
                 return each.used()
+        sizes = (each for each in (*arguments, *keywords.values()) if isinstance(each, int))
+        if name in _FILTERS_SIZING and max(map(abs, sizes), default=0) > LIMIT:
+            raise OverflowError(f"a number for the filter {name} is too big")
         if name in _FILTERS_OF_TEXT:
             value = jinja().text(value)
+        if name in _FILTERS_WRITING:
+            _check_widths(value)
+            arguments, keywords = jinja().operands(arguments), jinja().operands(keywords)
         result = context.call(function, value, *arguments, **keywords)
         if isinstance(result, Iterator):
             return list(result)  # It would be empty at its second use.

@@ -14,7 +14,8 @@ from glacierbase.migration import Statement
 
 Step = tuple[Statement, ...]
 
-_COMMENTS = r"(?:\s|--[^\n]*|//[^\n]*|/\*.*?\*/)*"
+# Each way to go on begins with another character, so that there is one way to read a text, however long.
+_COMMENTS = r"(?:\s|(?:--|//)[^\r\n]*(?:[\r\n]|\Z)|/\*(?:[^*]|\*(?!/))*\*/)*"
 
 
 @dataclass(frozen=True)

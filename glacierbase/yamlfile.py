@@ -109,6 +109,10 @@ def load_yaml(path: Path, location: str) -> Mapping:
         mark = getattr(error, "problem_mark", None)
         what = getattr(error, "problem", None) or "this is not YAML in UTF-8"
         raise _invalid(Place(location, mark.line + 1 if mark else 1), what) from error
+    except (ValueError, OverflowError) as error:
+        raise _invalid(
+            Place(location, 1), "an escape or a version in it is beyond all characters or numbers"
+        ) from error
     except RecursionError as error:
         raise _invalid(Place(location, 1), "it is nested too deeply") from error
     raise_all(reader.errors)
@@ -156,6 +160,8 @@ class _Reader:
 
     def _read(self, node: Any, place: Place) -> Node:
         kind = node.tag.removeprefix(_TAG)
+        if isinstance(node, yaml.ScalarNode):
+            _check_characters(node.value, place)
         if isinstance(node, yaml.ScalarNode) and kind in _VALUES:
             try:
                 return Scalar(_VALUES[kind](node.value), node.value, place)
@@ -175,6 +181,7 @@ class _Reader:
             if not isinstance(key_node, yaml.ScalarNode):
                 raise _invalid(place, "a key is a single word or text")
             key = key_node.value
+            _check_characters(key, place)
             if key == "<<":
                 raise _invalid(
                     place,
@@ -194,6 +201,11 @@ _VALUES: dict[str, Any] = {
     "int": lambda text: int(text, 0),
     "float": float,
 }
+
+
+def _check_characters(text: str, place: Place) -> None:
+    if any("\ud800" <= character <= "\udfff" for character in text):
+        raise _invalid(place, "half of a character stands here, by an escape such as \\ud800")
 
 
 def _invalid(place: Place, what: str) -> ConfigurationError:

@@ -353,3 +353,23 @@ def test_sparks_catalog_knows_no_connection(folder: Folder) -> None:
     """Nobody would read it."""
     folder.write(LAKE.replace("conf: {", "conf: {connection: {account: a}, "))
     assert folder.error().code == "UNKNOWN_KEY"
+
+
+def test_references_end(folder: Folder) -> None:
+    """A long chain, and one that doubles at every link, are refused in no time."""
+    chain = "".join(f"  a{n}: x${{variables.a{n + 1}}}\n" for n in range(200))
+    folder.write(f"{LAKE}variables:\n{chain}  a200: x\n")
+    assert folder.error().code == "CYCLIC_REFERENCE"
+    doubling = "".join(f"  a{n}: ${{variables.a{n + 1}}}${{variables.a{n + 1}}}\n" for n in range(40))
+    folder.write(f"{LAKE}variables:\n{doubling}  a40: xx\n")
+    assert folder.error().code == "INVALID_VALUE"
+
+
+def test_an_environment_variable_that_is_no_text_is_masked_all_the_same(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Bytes that are not UTF-8 come as halves of characters."""
+    monkeypatch.setenv("RAW", "canary\udcffsecret")
+    folder.write(with_conf(a="${secret:RAW}"))
+    folder.catalog()
+    assert mask("it is canary\udcffsecret") == "it is ***"

@@ -642,3 +642,40 @@ def test_whatever_stands_in_an_expression_either_renders_or_is_refused(text: str
     """Its words are those of templates."""
     with suppress(MigrationFileError, SeveralErrors):
         rendered(f"{{{{ {text} }}}}")
+
+
+@pytest.mark.parametrize(
+    ("expression", "text"),
+    [
+        ("'%03d' % 7", "007"),
+        ("'%s-%s' % ('a', 1)", "a-1"),
+        ("'%s' % true", "true"),
+        ("'%(a)s' % {'a': 'b'}", "b"),
+        ("'%s.%s' | format('a', 2)", "a.2"),
+        ("'x' | replace('x', 3)", "3"),
+    ],
+)
+def test_text_is_formatted_with_what_sql_has_a_text_for(expression: str, text: str) -> None:
+    """Numbers as the format says, all else as it is printed."""
+    assert rendered(f"{{{{ {expression} }}}}").text == text
+
+
+@pytest.mark.parametrize(
+    ("expression", "code"),
+    [
+        ("'%s' % [variables.nope]", "UNPRINTABLE_VALUE"),
+        ("'%s' % variables.nope", "UNDEFINED_VARIABLE"),
+        ("'%s' % (variables.nope,)", "UNDEFINED_VARIABLE"),
+        ("'%s' % joiner()", "UNPRINTABLE_VALUE"),
+        ("'%s' | format([1])", "UNPRINTABLE_VALUE"),
+        ("'a' | replace('a', [variables.nope])", "UNPRINTABLE_VALUE"),
+        ("'%99999999d' % 1", "TEMPLATE_FAILED"),
+        ("'%*d' | format(9999999, 1)", "TEMPLATE_FAILED"),
+        ("'a' | center(10 ** 9) | length", "TEMPLATE_FAILED"),
+        ("('a' * 9999999) + 'bb'", "TEMPLATE_FAILED"),
+        ("{'a': 1} | urlencode", "TEMPLATE_SYNTAX"),
+    ],
+)
+def test_nothing_that_only_python_could_write_gets_into_text(expression: str, code: str) -> None:
+    """No list, no object's address, nothing undefined, nothing endless."""
+    assert told(f"{{{{ {expression} }}}}")[0][0] == code

@@ -181,3 +181,16 @@ def test_a_file_that_cannot_be_read_is_an_error(folder: Path) -> None:
     (folder / "1_a.sql").symlink_to(folder / "gone")
     [error] = load(folder)[1]
     assert error.code == "UNREADABLE_FILE"
+
+
+def test_what_looks_like_a_migration_and_cannot_be_read_is_never_skipped(tmp_path: Path) -> None:
+    """A deploy user without the rights must not be told that nothing is pending."""
+    (tmp_path / "migrations" / "shop" / "1_a.sql").mkdir(parents=True)
+    [error] = load_migrations(tmp_path / "migrations" / "shop", tmp_path)[1]
+    assert (error.code, error.data["path"]) == ("UNREADABLE_FILE", "migrations/shop/1_a.sql")
+    refused: list[OSError] = []
+    error_of_walk = PermissionError(13, "Permission denied", str(tmp_path / "migrations" / "shop" / "sub"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("os.walk", lambda *_, onerror, **__: iter(refused) if onerror(error_of_walk) else iter(()))
+        [error] = load_migrations(tmp_path / "migrations" / "shop", tmp_path)[1]
+    assert (error.code, error.data["path"]) == ("UNREADABLE_FILE", "migrations/shop/sub")

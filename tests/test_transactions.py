@@ -51,3 +51,10 @@ def test_a_transaction_that_is_never_ended_is_refused() -> None:
         indexes("SELECT 1;\n  BEGIN;\nINSERT INTO t SELECT 1;")
     assert caught.value.code == "TRANSACTION_NOT_ENDED"
     assert (caught.value.data["line"], caught.value.data["column"]) == (2, 3)
+
+
+@pytest.mark.parametrize("comment", ["-- " + "-" * 70, "/* a */" * 5000, "//" * 5000, "-- x\r"])
+def test_comments_behind_begin_are_read_in_one_way(comment: str) -> None:
+    """In no time, and to the same end as the splitter reads them."""
+    assert indexes(f"BEGIN {comment}\n LET x := 1;\nEND;") == [[1]]
+    assert indexes(f"BEGIN {comment}\n;SELECT 1; COMMIT {comment}") == [[1, 2, 3]]

@@ -108,3 +108,12 @@ def test_no_text_raises_anything_else(tmp_path: Path, text: str) -> None:
     """One clear error, or a mapping."""
     with suppress(ConfigurationError, SeveralErrors):
         assert isinstance(load(tmp_path, text), Mapping)
+
+
+@pytest.mark.parametrize("text", ['a: "\\U00110000"', 'a: "\\UFFFFFFFF"', 'a: "\\ud800"', '"\\ud800": 1'])
+def test_an_escape_that_is_no_character_is_said(text: str, tmp_path: Path) -> None:
+    """It could be neither printed nor sent."""
+    (tmp_path / "x.yaml").write_text(text)
+    with pytest.raises(ConfigurationError) as caught:
+        load_yaml(tmp_path / "x.yaml", "x.yaml")
+    assert caught.value.code == "INVALID_YAML"
