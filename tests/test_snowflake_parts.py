@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import pytest
 from snowflake.connector import errors
 
-from glacierbase.errors import EngineError, OutcomeUnknown, StatementRefused, TableNotFound
+from glacierbase import Project
+from glacierbase.errors import ConfigurationError, EngineError, OutcomeUnknown, StatementRefused, TableNotFound
 from glacierbase.executors.snowflake.errors import map_error
 from glacierbase.executors.snowflake.session import SnowflakeSession
+from tests.conftest import ProjectFolder
 
 
 def answered(number: int, state: str, message: str = "no", sql: str = "ALTER TABLE t ADD b INT") -> EngineError:
@@ -141,3 +144,18 @@ def test_a_session_stays_clean_only_under_statements_that_are_known_to_leave_it(
     session.execute(sql)
     assert session.is_clean is clean
     session.log_out()
+
+
+def test_without_the_connector_it_says_what_to_install(project: ProjectFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And a Spark session is no use to a Snowflake catalog."""
+    project.catalog("migrationExecutor: {type: snowflake, conf: {connection: {account: a, database: LAKE}}}\n")
+    project.file("1_a.sql", "SELECT 1")
+    loaded = Project.load(project.root)
+    with pytest.raises(ConfigurationError) as caught:
+        loaded.pending(spark=object())
+    assert caught.value.code == "SESSION_NOT_SPARK"
+    monkeypatch.setitem(sys.modules, "snowflake.connector", None)
+    with pytest.raises(ConfigurationError) as caught:
+        loaded.pending()
+    assert caught.value.code == "SNOWFLAKE_NOT_INSTALLED"
+    assert "pip install 'glacierbase[snowflake]'" in caught.value.hint
