@@ -303,10 +303,11 @@ def unlock(
 
     def run() -> Sequence[Result]:
         loaded = _load(project, environment)
-        held = loaded.unlock(catalogs, dry_run=True)
-        if not any(result.lock for result in held):
-            return held
-        _confirm_known(loaded, catalogs, yes, lambda: held)
+        if not yes:
+            held = loaded.unlock(catalogs, dry_run=True)
+            if not any(result.lock for result in held):
+                return held
+            _confirm_known(loaded, catalogs, yes, lambda: held)
         return loaded.unlock(catalogs, force=force, reason=reason)
 
     _answer("unlock", form, verbose, run)

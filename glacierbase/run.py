@@ -86,13 +86,26 @@ def is_engine_gone(holder: Mapping[str, Any]) -> bool:
     return _has_ended_here(holder, "engine_pid")
 
 
+def is_running_here(holder: Mapping[str, Any]) -> bool:
+    """Whether its process, or its engine's, is one of this machine's that runs."""
+    return any(isinstance(holder.get(key), int) and _is_here(holder) and _lives(holder, key) for key in _PROCESSES)
+
+
+_PROCESSES = ("pid", "engine_pid")
+
+
 def _has_ended_here(holder: Mapping[str, Any], key: str) -> bool:
+    return isinstance(holder.get(key), int) and _is_here(holder) and not _lives(holder, key)
+
+
+def _is_here(holder: Mapping[str, Any]) -> bool:
     here = (socket.gethostname(), _boot_id(), _pid_namespace())
-    if None in here or (holder.get("host"), holder.get("boot_id"), holder.get("pid_namespace")) != here:
-        return False
-    pid = holder.get(key)
+    return None not in here and (holder.get("host"), holder.get("boot_id"), holder.get("pid_namespace")) == here
+
+
+def _lives(holder: Mapping[str, Any], key: str) -> bool:
     # A process id is used again some time: the same id with another start is another process.
-    return isinstance(pid, int) and _pid_started(pid) != holder.get(f"{key}_started")
+    return _pid_started(holder[key]) == holder.get(f"{key}_started")
 
 
 def _os_user() -> str:

@@ -11,7 +11,7 @@ from glacierbase.errors import LockHeld
 from glacierbase.lock import describe, holder_of, is_held
 from glacierbase.migration import EventType
 from glacierbase.migrator import Migrator
-from glacierbase.run import is_gone
+from glacierbase.run import is_gone, is_running_here
 from glacierbase.stores import LockRow, Store
 
 logger = logging.getLogger("glacierbase")
@@ -73,9 +73,13 @@ def _held(store: Store, row: LockRow | None) -> Held | None:
         return None
     if is_gone(holder_of(row)):
         return Held(row, True, True, "its process and its engine have ended on this machine")
+    process = "its process runs on this machine" if is_running_here(holder_of(row)) else _FROM_HERE
     if row.expires_at and row.expires_at < store.now():
-        return Held(row, False, True, "its lease is over; whether its process lives cannot be seen from here")
-    return Held(row, False, False, "its lease runs: it may be at work")
+        return Held(row, False, True, f"its lease is over; {process}")
+    return Held(row, False, False, f"its lease runs, it may be at work; {process}")
+
+
+_FROM_HERE = "whether its process lives cannot be seen from here"
 
 
 def _alive(held: Held) -> LockHeld:

@@ -14,6 +14,7 @@ import pytest
 
 from glacierbase.errors import LockHeld, LockLost
 from glacierbase.lock import Terms, free_row
+from glacierbase.run import Run
 from glacierbase.unlock import look, unlock
 from tests.conftest import ProjectFolder, SnowBed
 from tests.fakes import MemoryStore
@@ -68,10 +69,24 @@ def test_a_run_that_may_be_alive_keeps_its_lock_unless_forced(world: World) -> N
     with pytest.raises(LockHeld) as caught:
         unlock(world.migrator(), None)
     assert "bob on ci-7" in caught.value.message
+    assert "cannot be seen from here" in caught.value.message
     assert "--force" in caught.value.hint
     assert world.events == before
     unlock(world.migrator(), None, force=True)
     assert world.events[-1].event == "unlocked"
+
+
+def test_it_says_whether_the_process_runs_where_that_can_be_seen(world: World) -> None:
+    """On this machine; one that has ended need not be waited for."""
+    here = Run.here(world.project.root).holder({})
+    hold(world, lease_left=50, **here)
+    held = look(world.migrator())
+    assert held
+    assert (held.is_over, "its process runs on this machine" in held.says) == (False, True)
+    hold(world, lease_left=50, **{**here, "pid_started": "0"})
+    held = look(world.migrator())
+    assert held
+    assert (held.is_over, held.is_gone) == (True, True)
 
 
 def test_a_renewal_in_between_wins(world: World) -> None:
