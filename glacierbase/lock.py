@@ -235,8 +235,20 @@ class Lock:
                 describe(row) if row is not None and is_held(row) else "it was released by somebody else",
             )
 
-    def release(self) -> None:
-        """Free the lock if it is still ours. Never raises: it runs on the way out of errors, and the lease ends by itself."""
+    def finish(self) -> None:
+        """Free the lock at the end of a run.
+
+        Raises:
+            LockLost: it was not ours any more: what was appended last may not count.
+        """
+        if not self.release():
+            raise _lost(self._terms.catalog, "it was taken before the run ended")
+
+    def release(self) -> bool:
+        """Free the lock: False if it was not ours any more. Never raises: it runs on the way out of errors.
+
+        Where nobody can say whose it is, its lease ends by itself.
+        """
         self._ended.set()
         with self._changing:
             row, self._row = self._row, None
@@ -245,15 +257,16 @@ class Lock:
         if self._heartbeat:
             self._heartbeat.join()
         if row is None:
-            return
+            return False
         free = replace(self._with_head(row), owner="", beat=row.beat + 1, expires_at=None, holder=None)
         try:
-            self._store.compare_and_set(row, free)
+            return self._store.compare_and_set(row, free)
         except EngineError as error:
             logger.warning(
                 "%s: the lock could not be released (%s); it ends by itself at %s",
                 row.catalog, error.message, row.expires_at,
             )  # fmt: skip
+            return True
 
 
 class _Watch:

@@ -174,8 +174,10 @@ class Migrator:
             if former is not None:
                 recorder.defer(recorder.event(taken, None, reason=reason, details=json.dumps(told(former))))
             yield view, recorder
-        finally:
+        except BaseException:
             lock.release()
+            raise
+        lock.finish()
 
     @contextmanager
     def opened(self, session: Any) -> Iterator[tuple[Executor, Store]]:
@@ -330,6 +332,8 @@ class _Files:
                 self._announce(announcement, prepared, step[0])
                 started = time.monotonic()
                 for statement in step:
+                    if statement is not step[0]:
+                        self._prove(prepared, step[0])
                     query_id = self._execute(session, prepared, step, statement)
                 announcement = self._done(prepared, step[-1], started_at, _since(started), query_id)
         if not remaining:
@@ -364,14 +368,18 @@ class _Files:
         """Record that the statement is about to start, wait for the answer, then prove the lock."""
         if self._stopped():
             self._end_between(announcement, prepared, statement.index)
+        # Whatever becomes of the lock, what has been done is told.
+        self._recorder.defer(announcement)
+        self._prove(prepared, statement)
+
+    def _prove(self, prepared: Prepared, first: Statement) -> None:
+        """Append what waits to be told, and prove the lock: nothing of the step that begins with `first` runs without."""
         try:
-            # Whatever becomes of the lock, what has been done is told.
-            self._recorder.defer(announcement)
             self._lock.check()
             self._recorder.append()
             self._lock.prove()
         except LockLost:
-            self._recorder.append_interrupted(self._interrupted(prepared, statement.index - 1))
+            self._recorder.append_interrupted(self._interrupted(prepared, first.index - 1))
             raise
 
     def _end_between(self, announcement: Any, prepared: Prepared, index: int) -> None:

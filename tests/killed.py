@@ -1,8 +1,8 @@
-"""A run that kills itself: `python -m tests.killed PROJECT STEP` migrates, and ends with SIGKILL at a step of the path.
+"""A run that kills itself: `python -m tests.killed PROJECT STEP SIGNAL` migrates, and sends itself the signal at a step.
 
 Steps are counted on the main thread, before and behind everything that leaves the process: each verb of the store that writes
-and each statement. Step 0 never comes: the number of all steps is written at the end. `inside:N` kills while the N-th statement
-is with the engine.
+and each statement. Step 0 never comes: the number of all steps is written at the end. `inside:N` means while the N-th statement
+is with the engine. What SIGSTOP stopped goes on with SIGCONT, and exits with the code of its error.
 """
 
 from __future__ import annotations
@@ -15,12 +15,15 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from glacierbase import Project
+from glacierbase import GlacierbaseError, Project
 from glacierbase.executors.snowflake.session import SnowflakeSession
 from glacierbase.stores.sql import SqlStore
 
 
-def main(project: str, at: str) -> None:
+def main(project: str, at: str, name: str) -> None:
+    def die() -> None:
+        os.kill(os.getpid(), signal.Signals[name])
+
     step = 0 if at.startswith("inside") else int(at)
     inside = int(at.partition(":")[2] or 0)
     steps, statements = itertools.count(1), itertools.count(1)
@@ -50,14 +53,13 @@ def main(project: str, at: str) -> None:
 
     original = SnowflakeSession.execute
     SnowflakeSession.execute = execute  # type: ignore[method-assign]
-    for name in ("create", "append", "compare_and_set"):
-        setattr(SqlStore, name, counted(getattr(SqlStore, name)))
-    Project.load(project).migrate()
+    for verb in ("create", "append", "compare_and_set"):
+        setattr(SqlStore, verb, counted(getattr(SqlStore, verb)))
+    try:
+        Project.load(project).migrate()
+    except GlacierbaseError as error:
+        sys.exit(error.exit_code)
     sys.stdout.write(str(last[0]))
-
-
-def die() -> None:
-    os.kill(os.getpid(), signal.SIGKILL)
 
 
 if __name__ == "__main__":

@@ -1,13 +1,15 @@
-"""Killed at every step of the path: whatever a person then says truthfully, each effect is there exactly once.
+"""Killed or stopped at every step of the path: whatever a person then says truthfully, each effect is there exactly once.
 
 Every step is before or behind something that leaves the process: a write of the store or a statement; or inside a statement.
 """
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -39,9 +41,10 @@ class Shop:
     def rows(self) -> list[int]:
         return sorted(row[0] for row in self.snow.rows(f"SELECT a FROM {self.table}"))
 
-    def migrate_and_die(self, at: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-W", "ignore", "-m", "tests.killed", str(self.root), at]
-        return subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False, timeout=120)
+    def start(self, at: str, name: str) -> subprocess.Popen[str]:
+        """A run that sends itself a signal at a step."""
+        command = [sys.executable, "-W", "ignore", "-m", "tests.killed", str(self.root), at, name]
+        return subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def finish(self) -> None:
         """Migrate until everything is applied, answering what is asked by looking at the table."""
@@ -75,8 +78,9 @@ def shop(emulated: SnowBed, project: ProjectFolder) -> Shop:
 
 def test_the_path_has_as_many_steps_as_the_matrix(shop: Shop) -> None:
     """None is left out when one is added."""
-    done = shop.migrate_and_die("0")
-    assert (done.returncode, done.stdout.strip()) == (0, str(STEPS)), done.stderr
+    run = shop.start("0", "SIGKILL")
+    stdout, stderr = run.communicate(timeout=120)
+    assert (run.returncode, stdout.strip()) == (0, str(STEPS)), stderr
 
 
 SAMPLE = [*map(str, range(1, STEPS + 1, 4)), "inside:2", "inside:6"]
@@ -86,8 +90,9 @@ ALL = [*map(str, range(1, STEPS + 1)), *(f"inside:{number}" for number in (1, 2,
 @pytest.mark.parametrize("at", [pytest.param(at, marks=[] if at in SAMPLE else [pytest.mark.full]) for at in ALL])
 def test_killed_at_any_step_each_effect_is_there_once_in_the_end(at: str, shop: Shop) -> None:
     """And the history tells of every run that wrote to it."""
-    died = shop.migrate_and_die(at)
-    assert died.returncode == -9, died.stderr
+    run = shop.start(at, "SIGKILL")
+    stderr = run.communicate(timeout=120)[1]
+    assert run.returncode == -signal.SIGKILL, stderr
     shop.finish()
     assert shop.rows == [10, 11, 20, 30, 31]
     [result] = Project.load(shop.root).status()
@@ -99,3 +104,34 @@ def test_killed_at_any_step_each_effect_is_there_once_in_the_end(at: str, shop: 
     [history] = Project.load(shop.root).history()
     sequences = [event.sequence for event in history.events]
     assert sequences == list(range(1, len(sequences) + 1))
+
+
+# Between an append and its proof, a proof and its statement, and behind the last statement.
+STOPS = ["6", "11", "16", "inside:5"]
+
+
+@pytest.mark.parametrize("at", [pytest.param(at, marks=[] if at in STOPS else [pytest.mark.full]) for at in ALL])
+def test_stopped_past_its_lease_a_run_leaves_the_rest_to_the_one_that_took_over(at: str, shop: Shop) -> None:
+    """Continued, it runs no further statement, tells at most that it was interrupted, and exits with 4."""
+    run = shop.start(at, "SIGSTOP")
+    stat = Path(f"/proc/{run.pid}/stat")
+    deadline = time.monotonic() + 60
+    while stat.read_text().rpartition(")")[2].split()[0] != "T":
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    project = Project.load(shop.root)
+    try:
+        project.migrate(lock_timeout=30)
+    except NeedsRepair:  # It may have begun a statement: nobody can say what comes of it before it goes on.
+        run.send_signal(signal.SIGCONT)
+        run.communicate(timeout=120)
+        assert run.returncode == 4
+        shop.finish()
+    else:
+        assert shop.rows == [10, 11, 20, 30, 31]
+        run.send_signal(signal.SIGCONT)
+        stderr = run.communicate(timeout=120)[1]
+        # Before it had the lock there was nothing that it could lose.
+        assert run.returncode == (0 if at.isdigit() and int(at) <= 3 else 4), stderr
+    assert shop.rows == [10, 11, 20, 30, 31]
+    assert [str(each.state) for each in project.status()[0].migrations] == ["applied"] * 3
