@@ -19,7 +19,6 @@ from glacierbase import secrets
 from glacierbase.catalog import load_catalog_files
 from glacierbase.executors import open_executor
 from glacierbase.run import Run
-from tests.connect import connect_server
 from tests.snowflake.bed import ACCOUNT, SnowflakeServer, account_catalog
 from tests.snowflake.bed import snowflake_server as start_snowflake_server
 
@@ -158,6 +157,8 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LakeBed]:
 @pytest.fixture(scope="session")
 def remote_lake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RemoteLake]:
     """One Spark Connect server for the whole session, reached through `spark.remote`."""
+    from tests.connect import connect_server  # Needs pyspark, which a machine with Snowflake alone has not.
+
     folder = tmp_path_factory.mktemp("remote")
     with connect_server(folder, f"{RUNTIME},{SQLITE}") as address:
         home = ProjectFolder(folder / "project")

@@ -32,10 +32,14 @@ class Shop:
         self.root = project.root
         project.catalog(snow.catalog_file(lease="1s"))
         snow.executor.open_session().execute(f"CREATE TABLE {self.table} (a INT)")
-        insert = f"INSERT INTO {self.table} /* takes 1 s */ SELECT"
-        project.file("1_two.sql", f"{insert} 10;\n{insert} 11;")
-        project.file("2_one.sql", f"{insert} 20;")
-        project.file("3_transaction.sql", f"BEGIN TRANSACTION;\n{insert} 30;\n{insert} 31;\nCOMMIT;")
+        self.project = project
+
+    def write_files(self, at: str) -> None:
+        """Statements take their time where a run is killed inside of one."""
+        insert = f"INSERT INTO {self.table} {'/* takes 1 s */ ' if at.startswith('inside') else ''}SELECT"
+        self.project.file("1_two.sql", f"{insert} 10;\n{insert} 11;")
+        self.project.file("2_one.sql", f"{insert} 20;")
+        self.project.file("3_transaction.sql", f"BEGIN TRANSACTION;\n{insert} 30;\n{insert} 31;\nCOMMIT;")
 
     @property
     def rows(self) -> list[int]:
@@ -43,6 +47,7 @@ class Shop:
 
     def start(self, at: str, name: str) -> subprocess.Popen[str]:
         """A run that sends itself a signal at a step."""
+        self.write_files(at)
         command = [sys.executable, "-W", "ignore", "-m", "tests.killed", str(self.root), at, name]
         return subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
