@@ -47,9 +47,7 @@ def baseline(
         _check_tables(executor, files)
         if not files:
             return ()
-        lock = migrator.lock(executor, store)
-        lock.acquire(view.lock, view.history.fence, lock_timeout, lambda: False)
-        with migrator.holding(lock, executor) as (view, recorder):
+        with migrator.locked(executor, store, view, lock_timeout) as (_, view, recorder):
             files = _files(migrator, view.history, to)
             recorder.append(
                 *(

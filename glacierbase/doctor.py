@@ -21,21 +21,20 @@ from glacierbase.executors import Executor, open_executor
 from glacierbase.lock import Terms, describe, free_row, is_held
 from glacierbase.migrator import Migrator
 from glacierbase.results import Check
-from glacierbase.run import Run
 from glacierbase.stores import LockRow
 from glacierbase.stores.sql import SqlStore, ddl, open_store
 
 _SESSIONS, _ROUNDS = 4, 3
 
 
-def examine(migrator: Migrator, run: Run, session: Any = None) -> Iterator[Check]:
+def examine(migrator: Migrator, session: Any = None) -> Iterator[Check]:
     """Look at one catalog, from the files to the lock; what cannot be looked at any more is left out."""
     catalog = migrator.catalog
     yield Check("configuration", f"catalogs/{catalog.file.name}, environment {catalog.environment}")
     yield _checked("files", lambda: f"{len(migrator.prepared)} migrations render and split")
     started = time.monotonic()
     try:
-        executor = open_executor(catalog, run, session)
+        executor = open_executor(catalog, migrator.run, session)
     except GlacierbaseError as error:
         yield Check("connection", error=error)
         return

@@ -124,7 +124,7 @@ class Lock:
             row, seen = seen or self._store.read_lock(), None
             if row is None:
                 raise _lost(self._terms.catalog, "its table is gone")
-            if (not is_held(row) or watch.is_dead(row, self._store.now())) and self._take(row, history_fence):
+            if (not is_held(row) or watch.is_dead(row, self._store.now())) and self.seize(row, history_fence):
                 return
             if is_held(row):
                 if time.monotonic() >= deadline:
@@ -136,7 +136,8 @@ class Lock:
                 raise Interrupted("INTERRUPTED", "stopped while waiting for the lock; nothing ran")
             time.sleep(min(_POLL_SECONDS, max(0.0, deadline - time.monotonic())) if told else 0)
 
-    def _take(self, row: LockRow, history_fence: int) -> bool:
+    def seize(self, row: LockRow, history_fence: int) -> bool:
+        """Take the lock from whoever is in `row`, dead or alive: True if the row was still so."""
         now = self._store.now()
         # Above the history's too: a lock table that was lost or restored must not hand out a fence twice.
         mine = replace(
@@ -157,10 +158,6 @@ class Lock:
         self.taken_from = row if is_held(row) else None
         _held_here.append(self)
         return True
-
-    def seize(self, row: LockRow, history_fence: int) -> bool:
-        """Take the lock from whoever is in `row`, dead or alive: True if it was still his."""
-        return self._take(row, history_fence)
 
     def start_heartbeat(self, open_store: Callable[[], Store]) -> None:
         """Renew the lease from a thread of its own, through a store of its own that does not queue behind statements."""

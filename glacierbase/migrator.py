@@ -87,7 +87,7 @@ class Migrator:
         self.catalog = catalog
         self.migrations = migrations
         self.dialect = catalog.executor_type
-        self._run = run
+        self.run = run
         self._siblings = frozenset(siblings)
         self._open_executor = open_executor
         self._open_store = open_store
@@ -137,17 +137,35 @@ class Migrator:
             progress.not_run = tuple(planned.migration.version for planned in plan.pending)
             if not plan.pending:
                 return
-            lock = self.lock(executor, store)
-            lock.acquire(view.lock, view.history.fence, lock_timeout, stopped)
-            with self.holding(lock, executor) as (view, recorder):
+            with self.locked(executor, store, view, lock_timeout, stopped) as (lock, view, recorder):
                 plan = self._plan(selection, view.history, prepared, progress.warnings)
-                _Files(executor, self._run, recorder, lock, stopped, prepared, progress, selection).run(plan)
+                _Files(executor, self.run, recorder, lock, stopped, prepared, progress, selection).run(plan)
 
     def lock(self, executor: Executor, store: Store) -> Lock:
         """The catalog's lock, its tables created where they are missing; not held yet."""
         terms = Terms(self.catalog.name, self.catalog.environment, self.catalog.store.lease_seconds)
         store.create(free_row(terms))
-        return Lock(store, terms, self._run, executor.process)
+        return Lock(store, terms, self.run, executor.process)
+
+    @contextmanager
+    def locked(
+        self,
+        executor: Executor,
+        store: Store,
+        seen: View,
+        lock_timeout: float,
+        stopped: Callable[[], bool] = lambda: False,
+        environment: str | None = None,
+    ) -> Iterator[tuple[Lock, View, Recorder]]:
+        """Win the lock, waiting for it, and be `holding` it.
+
+        Args:
+            seen: what the look before showed.
+        """
+        lock = self.lock(executor, store)
+        lock.acquire(seen.lock, seen.history.fence, lock_timeout, stopped)
+        with self.holding(lock, executor, environment) as (view, recorder):
+            yield lock, view, recorder
 
     @contextmanager
     def holding(
@@ -169,7 +187,7 @@ class Migrator:
             # A session that began before the lock was won may not see yet what its last holder committed.
             fresh = self._open_store(self.catalog, executor)
             view = self._look(fresh, lock.row, environment)
-            recorder = Recorder(fresh, lock, self._run, executor, view.history)
+            recorder = Recorder(fresh, lock, self.run, executor, view.history)
             former = lock.taken_from
             if former is not None:
                 recorder.defer(recorder.event(taken, None, reason=reason, details=json.dumps(told(former))))
@@ -186,7 +204,7 @@ class Migrator:
         Raises:
             EngineUnavailable: also for what the store refuses inside.
         """
-        with closing(self._open_executor(self.catalog, self._run, session)) as executor:
+        with closing(self._open_executor(self.catalog, self.run, session)) as executor:
             try:
                 yield executor, self._open_store(self.catalog, executor)
             except EngineError as error:

@@ -393,7 +393,7 @@ class Project:
         def one(migrator: Migrator, result: DoctorResult) -> DoctorResult:
             if print_ddl:
                 return replace(result, ddl=doctor.print_ddl(migrator.catalog))
-            checks = tuple(doctor.examine(migrator, Run.here(self.root), spark))
+            checks = tuple(doctor.examine(migrator, spark))
             return replace(result, checks=checks, error=next((check.error for check in checks if check.error), None))
 
         return self._each(catalogs, DoctorResult, one)
@@ -544,12 +544,17 @@ def _load_files(root: Path) -> tuple[CatalogFile, ...]:
 
 
 def _outside(name: str) -> MigrationFileError:
-    return MigrationFileError(
-        "MISPLACED_FILE",
-        f"migrations/{name} belongs to no catalog",
-        "move it into the folder of its catalog: migrations/CATALOG/",
-        path=f"migrations/{name}",
-    )
+    return _misplaced(name, "belongs to no catalog", "move it into the folder of its catalog: migrations/CATALOG/")
+
+
+def _no_folder(name: str) -> MigrationFileError:
+    what = f"is a file, where the migrations of catalog {name} would be"
+    return _misplaced(name, what, "move it away, and put the migrations into a folder of that name")
+
+
+def _misplaced(name: str, what: str, hint: str) -> MigrationFileError:
+    path = f"migrations/{name}"
+    return MigrationFileError("MISPLACED_FILE", f"{path} {what}", hint, path=path)
 
 
 def _check_reason(reason: str | None) -> None:
@@ -564,15 +569,6 @@ def _number(version: str) -> int:
     if number is None:
         raise _unknown_version(f"{version} is no version")
     return number
-
-
-def _no_folder(name: str) -> MigrationFileError:
-    return MigrationFileError(
-        "MISPLACED_FILE",
-        f"migrations/{name} is a file, where the migrations of catalog {name} would be",
-        "move it away, and put the migrations into a folder of that name",
-        path=f"migrations/{name}",
-    )
 
 
 def _unknown_version(what: str) -> ConfigurationError:

@@ -81,9 +81,7 @@ def repair(
     with migrator.opened(session) as (executor, store):
         view = migrator.look(store)
         _check(_cases(migrator, view, executor, numbers), orders)
-        lock = migrator.lock(executor, store)
-        lock.acquire(view.lock, view.history.fence, lock_timeout, lambda: False)
-        with migrator.holding(lock, executor) as (view, recorder):
+        with migrator.locked(executor, store, view, lock_timeout) as (_, view, recorder):
             cases = _cases(migrator, view, executor, numbers)
             _check(cases, orders)
             records = [view.history.records[int(case.version)] for case in cases]
@@ -101,9 +99,7 @@ def accept_environment(migrator: Migrator, was: str, reason: str, lock_timeout: 
         view = migrator.look(store, was)
         if not view.history.events:
             raise _nothing(f"catalog {migrator.catalog.name} has no history whose environment could be another")
-        lock = migrator.lock(executor, store)
-        lock.acquire(view.lock, view.history.fence, lock_timeout, lambda: False)
-        with migrator.holding(lock, executor, was) as (_, recorder):
+        with migrator.locked(executor, store, view, lock_timeout, environment=was) as (_, _, recorder):
             said = json.dumps({"environment_was": was})
             recorder.append(recorder.event(EventType.REPAIRED, None, reason=reason, details=said))
 
@@ -177,10 +173,13 @@ def _evidence(executor: Executor, record: Record, step: Step | None, tag: str) -
         return Evidence((f"the engine could not be asked: {error.message}",))
 
 
+_RUNS_NO_MORE = "the statement runs no more"
+
+
 def _engine(record: Record, evidence: Evidence) -> str:
     process = details(record.started).get("process", {})
     if _has_ended(record, evidence):
-        return "the statement runs no more"
+        return _RUNS_NO_MORE
     where = process.get("application") or f"process {process.get('engine_pid')} on {record.last.host}"
     return f"it may still be running: {where}"
 
@@ -200,8 +199,8 @@ def _check(cases: Sequence[RepairCase], orders: Orders) -> None:
                 known or "there is nothing to repair",
                 version=case.version,
             )
-        runs_on = case.engine.startswith("it may")
-        if orders.resolution is Resolution.NOT_DONE and runs_on and not orders.engine_stopped:
+        may_run = case.engine != _RUNS_NO_MORE
+        if orders.resolution is Resolution.NOT_DONE and may_run and not orders.engine_stopped:
             raise NeedsRepair(
                 "ENGINE_MAY_RUN",
                 f"version {case.version}: {case.engine}; the statement could take effect after it was called not done;"

@@ -185,9 +185,7 @@ def test_killed_inside_a_statement_its_outcome_is_unknown(
     sql = f"INSERT INTO {schema}.t /* takes 20 s */ VALUES (1)"
     project.file("0001_row.sql", f"SELECT 1;\n{sql};")
     run = project.start("migrate")
-    deadline = time.monotonic() + 60
-    while sql not in snowflake_server.statements() and time.monotonic() < deadline:
-        time.sleep(0.05)
+    snowflake_server.wait_for(sql)
     run.send_signal(signal.SIGKILL)
     run.communicate()
     time.sleep(2.5)  # Over by more than a lease: taken for dead, on whatever machine.
@@ -204,6 +202,7 @@ def test_killed_inside_a_statement_its_outcome_is_unknown(
     assert "RUNNING" in case["evidence"][0]
     not_done = project.ask("repair", "1", "--as", "not-done", "--reason", "it was killed", "--yes")
     assert (not_done.code, not_done.document["error"]["code"]) == (6, "ENGINE_MAY_RUN")
+    deadline = time.monotonic() + 60
     while case["suggests"] is None and time.monotonic() < deadline:
         [case] = project.ask("repair").entry()["cases"]
     assert (case["suggests"], case["engine"]) == ("done", "the statement runs no more")
@@ -259,9 +258,7 @@ def test_sigint_stops_before_the_next_statement(
     slow = f"CREATE TABLE {schema}.t /* takes 3 s */ (a INT)"
     wired.file("0001_two.sql", f"{slow};\nINSERT INTO {schema}.t VALUES (1);")
     run = wired.start("migrate")
-    deadline = time.monotonic() + 60
-    while slow not in snowflake_server.statements() and time.monotonic() < deadline:
-        time.sleep(0.05)
+    snowflake_server.wait_for(slow)
     run.send_signal(signal.SIGINT)
     _, stderr = run.communicate(timeout=60)
     assert run.returncode == 130, stderr
@@ -278,9 +275,7 @@ def test_a_second_sigint_ends_it_at_once_and_names_the_lock_that_stays(
     slow = f"CREATE TABLE {emulated.schema()}.t /* takes 10 s */ (a INT)"
     wired.file("0001_slow.sql", f"{slow};")
     run = wired.start("migrate")
-    deadline = time.monotonic() + 60
-    while slow not in snowflake_server.statements() and time.monotonic() < deadline:
-        time.sleep(0.05)
+    snowflake_server.wait_for(slow)
     run.send_signal(signal.SIGINT)
     time.sleep(0.5)
     started = time.monotonic()

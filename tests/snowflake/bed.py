@@ -73,6 +73,13 @@ class SnowflakeServer:
         """The statements as they came over the wire."""
         return [request["sql"] for request in self.requests if request["path"].endswith("/query-request")]
 
+    def wait_for(self, sql: str) -> None:
+        """Return once a statement has come over the wire."""
+        deadline = time.monotonic() + 60
+        while sql not in self.statements():
+            assert time.monotonic() < deadline, sql
+            time.sleep(0.05)
+
 
 @contextmanager
 def snowflake_server(folder: Path) -> Iterator[SnowflakeServer]:

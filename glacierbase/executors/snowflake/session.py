@@ -117,7 +117,7 @@ class _SnowflakeExecutor:
         self._idle: SnowflakeSession | None = None
         connector = _connector(catalog)
         first = self._connect(ours=True)
-        self._first: SnowflakeSession | None = self._session(first, _log_out)
+        self._first: SnowflakeSession | None = self._session(first, SnowflakeSession.log_out)
         self.engine = f"snowflake, connector {connector.__version__}"
         self.principal = f"{first.user} (role {first.role})"
         self.process: Mapping[str, Any] = {
@@ -129,7 +129,7 @@ class _SnowflakeExecutor:
         """A connection of its own for history and lock. The files share one, as long as none of them changes it."""
         if ours:
             first, self._first = self._first, None
-            return first or self._session(self._connect(ours=True), _log_out)
+            return first or self._session(self._connect(ours=True), SnowflakeSession.log_out)
         idle, self._idle = self._idle, None
         return idle or self._session(self._connect(ours=False), self._keep_clean)
 
@@ -185,10 +185,6 @@ class _SnowflakeExecutor:
         """Log out of all that is still open."""
         for session in self._open:
             session.log_out()
-
-
-def _log_out(session: SnowflakeSession) -> None:
-    session.log_out()
 
 
 def _connector(catalog: Catalog) -> Any:
