@@ -23,12 +23,13 @@ import click
 import glacierbase
 from glacierbase import documents, scaffold
 from glacierbase.catalog import parse_duration
-from glacierbase.errors import ConfigurationError, GlacierbaseError, Interrupted
+from glacierbase.errors import ConfigurationError, GlacierbaseError
 from glacierbase.lock import describe, held_here
 from glacierbase.project import Project
 from glacierbase.repair import Resolution
 from glacierbase.results import Result, WrittenResult
 from glacierbase.secrets import mask
+from glacierbase.stop import GRACE_SECONDS
 
 F = TypeVar("F", bound=Callable[..., Any])
 logger = logging.getLogger("glacierbase")
@@ -420,6 +421,8 @@ def _answer(command: str, form: str, verbose: bool, ask: Callable[[], Sequence[A
         results = ask()
     except GlacierbaseError as caught:
         error, results = caught, caught.results
+        if _received:  # Whatever it came to, the signal ended it.
+            error.exit_code = 128 + _received[0]
     if form == "json":
         click.echo(documents.json_document(command, results, error))
     elif text := documents.text_document(results):
@@ -428,7 +431,7 @@ def _answer(command: str, form: str, verbose: bool, ask: Callable[[], Sequence[A
         if form == "text":
             errors = [result.error for result in results if result.error] or [error]
             click.echo("\n".join(map(documents.text_error, errors)), err=True)
-        sys.exit(_exit_code(error))
+        sys.exit(error.exit_code)
     return results
 
 
@@ -452,7 +455,7 @@ _received: list[int] = []
 
 @contextmanager
 def _signals() -> Iterator[threading.Event]:
-    """SIGINT and SIGTERM ask the run to stop before its next statement; the second one ends the process at once."""
+    """SIGINT and SIGTERM ask the run to stop; the second one ends the process at once."""
     stop = threading.Event()
 
     def handle(number: int, _frame: FrameType | None) -> None:
@@ -462,7 +465,10 @@ def _signals() -> Iterator[threading.Event]:
                 click.echo(f"the lock of {row.catalog} is left behind, {describe(row)}", err=True)
             os._exit(128 + number)
         stop.set()
-        logger.warning("stopping before the next statement; once more ends it at once")
+        logger.warning(
+            "stopping: what runs has %.0f s to end, then it is cancelled; once more ends everything at once",
+            GRACE_SECONDS,
+        )
 
     before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
@@ -470,12 +476,6 @@ def _signals() -> Iterator[threading.Event]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def _exit_code(error: GlacierbaseError) -> int:
-    if isinstance(error, Interrupted) and _received:
-        return 128 + _received[0]
-    return error.exit_code
 
 
 class _MaskedFormatter(logging.Formatter):

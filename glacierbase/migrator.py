@@ -40,6 +40,7 @@ from glacierbase.prepare import Prepared, prepare_all, targets
 from glacierbase.recorder import Recorder
 from glacierbase.results import AppliedFile, FailedFile
 from glacierbase.run import Run, statement_tag
+from glacierbase.stop import cancelling
 from glacierbase.stores import FORMAT_VERSION, LockRow, Store
 from glacierbase.stores.sql import open_store
 from glacierbase.transactions import Step
@@ -124,12 +125,14 @@ class Migrator:
 
         Args:
             lock_timeout: seconds to wait for another run's lock.
-            stopped: asked before every statement; True ends the run there.
+            stopped: asked before every statement and while it runs; True ends the run there.
 
         Raises:
             GlacierbaseError: the first thing that stopped it; what ran before is recorded.
         """
         prepared = self.prepared
+        if stopped():
+            raise _interrupted(f"stopped before catalog {self.catalog.name}; nothing of it ran")
         with self.opened(session) as (executor, store):
             view = self.look(store)
             plan = self._plan(selection, view.history, prepared, view.warnings)
@@ -423,7 +426,8 @@ class _Files:
         logger.debug("%s: statement %d of %d starts", where, statement.index, total)
         try:
             tag = statement_tag(self._run.id, prepared.migration.version, statement.index)
-            return session.execute(statement.text, tag=tag)
+            with cancelling(session, self._stopped):
+                return session.execute(statement.text, tag=tag)
         except EngineError as error:
             # Before its last statement, the end of the session takes a transaction back, whatever happened.
             if isinstance(error, StatementRefused) or statement is not step[-1]:

@@ -137,7 +137,8 @@ class Project:
             allow_out_of_order: versions that may run below one that is applied.
             lock_timeout: seconds to wait for another run's lock.
             spark: a SparkSession to work in, with the catalogs configured as the files say; it is not stopped.
-            stop: set it from a signal handler or another thread to end the run before its next statement.
+            stop: set it from a signal handler or another thread to end the run: the statement that runs is cancelled unless
+                it ends within seconds.
 
         Raises:
             GlacierbaseError: the first error; see the module `glacierbase.errors`.

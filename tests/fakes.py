@@ -14,6 +14,8 @@ from glacierbase.executors import Evidence
 from glacierbase.migration import Event
 from glacierbase.stores import LockRow
 
+_KINDS = {"no such table": TableNotFound, "interrupted": OutcomeUnknown}
+
 
 class FakeSession:
     """A SQLite connection behind the port of a session."""
@@ -30,8 +32,11 @@ class FakeSession:
         try:
             return self._connection.execute(sql, tuple(parameters)).fetchall()
         except sqlite3.Error as error:
-            kind = TableNotFound if "no such table" in str(error) else StatementRefused
+            kind = next((kind for text, kind in _KINDS.items() if text in str(error)), StatementRefused)
             raise kind(type(error).__name__, str(error)) from error
+
+    def cancel(self) -> None:
+        self._connection.interrupt()
 
     def close(self) -> None:
         self._connection.close()

@@ -22,7 +22,7 @@ LAYERS = [
     {"history", "prepare", "base"},
     {"plan"},
     {"executors"},
-    {"stores"},
+    {"stores", "stop"},
     {"lock"},
     {"recorder"},
     {"migrator"},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import time
 from pathlib import Path
@@ -250,12 +251,12 @@ def test_what_cannot_be_reached_is_one_clear_message(
     assert SNOWFLAKE_PASSWORD not in done.stderr + done.stdout
 
 
-def test_sigint_stops_before_the_next_statement(
+def test_stopped_a_run_lets_a_short_statement_end(
     wired: ProjectFolder, emulated: SnowBed, snowflake_server: SnowflakeServer
 ) -> None:
-    """The connector would take it for itself and cancel the one that runs."""
+    """The connector would take SIGINT for itself and cancel the one that runs."""
     schema = emulated.schema()
-    slow = f"CREATE TABLE {schema}.t /* takes 3 s */ (a INT)"
+    slow = f"CREATE TABLE {schema}.t /* takes 2 s */ (a INT)"
     wired.file("0001_two.sql", f"{slow};\nINSERT INTO {schema}.t VALUES (1);")
     run = wired.start("migrate")
     snowflake_server.wait_for(slow)
@@ -266,6 +267,25 @@ def test_sigint_stops_before_the_next_statement(
     assert wired.ask("status").entry()["migrations"][0]["statements_done"] == 1
     assert wired.run("migrate").code == 0
     assert emulated.rows(f"SELECT a FROM {schema}.t") == [(1,)]
+
+
+def test_stopped_a_run_cancels_a_long_statement_by_its_id(
+    wired: ProjectFolder, emulated: SnowBed, snowflake_server: SnowflakeServer
+) -> None:
+    """Whether it took effect is for a person to say; the account's query history suggests that it did not."""
+    slow = f"CREATE TABLE {emulated.schema()}.t /* takes 5 s */ (a INT)"
+    wired.file("0001_slow.sql", f"{slow};")
+    run = wired.start("migrate", "--format", "json")
+    snowflake_server.wait_for(slow)
+    run.send_signal(signal.SIGTERM)
+    stdout, stderr = run.communicate(timeout=60)
+    error = json.loads(stdout)["error"]
+    assert (run.returncode, error["exit_code"], error["code"]) == (143, 143, "OUTCOME_UNKNOWN"), stderr
+    assert "SELECT SYSTEM$CANCEL_QUERY(?)" in snowflake_server.statements()
+    status = wired.ask("status").entry()
+    assert ([each["state"] for each in status["migrations"]], status["lock"]) == (["unknown"], None)
+    [case] = wired.ask("repair").entry()["cases"]
+    assert (case["suggests"], case["engine"]) == ("not-done", "the statement runs no more")
 
 
 def test_a_second_sigint_ends_it_at_once_and_names_the_lock_that_stays(

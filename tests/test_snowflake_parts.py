@@ -138,7 +138,7 @@ class Connection:
 )
 def test_a_session_stays_clean_only_under_statements_that_are_known_to_leave_it(sql: str, clean: bool) -> None:
     """The next file must not begin where this one ended."""
-    session = SnowflakeSession(Connection(), lambda _: None)
+    session = SnowflakeSession(Connection(), lambda _: None, lambda _: None)
     session.execute("SELECT 1")
     assert session.is_clean
     session.execute(sql)

@@ -25,7 +25,7 @@ class Session(Protocol):
         """Run one statement to its end, as written, with `?` bound to `parameters` where there are any.
 
         Args:
-            tag: what the engine's own log of statements calls it, where there is such a log.
+            tag: by which the engine knows the statement, to cancel it and in its own log, where it keeps one.
 
         Returns:
             The engine's id of the statement, None where it has none.
@@ -37,6 +37,12 @@ class Session(Protocol):
 
     def query(self, sql: str, parameters: Sequence[Any] = ()) -> list[Row]:
         """All rows of a question. Raises as `execute` does."""
+
+    def cancel(self) -> None:
+        """From another thread: ask the engine to end the tagged statement that `execute` runs, if it runs one.
+
+        `execute` then raises, as the truth is, unless the statement was done before. Never raises itself.
+        """
 
     def close(self) -> None:
         """Be done with the session. Never raises."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import threading
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -10,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from glacierbase.errors import StatementRefused, TableNotFound
+from glacierbase.errors import EngineError, StatementRefused, TableNotFound
 from tests.conftest import LakeBed, RemoteLake, SnowBed
 from tests.fakes import FakeExecutor
 
@@ -22,25 +24,36 @@ class Bed:
     executor: Any
     table: Callable[[str], str]
     failing_question: str
+    slow_row: str  # A question that takes its time for a row.
     brings_mine: str = "CREATE TEMPORARY VIEW mine AS SELECT 1 AS a"  # From here on the session knows a table `mine`.
+
+
+COUNTING = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n"
+SLEEPING = "SELECT IF(java_method('java.lang.Thread', 'sleep', 20000L) = 'slept', 0, 7)"
+# https://docs.snowflake.com/en/sql-reference/functions/generator
+SLOW_ON_SNOWFLAKE = {
+    "emulated": "SELECT 7 /* takes 4 s */",
+    "account": "SELECT count(*) FROM TABLE(GENERATOR(TIMELIMIT => 60))",
+}
 
 
 @pytest.fixture(params=["fake", "spark", "connect", "emulated", pytest.param("account", marks=pytest.mark.account)])
 def bed(request: pytest.FixtureRequest) -> Iterator[Bed]:
     """Every executor in turn."""
     if request.param == "fake":
-        yield Bed(FakeExecutor(), lambda name: name, "SELECT abs(-9223372036854775807 - 1)")
+        yield Bed(FakeExecutor(), lambda name: name, "SELECT abs(-9223372036854775807 - 1)", COUNTING)
         return
     if request.param in ("emulated", "account"):
         snow: SnowBed = request.getfixturevalue(request.param)
-        schema = snow.schema()
+        schema, slow_row = snow.schema(), SLOW_ON_SNOWFLAKE[request.param]
         snow.executor.open_session().execute(f"CREATE TABLE {schema}.mine AS SELECT 1 AS a")
-        yield Bed(snow.executor, lambda name: f"{schema}.{name}", "SELECT TO_NUMBER('x')", f"USE SCHEMA {schema}")
+        begin = f"USE SCHEMA {schema}"
+        yield Bed(snow.executor, lambda name: f"{schema}.{name}", "SELECT TO_NUMBER('x')", slow_row, begin)
         return
     lake: LakeBed | RemoteLake = request.getfixturevalue("lake" if request.param == "spark" else "remote_lake")
     namespace = f"lake.c{uuid.uuid4().hex[:8]}"
     lake.executor.open_session().execute(f"CREATE NAMESPACE {namespace}")
-    yield Bed(lake.executor, lambda name: f"{namespace}.{name}", "SELECT raise_error('no') FROM range(1)")
+    yield Bed(lake.executor, lambda name: f"{namespace}.{name}", "SELECT raise_error('no') FROM range(1)", SLEEPING)
 
 
 def test_it_says_what_it_is(bed: Bed) -> None:
@@ -100,6 +113,22 @@ def test_what_one_session_sets_the_next_does_not_see(bed: Bed) -> None:
     for session in (second, bed.executor.open_session()):
         with pytest.raises(StatementRefused):
             session.query("SELECT a FROM mine")
+
+
+def test_a_statement_that_is_cancelled_ends_without_its_effect_and_says_so(bed: Bed) -> None:
+    """Its session, and all others, go on."""
+    session = bed.executor.open_session()
+    session.execute(f"CREATE TABLE {bed.table('slow')} (a BIGINT)")
+    session.cancel()  # Nothing runs: nothing happens.
+    began = time.monotonic()
+    timer = threading.Timer(1.5, session.cancel)
+    timer.start()
+    with pytest.raises(EngineError):
+        session.execute(f"INSERT INTO {bed.table('slow')} {bed.slow_row}", tag=f"glacierbase;{uuid.uuid4().hex};1;1")
+    assert 1 < time.monotonic() - began < 3.5
+    timer.join()
+    assert session.query(f"SELECT a FROM {bed.table('slow')}") == []
+    assert bed.executor.open_session().query(f"SELECT a FROM {bed.table('slow')}") == []
 
 
 def test_closing_one_session_leaves_the_others(bed: Bed) -> None:

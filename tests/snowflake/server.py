@@ -41,6 +41,7 @@ NOTHING = "SELECT 'Statement executed successfully.' AS \"status\""
 WRONG_PASSWORD = ("390100", None, "Incorrect username or password was specified.")
 NO_ROLE = ("390189", None, "Role '{}' specified in the connect string does not exist or not authorized.")
 NO_WAREHOUSE = ("000606", "57P03", "No active warehouse selected in the current session.  Select an active warehouse.")
+CANCELLED = ("000604", "57014", "SQL execution canceled")
 NO_RIGHT = ("003001", "42501", "SQL access control error:\nInsufficient privileges to operate on database 'DEMO'")
 
 LOST = "/* the answer is lost */"
@@ -50,7 +51,8 @@ log_lock = threading.Lock()
 writing = threading.Lock()
 session_ids = itertools.count(1001)
 sessions: dict[str, dict[str, Any]] = {}
-queries: dict[str, str] = {}
+queries: dict[str, str] = {}  # Status by tag.
+cancelled: set[str] = set()  # By id.
 
 
 class Bed:
@@ -90,10 +92,16 @@ class Bed:
             if tag:
                 queries[tag] = "RUNNING"
             if slow := SLOW.search(sql):
-                await asyncio.sleep(int(slow[1]))
+                await _takes(int(slow[1]), tag)
+            if _query_id(tag) in cancelled:
+                queries[tag] = "FAILED_WITH_ERROR"
+                return _refusal(CANCELLED)
+            if "SYSTEM$CANCEL_QUERY" in sql:
+                cancelled.add(content["bindings"]["1"]["value"])
+                sql = NOTHING
             if "INFORMATION_SCHEMA.QUERY_HISTORY(" in sql:
                 scope, body = _instead(scope, content, _query_history(content["bindings"]["1"]["value"]))
-            elif NO_OPERATION.match(sql):
+            elif sql == NOTHING or NO_OPERATION.match(sql):
                 scope, body = _instead(scope, content, NOTHING)
             answer = await _ask(scope, body)
             _follow_use(answer, sql, session)
@@ -168,8 +176,19 @@ def _instead(scope: Any, content: dict[str, Any], sql: str) -> tuple[Any, bytes]
 
 def _query_history(tag: str) -> str:
     """What stands for the function of that name: one statement, if there was one with this tag."""
-    row = f"SELECT '01b2-{abs(hash(tag))}' AS query_id, '{queries.get(tag)}' AS execution_status, NULL AS error_message"
+    row = f"SELECT '{_query_id(tag)}' AS query_id, '{queries.get(tag)}' AS execution_status, NULL AS error_message"
     return row if tag in queries else f"SELECT * FROM ({row}) WHERE FALSE"
+
+
+def _query_id(tag: str | None) -> str:
+    return f"01b2-{abs(hash(tag))}"
+
+
+async def _takes(seconds: int, tag: str | None) -> None:
+    """The time that a statement takes, unless it is cancelled."""
+    for _ in range(seconds * 10):
+        if _query_id(tag) not in cancelled:
+            await asyncio.sleep(0.1)
 
 
 async def _body(receive: Any) -> bytes:

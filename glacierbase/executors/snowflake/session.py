@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
-from datetime import datetime, timedelta
+from contextlib import closing, suppress
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,9 @@ _DEFAULTS = {"login_timeout": 60}
 _DEFAULT_PARAMETERS = {"CLIENT_TELEMETRY_ENABLED": False}
 # Whether to ask for running queries before a logout; the connector's line 5 warns where nobody says.
 _LOGS_OUT = "enable_server_session_keep_alive_auto_detection"
+
+# What the query history says of a statement that runs no more.
+_ENDED = frozenset({"SUCCESS", "FAILED_WITH_ERROR", "FAILED_WITH_INCIDENT"})
 
 # Clocks differ by less.
 _MARGIN = timedelta(minutes=10)
@@ -56,12 +59,17 @@ def open_executor(catalog: Catalog, run: Run) -> Executor:
 class SnowflakeSession:
     """A connection behind the executor's port."""
 
-    def __init__(self, connection: Any, done: Callable[[SnowflakeSession], None]) -> None:
+    def __init__(
+        self, connection: Any, done: Callable[[SnowflakeSession], None], cancel: Callable[[str], None]
+    ) -> None:
         """Args:
         done: called when the session's user is done with it.
+        cancel: called with the tag of the statement to end.
         """
         self._connection = connection
         self._done = done
+        self._cancel = cancel
+        self._tag: str | None = None  # Of the statement that runs.
         self._began_as = self._state()
         # The connector takes SIGINT for itself while a statement runs on the main thread.
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="glacierbase-snowflake")
@@ -77,10 +85,13 @@ class SnowflakeSession:
 
     def _ask(self, sql: str, parameters: Sequence[Any], tag: str | None) -> tuple[str | None, list[Row]]:
         clean, self.is_clean = self.is_clean and _LEAVES_SESSION.match(sql) is not None, False
+        self._tag = tag
         try:
             answer = self._thread.submit(self._run, sql, parameters, tag).result()
         except Exception as error:
             raise map_error(error, sql) from error
+        finally:
+            self._tag = None
         self.is_clean = clean and self._state() == self._began_as
         return answer
 
@@ -93,6 +104,12 @@ class SnowflakeSession:
 
     def _state(self) -> tuple[Any, ...]:
         return tuple(getattr(self._connection, name) for name in _STATE)
+
+    def cancel(self) -> None:
+        """End its statement, by the query's id."""
+        if tag := self._tag:
+            with suppress(Exception):
+                self._cancel(tag)
 
     def close(self) -> None:
         """Give it back."""
@@ -113,6 +130,7 @@ class _SnowflakeExecutor:
     def __init__(self, catalog: Catalog, run: Run) -> None:
         self._catalog = catalog
         self._run = run
+        self._opened_at = datetime.now(timezone.utc)
         self._open: list[SnowflakeSession] = []
         self._idle: SnowflakeSession | None = None
         connector = _connector(catalog)
@@ -134,26 +152,36 @@ class _SnowflakeExecutor:
         return idle or self._session(self._connect(ours=False), self._keep_clean)
 
     def evidence(self, tables: Sequence[str], since: datetime, tag: str) -> Evidence:  # noqa: ARG002 (the tag says it all)
-        """What the query history says of the statement with this tag; it forgets after seven days.
+        """What the query history says of the statement with this tag."""
+        with closing(self.open_session(ours=True)) as session:
+            rows = self._queries(session, since, tag)
+        found = tuple(f"query {query_id}: {status}{f', {error}' if error else ''}" for query_id, status, error in rows)
+        states = {status for _, status, _ in rows}
+        ended = states <= _ENDED if rows else None
+        return Evidence(found, "SUCCESS" in states if ended else None, ended)
+
+    def _queries(self, session: Session, since: datetime, tag: str) -> list[Row]:
+        """Id, status and error of the statements with this tag; the account forgets them after seven days.
 
         https://docs.snowflake.com/en/sql-reference/functions/query_history
         """
-        database = self._catalog.store.catalog
-        session = self.open_session(ours=True)
-        rows = session.query(
-            f"SELECT query_id, execution_status, error_message FROM TABLE({database}.INFORMATION_SCHEMA.QUERY_HISTORY("
+        return session.query(
+            "SELECT query_id, execution_status, error_message"
+            f" FROM TABLE({self._catalog.store.catalog}.INFORMATION_SCHEMA.QUERY_HISTORY("
             f"END_TIME_RANGE_START => '{since - _MARGIN:%Y-%m-%d %H:%M:%S} +0000'::TIMESTAMP_LTZ, RESULT_LIMIT => 10000))"
             " WHERE query_tag = ?",
             [tag],
         )
-        session.close()
-        found = tuple(f"query {query_id}: {status}{f', {error}' if error else ''}" for query_id, status, error in rows)
-        states = {status for _, status, _ in rows}
-        ended = states <= {"SUCCESS", "FAILED_WITH_ERROR", "FAILED_WITH_INCIDENT"} if rows else None
-        return Evidence(found, "SUCCESS" in states if ended else None, ended)
+
+    def _cancel(self, tag: str) -> None:
+        """https://docs.snowflake.com/en/sql-reference/functions/system_cancel_query"""
+        with closing(self.open_session(ours=True)) as session:
+            for query_id, status, _ in self._queries(session, self._opened_at, tag):
+                if status not in _ENDED:
+                    session.query("SELECT SYSTEM$CANCEL_QUERY(?)", [query_id])
 
     def _session(self, connection: Any, done: Callable[[SnowflakeSession], None]) -> SnowflakeSession:
-        session = SnowflakeSession(connection, done)
+        session = SnowflakeSession(connection, done, self._cancel)
         self._open.append(session)
         return session
 

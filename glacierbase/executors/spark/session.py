@@ -67,17 +67,17 @@ def open_executor(catalog: Catalog, run: Run, session: Any = None) -> Executor:
 class SparkSessionPort:
     """A Spark session behind the executor's port."""
 
-    def __init__(self, spark: Any, *, in_own_pool: bool = False, owned: bool = False) -> None:
+    def __init__(self, spark: Any, *, in_own_pool: bool = False) -> None:
         self._spark = spark
         self._pool = "glacierbase" if in_own_pool else None
-        self._owned = owned
+        self._tag: str | None = None  # Of the statement that runs.
 
-    def execute(self, sql: str, parameters: Sequence[Any] = (), *, tag: str | None = None) -> None:  # noqa: ARG002
+    def execute(self, sql: str, parameters: Sequence[Any] = (), *, tag: str | None = None) -> None:
         """Run a statement to its end. Spark runs commands at once but puts off questions: those are run without a result.
 
-        Spark keeps no log of statements that a tag could be looked up in.
+        The tag is that of its jobs; Spark keeps no log in which it could be looked up.
         """
-        with self._answering(sql):
+        with self._answering(sql), self._tagged(tag) if tag else nullcontext():
             frame = self._spark.sql(bound(sql, parameters) if parameters else sql)
             if not frame.isLocal():
                 frame.write.format("noop").mode("overwrite").save()
@@ -96,13 +96,52 @@ class SparkSessionPort:
         except Exception as error:
             raise map_error(error, sql) from error
 
+    @contextmanager
+    def _tagged(self, tag: str) -> Iterator[None]:
+        self._add_tag(tag)
+        self._tag = tag
+        try:
+            yield
+        finally:
+            self._tag = None
+            with suppress(Exception):  # The JVM may be gone, and what was raised inside is the answer.
+                self._remove_tag(tag)
+
+    def _add_tag(self, tag: str) -> None:
+        self._spark.sparkContext.addJobTag(tag)
+
+    def _remove_tag(self, tag: str) -> None:
+        self._spark.sparkContext.removeJobTag(tag)
+
+    def cancel(self) -> None:
+        """Cancel the jobs of the statement. Where it runs none, it ends by itself."""
+        if tag := self._tag:
+            with suppress(Exception):
+                self._cancel(tag)
+
+    def _cancel(self, tag: str) -> None:
+        self._spark.sparkContext.cancelJobsWithTag(tag)
+
     def close(self) -> None:
-        """End a session of ours on a server. A classic one ends with its JVM."""
-        if self._owned:
-            try:
-                self._spark.stop()
-            except Exception:  # The server may be gone; there is nothing left to end then.
-                return
+        """It ends with its JVM."""
+
+
+class ConnectSessionPort(SparkSessionPort):
+    """A session of ours on a Spark Connect server."""
+
+    def _add_tag(self, tag: str) -> None:
+        self._spark.addTag(tag)
+
+    def _remove_tag(self, tag: str) -> None:
+        self._spark.removeTag(tag)
+
+    def _cancel(self, tag: str) -> None:
+        self._spark.interruptTag(tag)
+
+    def close(self) -> None:
+        """End it: a server keeps the forgotten ones for an hour."""
+        with suppress(Exception):  # The server may be gone; there is nothing left to end then.
+            self._spark.stop()
 
 
 @contextmanager
@@ -163,7 +202,7 @@ class _BorrowedExecutor(_SparkExecutor):
 
     def open_session(self, *, ours: bool = False) -> Session:
         if self._remote:
-            return SparkSessionPort(self._spark.cloneSession(), owned=True)
+            return ConnectSessionPort(self._spark.cloneSession())
         return super().open_session(ours=ours)
 
 
@@ -224,12 +263,12 @@ class _ConnectExecutor(_SparkExecutor):
 
     def open_session(self, *, ours: bool = False) -> Session:  # noqa: ARG002 (the server has one queue)
         """Connect has no `newSession`; a new one costs milliseconds."""
-        return SparkSessionPort(self._create(), owned=True)
+        return ConnectSessionPort(self._create())
 
     def close(self) -> None:
-        """End all sessions: a server keeps the forgotten ones for an hour."""
+        """End all sessions."""
         for spark in self._created:
-            SparkSessionPort(spark, owned=True).close()
+            ConnectSessionPort(spark).close()
 
 
 class _LocalExecutor(_SparkExecutor):

@@ -1,0 +1,38 @@
+"""Stopping a run from outside while the engine is at work: the statement gets a moment to end, then it is cancelled."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from glacierbase.executors import Session
+
+# Most changes of a table's metadata end within it, and nobody has to find out afterwards what became of them. CI services
+# kill what has not ended some seven seconds after they asked.
+GRACE_SECONDS = 3.0
+_LOOK_SECONDS = 0.2
+# An engine that was between two jobs of the statement when it was asked begins the next one.
+_AGAIN_SECONDS = 1.0
+
+
+@contextmanager
+def cancelling(session: Session, stopped: Callable[[], bool]) -> Iterator[None]:
+    """While the session runs a statement in here: cancel it if it still runs a while after `stopped` has said so."""
+    ended = threading.Event()
+
+    def watch() -> None:
+        while not ended.wait(_LOOK_SECONDS):
+            if stopped():
+                wait = GRACE_SECONDS
+                while not ended.wait(wait):
+                    session.cancel()
+                    wait = _AGAIN_SECONDS
+
+    watcher = threading.Thread(target=watch, name="glacierbase-stop", daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        watcher.join()
