@@ -195,6 +195,7 @@ class Migrator:
             if former is not None:
                 recorder.defer(recorder.event(taken, None, reason=reason, details=json.dumps(told(former))))
             yield view, recorder
+            recorder.compact()
         except BaseException:
             lock.release()
             raise
@@ -326,6 +327,7 @@ class _Files:
             started = time.monotonic()
             self._run_file(planned, prepared, plan.jumped_over)
             self._applied(planned, prepared, _since(started))
+            self._recorder.compact()
         self._recorder.append()
 
     def _run_file(self, planned: Planned, prepared: Prepared, jumped_over: Sequence[str]) -> None:

@@ -79,6 +79,7 @@ class MemoryTables:
         self.locks: dict[str, LockRow] = {}
         self.mutex = threading.Lock()
         self.appends = 0
+        self.compactions: list[int] = []  # The number of events at each.
 
 
 class MemoryStore:
@@ -119,6 +120,10 @@ class MemoryStore:
             self._tables.histories[self._name].extend(events)
             self._tables.appends += 1
         self._before("append answered")
+
+    def compact(self) -> None:
+        self._before("compact")
+        self._tables.compactions.append(len(self._tables.histories[self._name]))
 
     def compare_and_set(self, expected: LockRow, new: LockRow) -> bool:
         self._before("compare_and_set")

@@ -52,6 +52,33 @@ def test_pending_files_run_in_order_and_only_once(world: World) -> None:
     assert world.values() == [1, 2]
 
 
+def test_once_in_a_hundred_events_the_tables_are_compacted_between_two_files(world: World) -> None:
+    """When nothing is in flight: a run killed there leaves no statement whose outcome is unknown."""
+    world.file("1_a.sql", "CREATE TABLE t (a INT)")
+    for number in range(2, 82):
+        world.file(f"{number}_row.sql", f"INSERT INTO t VALUES ({number}); INSERT INTO t VALUES ({number})")
+    seen: list[str | None] = []
+    world.store_before = lambda verb: seen.append(world.events[-1].state) if verb == "compact" else None
+    world.migrate()
+    assert [events // 100 for events in world.tables.compactions] == [1, 2]
+    assert seen == ["applied", "applied"]
+    world.file("82_row.sql", "INSERT INTO t VALUES (82)")
+    world.migrate()
+    assert len(world.tables.compactions) == 2
+    assert len(world.values()) == 161
+
+
+def test_a_compaction_that_fails_fails_no_run(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    """It is tried again a hundred events later."""
+    for number in range(1, 101):
+        world.file(f"{number}_nothing.sql", "SELECT 1")
+    world.store_before = lambda verb: lost_answer() if verb == "compact" else None
+    assert len(world.migrate().applied) == 100
+    assert "shop: history and lock were not compacted" in caplog.text
+    assert world.tables.compactions == []
+    assert world.tables.locks["shop"].owner == ""
+
+
 def test_a_file_of_n_statements_costs_n_appends_and_the_last_one(world: World) -> None:
     """“Applied” of one file and “started” of the next are one append."""
     world.file("1_a.sql", "CREATE TABLE t (a INT); INSERT INTO t VALUES (1)")

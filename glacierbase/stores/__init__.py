@@ -79,5 +79,11 @@ class Store(Protocol):
     def append(self, events: Sequence[Event]) -> None:
         """Add the events in one commit."""
 
+    def compact(self) -> None:
+        """Make the files of both tables few again, one commit each, and delete what only their older snapshots name.
+
+        Called under the lock. No event is lost or changed, wherever it is interrupted and whoever else writes meanwhile.
+        """
+
     def compare_and_set(self, expected: LockRow, new: LockRow) -> bool:
         """Make the row `new` if its claim is still `expected`'s: True if it is `new` now, of any number of callers for one."""

@@ -10,7 +10,7 @@ from typing import Any
 from glacierbase.catalog import Catalog, StoreOptions
 from glacierbase.clock import seconds
 from glacierbase.errors import ConfigurationError, EngineError, TableNotFound
-from glacierbase.executors import Executor, Session
+from glacierbase.executors import Executor, Row, Session
 from glacierbase.migration import Event
 from glacierbase.stores import LockRow
 
@@ -35,6 +35,7 @@ class _Words:
         show_tables: the question that answers with (…, table, …).
         show_namespace: the question that answers with anything where the namespace is there.
         for_good: the clause of DROP TABLE that leaves no files behind.
+        compact: statements that keep the tables small; none where the engine does so by itself.
         grants: the least rights of the role that migrates.
         proves_by_lease: as the store's.
     """
@@ -51,6 +52,7 @@ class _Words:
     show_tables: str
     show_namespace: str
     for_good: str
+    compact: Sequence[str]
     grants: Sequence[str]
     proves_by_lease: bool
 
@@ -73,8 +75,12 @@ def _in_quotes(name: str) -> str:
 
 _WORDS = {
     "spark": _Words(
-        # For one row, a job that looks for the files to rewrite costs more than it can save.
-        begin=["SET spark.sql.optimizer.runtime.rowLevelOperationGroupFilter.enabled=false"],
+        # For one row, a job that looks for the files to rewrite costs more than it can save. And a task for each of 200
+        # partitions costs more than the few rows that we have in them.
+        begin=[
+            "SET spark.sql.optimizer.runtime.rowLevelOperationGroupFilter.enabled=false",
+            "SET spark.sql.shuffle.partitions=1",
+        ],
         quoted=_in_backticks,
         types={"int": "BIGINT", "str": "STRING", "datetime": "TIMESTAMP"},
         read_time="unix_micros({})",
@@ -97,6 +103,17 @@ _WORDS = {
         show_tables="SHOW TABLES IN {}",
         show_namespace="DESCRIBE NAMESPACE {namespace}",
         for_good=" PURGE",
+        # A rewrite replaces the files that it has read and no others: what is appended meanwhile stays. Its session may know
+        # an older table. https://iceberg.apache.org/docs/latest/spark-procedures/
+        compact=[
+            "REFRESH TABLE {history}",
+            "CALL {catalog}.system.rewrite_data_files(table => '{history}', options => map('rewrite-all', 'true'))",
+            *(
+                f"CALL {{catalog}}.system.expire_snapshots(table => '{table}', older_than => TIMESTAMP '9999-12-31',"
+                " retain_last => 1)"
+                for table in ("{history}", "{lock}")
+            ),
+        ],
         grants=[],
         proves_by_lease=False,
     ),
@@ -114,6 +131,7 @@ _WORDS = {
         show_tables="SHOW TERSE TABLES IN SCHEMA {}",
         show_namespace="SELECT 1 FROM {catalog}.INFORMATION_SCHEMA.SCHEMATA WHERE SCHEMA_NAME = UPPER('{name}')",
         for_good="",
+        compact=[],
         # https://docs.snowflake.com/en/user-guide/security-access-control-privileges
         grants=[
             "GRANT USAGE ON WAREHOUSE {warehouse} TO ROLE {role}",
@@ -247,18 +265,24 @@ class SqlStore:
             name = self._words.quoted(field.name)
             times.append(str(field.type).startswith("datetime"))
             columns.append(self._words.read_time.format(name) if times[-1] else name)
+        sql = f"SELECT {', '.join([*columns, *beside])} FROM {table}"
         try:
-            if self._words.refresh:
-                self._session.execute(self._words.refresh.format(table))
-            found = self._session.query(f"SELECT {', '.join([*columns, *beside])} FROM {table}")
+            found = self._query_fresh(table, sql)
         except TableNotFound:
             self._known[table] = False
             return None
+        except EngineError:  # A compaction may have taken away the files of the snapshot that was being read.
+            found = self._query_fresh(table, sql)
         self._known[table] = True
         kinds = [*times, *(False for _ in beside)]
         return [
             [_instant(value) if time else value for value, time in zip(values, kinds, strict=True)] for values in found
         ]
+
+    def _query_fresh(self, table: str, sql: str) -> list[Row]:
+        if self._words.refresh:
+            self._session.execute(self._words.refresh.format(table))
+        return self._session.query(sql)
 
     def create(self, free: LockRow) -> None:
         tables = self._tables
@@ -338,6 +362,12 @@ class SqlStore:
         parameters = [value for event in events for value in astuple(event)]
         values = ", ".join(marks for _ in events)
         self._session.execute(f"INSERT INTO {self._tables.history} ({names}) VALUES {values}", parameters)
+
+    def compact(self) -> None:
+        tables = self._tables
+        for sql in self._words.compact:
+            catalog = self._words.quoted(tables.store.catalog)
+            self._session.execute(sql.format(catalog=catalog, history=tables.history, lock=tables.lock))
 
     def compare_and_set(self, expected: LockRow, new: LockRow) -> bool:
         quoted = self._words.quoted

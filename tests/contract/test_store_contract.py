@@ -167,6 +167,23 @@ def test_of_four_that_set_at_once_exactly_one_wins(bed: Bed) -> None:
         assert row.fence == number + 1
 
 
+def test_a_compaction_changes_no_row(bed: Bed) -> None:
+    """And writing goes on behind it."""
+    store = bed.open()
+    store.create(bed.free)
+    events = [event(number) for number in range(1, 5)]
+    for each in events[:3]:
+        store.append([each])
+    held = replace(bed.free, owner="a", fence=1)
+    assert store.compare_and_set(bed.free, held)
+    store.compact()
+    assert (bed.open().read_history(), bed.open().read_lock()) == (tuple(events[:3]), held)
+    store.append(events[3:])
+    assert store.compare_and_set(held, replace(held, beat=1))
+    store.compact()
+    assert bed.open().read_history() == tuple(events)
+
+
 def test_other_catalogs_histories_are_found_by_name(bed: Bed) -> None:
     """A renamed catalog is recognised by them."""
     bed.open().create(bed.free)
