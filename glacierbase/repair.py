@@ -123,10 +123,12 @@ def _case(migrator: Migrator, record: Record, state: State, executor: Executor) 
     step = _step_at_stop(migrator, record) if state in (State.UNKNOWN, State.FAILED) else None
     first = step[0] if step else None
     last = record.last
-    tag = statement_tag(last.run_id, record.version, first.index) if first and record.is_tagged else None
+    # Of a transaction, its COMMIT: what the statements before it said means nothing.
+    tag = statement_tag(last.run_id, record.version, step[-1].index) if step and record.is_tagged else None
     evidence = Evidence()
     if state is State.UNKNOWN:
         evidence = _evidence(executor, record, step, tag or "")
+    may_run = state is State.UNKNOWN and not _has_ended(record, evidence)
     return RepairCase(
         version=record.version,
         state=state,
@@ -145,7 +147,8 @@ def _case(migrator: Migrator, record: Record, state: State, executor: Executor) 
         query_tag=tag,
         evidence=evidence.found,
         suggests=None if evidence.took_effect is None else _suggestion(evidence.took_effect).value,
-        engine=_engine(record, evidence) if state is State.UNKNOWN else "",
+        may_run=may_run,
+        engine=_engine(record, may_run) if state is State.UNKNOWN else "",
         choices=tuple(choice.value for choice in _CHOICES.get(state, ())),
     )
 
@@ -173,13 +176,10 @@ def _evidence(executor: Executor, record: Record, step: Step | None, tag: str) -
         return Evidence((f"the engine could not be asked: {error.message}",))
 
 
-_RUNS_NO_MORE = "the statement runs no more"
-
-
-def _engine(record: Record, evidence: Evidence) -> str:
+def _engine(record: Record, may_run: bool) -> str:
+    if not may_run:
+        return "the statement runs no more"
     process = details(record.started).get("process", {})
-    if _has_ended(record, evidence):
-        return _RUNS_NO_MORE
     where = process.get("application") or f"process {process.get('engine_pid')} on {record.last.host}"
     return f"it may still be running: {where}"
 
@@ -199,8 +199,7 @@ def _check(cases: Sequence[RepairCase], orders: Orders) -> None:
                 known or "there is nothing to repair",
                 version=case.version,
             )
-        may_run = case.engine != _RUNS_NO_MORE
-        if orders.resolution is Resolution.NOT_DONE and may_run and not orders.engine_stopped:
+        if orders.resolution is Resolution.NOT_DONE and case.may_run and not orders.engine_stopped:
             raise NeedsRepair(
                 "ENGINE_MAY_RUN",
                 f"version {case.version}: {case.engine}; the statement could take effect after it was called not done;"

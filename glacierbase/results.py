@@ -259,7 +259,8 @@ class RepairCase:
         since: when it was about to start.
         evidence: what the engine remembers of it, in a line each.
         suggests: what that suggests, `done` or `not-done`.
-        engine: whether the statement may still be running, for people.
+        may_run: whether the statement may still be running, or its transaction.
+        engine: the same for people, and where.
         choices: what `--as` takes.
         repaired_as: what was recorded just now.
     """
@@ -281,6 +282,7 @@ class RepairCase:
     query_tag: str | None
     evidence: tuple[str, ...]
     suggests: str | None
+    may_run: bool
     engine: str
     choices: tuple[str, ...]
     repaired_as: str | None = None
