@@ -1,65 +1,56 @@
-"""A run that kills itself: `python -m tests.killed PROJECT STEP SIGNAL` migrates, and sends itself the signal at a step.
+"""A run that ends itself: `python -m tests.killed PROJECT AT SIGNAL WHOM` migrates, and sends the signal to `WHOM` at a step.
 
-Steps are counted on the main thread, before and behind everything that leaves the process: each verb of the store that writes
-and each statement. Step 0 never comes: the number of all steps is written at the end. `inside:N` means while the N-th statement
-is with the engine. What SIGSTOP stopped goes on with SIGCONT, and exits with the code of its error.
+Step 0 never comes: the number of all steps is the last line of stdout. `inside:N` means while the N-th statement is with the
+engine, `after:S` S seconds behind the first step. `WHOM` is `python` (this process), `jvm`, or `both`. What goes on after its
+signal exits as the program does.
 """
 
 from __future__ import annotations
 
-import itertools
 import os
 import signal
 import sys
 import threading
-from collections.abc import Callable
 from typing import Any
 
-from glacierbase import GlacierbaseError, Project
-from glacierbase.executors.snowflake.session import SnowflakeSession
-from glacierbase.stores.sql import SqlStore
+from glacierbase import cli
+from glacierbase.executors.spark.gateway import Gateway
+from tests.steps import Steps
 
 
-def main(project: str, at: str, name: str) -> None:
+def main(project: str, at: str, name: str, whom: str) -> None:
+    kind, _, number = at.rpartition(":")
+    step, inside, after = (float(number) if kind == each else 0 for each in ("", "inside", "after"))
+    jvm: list[int] = []
+    start = Gateway.__init__
+
+    def started(gateway: Gateway, *arguments: Any) -> None:
+        start(gateway, *arguments)
+        jvm.append(gateway.pid)
+
     def die() -> None:
-        os.kill(os.getpid(), signal.Signals[name])
+        if whom in ("jvm", "both"):
+            os.kill(jvm[0], signal.Signals[name])
+        if whom in ("python", "both"):
+            os.kill(os.getpid(), signal.Signals[name])
 
-    step = 0 if at.startswith("inside") else int(at)
-    inside = int(at.partition(":")[2] or 0)
-    steps, statements = itertools.count(1), itertools.count(1)
-    last = [0]
+    def on_step(number: int) -> None:
+        if number == step:
+            die()
+        if number == 1 and after:
+            threading.Timer(after, die).start()
 
-    def pass_step() -> None:
-        if threading.current_thread() is threading.main_thread():
-            last[0] = next(steps)
-            if last[0] == step:
-                die()
-
-    def counted(method: Callable[..., Any]) -> Callable[..., Any]:
-        def wrapped(*arguments: Any, **options: Any) -> Any:
-            pass_step()
-            answer = method(*arguments, **options)
-            pass_step()
-            return answer
-
-        return wrapped
-
-    def execute(session: Any, sql: str, parameters: Any = (), *, tag: str | None = None) -> Any:
-        if tag is None:
-            return original(session, sql, parameters)
-        if next(statements) == inside:
+    def on_statement(number: int) -> None:
+        if number == inside:
             threading.Timer(0.3, die).start()
-        return counted(original)(session, sql, parameters, tag=tag)
 
-    original = SnowflakeSession.execute
-    SnowflakeSession.execute = execute  # type: ignore[method-assign]
-    for verb in ("create", "append", "compare_and_set"):
-        setattr(SqlStore, verb, counted(getattr(SqlStore, verb)))
+    Gateway.__init__ = started  # type: ignore[method-assign]
+    steps = Steps()
+    steps.on_step, steps.on_statement = on_step, on_statement
     try:
-        Project.load(project).migrate()
-    except GlacierbaseError as error:
-        sys.exit(error.exit_code)
-    sys.stdout.write(str(last[0]))
+        cli.main(["migrate", "--project", project])
+    finally:
+        sys.stdout.write(f"{steps.count}")
 
 
 if __name__ == "__main__":

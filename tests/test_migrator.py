@@ -333,6 +333,31 @@ def test_the_heartbeat_renews_the_lease_while_a_statement_runs(world: World) -> 
     assert (free.owner, free.head_sequence) == ("", 2)
 
 
+def test_a_holder_whose_heartbeat_alone_is_stuck_is_taken_over_and_runs_nothing_more(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is silent for more than its lease while its statement runs; who takes over finds the outcome unknown."""
+    world.variables = "store: {lockLease: 1s}\n"
+    world.file("1_a.sql", "CREATE TABLE t (a INT); INSERT INTO t VALUES (1)")
+    found: list[str] = []
+
+    def take_over(*_: object) -> None:
+        with pytest.raises(NeedsRepair) as caught:
+            world.migrate(lock_timeout=10)
+        found.append(caught.value.code)
+
+    monkeypatch.setattr(Lock, "_beat", lambda lock, _: lock._ended.wait())
+    world.break_at("CREATE", take_over)
+    with pytest.raises(LockLost):
+        world.migrate()
+    assert found == ["OUTCOME_UNKNOWN"]
+    assert world.values() == []
+    # Nobody with a newer fence has written: what it had done counts, and nobody has to say so.
+    assert world.kinds == [("started", "1"), ("statement_done", "1"), ("interrupted", "1")]
+    world.migrate()
+    assert world.values() == [1]
+
+
 def test_a_lost_answer_of_an_append_is_looked_up(world: World) -> None:
     """It had arrived: it is not written twice, and the run goes on."""
     world.file("1_a.sql", "CREATE TABLE t (a INT); INSERT INTO t VALUES (1)")

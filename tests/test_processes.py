@@ -1,17 +1,15 @@
-"""The program as processes: signals, secrets, and several runs at once."""
+"""The program as processes: signals, secrets, several catalogs."""
 
 from __future__ import annotations
 
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
-from tests.conftest import LAKE, Output, ProjectFolder
+from tests.conftest import LAKE, ProjectFolder
 
 CREATE = "CREATE NAMESPACE lake.a; CREATE TABLE lake.a.t (a BIGINT) USING iceberg"
 # While it takes that many milliseconds, a test sends a signal. The method's answer is nothing.
@@ -66,7 +64,7 @@ def test_stopped_a_run_cancels_a_long_statement(lake_project: ProjectFolder) -> 
     assert [each["state"] for each in status["migrations"]] == ["applied", "unknown"]
     assert status["lock"] is None
     [case] = lake_project.ask("repair").entry()["cases"]
-    assert (case["suggests"], case["engine"]) == ("not-done", "the statement runs no more")
+    assert (case["suggests"], case["may_run"]) == ("not-done", False)
     assert rows_of(lake_project) == []
 
 
@@ -147,102 +145,9 @@ def test_several_catalogs_run_one_after_the_other_each_in_a_jvm_of_its_own(proje
     assert project.ask("pending", "--catalog", "three").entry()["pending"] == []
 
 
-@pytest.fixture
-def race(lake_project: ProjectFolder) -> Callable[..., list[Output]]:
-    """Starts eight `migrate` processes together, from no tables at all, and waits for them."""
-
-    def run(*options: str) -> list[Output]:
-        lake_project.file("1_create.sql", CREATE)
-        for value in range(2, 5):
-            rows = f"INSERT INTO lake.a.t VALUES ({value}); INSERT INTO lake.a.t VALUES ({value * 10})"
-            lake_project.file(f"{value}_fill.sql", rows)
-        processes = [lake_project.start("migrate", "--format", "json", *options) for _ in range(8)]
-        return [Output(process.returncode, *done) for process, done in finished(processes)]
-
-    return run
-
-
-def finished(processes: list[subprocess.Popen[str]]) -> Iterator[tuple[subprocess.Popen[str], tuple[str, str]]]:
-    for process in processes:
-        done = process.communicate(timeout=600)
-        yield process, done
-
-
-def check_race(outputs: list[Output], project: ProjectFolder) -> None:
-    """Each row exactly once, one process that applied, and the others that found the lock held or nothing to do."""
-    for each in outputs:
-        assert each.code in (0, 4), each.stdout + each.stderr
-        if each.code == 4:
-            assert each.document["error"]["code"] == "LOCK_HELD"
-            assert each.document["error"]["pid"]
-            assert each.document["error"]["host"]
-    applied = [[file["version"] for file in each.entry()["applied"]] for each in outputs if each.code == 0]
-    assert [versions for versions in applied if versions] == [["1", "2", "3", "4"]]
-    events = project.ask("history").entry()["events"]
-    assert len({event["run_id"] for event in events}) == 1
-    assert [event["sequence"] for event in events] == list(range(1, len(events) + 1))
-    assert rows_of(project) == [2, 3, 4, 20, 30, 40]
-
-
 def rows_of(project: ProjectFolder) -> list[int]:
     warehouse = project.root / "warehouse"
     lake = SqlCatalog("lake", uri=f"sqlite:///{warehouse}/catalog.db", warehouse=f"file://{warehouse}/tables")
     values = lake.load_table("a.t").scan().to_arrow().column("a").to_pylist()
     lake.close()
     return sorted(values)
-
-
-def test_of_eight_processes_one_applies_and_the_others_name_it(
-    race: Callable[..., list[Output]], lake_project: ProjectFolder
-) -> None:
-    """From no tables at all: namespace, history and lock are made once too."""
-    check_race(race(), lake_project)
-
-
-@pytest.mark.full
-@pytest.mark.parametrize("round_number", range(9))
-def test_it_is_so_every_time(round_number: int, race: Callable[..., list[Output]], lake_project: ProjectFolder) -> None:
-    """Nine rounds more; in every second one they wait for each other, and all end well."""
-    waiting = round_number % 2 == 0
-    outputs = race("--lock-timeout", "5m") if waiting else race()
-    check_race(outputs, lake_project)
-    if waiting:
-        assert [each.code for each in outputs] == [0] * 8
-
-
-@pytest.mark.parametrize("committed", [False, True])
-def test_a_run_killed_inside_a_statement_is_repaired_by_what_the_table_remembers(
-    committed: bool, lake_project: ProjectFolder
-) -> None:
-    """Killed before the commit or behind it: the suggestion is the truth, and the row is there exactly once in the end."""
-    lake_project.file("1_create.sql", CREATE)
-    slow = f"IF({SLEEP.format(10_000)} = 'slept', 0, 7)"
-    row = f"INSERT INTO lake.a.t SELECT {'7' if committed else slow}"
-    lake_project.file("2_row.sql", f"{row}; SELECT {SLEEP.format(4000)}" if committed else row)
-    process = lake_project.start("migrate", "-v")
-    wait_for_line(process, "2_row.sql: statement 1 of")
-    if committed:
-        wait_for(lambda: rows_of(lake_project) == [7])
-    process.kill()
-    process.communicate()
-    # Waits for the engine too, which lives on for as long as its statement; then there is no doubt that it is gone.
-    again = lake_project.ask("migrate", "--lock-timeout", "2m")
-    assert (again.code, again.document["error"]["code"]) == (6, "OUTCOME_UNKNOWN")
-    [case] = lake_project.ask("repair").entry()["cases"]
-    assert case["engine"] == "the statement runs no more"
-    if case["statement_index"] == 1:
-        truth = "done" if rows_of(lake_project) else "not-done"
-        assert case["suggests"] == truth, case
-    else:  # The kill came a moment later, inside of the second statement, which changes nothing.
-        truth = "done"
-    said = lake_project.ask("repair", "2", "--as", truth, "--reason", "as the table shows", "--yes")
-    assert said.code == 0, said.stdout
-    assert lake_project.run("migrate").code == 0
-    assert rows_of(lake_project) == [7]
-
-
-def wait_for(happens: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 120
-    while not happens():
-        assert time.monotonic() < deadline
-        time.sleep(0.2)

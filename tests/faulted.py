@@ -1,0 +1,131 @@
+"""Runs whose storage or server fails at a step: `python -m tests.faulted spark|snowflake FOLDER FAULT STEP…`.
+
+For each step, on a fresh project: migrate, and let the fault begin there; say what the run said; take the fault away; finish as
+a person would; say what is true then. One JSON document a line. On Spark the warehouse lies on a small tmpfs of this process's
+own, and the faults are `full`, `read-only` and `unreachable` (the database of the catalog answers nobody); on Snowflake the wire
+between here and the server is cut.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from glacierbase import GlacierbaseError, documents
+from glacierbase.catalog import load_catalog_files
+from glacierbase.executors import open_executor
+from glacierbase.results import RepairCase
+from glacierbase.run import Run
+from tests.conftest import LAKE, LakeBed, ProjectFolder, SnowBed
+from tests.shop import Shop, SnowShop, SparkShop
+from tests.snowflake.bed import CATALOG
+from tests.snowflake.wire import Wire
+from tests.steps import Steps
+
+Fault = tuple[Callable[[], None], Callable[[], None]]
+
+
+def main(engine: str, folder: str, fault: str, *numbers: str) -> None:
+    bed = spark_bed if engine == "spark" else snowflake_bed
+    steps = Steps()
+    with bed(Path(folder), fault) as (new_shop, (begin, end)):
+        for number in map(int, numbers):
+            shop = new_shop(number)
+            shop.write_files(str(number))
+            steps.count = 0
+            steps.on_step = lambda count, number=number: begin() if count == number else None  # type: ignore[misc]
+            said = migrate(shop)
+            steps.on_step = lambda count: None
+            end()
+            shop.finish()
+            states = [str(each.state) for each in shop.load().status(spark=shop.session)[0].migrations]
+            sys.stdout.write(json.dumps({"step": number, **said, "states": states, "rows": shop.rows}) + "\n")
+            sys.stdout.flush()
+
+
+def migrate(shop: Shop) -> dict[str, Any]:
+    """Its error as the command line would show it, and the exit code."""
+    try:
+        shop.load().migrate(spark=shop.session)
+    except GlacierbaseError as error:
+        return {"code": error.code, "exit_code": error.exit_code, "text": documents.text_error(error)}
+    return {"code": None, "exit_code": 0, "text": ""}
+
+
+class _Shop(SparkShop):
+    def may_run(self, case: RepairCase) -> bool:
+        """The engine lives on, but its call has come back."""
+        return False
+
+
+@contextmanager
+def spark_bed(folder: Path, fault: str) -> Iterator[tuple[Callable[[int], Shop], Fault]]:
+    disk = folder / "disk"
+    disk.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=24m", "none", disk], check=True)
+    home = ProjectFolder(folder / "home")
+    text = LAKE.replace("WAREHOUSE/catalog.db", f"{folder}/catalog.db").replace("WAREHOUSE", str(disk))
+    text = text.replace("busy_timeout=30000", "busy_timeout=300")
+    home.catalog(text, "contract")
+    [file] = load_catalog_files(home.root / "catalogs", home.root)
+    catalog = file.for_environment("default", home.root)
+    executor = open_executor(catalog, Run.here(home.root))
+    lake = LakeBed(catalog, executor, text)
+    yield (
+        lambda number: _Shop(lake, ProjectFolder(folder / str(number)), lease="2s"),
+        _faults(disk, folder / "catalog.db")[fault],
+    )
+    executor.close()
+
+
+def _faults(disk: Path, database: Path) -> dict[str, Fault]:
+    filler, holder = disk / "filler", sqlite3.connect(database, isolation_level=None)
+
+    def fill() -> None:
+        with suppress(OSError), filler.open("wb") as file:
+            while file.write(bytes(4096)):
+                file.flush()
+
+    def remount(mode: str) -> None:
+        for _ in range(200):  # The heartbeat may have a file open.
+            if (
+                subprocess.run(["mount", "-o", f"remount,{mode}", disk], capture_output=True, check=False).returncode
+                == 0
+            ):
+                return
+            time.sleep(0.05)
+        raise RuntimeError(f"the disk could not be made {mode}")
+
+    return {
+        "full": (fill, lambda: filler.unlink(missing_ok=True)),
+        "read-only": (lambda: remount("ro"), lambda: remount("rw")),
+        "unreachable": (
+            lambda: holder.execute("BEGIN EXCLUSIVE") and None,
+            lambda: holder.execute("ROLLBACK") and None if holder.in_transaction else None,
+        ),
+    }
+
+
+@contextmanager
+def snowflake_bed(folder: Path, port: str) -> Iterator[tuple[Callable[[int], Shop], Fault]]:
+    with Wire(int(port)) as wire:
+        home = ProjectFolder(folder / "home")
+        text = CATALOG.replace("PORT", str(wire.port)).replace("_timeout: 5", "_timeout: 1")
+        home.catalog(f"{text}store: {{catalog: DEMO}}\n", "contract")
+        [file] = load_catalog_files(home.root / "catalogs", home.root)
+        catalog = file.for_environment("default", home.root)
+        executor = open_executor(catalog, Run.here(home.root))
+        snow = SnowBed(catalog, executor, text)
+        yield lambda number: SnowShop(snow, ProjectFolder(folder / str(number))), (wire.cut, wire.mend)
+        executor.close()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,65 @@
+"""The steps of a run: what a test counts to break in between two of them.
+
+A step is before or behind everything that leaves the process on the main thread: each verb of the store that writes, each
+statement, each procedure of a compaction, which comes every few events here.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from glacierbase import recorder
+from glacierbase.executors.snowflake.session import SnowflakeSession
+from glacierbase.executors.spark.session import SparkSessionPort
+from glacierbase.stores.sql import SqlStore
+
+EVENTS_BETWEEN_COMPACTIONS = 4
+
+
+class Steps:
+    """Counts them for the rest of the process.
+
+    Attributes:
+        count: of steps so far.
+        statements: of migrations that were begun so far.
+        on_step, on_statement: called with each number.
+    """
+
+    def __init__(self) -> None:
+        self.count = self.statements = 0
+        self.on_step: Callable[[int], None] = lambda number: None
+        self.on_statement: Callable[[int], None] = lambda number: None
+        recorder._EVENTS_BETWEEN = EVENTS_BETWEEN_COMPACTIONS
+        for port in (SnowflakeSession, SparkSessionPort):
+            port.execute = self._watched(port.execute)  # type: ignore[attr-defined]
+        for verb in ("create", "append", "compare_and_set", "compact"):
+            setattr(SqlStore, verb, self._counted(getattr(SqlStore, verb)))
+
+    def _pass(self) -> None:
+        if threading.current_thread() is threading.main_thread():
+            self.count += 1
+            self.on_step(self.count)
+
+    def _counted(self, method: Callable[..., Any]) -> Callable[..., Any]:
+        def wrapped(*arguments: Any, **options: Any) -> Any:
+            self._pass()
+            answer = method(*arguments, **options)
+            self._pass()
+            return answer
+
+        return wrapped
+
+    def _watched(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        counted = self._counted(original)
+
+        def execute(session: Any, sql: str, parameters: Any = (), *, tag: str | None = None) -> Any:
+            if tag is None and not sql.startswith("CALL"):
+                return original(session, sql, parameters)
+            if tag is not None:
+                self.statements += 1
+                self.on_statement(self.statements)
+            return counted(session, sql, parameters, tag=tag)
+
+        return execute

@@ -1,0 +1,61 @@
+"""Storage that is full or read-only, servers that do not answer, from any step on: one clear error, and the truth afterwards."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import REPOSITORY, SNOWFLAKE_PASSWORD
+from tests.shop import FINAL, ON_SNOWFLAKE, ON_SPARK
+from tests.snowflake.bed import SnowflakeServer
+
+# What an engine, a catalog or a disk that fails may come to, wherever it does; 0 where only the release was left to do.
+CODES = {
+    None: 0,
+    "STORE_UNAVAILABLE": 5,
+    "SNOWFLAKE_UNAVAILABLE": 5,
+    "STATEMENT_FAILED": 1,
+    "OUTCOME_UNKNOWN": 6,
+    "HISTORY_NOT_WRITTEN": 6,
+    "LOCK_LOST": 4,
+}
+
+
+def break_at(steps: list[str], *arguments: str | Path, prefix: tuple[str, ...] = ()) -> None:
+    """Run the scenarios, and check what each of them says."""
+    command = [*prefix, sys.executable, "-W", "ignore", "-m", "tests.faulted", *arguments, *steps]
+    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    told = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [each["step"] for each in told] == list(map(int, steps)), done.stderr[-3000:]
+    for each in told:
+        assert CODES[each["code"]] == each["exit_code"], each
+        assert each["text"].count("error: ") == (each["code"] is not None), each
+        assert "\tat " not in each["text"], each
+        assert len(each["text"]) < 1500, each
+        assert (each["states"], each["rows"]) == (["applied"] * 3, FINAL), each
+    assert any(each["code"] for each in told)
+
+
+def numbered(steps: list[str], every: int) -> list[str]:
+    return [step for step in steps if step.isdigit()][::every]
+
+
+@pytest.mark.parametrize("fault", ["full", "read-only", "unreachable"])
+@pytest.mark.parametrize("every", [22, pytest.param(1, marks=pytest.mark.full)])
+def test_storage_that_fails_at_any_step_on_spark(every: int, fault: str, tmp_path: Path) -> None:
+    """A small disk of its own for catalog and tables, in a namespace where anybody may mount one."""
+    isolated = ("unshare", "--user", "--map-root-user", "--mount")
+    break_at(numbered(ON_SPARK, every), "spark", tmp_path, fault, prefix=isolated)
+
+
+@pytest.mark.parametrize("every", [17, pytest.param(1, marks=pytest.mark.full)])
+def test_a_server_that_is_gone_at_any_step_on_snowflake(
+    every: int, snowflake_server: SnowflakeServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Connections break, and new ones are refused."""
+    monkeypatch.setenv("SNOWFLAKE_PASSWORD", SNOWFLAKE_PASSWORD)
+    break_at(numbered(ON_SNOWFLAKE, every), "snowflake", tmp_path, str(snowflake_server.port))
