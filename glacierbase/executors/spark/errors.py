@@ -119,11 +119,12 @@ def _python_cause(error: BaseException) -> _Cause:
     names = [f"{kind.__module__}.{kind.__name__}" for kind in type(error).__mro__ if issubclass(kind, Exception)]
     if isinstance(error, AnalysisException):  # ParseException is one too.
         names.append("org.apache.spark.sql.AnalysisException")
-    if isinstance(error, (OSError, EOFError)) or "Py4JNetworkError" in names[0] or "Grpc" in names[0]:
+    is_gone = isinstance(error, (OSError, EOFError)) or "Py4JNetworkError" in names[0]
+    if is_gone or "Grpc" in names[0]:
         names.append("java.net.SocketException")
     return _Cause(
         tuple(names),
-        _message(error),
+        f"Spark's JVM does not answer any more: {error}" if is_gone else _message(error),
         _ask(error, "getCondition", "getErrorClass"),
         _ask(error, "getSqlState"),
     )
