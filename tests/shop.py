@@ -144,7 +144,7 @@ class SparkShop(Shop):
     slow = "SELECT IF(java_method('java.lang.Thread', 'sleep', 1000L) = 'slept', 0, {})"
     using = " USING iceberg"
 
-    def __init__(self, lake: LakeBed, project: ProjectFolder, lease: str = "3s") -> None:
+    def __init__(self, lake: LakeBed, project: ProjectFolder, lease: str = "5s") -> None:
         self._lake = lake
         self.session = lake.spark
         namespace = f"k{uuid.uuid4().hex[:8]}"
