@@ -19,7 +19,7 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from glacierbase.clock import seconds
-from glacierbase.errors import EngineError, Interrupted, LockHeld, LockLost
+from glacierbase.errors import EngineError, EngineUnavailable, Interrupted, LockHeld, LockLost
 from glacierbase.run import Run, is_gone
 from glacierbase.stores import FORMAT_VERSION, LockRow, Store
 
@@ -174,7 +174,10 @@ class Lock:
                 if not self._renew(store):
                     self._renewed = -math.inf  # Taken, by force perhaps: the lease that is left proves nothing.
                     return
-            except EngineError as error:  # The next one may go through; `check` sees when none does.
+            except (
+                EngineError,
+                EngineUnavailable,
+            ) as error:  # The next one may go through; `check` sees when none does.
                 logger.warning("%s: the lock could not be renewed: %s", self._terms.catalog, error.message)
 
     def _renew(self, store: Store) -> bool:

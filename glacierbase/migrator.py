@@ -350,7 +350,7 @@ class _Files:
                 }
             ),
         )
-        with closing(self._executor.open_session()) as session:
+        with closing(self._open_session()) as session:
             for step in remaining:
                 self._announce(announcement, prepared, step[0])
                 started = time.monotonic()
@@ -364,6 +364,13 @@ class _Files:
             announcement = self._done(prepared, None, started_at, 0, None)
         # Goes with the next file's start: nothing happens in between.
         self._recorder.defer(announcement)
+
+    def _open_session(self) -> Session:
+        try:
+            return self._executor.open_session()
+        except EngineUnavailable:
+            self._recorder.append()  # The file before is applied, whatever becomes of this one.
+            raise
 
     def _done(
         self,

@@ -77,7 +77,7 @@ WHOM = ("python", "jvm", "both")
     ("at", "whom"),
     sampled(
         [*((at, whom) for at in ON_SPARK for whom in WHOM), *((at, WHOM[n % 3]) for n, at in enumerate(MOMENTS))],
-        [("21", "both"), ("27", "python"), ("inside:2", "jvm"), ("inside:4", "python")],
+        [("12", "jvm"), ("21", "both"), ("27", "python"), ("inside:2", "jvm"), ("inside:4", "python")],
     ),
 )
 def test_killed_on_spark_each_effect_is_there_once_in_the_end(at: str, whom: str, spark_shop: Shop) -> None:

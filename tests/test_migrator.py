@@ -13,6 +13,7 @@ import pytest
 
 from glacierbase.errors import (
     ConfigurationError,
+    EngineUnavailable,
     GlacierbaseError,
     HistoryDisagrees,
     Interrupted,
@@ -331,6 +332,28 @@ def test_the_heartbeat_renews_the_lease_while_a_statement_runs(world: World) -> 
     assert seen[0].expires_at > datetime.now(timezone.utc) - timedelta(seconds=1)
     free = world.tables.locks["shop"]
     assert (free.owner, free.head_sequence) == ("", 2)
+
+
+def test_an_engine_that_gives_no_session_for_the_next_file_leaves_the_one_before_applied(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A login that is refused in the middle of a run, say."""
+    world.file("1_a.sql", "CREATE TABLE t (a INT)")
+    world.file("2_b.sql", "INSERT INTO t VALUES (1)")
+    open_session, opened = world.engine.open_session, []
+
+    def once(**options: Any) -> Any:
+        if opened:
+            raise EngineUnavailable("SPARK_UNAVAILABLE", "no session")
+        opened.append(options)
+        return open_session(**options)
+
+    monkeypatch.setattr(world.engine, "open_session", once)
+    with pytest.raises(EngineUnavailable):
+        world.migrate()
+    assert world.kinds == [("started", "1"), ("applied", "1")]
+    monkeypatch.undo()
+    assert [file.version for file in world.migrate().applied] == ["2"]
 
 
 def test_a_holder_whose_heartbeat_alone_is_stuck_is_taken_over_and_runs_nothing_more(

@@ -119,7 +119,7 @@ def _python_cause(error: BaseException) -> _Cause:
     names = [f"{kind.__module__}.{kind.__name__}" for kind in type(error).__mro__ if issubclass(kind, Exception)]
     if isinstance(error, AnalysisException):  # ParseException is one too.
         names.append("org.apache.spark.sql.AnalysisException")
-    is_gone = isinstance(error, (OSError, EOFError)) or "Py4JNetworkError" in names[0]
+    is_gone = isinstance(error, (OSError, EOFError)) or names[0].endswith((".Py4JNetworkError", ".Py4JError"))
     if is_gone or "Grpc" in names[0]:
         names.append("java.net.SocketException")
     return _Cause(

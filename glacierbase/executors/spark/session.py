@@ -168,7 +168,14 @@ class _SparkExecutor:
 
     def open_session(self, *, ours: bool = False) -> Session:
         """`newSession` shares jars, catalogs and configuration, and nothing that `USE` or `SET` changes."""
-        return SparkSessionPort(self._spark.newSession(), in_own_pool=ours)
+        try:
+            return SparkSessionPort(self._spark.newSession(), in_own_pool=ours)
+        except Exception as error:
+            raise EngineUnavailable(
+                "SPARK_UNAVAILABLE",
+                f"no session on Spark: {map_error(error, '').message}",
+                "is its process still there?",
+            ) from error
 
     def evidence(self, tables: Sequence[str], since: datetime, tag: str) -> Evidence:  # noqa: ARG002 (Spark keeps no tags)
         """What was committed to the tables since; by whom, no format says."""
