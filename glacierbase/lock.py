@@ -174,10 +174,8 @@ class Lock:
                 if not self._renew(store):
                     self._renewed = -math.inf  # Taken, by force perhaps: the lease that is left proves nothing.
                     return
-            except (
-                EngineError,
-                EngineUnavailable,
-            ) as error:  # The next one may go through; `check` sees when none does.
+            except (EngineError, EngineUnavailable) as error:
+                # The next one may go through; `check` sees when none does.
                 logger.warning("%s: the lock could not be renewed: %s", self._terms.catalog, error.message)
 
     def _renew(self, store: Store) -> bool:

@@ -83,6 +83,9 @@ class Executor(Protocol):
 
         Args:
             ours: for history and lock: it must not queue behind the statements of the others.
+
+        Raises:
+            EngineUnavailable: the engine gives none any more.
         """
 
     def evidence(self, tables: Sequence[str], since: datetime, tag: str) -> Evidence:

@@ -364,9 +364,8 @@ class SqlStore:
         self._session.execute(f"INSERT INTO {self._tables.history} ({names}) VALUES {values}", parameters)
 
     def compact(self) -> None:
-        tables = self._tables
+        tables, catalog = self._tables, self._words.quoted(self._tables.store.catalog)
         for sql in self._words.compact:
-            catalog = self._words.quoted(tables.store.catalog)
             self._session.execute(sql.format(catalog=catalog, history=tables.history, lock=tables.lock))
 
     def compare_and_set(self, expected: LockRow, new: LockRow) -> bool:

@@ -160,22 +160,22 @@ class _SparkExecutor:
 
     dialect = "spark"
 
-    def __init__(self, spark: Any, process: Mapping[str, Any], principal: str) -> None:
+    def __init__(self, catalog: Catalog, spark: Any, process: Mapping[str, Any], principal: str) -> None:
+        self._catalog = catalog
         self._spark = spark
         self.engine = f"spark {spark.version}"
         self.process = process
         self.principal = principal
 
     def open_session(self, *, ours: bool = False) -> Session:
-        """`newSession` shares jars, catalogs and configuration, and nothing that `USE` or `SET` changes."""
         try:
-            return SparkSessionPort(self._spark.newSession(), in_own_pool=ours)
+            return self._new_session(ours=ours)
         except Exception as error:
-            raise EngineUnavailable(
-                "SPARK_UNAVAILABLE",
-                f"no session on Spark: {map_error(error, '').message}",
-                "is its process still there?",
-            ) from error
+            raise _unavailable(self._catalog, error, "is Spark still running and reachable from here?") from error
+
+    def _new_session(self, *, ours: bool) -> Session:
+        """`newSession` shares jars, catalogs and configuration, and nothing that `USE` or `SET` changes."""
+        return SparkSessionPort(self._spark.newSession(), in_own_pool=ours)
 
     def evidence(self, tables: Sequence[str], since: datetime, tag: str) -> Evidence:  # noqa: ARG002 (Spark keeps no tags)
         """What was committed to the tables since; by whom, no format says."""
@@ -204,13 +204,13 @@ class _BorrowedExecutor(_SparkExecutor):
                     f" {shown(key, present)} in the given session",
                     "create the session with the catalog file's sparkConf, or correct the file",
                 )
-        super().__init__(spark, {"application": _application(spark)}, _current_user(spark))
+        super().__init__(catalog, spark, {"application": _application(spark)}, _current_user(spark))
         self._remote = not hasattr(type(spark), "newSession") or "connect" in type(spark).__module__
 
-    def open_session(self, *, ours: bool = False) -> Session:
+    def _new_session(self, *, ours: bool) -> Session:
         if self._remote:
             return ConnectSessionPort(self._spark.cloneSession())
-        return super().open_session(ours=ours)
+        return super()._new_session(ours=ours)
 
 
 class _ConnectExecutor(_SparkExecutor):
@@ -223,7 +223,7 @@ class _ConnectExecutor(_SparkExecutor):
         self._created: list[Any] = []
         try:
             spark = self._create()
-            super().__init__(spark, {"application": self._conf["spark.remote"]}, _current_user(spark))
+            super().__init__(catalog, spark, {"application": self._conf["spark.remote"]}, _current_user(spark))
         except ImportError as error:
             raise ConfigurationError(
                 "CONNECT_NOT_INSTALLED",
@@ -268,7 +268,7 @@ class _ConnectExecutor(_SparkExecutor):
                     "only the start of the server sets it: correct it there, or leave it out of the catalog file",
                 ) from error
 
-    def open_session(self, *, ours: bool = False) -> Session:  # noqa: ARG002 (the server has one queue)
+    def _new_session(self, *, ours: bool) -> Session:  # noqa: ARG002 (the server has one queue)
         """Connect has no `newSession`; a new one costs milliseconds."""
         return ConnectSessionPort(self._create())
 
@@ -305,7 +305,7 @@ class _LocalExecutor(_SparkExecutor):
                 found = [jar for jar in spark.sparkContext.getConf().get("spark.jars", "").split(",") if jar]
                 record_jars(catalog.spark_conf, catalog.dependencies, found)
             process = {**engine_process(self._gateway.pid), "application": _application(spark)}
-            super().__init__(spark, process, spark.sparkContext.sparkUser())
+            super().__init__(catalog, spark, process, spark.sparkContext.sparkUser())
         except Exception as error:
             self.close()
             raise _unavailable(catalog, error, f"see {self._gateway.log}") from error
