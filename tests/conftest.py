@@ -9,6 +9,7 @@ import subprocess
 import sys
 import uuid
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,8 @@ from typing import Any
 import pytest
 
 from glacierbase import secrets
-from glacierbase.catalog import load_catalog_files
-from glacierbase.executors import open_executor
+from glacierbase.catalog import Catalog, load_catalog_files
+from glacierbase.executors import Executor, open_executor
 from glacierbase.run import Run
 from tests.snowflake.bed import ACCOUNT, SnowflakeServer, account_catalog
 from tests.snowflake.bed import snowflake_server as start_snowflake_server
@@ -144,14 +145,9 @@ def lake_project(project: ProjectFolder) -> ProjectFolder:
 @pytest.fixture(scope="session")
 def lake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LakeBed]:
     """One real Spark with one real Iceberg catalog for the whole session, started by the executor itself."""
-    home = ProjectFolder(tmp_path_factory.mktemp("lake") / "project")
-    text = LAKE.replace("WAREHOUSE", str(home.root / "warehouse"))
-    home.catalog(text, "contract")
-    [file] = load_catalog_files(home.root / "catalogs", home.root)
-    catalog = file.for_environment("default", home.root)
-    executor = open_executor(catalog, Run.here(home.root))
-    yield LakeBed(catalog, executor, text)
-    executor.close()
+    folder = tmp_path_factory.mktemp("lake") / "project"
+    with lake_bed(LAKE.replace("WAREHOUSE", str(folder / "warehouse")), folder) as bed:
+        yield bed
 
 
 @pytest.fixture(scope="session")
@@ -163,11 +159,8 @@ def remote_lake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RemoteLake
     with connect_server(folder, f"{RUNTIME},{SQLITE}") as address:
         home = ProjectFolder(folder / "project")
         home.catalog(REMOTE.replace("ADDRESS", address), "remote")
-        [file] = load_catalog_files(home.root / "catalogs", home.root)
-        catalog = file.for_environment("default", home.root)
-        executor = open_executor(catalog, Run.here(home.root))
-        yield RemoteLake(catalog, executor, home)
-        executor.close()
+        with opened(home.root) as (catalog, executor):
+            yield RemoteLake(catalog, executor, home)
 
 
 @pytest.fixture(scope="session")
@@ -181,23 +174,46 @@ def snowflake_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Snowf
 def emulated(snowflake_server: SnowflakeServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SnowBed]:
     """The emulated Snowflake, with an executor on it."""
     os.environ["SNOWFLAKE_PASSWORD"] = SNOWFLAKE_PASSWORD
-    yield from _snow_bed(snowflake_server.catalog, "DEMO", tmp_path_factory.mktemp("emulated"))
+    with snow_bed(snowflake_server.catalog, "DEMO", tmp_path_factory.mktemp("emulated")) as bed:
+        yield bed
 
 
 @pytest.fixture(scope="session")
 def account(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SnowBed]:
     """A real account, with an executor on it."""
-    yield from _snow_bed(*account_catalog(os.environ[ACCOUNT]), tmp_path_factory.mktemp("account"))
+    with snow_bed(*account_catalog(os.environ[ACCOUNT]), tmp_path_factory.mktemp("account")) as bed:
+        yield bed
 
 
-def _snow_bed(text: str, database: str, folder: Path) -> Iterator[SnowBed]:
-    home = ProjectFolder(folder / "project")
-    home.catalog(f"{text}store: {{catalog: {database}}}\n", "contract")
-    [file] = load_catalog_files(home.root / "catalogs", home.root)
-    catalog = file.for_environment("default", home.root)
-    executor = open_executor(catalog, Run.here(home.root))
-    yield SnowBed(catalog, executor, text)
-    executor.close()
+@contextmanager
+def lake_bed(text: str, folder: Path) -> Iterator[LakeBed]:
+    """A Spark of its own on the catalog that `text` describes, with a project in `folder`."""
+    ProjectFolder(folder).catalog(text, "contract")
+    with opened(folder) as (catalog, executor):
+        yield LakeBed(catalog, executor, text)
+
+
+@contextmanager
+def snow_bed(text: str, database: str, folder: Path) -> Iterator[SnowBed]:
+    """The same on the Snowflake that `text` describes."""
+    home = folder / "project"
+    ProjectFolder(home).catalog(f"{text}store: {{catalog: {database}}}\n", "contract")
+    with opened(home) as (catalog, executor):
+        yield SnowBed(catalog, executor, text)
+
+
+@contextmanager
+def opened(root: Path) -> Iterator[tuple[Catalog, Executor]]:
+    """The only catalog of a project, and an executor on it."""
+    catalog = only_catalog(root)
+    with closing(open_executor(catalog, Run.here(root))) as executor:
+        yield catalog, executor
+
+
+def only_catalog(root: Path) -> Catalog:
+    """The only catalog of a project, in its only environment."""
+    [file] = load_catalog_files(root / "catalogs", root)
+    return file.for_environment("default", root)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -19,11 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from glacierbase import GlacierbaseError, documents
-from glacierbase.catalog import load_catalog_files
-from glacierbase.executors import open_executor
 from glacierbase.results import RepairCase
-from glacierbase.run import Run
-from tests.conftest import LAKE, LakeBed, ProjectFolder, SnowBed
+from tests.conftest import LAKE, ProjectFolder, lake_bed, snow_bed
 from tests.shop import Shop, SnowShop, SparkShop
 from tests.snowflake.bed import CATALOG
 from tests.snowflake.wire import Wire
@@ -70,19 +67,11 @@ def spark_bed(folder: Path, fault: str) -> Iterator[tuple[Callable[[int], Shop],
     disk = folder / "disk"
     disk.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=24m", "none", disk], check=True)
-    home = ProjectFolder(folder / "home")
     text = LAKE.replace("WAREHOUSE/catalog.db", f"{folder}/catalog.db").replace("WAREHOUSE", str(disk))
     text = text.replace("busy_timeout=30000", "busy_timeout=300")
-    home.catalog(text, "contract")
-    [file] = load_catalog_files(home.root / "catalogs", home.root)
-    catalog = file.for_environment("default", home.root)
-    executor = open_executor(catalog, Run.here(home.root))
-    lake = LakeBed(catalog, executor, text)
-    yield (
-        lambda number: _Shop(lake, ProjectFolder(folder / str(number)), lease="2s"),
-        _faults(disk, folder / "catalog.db")[fault],
-    )
-    executor.close()
+    with lake_bed(text, folder / "home") as lake:
+        faults = _faults(disk, folder / "catalog.db")
+        yield lambda number: _Shop(lake, ProjectFolder(folder / str(number)), lease="2s"), faults[fault]
 
 
 def _faults(disk: Path, database: Path) -> dict[str, Fault]:
@@ -95,10 +84,8 @@ def _faults(disk: Path, database: Path) -> dict[str, Fault]:
 
     def remount(mode: str) -> None:
         for _ in range(200):  # The heartbeat may have a file open.
-            if (
-                subprocess.run(["mount", "-o", f"remount,{mode}", disk], capture_output=True, check=False).returncode
-                == 0
-            ):
+            done = subprocess.run(["mount", "-o", f"remount,{mode}", disk], capture_output=True, check=False)
+            if done.returncode == 0:
                 return
             time.sleep(0.05)
         raise RuntimeError(f"the disk could not be made {mode}")
@@ -116,15 +103,9 @@ def _faults(disk: Path, database: Path) -> dict[str, Fault]:
 @contextmanager
 def snowflake_bed(folder: Path, port: str) -> Iterator[tuple[Callable[[int], Shop], Fault]]:
     with Wire(int(port)) as wire:
-        home = ProjectFolder(folder / "home")
         text = CATALOG.replace("PORT", str(wire.port)).replace("_timeout: 5", "_timeout: 1")
-        home.catalog(f"{text}store: {{catalog: DEMO}}\n", "contract")
-        [file] = load_catalog_files(home.root / "catalogs", home.root)
-        catalog = file.for_environment("default", home.root)
-        executor = open_executor(catalog, Run.here(home.root))
-        snow = SnowBed(catalog, executor, text)
-        yield lambda number: SnowShop(snow, ProjectFolder(folder / str(number))), (wire.cut, wire.mend)
-        executor.close()
+        with snow_bed(text, "DEMO", folder) as snow:
+            yield lambda number: SnowShop(snow, ProjectFolder(folder / str(number))), (wire.cut, wire.mend)
 
 
 if __name__ == "__main__":

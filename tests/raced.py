@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from glacierbase import GlacierbaseError, Project
-from glacierbase.catalog import load_catalog_files
 from glacierbase.executors import open_executor
 from glacierbase.run import Run
+from tests.conftest import only_catalog
 
 
 def main() -> None:
@@ -23,8 +23,7 @@ def main() -> None:
     for line in sys.stdin:
         root, seconds = line.split()
         spark = None
-        [file] = load_catalog_files(Path(root) / "catalogs", Path(root))
-        catalog = file.for_environment("default", Path(root))
+        catalog = only_catalog(Path(root))
         if catalog.executor_type == "spark":
             executor = executor or open_executor(catalog, Run.here(Path(root)))
             spark = executor._spark

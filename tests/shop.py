@@ -27,20 +27,18 @@ class Shop(ABC):
     slow: str  # A question that takes its time for the value.
     session: Any = None  # What this process itself works in, where starting an engine costs more than a moment.
 
-    def __init__(self, project: ProjectFolder, table: str, catalog: str) -> None:
+    using = ""
+
+    def __init__(self, bed: SnowBed | LakeBed, project: ProjectFolder, table: str, catalog: str) -> None:
+        self._bed = bed
         self.project = project
         self.table = table
         project.catalog(catalog)
-        self.execute(f"CREATE TABLE {table} (a INT){self.using}")
-
-    @abstractmethod
-    def execute(self, sql: str) -> None: ...
+        bed.executor.open_session().execute(f"CREATE TABLE {table} (a INT){self.using}")
 
     @property
-    @abstractmethod
-    def rows(self) -> list[int]: ...
-
-    using = ""
+    def rows(self) -> list[int]:
+        return sorted(row[0] for row in self._bed.rows(f"SELECT a FROM {self.table}"))
 
     def insert(self, value: int, at: str) -> str:
         """Statements take their time where a run is to end inside of one."""
@@ -116,15 +114,7 @@ class SnowShop(Shop):
     slow = "/* takes 1 s */ SELECT {}"
 
     def __init__(self, snow: SnowBed, project: ProjectFolder) -> None:
-        self._snow = snow
-        super().__init__(project, f"{snow.schema()}.t", snow.catalog_file(lease="1s"))
-
-    def execute(self, sql: str) -> None:
-        self._snow.executor.open_session().execute(sql)
-
-    @property
-    def rows(self) -> list[int]:
-        return sorted(row[0] for row in self._snow.rows(f"SELECT a FROM {self.table}"))
+        super().__init__(snow, project, f"{snow.schema()}.t", snow.catalog_file(lease="1s"))
 
     def write_files(self, at: str) -> None:
         super().write_files(at)
@@ -145,19 +135,11 @@ class SparkShop(Shop):
     using = " USING iceberg"
 
     def __init__(self, lake: LakeBed, project: ProjectFolder, lease: str = "5s") -> None:
-        self._lake = lake
         self.session = lake.spark
         namespace = f"k{uuid.uuid4().hex[:8]}"
-        self.execute(f"CREATE NAMESPACE lake.{namespace}")
+        lake.executor.open_session().execute(f"CREATE NAMESPACE lake.{namespace}")
         store = f"store: {{namespace: {namespace}, lockLease: {lease}}}\n"
-        super().__init__(project, f"lake.{namespace}.t", lake.text + store)
-
-    def execute(self, sql: str) -> None:
-        self._lake.executor.open_session().execute(sql)
-
-    @property
-    def rows(self) -> list[int]:
-        return sorted(row[0] for row in self._lake.rows(f"SELECT a FROM {self.table}"))
+        super().__init__(lake, project, f"lake.{namespace}.t", lake.text + store)
 
     def may_run(self, case: RepairCase) -> bool:
         return case.may_run

@@ -10,12 +10,11 @@ from typing import Any
 
 import pytest
 
-from glacierbase.catalog import Catalog, load_catalog_files
 from glacierbase.errors import LockLost
 from glacierbase.lock import Lock, Terms, free_row, living_fence
 from glacierbase.run import Run
 from glacierbase.stores.sql import SqlStore
-from tests.conftest import ProjectFolder
+from tests.conftest import ProjectFolder, only_catalog
 from tests.fakes import MemoryStore, MemoryTables
 
 LEASE = 0.3
@@ -84,10 +83,8 @@ def test_leases_are_told_by_the_servers_clock(project: ProjectFolder) -> None:
     """A machine whose own clock is wrong neither takes a living lock nor spares a dead one."""
     connection = "{account: a, database: LAKE}"
     project.catalog(f"migrationExecutor: {{type: snowflake, conf: {{connection: {connection}}}}}\n")
-    [file] = load_catalog_files(project.root / "catalogs", project.root)
-    catalog: Catalog = file.for_environment("default", project.root)
     server = Server()
-    store = SqlStore(catalog, server, "snowflake")  # type: ignore[arg-type]
+    store = SqlStore(only_catalog(project.root), server, "snowflake")  # type: ignore[arg-type]
     for left, living in ((timedelta(seconds=1), 7), (timedelta(seconds=-LEASE - 1), None)):
         server.row = replace(server.row, owner="other", fence=7, expires_at=server.now() + left, holder="{}")
         row = store.read_lock()

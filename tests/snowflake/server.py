@@ -96,12 +96,12 @@ class Bed:
             if _query_id(tag) in cancelled:
                 queries[tag] = "FAILED_WITH_ERROR"
                 return _refusal(CANCELLED)
-            if "SYSTEM$CANCEL_QUERY" in sql:
-                cancelled.add(content["bindings"]["1"]["value"])
-                sql = NOTHING
             if "INFORMATION_SCHEMA.QUERY_HISTORY(" in sql:
                 scope, body = _instead(scope, content, _query_history(content["bindings"]["1"]["value"]))
-            elif sql == NOTHING or NO_OPERATION.match(sql):
+            elif "SYSTEM$CANCEL_QUERY" in sql:
+                cancelled.add(content["bindings"]["1"]["value"])
+                scope, body = _instead(scope, content, NOTHING)
+            elif NO_OPERATION.match(sql):
                 scope, body = _instead(scope, content, NOTHING)
             answer = await _ask(scope, body)
             _follow_use(answer, sql, session)
