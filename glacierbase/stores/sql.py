@@ -9,12 +9,20 @@ from typing import Any
 
 from glacierbase.catalog import Catalog, StoreOptions
 from glacierbase.clock import seconds
-from glacierbase.errors import ConfigurationError, EngineError, TableNotFound
+from glacierbase.errors import EngineError, TableNotFound
 from glacierbase.executors import Executor, Row, Session
 from glacierbase.migration import Event
 from glacierbase.stores import LockRow
+from glacierbase.stores.tables import (
+    ICEBERG_PROPERTIES,
+    catalog_of,
+    check_properties,
+    history_name,
+    instant,
+    kind,
+    lock_name,
+)
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _TRIES = 5
 
 
@@ -86,18 +94,7 @@ _WORDS = {
         read_time="unix_micros({})",
         now="",
         refresh="REFRESH TABLE {}",
-        # Copy-on-write under serializable isolation without retries: of two updates from one snapshot, one is refused.
-        # https://iceberg.apache.org/docs/latest/configuration/#write-properties
-        properties={
-            "format-version": "2",
-            "write.update.mode": "copy-on-write",
-            "write.update.isolation-level": "serializable",
-            "commit.retry.num-retries": "0",
-            "write.distribution-mode": "none",
-            "write.update.distribution-mode": "none",
-            "write.metadata.delete-after-commit.enabled": "true",
-            "write.metadata.previous-versions-max": "20",
-        },
+        properties=ICEBERG_PROPERTIES,
         with_properties="USING iceberg TBLPROPERTIES ({})",
         show_properties="SHOW TBLPROPERTIES {}",
         show_tables="SHOW TABLES IN {}",
@@ -162,11 +159,11 @@ class _Tables:
         return self.history_of(self.name)
 
     def history_of(self, name: str) -> str:
-        return f"{self.namespace}.{self.words.quoted(f'history_{name}')}"
+        return f"{self.namespace}.{self.words.quoted(history_name(name))}"
 
     @property
     def lock(self) -> str:
-        return f"{self.namespace}.{self.words.quoted(f'lock_{self.name}')}"
+        return f"{self.namespace}.{self.words.quoted(lock_name(self.name))}"
 
     def create_namespace(self) -> str:
         return f"CREATE SCHEMA IF NOT EXISTS {self.namespace}"
@@ -185,7 +182,7 @@ class _Tables:
         return f"CREATE TABLE IF NOT EXISTS {self.lock} {clause}AS SELECT\n  {columns}"
 
     def _type(self, field: Field[Any]) -> str:
-        return self.words.types[str(field.type).partition(" ")[0]]
+        return self.words.types[kind(field)]
 
 
 def open_store(catalog: Catalog, executor: Executor) -> SqlStore:
@@ -239,9 +236,8 @@ class SqlStore:
             rows = self._session.query(self._words.show_tables.format(self._tables.namespace))
         except TableNotFound:
             return {}
-        tables = {str(row[1]).lower() for row in rows} - {f"history_{self._tables.name}"}
-        names = [table.removeprefix("history_") for table in sorted(tables) if table.startswith("history_")]
-        return {name: self._read_events(self._tables.history_of(name)) for name in names}
+        names = {name for row in rows if (name := catalog_of(str(row[1]).lower()))} - {self._tables.name}
+        return {name: self._read_events(self._tables.history_of(name)) for name in sorted(names)}
 
     def _read_events(self, table: str) -> tuple[Event, ...]:
         rows = self._read(table, Event)
@@ -255,7 +251,7 @@ class SqlStore:
         columns = len(fields(LockRow))
         if self._words.now:
             # The server looked at its clock between question and answer.
-            self._clock = (_EPOCH + timedelta(microseconds=rows[0][columns]), (asked + seconds()) / 2)
+            self._clock = (instant(rows[0][columns]), (asked + seconds()) / 2)
         return LockRow(*rows[0][:columns])
 
     def _read(self, table: str, row: type, *beside: str) -> list[list[Any]] | None:
@@ -263,7 +259,7 @@ class SqlStore:
         columns, times = [], []
         for field in fields(row):
             name = self._words.quoted(field.name)
-            times.append(str(field.type).startswith("datetime"))
+            times.append(kind(field) == "datetime")
             columns.append(self._words.read_time.format(name) if times[-1] else name)
         sql = f"SELECT {', '.join([*columns, *beside])} FROM {table}"
         try:
@@ -276,7 +272,8 @@ class SqlStore:
         self._known[table] = True
         kinds = [*times, *(False for _ in beside)]
         return [
-            [_instant(value) if time else value for value, time in zip(values, kinds, strict=True)] for values in found
+            [instant(value) if time and value is not None else value for value, time in zip(values, kinds, strict=True)]
+            for values in found
         ]
 
     def _query_fresh(self, table: str, sql: str) -> list[Row]:
@@ -343,17 +340,7 @@ class SqlStore:
             rows = self._session.query(self._words.show_properties.format(table))
         except TableNotFound:
             return False
-        found = {str(key): str(value) for key, value in rows}
-        # The format version is part of the table's metadata, and not always shown among its properties.
-        must = {key: value for key, value in self._words.properties.items() if key != "format-version"}
-        wrong = {key: value for key, value in must.items() if found.get(key) != value}
-        if wrong:
-            pairs = ", ".join(f"'{key}'='{value}'" for key, value in wrong.items())
-            raise ConfigurationError(
-                "STORE_PROPERTIES",
-                f"{table.replace('`', '')} has other properties than the lock and the history need: {', '.join(wrong)}",
-                f"ALTER TABLE {table} SET TBLPROPERTIES ({pairs})",
-            )
+        check_properties(table, self._words.properties, {str(key): str(value) for key, value in rows})
         return True
 
     def append(self, events: Sequence[Event]) -> None:
@@ -394,7 +381,3 @@ def _literal(value: str | int | None) -> str:
     if value is None:
         return "NULL"
     return str(value) if isinstance(value, int) else f"'{value}'"
-
-
-def _instant(micros: int | None) -> datetime | None:
-    return None if micros is None else _EPOCH + timedelta(microseconds=micros)

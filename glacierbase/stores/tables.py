@@ -1,0 +1,69 @@
+"""What every store knows of the two tables: what they are called, the kinds of their columns, and what an Iceberg one must have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import Field
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+from glacierbase.errors import ConfigurationError
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+
+# Copy-on-write under serializable isolation without retries: of two updates from one snapshot, one is refused.
+# https://iceberg.apache.org/docs/latest/configuration/#write-properties
+ICEBERG_PROPERTIES = {
+    "format-version": "2",
+    "write.update.mode": "copy-on-write",
+    "write.update.isolation-level": "serializable",
+    "commit.retry.num-retries": "0",
+    "write.distribution-mode": "none",
+    "write.update.distribution-mode": "none",
+    "write.metadata.delete-after-commit.enabled": "true",
+    "write.metadata.previous-versions-max": "20",
+}
+
+_HISTORY, _LOCK = "history_", "lock_"
+
+
+def history_name(catalog: str) -> str:
+    """What the history table of a catalog is called."""
+    return f"{_HISTORY}{catalog}"
+
+
+def lock_name(catalog: str) -> str:
+    """What the lock table of a catalog is called."""
+    return f"{_LOCK}{catalog}"
+
+
+def catalog_of(history: str) -> str | None:
+    """Whose history the table of this name is; None where it is none."""
+    return history.removeprefix(_HISTORY) if history.startswith(_HISTORY) else None
+
+
+def kind(field: Field[Any]) -> str:
+    """The kind of a column's values: `int`, `str` or `datetime`."""
+    return str(field.type).partition(" ")[0]
+
+
+def instant(micros: int) -> datetime:
+    """The instant so many microseconds after the epoch, in UTC."""
+    return _EPOCH + timedelta(microseconds=micros)
+
+
+def check_properties(table: str, must: Mapping[str, str], found: Mapping[str, str]) -> None:
+    """Let a table pass that has the properties which it must have.
+
+    Raises:
+        ConfigurationError: a catalog's defaults or somebody's ALTER TABLE took away what makes the lock a lock.
+    """
+    # The format version is part of the table's metadata, and not always shown among its properties.
+    wrong = {key: value for key, value in must.items() if key != "format-version" and found.get(key) != value}
+    if wrong:
+        pairs = ", ".join(f"'{key}'='{value}'" for key, value in wrong.items())
+        raise ConfigurationError(
+            "STORE_PROPERTIES",
+            f"{table.replace('`', '')} has other properties than the lock and the history need: {', '.join(wrong)}",
+            f"ALTER TABLE {table} SET TBLPROPERTIES ({pairs})",
+        )
