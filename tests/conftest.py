@@ -142,6 +142,13 @@ def lake_project(project: ProjectFolder) -> ProjectFolder:
     return project
 
 
+@pytest.fixture
+def iceberg_catalog(lake_project: ProjectFolder) -> Catalog:
+    """The catalog `shop` of `lake_project`, where nothing has been created yet."""
+    [file] = load_catalog_files(lake_project.root / "catalogs", lake_project.root)
+    return file.for_environment("default", lake_project.root)
+
+
 @pytest.fixture(scope="session")
 def lake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LakeBed]:
     """One real Spark with one real Iceberg catalog for the whole session, started by the executor itself."""

@@ -17,13 +17,13 @@ from glacierbase.stores.tables import (
     ICEBERG_PROPERTIES,
     catalog_of,
     check_properties,
+    ensure,
     history_name,
     instant,
     kind,
     lock_name,
+    settle,
 )
-
-_TRIES = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,16 +307,7 @@ class SqlStore:
             self._session.execute(f"DROP SCHEMA IF EXISTS {self._tables.namespace}")
 
     def _ensure(self, sql: str, exists: Callable[[], bool]) -> None:
-        """Create something that another first run may be creating at this moment: an error counts only if it is still absent."""
-        for attempt in range(_TRIES):
-            try:
-                self._session.execute(sql)
-                return
-            except EngineError:
-                if exists():
-                    return
-                if attempt == _TRIES - 1:
-                    raise
+        ensure(lambda: self._session.execute(sql), exists)
 
     def has_namespace(self) -> bool:
         """Whether there is the namespace that the tables live in."""
@@ -360,20 +351,12 @@ class SqlStore:
         sets = ", ".join(f"{quoted(field.name)} = ?" for field in fields(LockRow))
         where = " AND ".join(f"{quoted(name)} = ?" for name in ("owner", "fence", "beat"))
         parameters = [*astuple(new), *expected.claim]
-        for attempt in range(_TRIES):
-            problem: EngineError | None = None
-            try:
-                self._session.execute(f"UPDATE {self._tables.lock} SET {sets} WHERE {where}", parameters)
-            except EngineError as error:  # A conflict decides nothing: the row does.
-                problem = error
-            row = self.read_lock()
-            if row is None or row.claim not in (expected.claim, new.claim):
-                return False
-            if row.claim == new.claim:
-                return True
-            if problem and attempt == _TRIES - 1:
-                raise problem
-        return False
+
+        def change() -> bool:
+            self._session.execute(f"UPDATE {self._tables.lock} SET {sets} WHERE {where}", parameters)
+            return False  # How many rows it changed is not told.
+
+        return settle(change, self.read_lock, expected, new)
 
 
 def _literal(value: str | int | None) -> str:

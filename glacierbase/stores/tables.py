@@ -1,14 +1,18 @@
-"""What every store knows of the two tables: what they are called, the kinds of their columns, and what an Iceberg one must have."""
+"""What every store knows of the two tables: their names, the kinds of their columns, the properties of an Iceberg one, and how
+several runs at once create and change them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import Field
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
-from glacierbase.errors import ConfigurationError
+from glacierbase.errors import ConfigurationError, EngineError
+from glacierbase.stores import LockRow
 
+_TRIES = 5
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 # Copy-on-write under serializable isolation without retries: of two updates from one snapshot, one is refused.
@@ -67,3 +71,39 @@ def check_properties(table: str, must: Mapping[str, str], found: Mapping[str, st
             f"{table.replace('`', '')} has other properties than the lock and the history need: {', '.join(wrong)}",
             f"ALTER TABLE {table} SET TBLPROPERTIES ({pairs})",
         )
+
+
+def ensure(make: Callable[[], object], exists: Callable[[], bool]) -> None:
+    """Create something that another first run may be creating at this moment: an error counts only if it is still absent."""
+    for attempt in range(_TRIES):
+        try:
+            make()
+            return
+        except EngineError:
+            if exists():
+                return
+            if attempt == _TRIES - 1:
+                raise
+
+
+def settle(change: Callable[[], bool], read: Callable[[], LockRow | None], expected: LockRow, new: LockRow) -> bool:
+    """Whether the row of the lock is `new` now.
+
+    Args:
+        change: make it `new` if its claim is still `expected`'s; True if it is known to be `new` then.
+    """
+    for attempt in range(_TRIES):
+        problem: EngineError | None = None
+        try:
+            if change():
+                return True
+        except EngineError as error:  # A conflict decides nothing: the row does.
+            problem = error
+        row = read()
+        if row is None or row.claim not in (expected.claim, new.claim):
+            return False
+        if row.claim == new.claim:
+            return True
+        if problem and attempt == _TRIES - 1:
+            raise problem
+    return False

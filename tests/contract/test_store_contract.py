@@ -13,6 +13,7 @@ import pytest
 
 from glacierbase.lock import Terms, free_row
 from glacierbase.migration import Event
+from glacierbase.stores.iceberg import open_store as open_iceberg_store
 from glacierbase.stores.sql import open_store
 from tests.conftest import LakeBed, RemoteLake, SnowBed
 from tests.fakes import MemoryStore, MemoryTables
@@ -33,12 +34,21 @@ class Bed:
         return free_row(Terms(self.name, "dev", 60))
 
 
-@pytest.fixture(params=["memory", "spark", "connect", "emulated", pytest.param("account", marks=pytest.mark.account)])
+@pytest.fixture(
+    params=["memory", "iceberg", "spark", "connect", "emulated", pytest.param("account", marks=pytest.mark.account)]
+)
 def bed(request: pytest.FixtureRequest) -> Bed:
     """Every store in turn, with a namespace of its own."""
     if request.param == "memory":
         tables = MemoryTables()
         return Bed("shop", lambda: MemoryStore(tables, "shop"), lambda: MemoryStore(tables, "other"))
+    if request.param == "iceberg":
+        catalog = request.getfixturevalue("iceberg_catalog")
+        return Bed(
+            catalog.name,
+            lambda: open_iceberg_store(catalog),
+            lambda: open_iceberg_store(replace(catalog, name="other")),
+        )
     fixture = {"spark": "lake", "connect": "remote_lake"}.get(request.param, request.param)
     lake: LakeBed | RemoteLake | SnowBed = request.getfixturevalue(fixture)
     options = replace(lake.catalog.store, namespace=f"g{uuid.uuid4().hex[:8]}")

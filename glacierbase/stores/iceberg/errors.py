@@ -1,0 +1,66 @@
+"""What PyIceberg, SQLAlchemy and Arrow raise, mapped once: what was it, and does it prove that nothing happened?"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from glacierbase.errors import (
+    CommitConflict,
+    EngineError,
+    GlacierbaseError,
+    OutcomeUnknown,
+    StatementRefused,
+    TableNotFound,
+)
+
+# By the names of the classes, which are not imported for it. Whatever is not here proves nothing.
+_KINDS: dict[str, type[EngineError]] = {
+    "pyiceberg.exceptions.NoSuchTableError": TableNotFound,
+    "pyiceberg.exceptions.NoSuchNamespaceError": TableNotFound,
+    "pyiceberg.exceptions.CommitFailedException": CommitConflict,
+    "pyiceberg.exceptions.ValidationException": CommitConflict,
+    "pyiceberg.exceptions.TableAlreadyExistsError": StatementRefused,
+    "pyiceberg.exceptions.NamespaceAlreadyExistsError": StatementRefused,
+    "pyiceberg.exceptions.NamespaceNotEmptyError": StatementRefused,
+    "pyiceberg.exceptions.BadRequestError": StatementRefused,
+    "pyiceberg.exceptions.UnauthorizedError": StatementRefused,
+    "pyiceberg.exceptions.ForbiddenError": StatementRefused,
+    "pyiceberg.exceptions.OAuthError": StatementRefused,
+    "pyiceberg.exceptions.NotInstalledError": StatementRefused,
+    "sqlalchemy.exc.IntegrityError": StatementRefused,
+}
+# A SQL catalog whose own tables nobody has created yet: in SQLite's words and in PostgreSQL's.
+_EMPTY_CATALOG = re.compile(r"no such table: iceberg_|relation \"iceberg_\w+\" does not exist")
+
+
+@contextmanager
+def mapped() -> Iterator[None]:
+    """Raise what is raised inside as an `EngineError`."""
+    try:
+        yield
+    except GlacierbaseError:
+        raise
+    except Exception as error:
+        raise _mapped(error) from error
+
+
+def _mapped(error: Exception) -> EngineError:
+    innermost = _innermost(error)
+    message = next(iter(str(innermost).strip().splitlines()), "") or type(innermost).__name__
+    classes = [f"{kind.__module__}.{kind.__name__}" for kind in type(error).__mro__]
+    kind = next((_KINDS[name] for name in classes if name in _KINDS), OutcomeUnknown)
+    if _EMPTY_CATALOG.search(message):
+        kind = TableNotFound
+    return kind(type(innermost).__name__, message)
+
+
+def _innermost(error: BaseException) -> BaseException:
+    """The first cause, which says most; but what PyIceberg says itself, it says of what its causes mean."""
+    while not type(error).__module__.startswith("pyiceberg."):
+        cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+        if cause is None:
+            break
+        error = cause
+    return error

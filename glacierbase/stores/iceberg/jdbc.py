@@ -1,0 +1,71 @@
+"""The databases that SQL catalogs live in: JDBC's addresses as SQLAlchemy's."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
+
+# What only the driver needs.
+_OF_SQLITE_ALONE = r"journal_mode|synchronous|transaction_mode|cache_size|user|password"
+_OF_POSTGRESQL_ALONE = (
+    r"ApplicationName|(connect|socket|login)Timeout|tcpKeepAlive|prepareThreshold|reWriteBatchedInserts"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Database:
+    """Where a SQL catalog lives.
+
+    Attributes:
+        uri: for SQLAlchemy, with user and password.
+        file: SQLite's; None of a server.
+    """
+
+    uri: str = field(repr=False)
+    file: Path | None = None
+
+
+def database(uri: str, properties: Mapping[str, str]) -> Database:
+    """The database behind JDBC's `uri`, whose parameters go before the driver's `properties`.
+
+    Raises:
+        ValueError: Python would not reach it, or would reach it otherwise.
+    """
+    address, _, query = uri.partition("?")
+    parameters = {**properties, **dict(parse_qsl(query, keep_blank_values=True))}
+    if address.startswith("jdbc:sqlite:"):
+        return _sqlite(address.removeprefix("jdbc:sqlite:"), parameters)
+    if address.startswith("jdbc:postgresql:"):
+        return _postgresql(address.removeprefix("jdbc:postgresql:"), parameters)
+    raise ValueError(f"of databases it knows SQLite and PostgreSQL, not {address}")
+
+
+def _sqlite(address: str, parameters: dict[str, str]) -> Database:
+    path = unquote(urlsplit(address).path) if address.startswith("file:") else address
+    if not path or path.startswith(":"):
+        raise ValueError("its database is in the memory of one process")
+    timeout = float(parameters.pop("busy_timeout", "3000")) / 1000
+    _check_rest(parameters, _OF_SQLITE_ALONE)
+    return Database(f"sqlite:///{path}?timeout={timeout}", Path(path))
+
+
+def _postgresql(address: str, parameters: dict[str, str]) -> Database:
+    place = urlsplit(address)
+    if not place.hostname or "," in place.netloc or len(place.path) < 2:
+        raise ValueError("its address names not one server and one database")
+    user, password = parameters.pop("user", ""), parameters.pop("password", "")
+    login = f"{quote(user, safe='')}:{quote(password, safe='')}@" if user else ""
+    ssl = [(key, parameters.pop(key)) for key in ("sslmode", "sslrootcert") if key in parameters]
+    _check_rest(parameters, _OF_POSTGRESQL_ALONE)
+    # The driver that PyIceberg's extra brings; SQLAlchemy's default is another one since 2.1.
+    uri = f"postgresql+psycopg2://{login}{place.netloc}{unquote(place.path)}"
+    return Database(f"{uri}?{urlencode(ssl)}" if ssl else uri)
+
+
+def _check_rest(parameters: Mapping[str, str], harmless: str) -> None:
+    unknown = [key for key in parameters if not re.fullmatch(harmless, key)]
+    if unknown:
+        raise ValueError(f"its address has {unknown[0]}, which means nothing to Python's driver")

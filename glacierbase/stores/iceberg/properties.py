@@ -1,0 +1,182 @@
+"""What Spark's configuration of an Iceberg catalog means to PyIceberg. Contacts nothing, imports no vendor's package.
+
+It fails closed: a property that is neither translated nor known not to matter could say where the tables are or who may read
+them, so PyIceberg does not open that catalog.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from glacierbase.catalog import Catalog
+from glacierbase.errors import ConfigurationError
+from glacierbase.stores.iceberg.jdbc import database
+
+# By `type`, or by `catalog-impl`. https://iceberg.apache.org/docs/latest/spark-configuration/#catalog-configuration
+_KINDS = {
+    "rest": "rest",
+    "org.apache.iceberg.rest.RESTCatalog": "rest",
+    "glue": "glue",
+    "org.apache.iceberg.aws.glue.GlueCatalog": "glue",
+    "hive": "hive",
+    "org.apache.iceberg.hive.HiveCatalog": "hive",
+    "jdbc": "sql",
+    "org.apache.iceberg.jdbc.JdbcCatalog": "sql",
+}
+_SPARK_CATALOGS = {
+    "org.apache.iceberg.spark.SparkCatalog": ("rest", "glue", "hive", "sql"),
+    # It keeps namespaces in Spark's own metastore, which only these are.
+    "org.apache.iceberg.spark.SparkSessionCatalog": ("glue", "hive"),
+}
+_REQUIRED = {"rest": ["uri"], "glue": ["warehouse"], "hive": ["uri", "warehouse"], "sql": ["uri", "warehouse"]}
+
+_S3_FILES = "org.apache.iceberg.aws.s3.S3FileIO"
+_HADOOP_FILES = "org.apache.iceberg.hadoop.HadoopFileIO"
+_EITHER_FILES = "org.apache.iceberg.io.ResolvingFileIO"
+# Where `io-impl` does not say. A REST catalog's server says it with every table.
+_FILES = {"glue": _S3_FILES, "hive": _HADOOP_FILES, "sql": _HADOOP_FILES}
+
+# What both call by the same name. https://py.iceberg.apache.org/configuration/
+_SAME = {
+    "all": r"warehouse|client\.region|s3\.(endpoint|access-key-id|secret-access-key|session-token)",
+    "rest": r"uri|prefix|credential|token|scope|audience|resource|oauth2-server-uri|header\..+"
+    r"|rest\.(sigv4-enabled|signing-name|signing-region)",
+    "glue": r"glue\.(id|endpoint|skip-archive)",
+    "hive": r"uri",
+    "sql": r"uri|jdbc\..+",
+}
+# What says nothing about where and who: caches, pools, time-outs, reports, sizes, and defaults that our tables' own go before.
+_HARMLESS = {
+    "all": r"cache-enabled|cache\..+|io\.manifest\.cache.+|metrics-reporter-impl|default-namespace|clients"
+    r"|use-nullable-query-schema|http-client\.(?!proxy).+"
+    r"|s3\.(multipart\..+|retry\..+|checksum-enabled|preload-client-enabled|staging-dir|delete\.(batch-size|num-threads))"
+    r"|table-(default|override)\.(format-version|commit\..+|history\..+|read\..+|write\.(parquet|update|delete|merge)\..+"
+    r"|write\.(distribution-mode|target-file-size-bytes)|write\.metadata\.(delete-after-commit|previous-versions|metrics).+)",
+    "rest": r"token-(refresh-enabled|exchange-enabled|expires-in-ms)|auth\.session-timeout-ms|rest-page-size"
+    r"|rest-metrics-reporting-enabled|rest\.client\.(connection|socket)-timeout-ms|view-endpoints-supported"
+    r"|snapshot-loading-mode",
+    "glue": r"glue\.skip-name-validation",
+    "hive": r"client-pool-cache-keys|client\.pool\..+|list-all-tables",
+    "sql": r"",
+}
+# What is understood with these values alone.
+_UNDERSTOOD = {
+    "io-impl": (_S3_FILES, _HADOOP_FILES, _EITHER_FILES),
+    "rest.auth.type": ("none", "oauth2"),
+}
+# Of Hadoop's own configuration: whether Hive's lock is taken, which all writers must do alike, and how to log in to Hive.
+_HIVES_OWN = re.compile(r"spark\.hadoop\.(iceberg\.engine\.hive\..+|hive\.metastore\.(?!uris$|warehouse\.dir$).+)")
+# Of a JDBC catalog's properties: the catalog's, not the driver's.
+_JDBC_OWN = ("jdbc.schema-version", "jdbc.strict-mode", "jdbc.init-catalog-tables")
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """How PyIceberg opens a catalog.
+
+    Attributes:
+        kind: `rest`, `glue`, `hive` or `sql`.
+        name: what Spark calls it; in a `sql` catalog, part of every table's key.
+        properties: of PyIceberg's catalog.
+        file: of a catalog in SQLite; until it is there, the catalog is empty.
+    """
+
+    kind: str
+    name: str
+    properties: Mapping[str, str] = field(repr=False)
+    file: Path | None = None
+
+
+def can_open(catalog: Catalog) -> bool:
+    """Whether PyIceberg can open the catalog that history and lock live in, as it is configured."""
+    try:
+        opening(catalog)
+    except ConfigurationError:
+        return False
+    return True
+
+
+def opening(catalog: Catalog) -> Opening:
+    """How PyIceberg opens the catalog that history and lock live in.
+
+    Raises:
+        ConfigurationError: it cannot, or would not open the same, and why.
+    """
+    try:
+        return _opening(catalog.store.catalog, catalog.spark_conf)
+    except ValueError as error:
+        raise ConfigurationError(
+            "STORE_NOT_ICEBERG",
+            f"PyIceberg cannot open the catalog {catalog.store.catalog}: {error}",
+            "with `store: {type: sql}`, history and lock go through the catalog's own engine",
+        ) from error
+
+
+def _opening(name: str, conf: Mapping[str, str]) -> Opening:
+    key = f"spark.sql.catalog.{name}"
+    found = {other.removeprefix(f"{key}."): value for other, value in conf.items() if other.startswith(f"{key}.")}
+    kind = _kind(conf.get(key, ""), found)
+    missing = [required for required in _REQUIRED[kind] if not found.get(required)]
+    if missing:
+        raise ValueError(f"its {missing[0]} is not set")
+    if kind != "rest":
+        _check_files(found["warehouse"], found.get("io-impl", _FILES[kind]), conf)
+    if kind == "hive" and (unknown := next(filter(_HIVES_OWN.fullmatch, conf), None)):
+        raise ValueError(f"{unknown} means nothing to it")
+    properties = _translated(kind, found)
+    return _in_database(name, properties, conf) if kind == "sql" else Opening(kind, name, properties)
+
+
+def _kind(implementation: str, found: dict[str, str]) -> str:
+    """Which of PyIceberg's catalogs it is; takes out of `found` what says so."""
+    named = found.pop("catalog-impl", None) or found.pop("type", "hive").lower()
+    kind = _KINDS.get(named, "")
+    if kind not in _SPARK_CATALOGS.get(implementation, ()):
+        declared = f"{implementation} of {named}" if implementation else "not declared in sparkConf"
+        raise ValueError(f"it is {declared}")
+    return kind
+
+
+def _check_files(warehouse: str, files: str, conf: Mapping[str, str]) -> None:
+    """Whether the warehouse is reached without Hadoop, by the same right."""
+    scheme = urlsplit(warehouse).scheme
+    if scheme in ("s3", "s3a", "s3n"):
+        if files == _HADOOP_FILES:
+            raise ValueError(f"its files are read as Hadoop is configured; set io-impl to {_S3_FILES}")
+    elif scheme not in ("", "file"):
+        raise ValueError(f"its warehouse {warehouse} is neither on S3 nor on this machine")
+    elif "spark.remote" in conf or (not scheme and "spark.hadoop.fs.defaultFS" in conf):
+        raise ValueError(f"its warehouse {warehouse} may be on another machine")
+
+
+def _translated(kind: str, found: Mapping[str, str]) -> dict[str, str]:
+    properties = {}
+    for key, value in found.items():
+        if _is_one_of(_SAME, kind, key):
+            properties[key] = value
+        elif key == "s3.path-style-access":
+            properties["s3.force-virtual-addressing"] = "false" if value.lower() == "true" else "true"
+        elif not _is_one_of(_HARMLESS, kind, key) and value not in _UNDERSTOOD.get(key, ()):
+            raise ValueError(f"{key} means nothing to it")
+    return properties
+
+
+def _is_one_of(patterns: Mapping[str, str], kind: str, key: str) -> bool:
+    return any(re.fullmatch(patterns[which], key) for which in ("all", kind))
+
+
+def _in_database(name: str, properties: dict[str, str], conf: Mapping[str, str]) -> Opening:
+    if properties.get("jdbc.schema-version", "").upper() != "V1":
+        raise ValueError("its jdbc.schema-version is not V1")
+    drivers = {key: properties.pop(key) for key in list(properties) if key.startswith("jdbc.")}
+    drivers = {key.removeprefix("jdbc."): value for key, value in drivers.items() if key not in _JDBC_OWN}
+    place = database(properties["uri"], drivers)
+    if place.file and "spark.remote" in conf:
+        raise ValueError(f"its database {place.file} is on the server's machine")
+    # A connection that the server closed meanwhile is opened anew; the tables are made by `create`, not by a question.
+    more = {"uri": place.uri, "pool_pre_ping": "true", "init_catalog_tables": "false"}
+    return Opening("sql", name, properties | more, place.file)

@@ -1,0 +1,263 @@
+"""The two tables through PyIceberg: one look at the catalog and one scan per read, one commit per write."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import fields
+from datetime import datetime, timezone
+from functools import cached_property
+from importlib import import_module
+from typing import Any
+
+from glacierbase.catalog import Catalog
+from glacierbase.errors import CommitConflict, ConfigurationError, EngineError, TableNotFound
+from glacierbase.migration import Event
+from glacierbase.stores import LockRow
+from glacierbase.stores.iceberg.compaction import compact
+from glacierbase.stores.iceberg.errors import mapped
+from glacierbase.stores.iceberg.properties import Opening, opening
+from glacierbase.stores.tables import (
+    ICEBERG_PROPERTIES,
+    catalog_of,
+    check_properties,
+    ensure,
+    history_name,
+    instant,
+    kind,
+    lock_name,
+    settle,
+)
+
+# It warns of files that somebody else removed first; where nobody listens, Python would print that.
+logging.getLogger("pyiceberg").addHandler(logging.NullHandler())
+
+_CLASSES = {
+    "rest": ("pyiceberg.catalog.rest", "RestCatalog"),
+    "glue": ("pyiceberg.catalog.glue", "GlueCatalog"),
+    "hive": ("pyiceberg.catalog.hive", "HiveCatalog"),
+    "sql": ("pyiceberg.catalog.sql", "SqlCatalog"),
+}
+# What brings a package that PyIceberg itself does without.
+_EXTRAS = {"boto3": "pyiceberg[glue]", "thrift": "pyiceberg[hive]", "psycopg2": "pyiceberg[sql-postgres]"}
+# Every renewal of the lock adds two snapshots, and each makes the next one slower; a statement may run for days.
+_MANY_SNAPSHOTS = 100
+
+
+def open_store(catalog: Catalog) -> IcebergStore:
+    """The history and lock of `catalog`, past its engine. Contacts nothing yet.
+
+    Raises:
+        ConfigurationError: PyIceberg cannot open the catalog that they live in.
+    """
+    return IcebergStore(catalog, opening(catalog))
+
+
+class IcebergStore:
+    """The `Store` over a catalog of PyIceberg's, opened when it is first asked."""
+
+    def __init__(self, catalog: Catalog, opening: Opening) -> None:
+        self._opening = opening
+        namespace = catalog.store.namespace
+        # A SQL catalog keeps the levels of a namespace as one name, and PyIceberg creates tables in nothing deeper.
+        self._namespace = (namespace,) if opening.kind == "sql" else tuple(namespace.split("."))
+        self._history = history_name(catalog.name)
+        self._lock = lock_name(catalog.name)
+
+    @property
+    def proves_by_lease(self) -> bool:
+        return False
+
+    def now(self) -> datetime:
+        return datetime.now(timezone.utc)
+
+    def read_history(self) -> tuple[Event, ...]:
+        return self._read_events(self._history)
+
+    def read_other_histories(self) -> dict[str, tuple[Event, ...]]:
+        try:
+            with mapped():
+                tables = [identifier[-1] for identifier in self._catalog.list_tables(self._namespace)]
+        except TableNotFound:
+            return {}
+        names = {name for table in tables if table != self._history and (name := catalog_of(table))}
+        return {name: self._read_events(history_name(name)) for name in sorted(names)}
+
+    def _read_events(self, name: str) -> tuple[Event, ...]:
+        found = self._read(name, [field.name for field in fields(Event)])
+        events = (Event(*values) for values in _values(found[1], Event)) if found else ()
+        return tuple(sorted(events, key=lambda event: (event.fence, event.sequence)))
+
+    def read_lock(self) -> LockRow | None:
+        found = self._read(self._lock, [field.name for field in fields(LockRow)])
+        return next((LockRow(*values) for values in _values(found[1], LockRow)), None) if found else None
+
+    def _read(self, name: str, columns: Sequence[str] = ("*",)) -> tuple[Any, Any] | None:
+        """The table as it is now and its rows, or None when there is no such table."""
+        try:
+            with mapped():
+                try:
+                    return self._scan(name, columns)
+                except FileNotFoundError:  # Compacted since its files were looked up: others hold the rows now.
+                    return self._scan(name, columns)
+        except TableNotFound:
+            return None
+
+    def _scan(self, name: str, columns: Sequence[str]) -> tuple[Any, Any]:
+        table = self._load(name)
+        return table, table.scan(selected_fields=tuple(columns)).to_arrow()
+
+    def create(self, free: LockRow) -> None:
+        if not self._is_there(self._history):
+            with mapped():
+                self._create_catalog()
+            self._ensure(lambda: self._catalog.create_namespace(self._namespace), self.has_namespace)
+            self._make(self._history, self._create_history)
+        if not self._is_there(self._lock):
+            self._make(self._lock, lambda: self._create_lock(free))
+
+    def _create_catalog(self) -> None:
+        """What a SQL catalog keeps its tables in, which a question must not create."""
+        if self._opening.file:
+            self._opening.file.parent.mkdir(parents=True, exist_ok=True)
+            self._opening.file.touch()
+        if self._opening.kind == "sql":
+            self._ensure(self._catalog.create_tables, lambda: False)  # It looks for itself what is there.
+
+    def _create_history(self) -> None:
+        self._catalog.create_table(self._identifier(self._history), _schema(Event), properties=ICEBERG_PROPERTIES)
+
+    def _create_lock(self, free: LockRow) -> None:
+        """With its row, in one commit."""
+        transaction = self._catalog.create_table_transaction(
+            self._identifier(self._lock), _schema(LockRow), properties=ICEBERG_PROPERTIES
+        )
+        transaction.append(_rows([_named(free)], _schema(LockRow)))
+        transaction.commit_transaction()
+
+    def _make(self, name: str, create: Callable[[], object]) -> None:
+        self._ensure(create, lambda: self._is_there(name))
+        self._is_there(name)  # A catalog may force properties of its own on every table.
+
+    def _ensure(self, make: Callable[[], object], exists: Callable[[], bool]) -> None:
+        def create() -> None:
+            with mapped():
+                make()
+
+        ensure(create, exists)
+
+    def _is_there(self, name: str) -> bool:
+        """Whether there is such a table.
+
+        Raises:
+            ConfigurationError: there is, and its properties make the lock none.
+        """
+        try:
+            with mapped():
+                properties = self._load(name).properties
+        except TableNotFound:
+            return False
+        levels = (self._opening.name, *".".join(self._namespace).split("."), name)
+        check_properties(".".join(f"`{level}`" for level in levels), ICEBERG_PROPERTIES, properties)
+        return True
+
+    def has_namespace(self) -> bool:
+        """Whether there is the namespace that the tables live in."""
+        try:
+            with mapped():
+                return bool(self._catalog.namespace_exists(self._namespace))
+        except TableNotFound:
+            return False
+
+    def drop(self, *, namespace: bool) -> None:
+        """Remove both tables for good, and the namespace if it is said to be made up as well."""
+        for name in (self._lock, self._history):
+            with suppress(TableNotFound), mapped():
+                self._catalog.purge_table(self._identifier(name))
+        if namespace:
+            with suppress(TableNotFound), mapped():
+                self._catalog.drop_namespace(self._namespace)
+
+    def append(self, events: Sequence[Event]) -> None:
+        with mapped():
+            self._load(self._history).append(_rows(map(_named, events), _schema(Event)))
+
+    def compare_and_set(self, expected: LockRow, new: LockRow) -> bool:
+        return settle(lambda: self._set(expected, new), self.read_lock, expected, new)
+
+    def _set(self, expected: LockRow, new: LockRow) -> bool:
+        """Commit `new` on top of the row that was read, if its claim is `expected`'s: whether it was."""
+        found = self._read(self._lock)
+        if not found or [LockRow(*values).claim for values in _values(found[1], LockRow)] != [expected.claim]:
+            return False
+        table, rows = found
+        [before] = rows.to_pylist()  # With the columns of a later version, which are not ours to lose.
+        with mapped():
+            table.overwrite(_rows([before | _named(new)], rows.schema))
+        if len(table.snapshots()) > _MANY_SNAPSHOTS:
+            with suppress(EngineError), mapped():
+                compact(table)
+        return True
+
+    def compact(self) -> None:
+        """As the port says; a table that another writer committed to meanwhile is left to the next time."""
+        for name in (self._history, self._lock):
+            with suppress(CommitConflict), mapped():
+                compact(self._load(name))
+
+    def _load(self, name: str) -> Any:
+        return self._catalog.load_table(self._identifier(name))
+
+    def _identifier(self, name: str) -> tuple[str, ...]:
+        return (*self._namespace, name)
+
+    @property
+    def _catalog(self) -> Any:
+        if self._opening.file and not self._opening.file.exists():  # Opening it would create it.
+            raise TableNotFound("NoSuchTableError", f"there is no database {self._opening.file}")
+        return self._opened
+
+    @cached_property
+    def _opened(self) -> Any:
+        module, name = _CLASSES[self._opening.kind]
+        try:
+            return getattr(import_module(module), name)(self._opening.name, **self._opening.properties)
+        except ImportError as error:
+            missing = (error.name or "pyiceberg").partition(".")[0]
+            raise ConfigurationError(
+                "PYICEBERG_NOT_INSTALLED",
+                f"{missing} is not installed in this Python",
+                f"pip install '{_EXTRAS.get(missing, 'glacierbase[iceberg]')}'",
+            ) from error
+
+
+def _schema(row: type) -> Any:
+    """The columns that a row of this kind is written to."""
+    import pyarrow
+
+    types = {"int": pyarrow.int64(), "str": pyarrow.string(), "datetime": pyarrow.timestamp("us", "UTC")}
+    return pyarrow.schema([(field.name, types[kind(field)]) for field in fields(row)])
+
+
+def _rows(values: Iterable[Mapping[str, Any]], schema: Any) -> Any:
+    import pyarrow
+
+    return pyarrow.Table.from_pylist(list(values), schema=schema)
+
+
+def _named(row: Event | LockRow) -> dict[str, Any]:
+    """The row's values by the names of their columns."""
+    return {field.name: getattr(row, field.name) for field in fields(row)}
+
+
+def _values(rows: Any, row: type) -> Iterator[tuple[Any, ...]]:
+    """The values of each row, in the order of the fields of `row`."""
+    return zip(*(_column(rows.column(field.name), kind(field)) for field in fields(row)), strict=True)
+
+
+def _column(column: Any, kind: str) -> list[Any]:
+    """Instants are counted from the epoch: what makes a datetime of them otherwise depends on what else is installed."""
+    if kind != "datetime":
+        return list(column.to_pylist())
+    return [None if micros is None else instant(micros) for micros in column.cast("int64").to_pylist()]
