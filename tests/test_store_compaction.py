@@ -44,13 +44,16 @@ def files(catalog: Catalog, table: str, *suffixes: str) -> list[Path]:
     return [path for path in found if path.is_file() and path.suffix in (suffixes or (".parquet", ".avro", ".json"))]
 
 
-def named(catalog: Catalog, table: str) -> int:
+def loaded(catalog: Catalog, table: str) -> Any:
+    """The table as somebody else sees it."""
+    return SqlCatalog("lake", uri=f"sqlite:///{database_of(catalog)}").load_table((catalog.store.namespace, table))
+
+
+def named(table: Any) -> int:
     """How many files of data and snapshots a table of one snapshot names."""
-    vendor = SqlCatalog("lake", uri=f"sqlite:///{database_of(catalog)}")
-    loaded = vendor.load_table((catalog.store.namespace, table))
-    [snapshot] = loaded.snapshots()
-    manifests = snapshot.manifests(loaded.io)
-    return 1 + len(manifests) + sum(len(manifest.fetch_manifest_entry(loaded.io)) for manifest in manifests)
+    [snapshot] = table.snapshots()
+    manifests = snapshot.manifests(table.io)
+    return 1 + len(manifests) + sum(len(manifest.fetch_manifest_entry(table.io)) for manifest in manifests)
 
 
 def test_only_what_the_last_snapshot_names_is_left(store: IcebergStore, iceberg_catalog: Catalog) -> None:
@@ -60,7 +63,7 @@ def test_only_what_the_last_snapshot_names_is_left(store: IcebergStore, iceberg_
     for table in ("history_shop", "lock_shop"):
         assert len(files(iceberg_catalog, table, ".parquet")) == 1
         assert len(files(iceberg_catalog, table, ".avro")) == 2
-        assert len(files(iceberg_catalog, table, ".parquet", ".avro")) == named(iceberg_catalog, table)
+        assert len(files(iceberg_catalog, table, ".parquet", ".avro")) == named(loaded(iceberg_catalog, table))
         assert len(files(iceberg_catalog, table, ".json")) <= 21
     assert store.read_history() == events
     assert store.read_lock() == held(3)
@@ -76,6 +79,17 @@ def test_what_is_compact_is_left_alone(store: IcebergStore, iceberg_catalog: Cat
     other.create(FREE)
     other.compact()
     assert other.read_history() == ()
+
+
+def test_what_somebody_tagged_stays_readable(store: IcebergStore, iceberg_catalog: Catalog) -> None:
+    """With the files that it shares with what is forgotten."""
+    table = loaded(iceberg_catalog, "history_shop")
+    tagged = table.snapshots()[2].snapshot_id
+    table.manage_snapshots().create_tag(tagged, "audit").commit()
+    store.compact()
+    rows = loaded(iceberg_catalog, "history_shop").scan(snapshot_id=tagged).to_arrow()
+    assert sorted(rows["sequence"].to_pylist()) == [0, 1, 2]
+    assert sequences(store) == [0, 1, 2, 3, 4]
 
 
 def test_a_table_stays_small_over_many_appends(iceberg_catalog: Catalog) -> None:
