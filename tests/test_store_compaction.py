@@ -16,7 +16,7 @@ from pyiceberg.io.pyarrow import PyArrowFileIO
 from glacierbase.catalog import Catalog
 from glacierbase.errors import CommitConflict
 from glacierbase.stores.iceberg import IcebergStore, open_store
-from tests.test_store_iceberg import FREE, database_of, event, held, sequences
+from tests.test_store_iceberg import FREE, database_of, event, held, overtaken_by, sequences
 
 
 class Killed(BaseException):
@@ -114,21 +114,10 @@ def test_a_lock_that_is_renewed_for_days_stays_small(store: IcebergStore, iceber
     assert len(files(iceberg_catalog, "lock_shop", ".parquet")) < 50
 
 
-def test_a_reader_that_was_overtaken_reads_again(store: IcebergStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What it had looked up may be gone; what stands in for it is named by then."""
-    load = SqlCatalog.load_table
-    overtaken = []
-
-    def load_and_be_overtaken(self: SqlCatalog, identifier: Any) -> Any:
-        table = load(self, identifier)
-        if not overtaken:
-            overtaken.append(identifier)
-            store.compact()
-        return table
-
-    monkeypatch.setattr(SqlCatalog, "load_table", load_and_be_overtaken)
-    assert sequences(store) == [0, 1, 2, 3, 4]
-    assert overtaken
+def test_a_reader_that_was_overtaken_reads_again(store: IcebergStore) -> None:
+    """What it had looked up is gone; what stands in for it is named by then."""
+    with overtaken_by(store.compact):
+        assert sequences(store) == [0, 1, 2, 3, 4]
 
 
 def test_a_commit_that_comes_first_wins(store: IcebergStore, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,6 +135,28 @@ def test_a_commit_that_comes_first_wins(store: IcebergStore, monkeypatch: pytest
     assert sequences(store) == [0, 1, 2, 3, 4, 5]
     store.compact()
     assert sequences(store) == [0, 1, 2, 3, 4, 5]
+
+
+def test_snapshots_that_somebody_else_expired_first_are_left_to_them(
+    store: IcebergStore, iceberg_catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the lock as well, whose rows are not rewritten."""
+    commit, done = SqlCatalog.commit_table, []
+
+    def be_late(catalog: SqlCatalog, table: Any, *arguments: Any) -> Any:
+        if table.name() not in done:
+            done.append(table.name())
+            other = loaded(iceberg_catalog, table.name()[-1])
+            other.maintenance.expire_snapshots().by_id(other.snapshots()[0].snapshot_id).commit()
+        return commit(catalog, table, *arguments)
+
+    monkeypatch.setattr(SqlCatalog, "commit_table", be_late)
+    store.compact()
+    assert len(done) == 2
+    assert sequences(store) == [0, 1, 2, 3, 4]
+    assert store.read_lock() == held(3)
+    store.compact()
+    assert len(loaded(iceberg_catalog, "history_shop").snapshots()) == 1
 
 
 def test_killed_at_any_step_it_loses_nothing(store: IcebergStore, iceberg_catalog: Catalog) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from datetime import datetime, timezone
@@ -50,6 +50,24 @@ def event(sequence: int) -> Event:
 
 def held(beat: int, owner: str = "a") -> LockRow:
     return replace(FREE, owner=owner, fence=1, beat=beat)
+
+
+@contextmanager
+def overtaken_by(others: Callable[[], None]) -> Iterator[None]:
+    """Let `others` happen as soon as a table was looked up, once."""
+    load, done = SqlCatalog.load_table, []
+
+    def overtaken(self: SqlCatalog, identifier: Any) -> Any:
+        table = load(self, identifier)
+        if not done:
+            done.append(identifier)
+            others()
+        return table
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(SqlCatalog, "load_table", overtaken)
+        yield
+    assert done
 
 
 @pytest.fixture
@@ -197,10 +215,12 @@ def test_tables_without_what_makes_the_lock_a_lock_are_refused(store: IcebergSto
     [
         (NoSuchTableError("Table does not exist: a.b"), TableNotFound, "Table does not exist: a.b"),
         (CommitFailedException("Requirement failed\nmore"), CommitConflict, "Requirement failed"),
+        (FileNotFoundError(2, "No such file"), CommitConflict, "[Errno 2] No such file"),
         (ForbiddenError("NotAuthorized: no"), StatementRefused, "NotAuthorized: no"),
         (CommitStateUnknownException("RESTError 500"), OutcomeUnknown, "RESTError 500"),
         (ServerError("RESTError 503"), OutcomeUnknown, "RESTError 503"),
         (ConnectionResetError(104, "Connection reset by peer"), OutcomeUnknown, "[Errno 104] Connection reset by peer"),
+        (ValueError("x" * 400), OutcomeUnknown, "x" * 300),
         (ValueError(), OutcomeUnknown, "ValueError"),
     ],
 )  # fmt: skip
@@ -232,6 +252,19 @@ def test_an_append_says_whether_it_may_have_had_its_effect(store: IcebergStore) 
     with answering(after=ConnectionResetError("reset")), pytest.raises(OutcomeUnknown):
         store.append([event(2)])
     assert sequences(store) == [1, 2]
+
+
+def test_what_compaction_takes_from_under_a_writer_refuses_its_commit(store: IcebergStore) -> None:
+    """It had no effect, and the next try has it."""
+    store.append([event(2)])
+    with overtaken_by(store.compact), pytest.raises(CommitConflict):
+        store.append([event(3)])
+    assert sequences(store) == [1, 2]
+    for beat in range(5):
+        assert store.compare_and_set(held(beat), held(beat + 1))
+    with overtaken_by(store.compact):
+        assert store.compare_and_set(held(5), held(6))
+    assert store.read_lock() == held(6)
 
 
 def test_a_lost_or_refused_answer_does_not_lose_the_lock(store: IcebergStore) -> None:

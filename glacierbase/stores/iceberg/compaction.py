@@ -8,6 +8,8 @@ from contextlib import suppress
 from datetime import datetime, timezone
 from typing import Any
 
+from glacierbase.errors import CommitConflict
+
 # On an object store each takes as long as an answer from it, however small the file.
 _REQUESTS_AT_ONCE = 8
 _EVER = datetime.max.replace(tzinfo=timezone.utc)
@@ -27,7 +29,10 @@ def compact(table: Any) -> None:
     named = transaction.table_metadata.snapshots
     if len(named) > 1:
         ExpireSnapshots(transaction).older_than(_EVER).commit()
-        transaction.commit_transaction()
+        try:
+            transaction.commit_transaction()
+        except ValueError as error:  # Somebody else has forgotten the same snapshots: this catalog minds.
+            raise CommitConflict(type(error).__name__, "its snapshots were expired meanwhile") from error
         kept = {snapshot.snapshot_id for snapshot in table.snapshots()}
         _remove([snapshot for snapshot in named if snapshot.snapshot_id not in kept], table)
 

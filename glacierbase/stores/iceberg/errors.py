@@ -30,7 +30,11 @@ _KINDS: dict[str, type[EngineError]] = {
     "pyiceberg.exceptions.OAuthError": StatementRefused,
     "pyiceberg.exceptions.NotInstalledError": StatementRefused,
     "sqlalchemy.exc.IntegrityError": StatementRefused,
+    # What a commit is built on is read before it is sent: somebody else's came first, and took the file away.
+    "builtins.FileNotFoundError": CommitConflict,
 }
+# Some print the whole table.
+_LONGEST = 300
 # A SQL catalog whose own tables nobody has created yet: in SQLite's words and in PostgreSQL's.
 _EMPTY_CATALOG = re.compile(r"no such table: iceberg_|relation \"iceberg_\w+\" does not exist")
 
@@ -48,7 +52,7 @@ def mapped() -> Iterator[None]:
 
 def _mapped(error: Exception) -> EngineError:
     innermost = _innermost(error)
-    message = next(iter(str(innermost).strip().splitlines()), "") or type(innermost).__name__
+    message = next(iter(str(innermost).strip().splitlines()), "")[:_LONGEST] or type(innermost).__name__
     classes = [f"{kind.__module__}.{kind.__name__}" for kind in type(error).__mro__]
     kind = next((_KINDS[name] for name in classes if name in _KINDS), OutcomeUnknown)
     if _EMPTY_CATALOG.search(message):
