@@ -244,6 +244,18 @@ def test_the_first_cause_speaks_unless_pyiceberg_does() -> None:
         raise CommitFailedException("branch main has changed") from RuntimeError("409")
 
 
+def test_a_server_that_cannot_be_reached_is_named(iceberg_catalog: Catalog) -> None:
+    """In place of a pool of connections."""
+    conf = {
+        "spark.sql.catalog.lake": "org.apache.iceberg.spark.SparkCatalog",
+        "spark.sql.catalog.lake.type": "rest",
+        "spark.sql.catalog.lake.uri": "http://127.0.0.1:9/api",
+    }
+    with pytest.raises(OutcomeUnknown) as caught:
+        open_store(replace(iceberg_catalog, spark_conf=conf)).read_history()
+    assert caught.value.message == "http://127.0.0.1:9/api/v1/config: [Errno 111] Connection refused"
+
+
 def test_an_append_says_whether_it_may_have_had_its_effect(store: IcebergStore) -> None:
     """A conflict had none; where the answer was lost, the history knows."""
     with answering(before=CommitFailedException("first come")), pytest.raises(CommitConflict):

@@ -53,6 +53,9 @@ def mapped() -> Iterator[None]:
 def _mapped(error: Exception) -> EngineError:
     innermost = _innermost(error)
     message = next(iter(str(innermost).strip().splitlines()), "")[:_LONGEST] or type(innermost).__name__
+    asked = getattr(getattr(error, "request", None), "url", None)  # Of a server that did not answer.
+    if asked:
+        message = f"{asked.partition('?')[0]}: {message}"
     classes = [f"{kind.__module__}.{kind.__name__}" for kind in type(error).__mro__]
     kind = next((_KINDS[name] for name in classes if name in _KINDS), OutcomeUnknown)
     if _EMPTY_CATALOG.search(message):
