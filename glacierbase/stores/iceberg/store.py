@@ -15,7 +15,7 @@ from glacierbase.catalog import Catalog
 from glacierbase.errors import CommitConflict, ConfigurationError, EngineError, TableNotFound
 from glacierbase.migration import Event
 from glacierbase.stores import LockRow
-from glacierbase.stores.iceberg.compaction import compact
+from glacierbase.stores.iceberg import compaction
 from glacierbase.stores.iceberg.errors import mapped
 from glacierbase.stores.iceberg.properties import Opening, opening
 from glacierbase.stores.tables import (
@@ -197,14 +197,14 @@ class IcebergStore:
             table.overwrite(_rows([before | _named(new)], rows.schema))
         if len(table.snapshots()) > _MANY_SNAPSHOTS:
             with suppress(EngineError), mapped():
-                compact(table)
+                compaction.compact(table)
         return True
 
     def compact(self) -> None:
         """As the port says; a table that another writer committed to meanwhile is left to the next time."""
         for name in (self._history, self._lock):
             with suppress(CommitConflict), mapped():
-                compact(self._load(name))
+                compaction.compact(self._load(name))
 
     def _load(self, name: str) -> Any:
         return self._catalog.load_table(self._identifier(name))
