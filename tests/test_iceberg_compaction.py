@@ -16,7 +16,7 @@ from pyiceberg.io.pyarrow import PyArrowFileIO
 from glacierbase.catalog import Catalog
 from glacierbase.errors import CommitConflict
 from glacierbase.stores.iceberg import IcebergStore, open_store
-from tests.test_store_iceberg import FREE, database_of, event, held, overtaken_by, sequences
+from tests.test_iceberg_store import FREE, database_of, event, held, overtaken_by, sequences
 
 
 class Killed(BaseException):
