@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from contextlib import closing
 from typing import Any
 
+from glacierbase.engine import Engine
 from glacierbase.errors import ConfigurationError, HistoryDisagrees, TableNotFound
 from glacierbase.executors import Executor
 from glacierbase.history import SETTLED, History
@@ -41,13 +42,13 @@ def baseline(
         raise ConfigurationError(
             "UNKNOWN_VERSION", f"there is no migration with version {to}", "`glacierbase status` lists all versions"
         )
-    with migrator.opened(session) as (executor, store):
+    with migrator.opened(session) as (engine, store):
         view = migrator.look(store)
         files = _files(migrator, view.history, to)
-        _check_tables(executor, files)
+        _check_tables(engine, files)
         if not files:
             return ()
-        with migrator.locked(executor, store, view, lock_timeout) as (_, view, recorder):
+        with migrator.locked(engine, store, view, lock_timeout) as (_, view, recorder):
             files = _files(migrator, view.history, to)
             recorder.append(
                 *(
@@ -83,9 +84,9 @@ def _files(migrator: Migrator, history: History, to: int) -> tuple[Prepared, ...
     return tuple(prepared for prepared in below if prepared.migration.number not in history.records)
 
 
-def _check_tables(executor: Executor, files: Sequence[Prepared]) -> None:
+def _check_tables(engine: Engine, files: Sequence[Prepared]) -> None:
     """What the files create, all in all, and do not drop again, must be there."""
-    missing = [name for name, uses in _created(files).items() if not _is_there(executor, name, uses)]
+    missing = [name for name, uses in _created(files).items() if not _is_there(engine.start(), name, uses)]
     if missing:
         raise HistoryDisagrees(
             "BASELINE_REFUSED",

@@ -39,11 +39,17 @@ _NOT_CHOSEN = ("autocommit", "paramstyle")
 
 @dataclass(frozen=True, slots=True)
 class StoreOptions:
-    """Where history and lock live: `catalog` as the engine knows it, and how long a silent run keeps its lock."""
+    """Where history and lock live, and how long a silent run keeps its lock.
+
+    Attributes:
+        catalog: as the engine knows it.
+        type: `iceberg` past the engine, `sql` through it, `auto` whichever can.
+    """
 
     catalog: str
     namespace: str
     lease_seconds: float
+    type: str = "auto"
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,9 +223,9 @@ class _Reader:
                 catalog=self._store_catalog(executor_type, spark_conf, connection),
                 namespace=self._option("store.namespace", _NAMESPACES[executor_type], "glacierbase"),
                 lease_seconds=self._option("store.lockLease", _lease, 60.0),
+                type=self._option("store.type", _choice("auto", "iceberg", "sql"), "auto"),
             ),
         )
-        self._option("store.type", _choice("auto", "sql"), "auto")
         raise_all(self._errors)
         return made
 

@@ -16,13 +16,15 @@ from threading import Barrier
 from typing import Any
 
 from glacierbase.catalog import Catalog
+from glacierbase.engine import Engine
 from glacierbase.errors import EngineError, EngineUnavailable, GlacierbaseError
-from glacierbase.executors import Executor, open_executor
+from glacierbase.executors import open_executor
 from glacierbase.lock import Terms, describe, free_row, is_held
 from glacierbase.migrator import Migrator
 from glacierbase.results import Check
-from glacierbase.stores import LockRow
-from glacierbase.stores.sql import SqlStore, ddl, open_store
+from glacierbase.stores import LockRow, Store
+from glacierbase.stores.choice import open_store
+from glacierbase.stores.sql import ddl
 
 _SESSIONS, _ROUNDS = 4, 3
 
@@ -32,19 +34,19 @@ def examine(migrator: Migrator, session: Any = None) -> Iterator[Check]:
     catalog = migrator.catalog
     yield Check("configuration", f"catalogs/{catalog.file.name}, environment {catalog.environment}")
     yield _checked("files", lambda: f"{len(migrator.prepared)} migrations render and split")
-    started = time.monotonic()
-    try:
-        executor = open_executor(catalog, migrator.run, session)
-    except GlacierbaseError as error:
-        yield Check("connection", error=error)
-        return
-    with closing(executor):
+    with closing(Engine(lambda: open_executor(catalog, migrator.run, session))) as engine:
+        started = time.monotonic()
+        try:
+            engine.start()
+        except GlacierbaseError as error:
+            yield Check("connection", error=error)
+            return
         took = time.monotonic() - started
-        yield Check("connection", f"{executor.engine} as {executor.principal}, in {took:.1f} s")
-        history = _checked("history", lambda: _history(open_store(catalog, executor)))
+        yield Check("connection", f"{engine.name} as {engine.principal}, in {took:.1f} s")
+        history = _checked("history", lambda: _history(open_store(catalog, engine)))
         yield history
         if history.error is None:
-            yield from _examine_store(catalog, executor)
+            yield from _examine_store(catalog, engine)
 
 
 def print_ddl(catalog: Catalog) -> str:
@@ -52,30 +54,30 @@ def print_ddl(catalog: Catalog) -> str:
     return "".join(f"{statement};\n\n" for statement in ddl(catalog, free_row(_terms(catalog))))
 
 
-def _history(store: SqlStore) -> str:
+def _history(store: Store) -> str:
     row = store.read_lock()
     events = store.read_history()
     lock = "no lock yet" if row is None else describe(row) if is_held(row) else "the lock is free"
     return f"{len(events)} events, {lock}" if events or row else "none yet; the first migrate creates it"
 
 
-def _examine_store(catalog: Catalog, executor: Executor) -> Iterator[Check]:
+def _examine_store(catalog: Catalog, engine: Engine) -> Iterator[Check]:
     name = f"doctor_{uuid.uuid4().hex[:8]}"
-    has_namespace = open_store(catalog, executor).has_namespace()
+    has_namespace = open_store(catalog, engine).has_namespace()
     # Where there is no namespace yet, one is made up, too: what goes with it is ours alone, whatever happens meanwhile.
     namespace = catalog.store.namespace if has_namespace else name
     made_up = replace(catalog, name=name, store=replace(catalog.store, namespace=namespace))
-    store = open_store(made_up, executor)
+    store = open_store(made_up, engine)
     where = catalog.store.catalog + (f".{namespace}" if has_namespace else ", in a namespace of their own")
     row = free_row(_terms(made_up))
     try:
         rights = _checked("rights", lambda: _create(store, row, where), hint=_RIGHTS.format(catalog.name))
-        if rights.error and open_store(catalog, executor).read_lock():
+        if rights.error and open_store(catalog, engine).read_lock():
             yield Check("rights", f"tables cannot be created in {where}, but both are there; the lock was not tried")
             return
         yield rights
         if rights.error is None:
-            yield _checked("lock", lambda: _race(made_up, executor, row))
+            yield _checked("lock", lambda: _race(made_up, engine, row))
     finally:
         with suppress(EngineError):  # Who may not create finds nothing to drop.
             store.drop(namespace=not has_namespace)
@@ -84,18 +86,18 @@ def _examine_store(catalog: Catalog, executor: Executor) -> Iterator[Check]:
 _RIGHTS = "grant them, or have somebody who has them run what `glacierbase doctor --catalog {} --print-ddl` prints"
 
 
-def _create(store: SqlStore, row: LockRow, where: str) -> str:
+def _create(store: Store, row: LockRow, where: str) -> str:
     store.create(row)
     return f"tables can be created, written and dropped in {where}"
 
 
-def _race(catalog: Catalog, executor: Executor, row: LockRow) -> str:
+def _race(catalog: Catalog, engine: Engine, row: LockRow) -> str:
     """Let several sessions set the same row at once, some rounds long.
 
     Raises:
         EngineUnavailable: a round had another number of winners than one.
     """
-    stores = [open_store(catalog, executor) for _ in range(_SESSIONS)]
+    stores = [open_store(catalog, engine) for _ in range(_SESSIONS)]
     rounds = []
     with ThreadPoolExecutor(_SESSIONS) as threads:
         for _ in range(_ROUNDS):
@@ -114,7 +116,7 @@ def _race(catalog: Catalog, executor: Executor, row: LockRow) -> str:
     return f"{_SESSIONS} sessions raced for it, {_ROUNDS} rounds: {_winners(rounds)}"
 
 
-def _compete(store: SqlStore, row: LockRow, claim: LockRow, barrier: Barrier) -> bool:
+def _compete(store: Store, row: LockRow, claim: LockRow, barrier: Barrier) -> bool:
     barrier.wait()
     return store.compare_and_set(row, claim)
 

@@ -184,11 +184,22 @@ class Lock:
                 return False
             started = seconds()
             expires = self._store.now() + timedelta(seconds=self._terms.lease_seconds)
-            renewed = replace(self._with_head(self._row), beat=self._row.beat + 1, expires_at=expires)
+            row = self._with_head(self._row)
+            renewed = replace(row, beat=row.beat + 1, expires_at=expires, holder=self._holder)
             if not store.compare_and_set(self._row, renewed):
                 return False
             self._row, self._renewed = renewed, started
             return True
+
+    def name_engine(self, engine: Mapping[str, Any]) -> None:
+        """Say in the row which engine works for this run, before it does: whoever takes over waits for its end as well.
+
+        Raises:
+            LockLost: the lock is not ours any more, or nobody can say.
+        """
+        holder, self._holder = self._holder, json.dumps(self._run.holder(engine))
+        if holder != self._holder:
+            self._renew_or_lose("it was taken before the engine was ready")
 
     def acknowledge(self, fence: int, sequence: int) -> None:
         """Remember the last event that the history acknowledged; the next renewal, or the release, writes it."""
@@ -206,12 +217,15 @@ class Lock:
         """
         if seconds() - self._renewed < self._terms.lease_seconds:
             return
+        self._renew_or_lose("the lease ran out")
+
+    def _renew_or_lose(self, why: str) -> None:
         try:
             renewed = self._renew(self._store)
         except EngineError as error:
             raise _lost(self._terms.catalog, error.message) from error
         if not renewed:
-            raise _lost(self._terms.catalog, "the lease ran out")
+            raise _lost(self._terms.catalog, why)
 
     def prove(self) -> None:
         """After an append, before the statement that it announced: that nobody can have taken the lock.

@@ -18,6 +18,7 @@ from functools import cached_property
 from typing import Any
 
 from glacierbase.catalog import Catalog
+from glacierbase.engine import Engine
 from glacierbase.errors import (
     ConfigurationError,
     EngineError,
@@ -42,13 +43,13 @@ from glacierbase.results import AppliedFile, FailedFile
 from glacierbase.run import Run, statement_tag
 from glacierbase.stop import cancelling
 from glacierbase.stores import FORMAT_VERSION, LockRow, Store
-from glacierbase.stores.sql import open_store
+from glacierbase.stores.choice import open_store
 from glacierbase.transactions import Step
 
 logger = logging.getLogger("glacierbase")
 
 OpenExecutor = Callable[[Catalog, Run, Any], Executor]
-OpenStore = Callable[..., Store]
+OpenStore = Callable[[Catalog, Engine], Store]
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,27 +134,30 @@ class Migrator:
         prepared = self.prepared
         if stopped():
             raise _interrupted(f"stopped before catalog {self.catalog.name}; nothing of it ran")
-        with self.opened(session) as (executor, store):
+        with self.opened(session) as (engine, store):
             view = self.look(store)
             plan = self._plan(selection, view.history, prepared, view.warnings)
             progress.warnings = plan.warnings
             progress.not_run = tuple(planned.migration.version for planned in plan.pending)
             if not plan.pending:
                 return
-            with self.locked(executor, store, view, lock_timeout, stopped) as (lock, view, recorder):
+            with self.locked(engine, store, view, lock_timeout, stopped) as (lock, view, recorder):
                 plan = self._plan(selection, view.history, prepared, progress.warnings)
-                _Files(executor, self.run, recorder, lock, stopped, prepared, progress, selection).run(plan)
+                if plan.pending:
+                    engine.start()
+                    lock.name_engine(engine.process)
+                _Files(engine, self.run, recorder, lock, stopped, prepared, progress, selection).run(plan)
 
-    def lock(self, executor: Executor, store: Store) -> Lock:
+    def lock(self, engine: Engine, store: Store) -> Lock:
         """The catalog's lock, its tables created where they are missing; not held yet."""
         terms = Terms(self.catalog.name, self.catalog.environment, self.catalog.store.lease_seconds)
         store.create(free_row(terms))
-        return Lock(store, terms, self.run, executor.process)
+        return Lock(store, terms, self.run, engine.process)
 
     @contextmanager
     def locked(
         self,
-        executor: Executor,
+        engine: Engine,
         store: Store,
         seen: View,
         lock_timeout: float,
@@ -165,16 +169,16 @@ class Migrator:
         Args:
             seen: what the look before showed.
         """
-        lock = self.lock(executor, store)
+        lock = self.lock(engine, store)
         lock.acquire(seen.lock, seen.history.fence, lock_timeout, stopped)
-        with self.holding(lock, executor, environment) as (view, recorder):
+        with self.holding(lock, engine, environment) as (view, recorder):
             yield lock, view, recorder
 
     @contextmanager
     def holding(
         self,
         lock: Lock,
-        executor: Executor,
+        engine: Engine,
         environment: str | None = None,
         taken: EventType = EventType.TAKEN_OVER,
         reason: str | None = None,
@@ -186,11 +190,11 @@ class Migrator:
             taken: what is recorded, with `reason`, where the lock was taken from another run.
         """
         try:
-            lock.start_heartbeat(lambda: self._open_store(self.catalog, executor))
+            lock.start_heartbeat(lambda: self._open_store(self.catalog, engine))
             # A session that began before the lock was won may not see yet what its last holder committed.
-            fresh = self._open_store(self.catalog, executor)
+            fresh = self._open_store(self.catalog, engine)
             view = self._look(fresh, lock.row, environment)
-            recorder = Recorder(fresh, lock, self.run, executor, view.history)
+            recorder = Recorder(fresh, lock, self.run, engine, view.history)
             former = lock.taken_from
             if former is not None:
                 recorder.defer(recorder.event(taken, None, reason=reason, details=json.dumps(told(former))))
@@ -202,15 +206,15 @@ class Migrator:
         lock.finish()
 
     @contextmanager
-    def opened(self, session: Any) -> Iterator[tuple[Executor, Store]]:
-        """The engine and the store; ended afterwards.
+    def opened(self, session: Any) -> Iterator[tuple[Engine, Store]]:
+        """The engine, to be started, and the store; ended afterwards.
 
         Raises:
             EngineUnavailable: also for what the store refuses inside.
         """
-        with closing(self._open_executor(self.catalog, self.run, session)) as executor:
+        with closing(Engine(lambda: self._open_executor(self.catalog, self.run, session))) as engine:
             try:
-                yield executor, self._open_store(self.catalog, executor)
+                yield engine, self._open_store(self.catalog, engine)
             except EngineError as error:
                 where = f"{self.catalog.store.catalog}.{self.catalog.store.namespace}"
                 raise EngineUnavailable(
@@ -301,7 +305,7 @@ class _Files:
 
     def __init__(
         self,
-        executor: Executor,
+        engine: Engine,
         run: Run,
         recorder: Recorder,
         lock: Lock,
@@ -310,7 +314,7 @@ class _Files:
         progress: Progress,
         selection: Selection,
     ) -> None:
-        self._executor = executor
+        self._engine = engine
         self._run = run
         self._recorder = recorder
         self._lock = lock
@@ -345,7 +349,7 @@ class _Files:
             details=json.dumps(
                 {
                     "statement_checksums": prepared.statement_checksums,
-                    "process": self._run.holder(self._executor.process),
+                    "process": self._run.holder(self._engine.process),
                     **({"jumped_over": jumped_over} if jumped_over else {}),
                 }
             ),
@@ -367,7 +371,7 @@ class _Files:
 
     def _open_session(self) -> Session:
         try:
-            return self._executor.open_session()
+            return self._engine.start().open_session()
         except EngineUnavailable:
             self._recorder.append()  # The file before is applied, whatever becomes of this one.
             raise

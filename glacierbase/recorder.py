@@ -8,8 +8,8 @@ from dataclasses import replace
 from datetime import datetime, timezone
 from typing import Any
 
+from glacierbase.engine import Engine
 from glacierbase.errors import EngineError, NeedsRepair
-from glacierbase.executors import Executor
 from glacierbase.history import History, details
 from glacierbase.lock import Lock
 from glacierbase.migration import Event, EventType, State
@@ -28,9 +28,10 @@ _EVENTS_BETWEEN = 100
 class Recorder:
     """Writes the events of one run on one catalog, in one append per statement boundary."""
 
-    def __init__(self, store: Store, lock: Lock, run: Run, executor: Executor, history: History) -> None:
+    def __init__(self, store: Store, lock: Lock, run: Run, engine: Engine, history: History) -> None:
         self._store = store
         self._lock = lock
+        self._engine = engine
         self._sequence = history.sequence
         self._compacted = history.sequence // _EVENTS_BETWEEN
         self._behind: int | None = history.fence  # Until the first append: what this run had read before it.
@@ -45,8 +46,6 @@ class Recorder:
             "ci_url": run.ci_url,
             "git_commit": run.git_commit,
             "tool_version": run.tool_version,
-            "principal": executor.principal,
-            "engine": executor.engine,
         }
 
     def event(self, kind: EventType, state: State | None, prepared: Prepared | None = None, **values: Any) -> Event:
@@ -66,7 +65,16 @@ class Recorder:
             key: mask(value) if isinstance(value, str) else value for key, value in values.items()
         }
         state_value = state.value if state else None
-        return Event(sequence=0, event=kind.value, state=state_value, **self._signature, **masked)
+        return Event(
+            sequence=0,
+            event=kind.value,
+            state=state_value,
+            # Where no engine was needed, only the machine says who it is.
+            principal=self._engine.principal or self._signature["os_user"],
+            engine=self._engine.name,
+            **self._signature,
+            **masked,
+        )
 
     def defer(self, *events: Event) -> None:
         """Let the events go with the next append: nothing starts in between."""

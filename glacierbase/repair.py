@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
-from glacierbase.errors import ConfigurationError, EngineError, MigrationFileError, NeedsRepair
-from glacierbase.executors import Evidence, Executor
+from glacierbase.engine import Engine
+from glacierbase.errors import ConfigurationError, GlacierbaseError, MigrationFileError, NeedsRepair
+from glacierbase.executors import Evidence
 from glacierbase.history import Record, details
 from glacierbase.migration import Event, EventType, State
 from glacierbase.migrator import Migrator, View
@@ -65,8 +66,8 @@ def show(migrator: Migrator, numbers: Collection[int], session: Any = None) -> t
     Raises:
         ConfigurationError: the history has no such version.
     """
-    with migrator.opened(session) as (executor, store):
-        return _cases(migrator, migrator.look(store), executor, numbers)
+    with migrator.opened(session) as (engine, store):
+        return _cases(migrator, migrator.look(store), engine, numbers)
 
 
 def repair(
@@ -78,11 +79,11 @@ def repair(
         ConfigurationError: there is no such version, or that cannot be said of it.
         NeedsRepair: the engine of the lost run may still be at work.
     """
-    with migrator.opened(session) as (executor, store):
+    with migrator.opened(session) as (engine, store):
         view = migrator.look(store)
-        _check(_cases(migrator, view, executor, numbers), orders)
-        with migrator.locked(executor, store, view, lock_timeout) as (_, view, recorder):
-            cases = _cases(migrator, view, executor, numbers)
+        _check(_cases(migrator, view, engine, numbers), orders)
+        with migrator.locked(engine, store, view, lock_timeout) as (_, view, recorder):
+            cases = _cases(migrator, view, engine, numbers)
             _check(cases, orders)
             records = [view.history.records[int(case.version)] for case in cases]
             recorder.append(*(_event(migrator, recorder, record, orders) for record in records))
@@ -95,29 +96,29 @@ def accept_environment(migrator: Migrator, was: str, reason: str, lock_timeout: 
     Raises:
         HistoryDisagrees: the history does not say so.
     """
-    with migrator.opened(session) as (executor, store):
+    with migrator.opened(session) as (engine, store):
         view = migrator.look(store, was)
         if not view.history.events:
             raise _nothing(f"catalog {migrator.catalog.name} has no history whose environment could be another")
-        with migrator.locked(executor, store, view, lock_timeout, environment=was) as (_, _, recorder):
+        with migrator.locked(engine, store, view, lock_timeout, environment=was) as (_, _, recorder):
             said = json.dumps({"environment_was": was})
             recorder.append(recorder.event(EventType.REPAIRED, None, reason=reason, details=said))
 
 
-def _cases(migrator: Migrator, view: View, executor: Executor, numbers: Collection[int]) -> tuple[RepairCase, ...]:
+def _cases(migrator: Migrator, view: View, engine: Engine, numbers: Collection[int]) -> tuple[RepairCase, ...]:
     states = {int(status.version): status.state for status in make_status(migrator.migrations, view.history)}
     asked = sorted(numbers or (n for n, record in view.history.records.items() if _needs_person(states[n], record)))
     unknown = [number for number in asked if number not in view.history.records]
     if unknown:
         raise _nothing(f"the history of {migrator.catalog.name} has no version {unknown[0]}")
-    return tuple(_case(migrator, view.history.records[n], states[n], executor) for n in asked)
+    return tuple(_case(migrator, view.history.records[n], states[n], engine) for n in asked)
 
 
 def _needs_person(state: State, record: Record) -> bool:
     return record.state is State.UNKNOWN or state in (State.FAILED, State.CHANGED, State.MISSING)
 
 
-def _case(migrator: Migrator, record: Record, state: State, executor: Executor) -> RepairCase:
+def _case(migrator: Migrator, record: Record, state: State, engine: Engine) -> RepairCase:
     # An unknown outcome comes first, whatever became of the file.
     state = State.UNKNOWN if record.state is State.UNKNOWN else state
     step = _step_at_stop(migrator, record) if state in (State.UNKNOWN, State.FAILED) else None
@@ -127,7 +128,7 @@ def _case(migrator: Migrator, record: Record, state: State, executor: Executor) 
     tag = statement_tag(last.run_id, record.version, step[-1].index) if step and record.is_tagged else None
     evidence = Evidence()
     if state is State.UNKNOWN:
-        evidence = _evidence(executor, record, step, tag or "")
+        evidence = _evidence(engine, record, step, tag or "")
     may_run = state is State.UNKNOWN and not _has_ended(record, evidence)
     return RepairCase(
         version=record.version,
@@ -166,13 +167,13 @@ def _step_at_stop(migrator: Migrator, record: Record) -> Step | None:
     return next((step for step in found if step[-1].index > record.statements_done), None)
 
 
-def _evidence(executor: Executor, record: Record, step: Step | None, tag: str) -> Evidence:
+def _evidence(engine: Engine, record: Record, step: Step | None, tag: str) -> Evidence:
     tables: Sequence[str] = json.loads(targets(step or ()) or "[]")
     if record.last.recorded_at is None:
         return Evidence()
     try:
-        return executor.evidence(tables, record.last.recorded_at, tag)
-    except EngineError as error:
+        return engine.start().evidence(tables, record.last.recorded_at, tag)
+    except GlacierbaseError as error:
         return Evidence((f"the engine could not be asked: {error.message}",))
 
 

@@ -48,14 +48,14 @@ def unlock(migrator: Migrator, reason: str | None, *, force: bool = False, sessi
     Raises:
         LockHeld: the run may be alive, or renewed its lease a moment ago; nothing was changed.
     """
-    with migrator.opened(session) as (executor, store):
+    with migrator.opened(session) as (engine, store):
         view = migrator.look(store)
         held = _held(store, view.lock)
         if held is None:
             return None
         if not held.is_over and not force:
             raise _alive(held)
-        lock = migrator.lock(executor, store)
+        lock = migrator.lock(engine, store)
         if not lock.seize(held.row, view.history.fence):
             raise _alive(held)
         if store.proves_by_lease and not held.is_gone:
@@ -63,7 +63,7 @@ def unlock(migrator: Migrator, reason: str | None, *, force: bool = False, sessi
             # then does the history tell all that it did.
             logger.info("%s: waiting until the former holder's lease is over", migrator.catalog.name)
             time.sleep(migrator.catalog.store.lease_seconds)
-        with migrator.holding(lock, executor, taken=EventType.UNLOCKED, reason=reason) as (_, recorder):
+        with migrator.holding(lock, engine, taken=EventType.UNLOCKED, reason=reason) as (_, recorder):
             recorder.append()
         return held
 

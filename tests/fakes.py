@@ -106,6 +106,14 @@ class MemoryStore:
         self._before("read_lock")
         return self._tables.locks.get(self._name)
 
+    def has_namespace(self) -> bool:
+        return self._name in self._tables.histories
+
+    def drop(self, *, namespace: bool) -> None:
+        with self._tables.mutex:
+            self._tables.histories.pop(self._name, None)
+            self._tables.locks.pop(self._name, None)
+
     def create(self, free: LockRow) -> None:
         self._before("create")
         with self._tables.mutex:

@@ -1,9 +1,9 @@
-"""Runs whose storage or server fails at a step: `python -m tests.faulted spark|snowflake FOLDER FAULT STEP…`.
+"""Runs whose storage or server fails at a step: `python -m tests.faulted STORE FOLDER FAULT STEP…`.
 
 For each step, on a fresh project: migrate, and let the fault begin there; say what the run said; take the fault away; finish as
-a person would; say what is true then. One JSON document a line. On Spark the warehouse lies on a small tmpfs of this process's
-own, and the faults are `full`, `read-only` and `unreachable` (the database of the catalog answers nobody); on Snowflake the wire
-between here and the server is cut.
+a person would; say what is true then. One JSON document a line. On Spark, with `sql` or `iceberg` as store, the warehouse lies
+on a small tmpfs of this process's own, and the faults are `full`, `read-only` and `unreachable` (the database of the catalog
+answers nobody); with `snowflake`, the wire between here and the server is cut.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from tests.steps import Steps
 Fault = tuple[Callable[[], None], Callable[[], None]]
 
 
-def main(engine: str, folder: str, fault: str, *numbers: str) -> None:
-    bed = spark_bed if engine == "spark" else snowflake_bed
+def main(store: str, folder: str, fault: str, *numbers: str) -> None:
     steps = Steps()
-    with bed(Path(folder), fault) as (new_shop, (begin, end)):
+    bed = snowflake_bed(Path(folder), fault) if store == "snowflake" else spark_bed(Path(folder), fault, store)
+    with bed as (new_shop, (begin, end)):
         for number in map(int, numbers):
             shop = new_shop(number)
             shop.write_files(str(number))
@@ -63,7 +63,7 @@ class _Shop(SparkShop):
 
 
 @contextmanager
-def spark_bed(folder: Path, fault: str) -> Iterator[tuple[Callable[[int], Shop], Fault]]:
+def spark_bed(folder: Path, fault: str, store: str) -> Iterator[tuple[Callable[[int], Shop], Fault]]:
     disk = folder / "disk"
     disk.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=24m", "none", disk], check=True)
@@ -71,7 +71,7 @@ def spark_bed(folder: Path, fault: str) -> Iterator[tuple[Callable[[int], Shop],
     text = text.replace("busy_timeout=30000", "busy_timeout=300")
     with lake_bed(text, folder / "home") as lake:
         faults = _faults(disk, folder / "catalog.db")
-        yield lambda number: _Shop(lake, ProjectFolder(folder / str(number)), lease="2s"), faults[fault]
+        yield lambda number: _Shop(lake, ProjectFolder(folder / str(number)), store, lease="2s"), faults[fault]
 
 
 def _faults(disk: Path, database: Path) -> dict[str, Fault]:

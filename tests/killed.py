@@ -30,7 +30,8 @@ def main(project: str, at: str, name: str, whom: str) -> None:
 
     def die() -> None:
         if whom in ("jvm", "both"):
-            os.kill(jvm[0], signal.Signals[name])
+            for pid in jvm:  # None before there is something to run.
+                os.kill(pid, signal.Signals[name])
         if whom in ("python", "both"):
             os.kill(os.getpid(), signal.Signals[name])
 

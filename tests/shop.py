@@ -16,9 +16,9 @@ from tests.conftest import REPOSITORY, LakeBed, ProjectFolder, SnowBed
 
 FINAL = [10, 11, 20, 30, 31]
 
-# The steps of the path on each, and those statements inside of which a run can end.
-ON_SNOWFLAKE = [*map(str, range(1, 35)), *(f"inside:{number}" for number in (1, 2, 3, 5, 6))]
-ON_SPARK = [*map(str, range(1, 47)), *(f"inside:{number}" for number in range(1, 6))]
+# Where history and lock live, how many steps the path has there, and inside of which statements a run can end.
+STEPS = {"snowflake": 34, "sql": 46, "iceberg": 50}
+INSIDE = {"snowflake": (1, 2, 3, 5, 6), "sql": (1, 2, 3, 4, 5), "iceberg": (1, 2, 3, 4, 5)}
 
 
 class Shop(ABC):
@@ -129,17 +129,17 @@ class SnowShop(Shop):
 
 
 class SparkShop(Shop):
-    """On Iceberg. The run starts its own JVM; what is done behind it happens in that of the test."""
+    """On Iceberg, with either store. The run starts its own JVM; what is done behind it happens in that of the test."""
 
     slow = "SELECT IF(java_method('java.lang.Thread', 'sleep', 1000L) = 'slept', 0, {})"
     using = " USING iceberg"
 
-    def __init__(self, lake: LakeBed, project: ProjectFolder, lease: str = "5s") -> None:
+    def __init__(self, lake: LakeBed, project: ProjectFolder, store: str, lease: str = "5s") -> None:
         self.session = lake.spark
         namespace = f"k{uuid.uuid4().hex[:8]}"
         lake.executor.open_session().execute(f"CREATE NAMESPACE lake.{namespace}")
-        store = f"store: {{namespace: {namespace}, lockLease: {lease}}}\n"
-        super().__init__(lake, project, f"lake.{namespace}.t", lake.text + store)
+        options = f"store: {{type: {store}, namespace: {namespace}, lockLease: {lease}}}\n"
+        super().__init__(lake, project, f"lake.{namespace}.t", lake.text + options)
 
     def may_run(self, case: RepairCase) -> bool:
         return case.may_run

@@ -1,7 +1,7 @@
 """The steps of a run: what a test counts to break in between two of them.
 
 A step is before or behind everything that leaves the process on the main thread: each verb of the store that writes, each
-statement, each procedure of a compaction, which comes every few events here.
+statement, each part of a compaction, which comes every few events here.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any
 from glacierbase import recorder
 from glacierbase.executors.snowflake.session import SnowflakeSession
 from glacierbase.executors.spark.session import SparkSessionPort
+from glacierbase.stores.iceberg import IcebergStore, compaction
 from glacierbase.stores.sql import SqlStore
 
 EVENTS_BETWEEN_COMPACTIONS = 4
@@ -34,8 +35,11 @@ class Steps:
         recorder._EVENTS_BETWEEN = EVENTS_BETWEEN_COMPACTIONS
         for port in (SnowflakeSession, SparkSessionPort):
             port.execute = self._watched(port.execute)  # type: ignore[attr-defined]
-        for verb in ("create", "append", "compare_and_set", "compact"):
-            setattr(SqlStore, verb, self._counted(getattr(SqlStore, verb)))
+        for store in (SqlStore, IcebergStore):
+            for verb in ("create", "append", "compare_and_set", "compact"):
+                setattr(store, verb, self._counted(getattr(store, verb)))
+        for part in ("compact", "_remove"):
+            setattr(compaction, part, self._counted(getattr(compaction, part)))
 
     def _pass(self) -> None:
         if threading.current_thread() is threading.main_thread():

@@ -22,6 +22,7 @@ LAYERS = [
     {"history", "prepare", "base"},
     {"plan"},
     {"executors"},
+    {"engine"},
     {"stores", "stop"},
     {"lock"},
     {"recorder"},

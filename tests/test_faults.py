@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import REPOSITORY, SNOWFLAKE_PASSWORD
-from tests.shop import FINAL, ON_SNOWFLAKE, ON_SPARK
+from tests.shop import FINAL, STEPS
 from tests.snowflake.bed import SnowflakeServer
 
 # What an engine, a catalog or a disk that fails may come to, wherever it does; 0 where only the release was left to do.
@@ -30,26 +30,27 @@ def break_at(steps: list[str], *arguments: str | Path, prefix: tuple[str, ...] =
     command = [*prefix, sys.executable, "-W", "ignore", "-m", "tests.faulted", *arguments, *steps]
     done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
     told = [json.loads(line) for line in done.stdout.splitlines()]
-    assert [each["step"] for each in told] == list(map(int, steps)), done.stderr[-3000:]
-    for each in told:
-        assert CODES[each["code"]] == each["exit_code"], each
-        assert each["text"].count("error: ") == (each["code"] is not None), each
-        assert "\tat " not in each["text"], each
-        assert len(each["text"]) < 1500, each
-        assert (each["states"], each["rows"]) == (["applied"] * 3, FINAL), each
-    assert any(each["code"] for each in told)
+    assert [said["step"] for said in told] == list(map(int, steps)), done.stderr[-3000:]
+    for said in told:
+        assert CODES[said["code"]] == said["exit_code"], said
+        assert said["text"].count("error: ") == (said["code"] is not None), said
+        assert "\tat " not in said["text"], said
+        assert len(said["text"]) < 1500, said
+        assert (said["states"], said["rows"]) == (["applied"] * 3, FINAL), said
+    assert any(said["code"] for said in told)
 
 
-def numbered(steps: list[str], every: int) -> list[str]:
-    return [step for step in steps if step.isdigit()][::every]
+def each(bed: str, every: int) -> list[str]:
+    return list(map(str, range(1, STEPS[bed] + 1, every)))
 
 
 @pytest.mark.parametrize("fault", ["full", "read-only", "unreachable"])
 @pytest.mark.parametrize("every", [22, pytest.param(1, marks=pytest.mark.full)])
-def test_storage_that_fails_at_any_step_on_spark(every: int, fault: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("store", ["sql", "iceberg"])
+def test_storage_that_fails_at_any_step_on_spark(store: str, every: int, fault: str, tmp_path: Path) -> None:
     """A small disk of its own for catalog and tables, in a namespace where anybody may mount one."""
     isolated = ("unshare", "--user", "--map-root-user", "--mount")
-    break_at(numbered(ON_SPARK, every), "spark", tmp_path, fault, prefix=isolated)
+    break_at(each(store, every), store, tmp_path, fault, prefix=isolated)
 
 
 @pytest.mark.parametrize("every", [17, pytest.param(1, marks=pytest.mark.full)])
@@ -58,4 +59,4 @@ def test_a_server_that_is_gone_at_any_step_on_snowflake(
 ) -> None:
     """Connections break, and new ones are refused."""
     monkeypatch.setenv("SNOWFLAKE_PASSWORD", SNOWFLAKE_PASSWORD)
-    break_at(numbered(ON_SNOWFLAKE, every), "snowflake", tmp_path, str(snowflake_server.port))
+    break_at(each("snowflake", every), "snowflake", tmp_path, str(snowflake_server.port))

@@ -15,81 +15,83 @@ from typing import Any
 import pytest
 
 from glacierbase.errors import NeedsRepair
-from tests.conftest import LakeBed, ProjectFolder, SnowBed
-from tests.shop import FINAL, ON_SNOWFLAKE, ON_SPARK, Shop, SnowShop, SparkShop
+from tests.conftest import ProjectFolder
+from tests.shop import FINAL, INSIDE, STEPS, Shop, SnowShop, SparkShop
+
+# A run on Spark is two processes.
+WHOM = ("python", "jvm", "both")
+# Where, when and whom.
+Kill = tuple[str, str, str]
 
 
-@pytest.fixture
-def snow_shop(emulated: SnowBed, project: ProjectFolder) -> Shop:
-    """A fresh one."""
-    return SnowShop(emulated, project)
+def places(bed: str) -> list[str]:
+    """Every step, and every statement that a run can end inside of."""
+    return [*map(str, range(1, STEPS[bed] + 1)), *(f"inside:{number}" for number in INSIDE[bed])]
 
 
-@pytest.fixture
-def spark_shop(lake: LakeBed, project: ProjectFolder) -> Shop:
-    """A fresh one."""
-    return SparkShop(lake, project)
+def moments(bed: str) -> list[Kill]:
+    """At any moment of a run behind its first step, its whole life long: inside of appends, proofs and commits, too."""
+    return [(bed, f"after:{random.Random(number).uniform(0, 8):.2f}", WHOM[number % 3]) for number in range(45)]
 
 
-# At any moment of a run behind its first step, its whole life long: inside of appends, proofs and commits, too.
-MOMENTS = [f"after:{random.Random(number).uniform(0, 8):.2f}" for number in range(75)]
+KILLS: list[Kill] = [
+    *(("snowflake", at, "python") for at in places("snowflake")),
+    *((bed, at, whom) for bed in ("sql", "iceberg") for at in places(bed) for whom in WHOM),
+    *moments("sql"),
+    *moments("iceberg"),
+]
+KILLS_SAMPLED: list[Kill] = [
+    *(("snowflake", str(step), "python") for step in range(1, STEPS["snowflake"], 4)),
+    *(("snowflake", at, "python") for at in ("inside:2", "inside:6")),
+    ("sql", "9", "jvm"), ("sql", "27", "python"), ("sql", "inside:4", "python"),
+    ("iceberg", "21", "both"), ("iceberg", "33", "python"), ("iceberg", "inside:2", "jvm"), ("iceberg", "inside:3", "python"),
+]  # fmt: skip
+
+# Before the first read under the lock; between an append and its proof, a proof and its statement; inside of one; and behind the
+# last.
+STOPS = [(bed, at) for bed in STEPS for at in places(bed)]
+STOPS_SAMPLED = [
+    *(("snowflake", at) for at in ("6", "11", "18", "inside:5")), ("sql", "6"), ("sql", "inside:2"), ("iceberg", "6"),
+    ("iceberg", "16"), ("iceberg", "inside:2"),
+]  # fmt: skip
 
 
 def sampled(matrix: list[Any], sample: list[Any]) -> list[Any]:
     """The matrix with all but the sample left to the long form."""
     assert set(sample) <= set(matrix)
-    return [
-        pytest.param(
-            *(each if isinstance(each, tuple) else (each,)), marks=[] if each in sample else [pytest.mark.full]
-        )
-        for each in matrix
-    ]
+    return [pytest.param(*each, marks=[] if each in sample else [pytest.mark.full]) for each in matrix]
+
+
+@pytest.fixture
+def shop(bed: str, project: ProjectFolder, request: pytest.FixtureRequest) -> Shop:
+    """A fresh one."""
+    if bed == "snowflake":
+        return SnowShop(request.getfixturevalue("emulated"), project)
+    return SparkShop(request.getfixturevalue("lake"), project, bed)
 
 
 @pytest.mark.parametrize(
-    ("fixture", "steps"),
-    [("snow_shop", ON_SNOWFLAKE), pytest.param("spark_shop", ON_SPARK, marks=pytest.mark.full)],
+    "bed", ["snowflake", *(pytest.param(bed, marks=pytest.mark.full) for bed in ("sql", "iceberg"))]
 )
-def test_the_path_has_as_many_steps_as_the_matrix(
-    fixture: str, steps: list[str], request: pytest.FixtureRequest
-) -> None:
+def test_the_path_has_as_many_steps_as_the_matrix(bed: str, shop: Shop) -> None:
     """None is left out when one is added."""
-    run = request.getfixturevalue(fixture).start("0", "SIGKILL")
+    run = shop.start("0", "SIGKILL")
     stdout, stderr = run.communicate(timeout=120)
-    assert (run.returncode, stdout.splitlines()[-1]) == (0, [step for step in steps if step.isdigit()][-1]), stderr
+    assert (run.returncode, int(stdout.splitlines()[-1])) == (0, STEPS[bed]), stderr
 
 
-@pytest.mark.parametrize("at", sampled(ON_SNOWFLAKE, [*ON_SNOWFLAKE[:34:4], "inside:2", "inside:6"]))
-def test_killed_on_snowflake_each_effect_is_there_once_in_the_end(at: str, snow_shop: Shop) -> None:
-    """And the history tells of every run that wrote to it."""
-    run = snow_shop.start(at, "SIGKILL")
+@pytest.mark.parametrize(("bed", "at", "whom"), sampled(KILLS, KILLS_SAMPLED))
+def test_killed_anywhere_each_effect_is_there_once_in_the_end(bed: str, at: str, whom: str, shop: Shop) -> None:
+    """The history tells of every run that wrote to it. A JVM follows its Python; a Python whose JVM is gone says in one
+    sentence what is known, and ends."""
+    run = shop.start(at, "SIGKILL", whom)
     stderr = run.communicate(timeout=120)[1]
-    assert run.returncode == -signal.SIGKILL, stderr
-    snow_shop.finish()
-    snow_shop.check()
-    snow_shop.check_history()
-
-
-WHOM = ("python", "jvm", "both")
-
-
-@pytest.mark.parametrize(
-    ("at", "whom"),
-    sampled(
-        [*((at, whom) for at in ON_SPARK for whom in WHOM), *((at, WHOM[n % 3]) for n, at in enumerate(MOMENTS))],
-        [("12", "jvm"), ("21", "both"), ("27", "python"), ("inside:2", "jvm"), ("inside:4", "python")],
-    ),
-)
-def test_killed_on_spark_each_effect_is_there_once_in_the_end(at: str, whom: str, spark_shop: Shop) -> None:
-    """The JVM follows its Python; a Python whose JVM is gone says in one sentence what is known, and ends."""
-    run = spark_shop.start(at, "SIGKILL", whom)
-    stderr = run.communicate(timeout=120)[1]
-    codes = (0, 4, 5, 6) if whom == "jvm" else (-signal.SIGKILL, 0) if at.startswith("after") else (-signal.SIGKILL,)
-    assert run.returncode in codes, stderr
+    killed = {-signal.SIGKILL} | ({0} if at.startswith("after") else set())
+    assert run.returncode in ({0, 4, 5, 6} if whom == "jvm" else killed), stderr
     assert "Traceback" not in stderr
-    spark_shop.finish()
-    spark_shop.check()
-    spark_shop.check_history()
+    shop.finish()
+    shop.check()
+    shop.check_history()
 
 
 def stop(run: subprocess.Popen[str]) -> None:
@@ -101,20 +103,9 @@ def stop(run: subprocess.Popen[str]) -> None:
         time.sleep(0.05)
 
 
-@pytest.mark.parametrize(
-    ("fixture", "at"),
-    sampled(
-        [*(("snow_shop", at) for at in ON_SNOWFLAKE), *(("spark_shop", at) for at in ON_SPARK)],
-        # Before the first read under the lock; between an append and its proof, a proof and its statement; inside of one; and
-        # behind the last.
-        [*(("snow_shop", at) for at in ("6", "11", "18", "inside:5")), ("spark_shop", "inside:2")],
-    ),
-)
-def test_stopped_past_its_lease_a_run_leaves_the_rest_to_the_one_that_took_over(
-    fixture: str, at: str, request: pytest.FixtureRequest
-) -> None:
+@pytest.mark.parametrize(("bed", "at"), sampled(STOPS, STOPS_SAMPLED))
+def test_stopped_past_its_lease_a_run_leaves_the_rest_to_the_one_that_took_over(bed: str, at: str, shop: Shop) -> None:
     """Continued, it runs no further statement, tells at most that it was interrupted, and exits with 4."""
-    shop = request.getfixturevalue(fixture)
     run = shop.start(at, "SIGSTOP")
     stop(run)
     try:

@@ -70,11 +70,17 @@ class Store(Protocol):
     def read_lock(self) -> LockRow | None:
         """The lock's row, or None when there is no lock table."""
 
+    def has_namespace(self) -> bool:
+        """Whether there is the namespace that the tables live in."""
+
     def create(self, free: LockRow) -> None:
         """Create what is missing of the namespace, the history and then the lock, with the row `free` in the same commit.
 
         Several first runs may do so together: afterwards both tables exist, once, with one row.
         """
+
+    def drop(self, *, namespace: bool) -> None:
+        """Remove both tables for good, and with `namespace` the namespace, which must be empty then."""
 
     def append(self, events: Sequence[Event]) -> None:
         """Add the events in one commit."""

@@ -300,7 +300,6 @@ class SqlStore:
         self._has(table)  # A catalog may force properties of its own on every table.
 
     def drop(self, *, namespace: bool) -> None:
-        """Remove both tables for good, and the namespace if it is said to be made up as well."""
         for table in (self._tables.lock, self._tables.history):
             self._session.execute(f"DROP TABLE IF EXISTS {table}{self._words.for_good}")
         if namespace:
@@ -310,7 +309,6 @@ class SqlStore:
         ensure(lambda: self._session.execute(sql), exists)
 
     def has_namespace(self) -> bool:
-        """Whether there is the namespace that the tables live in."""
         store = self._tables.store
         question = self._words.show_namespace.format(
             namespace=self._tables.namespace, catalog=self._words.quoted(store.catalog), name=store.namespace

@@ -163,7 +163,6 @@ class IcebergStore:
         return True
 
     def has_namespace(self) -> bool:
-        """Whether there is the namespace that the tables live in."""
         try:
             with mapped():
                 return bool(self._catalog.namespace_exists(self._namespace))
@@ -171,7 +170,6 @@ class IcebergStore:
             return False
 
     def drop(self, *, namespace: bool) -> None:
-        """Remove both tables for good, and the namespace if it is said to be made up as well."""
         for name in (self._lock, self._history):
             with suppress(TableNotFound), mapped():
                 self._catalog.purge_table(self._identifier(name))

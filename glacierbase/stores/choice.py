@@ -1,0 +1,25 @@
+"""Which store a catalog has: past its engine where PyIceberg opens the catalog, through the engine's SQL elsewhere."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+from glacierbase.catalog import Catalog
+from glacierbase.engine import Engine
+from glacierbase.stores import Store, iceberg, sql
+
+
+def open_store(catalog: Catalog, engine: Engine) -> Store:
+    """History and lock of `catalog`; starts the engine only where they live behind it.
+
+    Raises:
+        ConfigurationError: `store.type` says iceberg, and PyIceberg cannot open the catalog; or as the engine's start does.
+        EngineUnavailable: as the engine's start does.
+    """
+    if catalog.store.type == "iceberg" or (catalog.store.type == "auto" and _opens_without(catalog)):
+        return iceberg.open_store(catalog)
+    return sql.open_store(catalog, engine.start())
+
+
+def _opens_without(catalog: Catalog) -> bool:
+    return iceberg.can_open(catalog) and all(map(find_spec, ("pyiceberg", "pyarrow")))

@@ -1,0 +1,53 @@
+"""Where nothing is to be run, no engine starts: questions and a run without work need no Java at all."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ProjectFolder
+
+QUESTIONS = [
+    ("pending",), ("status",), ("history",), ("plan",), ("show", "1"), ("validate",), ("render", "1"), ("repair",),
+    ("unlock", "--yes"), ("migrate",),
+]  # fmt: skip
+
+
+@pytest.fixture
+def trap(tmp_path: Path) -> tuple[dict[str, str | None], Path]:
+    """An environment whose only Java leaves a mark when it is started, and does nothing else; and where."""
+    home, mark = tmp_path / "java", tmp_path / "mark"
+    (home / "bin").mkdir(parents=True)
+    (home / "release").write_text('JAVA_VERSION="17.0.1"\n')
+    java = home / "bin" / "java"
+    java.write_text(f"#!/bin/sh\ntouch {mark}\nexit 1\n")
+    java.chmod(0o755)
+    return {"JAVA_HOME": str(home), "PATH": f"{home / 'bin'}:{os.environ['PATH']}"}, mark
+
+
+def test_the_trap_works(sample: Callable[[], ProjectFolder], trap: tuple[dict[str, str | None], Path]) -> None:
+    """What has something to run starts Java, and says that it did not start."""
+    environ, mark = trap
+    done = sample().run("migrate", environ=environ)
+    assert (done.code, mark.exists()) == (5, True), done.stderr
+    assert "SPARK_DID_NOT_START" in done.stderr
+
+
+def test_questions_start_no_java(sample: Callable[[], ProjectFolder], trap: tuple[dict[str, str | None], Path]) -> None:
+    """Neither before anything was applied nor afterwards; and before, they leave nothing behind."""
+    environ, mark = trap
+    project = sample()
+    before = sorted(project.root.rglob("*"))
+    told = project.ask("pending", environ=environ)
+    assert (told.code, len(told.entry()["pending"])) == (0, 7), told.stderr
+    assert project.ask("status", environ=environ).entry()["lock"] is None
+    assert sorted(project.root.rglob("*")) == before
+    assert project.run("migrate").code == 0
+    for question in QUESTIONS:
+        done = project.run(*question, environ=environ)
+        assert done.code == 0, (question, done.stderr)
+        assert "starting Spark" not in done.stderr
+    assert not mark.exists()
