@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 from glacierbase.errors import GlacierbaseError
@@ -10,7 +9,7 @@ from glacierbase.history import History, Record
 from glacierbase.lock import holder_of, is_held
 from glacierbase.migration import Migration, State
 from glacierbase.migrator import Migrator, View
-from glacierbase.plan import Planned, make_status
+from glacierbase.plan import Plan, Planned, make_status
 from glacierbase.prepare import Prepared, prepare
 from glacierbase.results import LockHolder, PendingFile, PlannedFile, PlannedStatement, ShownStatement, Status
 from glacierbase.statements import split_statements
@@ -31,21 +30,31 @@ _NEXT = {
 }
 
 
-def pending_file(planned: Planned, prepared: Mapping[int, Prepared]) -> PendingFile:
-    """A line of `pending`."""
+def pending_files(migrator: Migrator, plan: Plan) -> tuple[PendingFile, ...]:
+    """The lines of `pending`."""
+    prepared = migrator.prepare(planned.migration for planned in plan.pending)
+    return tuple(_pending_file(planned, prepared[planned.migration.number]) for planned in plan.pending)
+
+
+def _pending_file(planned: Planned, prepared: Prepared) -> PendingFile:
     migration = planned.migration
     return PendingFile(
         version=migration.version,
         description=migration.description,
         author=migration.author,
         path=migration.location,
-        statements=len(prepared[migration.number].statements),
+        statements=len(prepared.statements),
         resumes_at=planned.resumes_at,
     )
 
 
-def planned_file(planned: Planned, prepared: Mapping[int, Prepared]) -> PlannedFile:
-    """A file of `plan`, with the statements that would run."""
+def planned_files(migrator: Migrator, plan: Plan) -> tuple[PlannedFile, ...]:
+    """The files of `plan`, with the statements that would run."""
+    prepared = migrator.prepare(planned.migration for planned in plan.pending)
+    return tuple(_planned_file(planned, prepared[planned.migration.number]) for planned in plan.pending)
+
+
+def _planned_file(planned: Planned, prepared: Prepared) -> PlannedFile:
     migration = planned.migration
     return PlannedFile(
         version=migration.version,
@@ -55,7 +64,7 @@ def planned_file(planned: Planned, prepared: Mapping[int, Prepared]) -> PlannedF
         resumes_at=planned.resumes_at,
         statements=tuple(
             PlannedStatement(statement.index, statement.line, statement.text)
-            for statement in prepared[migration.number].statements
+            for statement in prepared.statements
             if statement.index >= planned.resumes_at
         ),
     )

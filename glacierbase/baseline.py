@@ -38,18 +38,21 @@ def baseline(
         ConfigurationError: there is no file of that version.
         HistoryDisagrees: a table or view that the files create is not there, or one of the files was begun and is not settled.
     """
-    if to not in migrator.prepared:
+    migrations = [migration for migration in migrator.migrations if migration.number <= to]
+    if not migrations or migrations[-1].number != to:
         raise ConfigurationError(
             "UNKNOWN_VERSION", f"there is no migration with version {to}", "`glacierbase status` lists all versions"
         )
+    prepared = migrator.prepare(migrations)
+    below = [prepared[migration.number] for migration in migrations]
     with migrator.opened(session) as (engine, store):
         view = migrator.look(store)
-        files = _files(migrator, view.history, to)
+        files = _not_begun(below, view.history)
         _check_tables(engine, files)
         if not files:
             return ()
         with migrator.locked(engine, store, view, lock_timeout) as (_, view, recorder):
-            files = _files(migrator, view.history, to)
+            files = _not_begun(below, view.history)
             recorder.append(
                 *(
                     recorder.event(
@@ -67,8 +70,7 @@ def baseline(
     return files
 
 
-def _files(migrator: Migrator, history: History, to: int) -> tuple[Prepared, ...]:
-    below = [prepared for number, prepared in migrator.prepared.items() if number <= to]
+def _not_begun(below: Sequence[Prepared], history: History) -> tuple[Prepared, ...]:
     begun = [
         record
         for prepared in below

@@ -33,7 +33,7 @@ def examine(migrator: Migrator, session: Any = None) -> Iterator[Check]:
     """Look at one catalog, from the files to the lock; what cannot be looked at any more is left out."""
     catalog = migrator.catalog
     yield Check("configuration", f"catalogs/{catalog.file.name}, environment {catalog.environment}")
-    yield _checked("files", lambda: f"{len(migrator.prepared)} migrations render and split")
+    yield _checked("files", lambda: f"{len(migrator.prepare(migrator.migrations))} migrations render and split")
     with closing(Engine(lambda: open_executor(catalog, migrator.run, session))) as engine:
         started = time.monotonic()
         try:

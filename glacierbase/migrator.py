@@ -1,8 +1,8 @@
 """One catalog in one environment, and the one path on which its migrations run.
 
-Files → rendered and split → history → plan → lock → history and plan again → per statement: record, prove the lock, run →
-release. The questions (`pending`, `plan`, `status`, `history`, `show`) are this path cut short: they take no lock and write
-nothing.
+Files → history → plan → what is pending rendered and split → lock, while the engine starts → history and plan again → per
+statement: record, prove the lock, run → release. The questions (`pending`, `plan`, `status`, `history`, `show`) are this path
+cut short: they take no lock and write nothing.
 """
 
 from __future__ import annotations
@@ -10,11 +10,10 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
-from functools import cached_property
 from typing import Any
 
 from glacierbase.catalog import Catalog
@@ -34,7 +33,7 @@ from glacierbase.errors import (
 )
 from glacierbase.executors import Executor, Session, open_executor
 from glacierbase.history import History, check_environment, check_head, check_renamed, fold
-from glacierbase.lock import Lock, Terms, free_row, living_fence, told
+from glacierbase.lock import Lock, Terms, free_row, is_held, living_fence, told
 from glacierbase.migration import EventType, Migration, State, Statement
 from glacierbase.plan import Plan, Planned, Selection, make_plan
 from glacierbase.prepare import Prepared, prepare_all, targets
@@ -93,15 +92,17 @@ class Migrator:
         self._siblings = frozenset(siblings)
         self._open_executor = open_executor
         self._open_store = open_store
+        self._prepared: dict[int, Prepared] = {}
 
-    @cached_property
-    def prepared(self) -> Mapping[int, Prepared]:
-        """All files by version number, rendered and split. Contacts nothing.
+    def prepare(self, migrations: Iterable[Migration]) -> Mapping[int, Prepared]:
+        """Files by version number, rendered and split, each of them once. Contacts nothing.
 
         Raises:
             MigrationFileError, SeveralErrors: all that is wrong in them.
         """
-        return prepare_all(self.migrations, self.catalog, self.dialect)
+        new = [migration for migration in migrations if migration.number not in self._prepared]
+        self._prepared.update(prepare_all(new, self.catalog, self.dialect))
+        return self._prepared
 
     def view(self, session: Any = None) -> View:
         """Look at history and lock. Writes nothing."""
@@ -110,9 +111,10 @@ class Migrator:
 
     def plan(self, selection: Selection, session: Any = None) -> Plan:
         """What `migrate` would run. Writes nothing."""
-        prepared = self.prepared
         view = self.view(session)
-        return self._plan(selection, view.history, prepared, view.warnings)
+        plan = self._plan(selection, view)
+        self._files(plan)
+        return plan
 
     def migrate(
         self,
@@ -131,18 +133,21 @@ class Migrator:
         Raises:
             GlacierbaseError: the first thing that stopped it; what ran before is recorded.
         """
-        prepared = self.prepared
         if stopped():
             raise _interrupted(f"stopped before catalog {self.catalog.name}; nothing of it ran")
         with self.opened(session) as (engine, store):
             view = self.look(store)
-            plan = self._plan(selection, view.history, prepared, view.warnings)
+            plan = self._plan(selection, view)
             progress.warnings = plan.warnings
             progress.not_run = tuple(planned.migration.version for planned in plan.pending)
             if not plan.pending:
                 return
+            self._files(plan)
+            if view.lock is None or not is_held(view.lock):
+                engine.begin()  # Beside the lock, which takes its time as well.
             with self.locked(engine, store, view, lock_timeout, stopped) as (lock, view, recorder):
-                plan = self._plan(selection, view.history, prepared, progress.warnings)
+                plan = self._plan(selection, view, progress.warnings)
+                prepared = self._files(plan)
                 if plan.pending:
                     engine.start()
                     lock.name_engine(engine.process)
@@ -263,16 +268,16 @@ class Migrator:
                 f" {history.fence}): it was restored or made again; the next run goes on above the history's"
             )
 
-    def _plan(
-        self,
-        selection: Selection,
-        history: History,
-        prepared: Mapping[int, Prepared],
-        warnings: Sequence[str],
-    ) -> Plan:
-        plan = make_plan(self.migrations, history, selection)
+    def _plan(self, selection: Selection, view: View, warnings: Sequence[str] = ()) -> Plan:
+        """What would run, with all `warnings` once."""
+        plan = make_plan(self.migrations, view.history, selection)
+        return replace(plan, warnings=tuple(dict.fromkeys((*warnings, *view.warnings, *plan.warnings))))
+
+    def _files(self, plan: Plan) -> Mapping[int, Prepared]:
+        """The files of the plan, made ready and checked against what is done of them."""
+        prepared = self.prepare(planned.migration for planned in plan.pending)
         _check_resumes(plan, prepared)
-        return Plan(plan.pending, plan.jumped_over, tuple(dict.fromkeys((*warnings, *plan.warnings))))
+        return prepared
 
 
 def _check_resumes(plan: Plan, prepared: Mapping[int, Prepared]) -> None:

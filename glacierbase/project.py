@@ -10,7 +10,7 @@ from threading import Event as Flag
 from typing import Any, TypeVar
 
 from glacierbase import doctor
-from glacierbase.answers import lock_holder, next_step, pending_file, planned_file, shown_statements, statuses
+from glacierbase.answers import lock_holder, next_step, pending_files, planned_files, shown_statements, statuses
 from glacierbase.base import check_against_base
 from glacierbase.baseline import baseline
 from glacierbase.catalog import CatalogFile, load_catalog_files
@@ -161,17 +161,16 @@ class Project:
                 error=error,
             )
 
-        return self._each(catalogs, MigrateResult, one, prepared=True)
+        return self._each(catalogs, MigrateResult, one)
 
     def pending(self, catalogs: Collection[str] = (), *, spark: Any = None) -> tuple[PendingResult, ...]:
         """What the next `migrate` would apply. Writes nothing."""
 
         def one(migrator: Migrator, result: PendingResult) -> PendingResult:
             plan = self._plan(migrator, Selection(), spark)
-            files = tuple(pending_file(planned, migrator.prepared) for planned in plan.pending)
-            return replace(result, pending=files, warnings=plan.warnings)
+            return replace(result, pending=pending_files(migrator, plan), warnings=plan.warnings)
 
-        return self._each(catalogs, PendingResult, one, prepared=True)
+        return self._each(catalogs, PendingResult, one)
 
     def plan(
         self,
@@ -188,10 +187,9 @@ class Project:
 
         def one(migrator: Migrator, result: PlanResult) -> PlanResult:
             plan = self._plan(migrator, selection, spark)
-            files = tuple(planned_file(planned, migrator.prepared) for planned in plan.pending)
-            return replace(result, plan=files, warnings=plan.warnings)
+            return replace(result, plan=planned_files(migrator, plan), warnings=plan.warnings)
 
-        return self._each(catalogs, PlanResult, one, prepared=True)
+        return self._each(catalogs, PlanResult, one)
 
     def status(self, catalogs: Collection[str] = (), *, spark: Any = None) -> tuple[StatusResult, ...]:
         """Where every version stands, and who holds the lock. Writes nothing."""
@@ -244,10 +242,10 @@ class Project:
         groups: dict[tuple[str, tuple[RenderedFile, ...]], list[str]] = {}
         known: set[int] = set()
         for migrator in self._every_environment(catalogs):
-            known.update(migrator.prepared)
+            known.update(migration.number for migration in migrator.migrations)
             files = tuple(
                 RenderedFile(each.migration.version, each.migration.location, each.text)
-                for number, each in migrator.prepared.items()
+                for number, each in migrator.prepare(migrator.migrations).items()
                 if not versions or number in wanted
             )
             groups.setdefault((migrator.catalog.name, files), []).append(migrator.catalog.environment)
@@ -377,7 +375,7 @@ class Project:
                 result, baselined=tuple(BaselinedFile(f.migration.version, f.migration.location) for f in files)
             )
 
-        return self._each(catalogs, BaselineResult, one, prepared=True)
+        return self._each(catalogs, BaselineResult, one)
 
     def doctor(
         self, catalogs: Collection[str] = (), *, print_ddl: bool = False, spark: Any = None
@@ -407,11 +405,9 @@ class Project:
         catalogs: Collection[str],
         kind: type[R],
         one: Callable[[Migrator, R], R],
-        *,
-        prepared: bool = False,
     ) -> tuple[R, ...]:
-        """`one` for each catalog; every error of a file is raised before the first of them is contacted."""
-        migrators, skipped = self._migrators(catalogs, prepared=prepared)
+        """`one` for each catalog; what is wrong with a catalog or a file's head is raised before the first is contacted."""
+        migrators, skipped = self._migrators(catalogs)
         results: list[R] = []
         for migrator in migrators:
             empty = kind(migrator.catalog.name, migrator.catalog.environment)
@@ -429,9 +425,7 @@ class Project:
             raise first
         return tuple(results)
 
-    def _migrators(
-        self, catalogs: Collection[str], *, prepared: bool = False
-    ) -> tuple[list[Migrator], list[CatalogFile]]:
+    def _migrators(self, catalogs: Collection[str]) -> tuple[list[Migrator], list[CatalogFile]]:
         """The chosen catalogs in the chosen environment, and those that do not have it."""
         chosen = self._chosen(catalogs)
         having = [(file, env) for file in chosen if (env := self._environment_of(file)) in file.environments]
@@ -449,7 +443,7 @@ class Project:
                 f"the catalogs have different default environments ({names})",
                 "name one with --env, or single catalogs with --catalog",
             )
-        return self._build(having, prepared), skipped
+        return self._build(having), skipped
 
     def _environment_of(self, file: CatalogFile) -> str:
         environment = self._environment or file.default_environment
@@ -488,7 +482,7 @@ class Project:
             )
         return chosen[0]
 
-    def _build(self, having: Iterable[tuple[CatalogFile, str]], prepared: bool) -> list[Migrator]:
+    def _build(self, having: Iterable[tuple[CatalogFile, str]], *, prepared: bool = False) -> list[Migrator]:
         """Read catalogs and migrations, render and split them if `prepared`; all that is wrong is raised in one go."""
         run = Run.here(self.root)
         found: list[Migrator] = []
@@ -502,7 +496,7 @@ class Project:
                 catalog = file.for_environment(environment, self.root)
                 found.append(Migrator(catalog, read[file.stem], run, set(self.catalogs) - {file.name}))
                 if prepared:
-                    _ = found[-1].prepared
+                    found[-1].prepare(found[-1].migrations)
         # Environments share files: what is wrong in all of them is said once.
         raise_all(list({error.message: error for error in errors}.values()))
         return found

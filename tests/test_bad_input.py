@@ -9,15 +9,28 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import ProjectFolder, migration
+from glacierbase import Project
+from tests.conftest import LakeBed, ProjectFolder, migration
 
-# Neither Spark nor Java is asked for: a catalog that cannot be reached, and nothing that could start.
+# No engine can start: its server cannot be reached.
 UNREACHABLE = """\
 migrationExecutor:
   type: spark
   conf:
     sparkConf: {spark.remote: "sc://127.0.0.1:1", spark.sql.catalog.lake: org.apache.iceberg.spark.SparkCatalog}
 variables: {size: 4}
+"""
+# No engine need start: history and lock are in a file.
+READABLE = """\
+migrationExecutor:
+  type: spark
+  conf:
+    sparkConf:
+      spark.sql.catalog.lake: org.apache.iceberg.spark.SparkCatalog
+      spark.sql.catalog.lake.type: jdbc
+      spark.sql.catalog.lake.uri: "jdbc:sqlite:${projectRoot}/catalog.db"
+      spark.sql.catalog.lake.jdbc.schema-version: V1
+      spark.sql.catalog.lake.warehouse: "file://${projectRoot}/tables"
 """
 
 GOOD = "CREATE TABLE lake.a.t (a INT)"
@@ -57,7 +70,7 @@ CASES: dict[str, tuple[Callable[[ProjectFolder], object], int, str]] = {
 @pytest.mark.parametrize("code", CASES)
 def test_each_error_has_its_name_its_exit_code_and_says_where_and_what_to_do(code: str, project: ProjectFolder) -> None:
     """In text and in JSON, from `migrate` as from `validate`."""
-    project.catalog(UNREACHABLE)
+    project.catalog(READABLE)
     arrange, exit_code, where = CASES[code]
     arrange(project)
     for command in ("migrate", "pending", "validate"):
@@ -71,22 +84,35 @@ def test_each_error_has_its_name_its_exit_code_and_says_where_and_what_to_do(cod
     assert text.code == exit_code
     assert f"error: {code}: " in text.stderr
     assert "Traceback" not in text.stderr
-    assert text.stdout == ""
+    assert "applied" not in text.stdout
 
 
 def test_all_that_is_wrong_is_said_in_one_run(project: ProjectFolder) -> None:
     """Not the first error only, over all files and catalogs."""
-    project.catalog(UNREACHABLE)
+    project.catalog(READABLE)
     project.catalog(UNREACHABLE, "other")
     project.file("1_a.sql", "SELECT {{ variables.x }}")
     project.file("2_b.sql", "SELECT 'a")
     project.file("1_c.sql", "SELECT {{ variables.y }}", "other")
-    found = project.ask("migrate").document["error"]["errors"]
-    assert [(each["code"], each["path"]) for each in found] == [
-        ("UNDEFINED_VARIABLE", "migrations/other/1_c.sql"),
-        ("UNDEFINED_VARIABLE", "migrations/shop/1_a.sql"),
-        ("UNTERMINATED_STRING", "migrations/shop/2_b.sql"),
-    ]
+    of_shop = [("UNDEFINED_VARIABLE", "migrations/shop/1_a.sql"), ("UNTERMINATED_STRING", "migrations/shop/2_b.sql")]
+    for arguments, expected in {
+        ("validate",): [("UNDEFINED_VARIABLE", "migrations/other/1_c.sql"), *of_shop],
+        ("migrate", "--catalog", "shop"): of_shop,
+    }.items():
+        found = project.ask(*arguments).document["error"]["errors"]
+        assert [(each["code"], each["path"]) for each in found] == expected
+
+
+def test_only_what_is_pending_is_rendered_and_split(project: ProjectFolder, lake: LakeBed) -> None:
+    """An applied file that no longer renders is in nobody's way, and a note in `status`."""
+    project.catalog(lake.text + "store: {namespace: only_pending}\nvariables: {a: 1}\n")
+    project.file("1_a.sql", "SELECT {{ variables.a }}")
+    shop = Project.load(project.root)
+    shop.migrate(spark=lake.spark)
+    project.catalog(lake.text + "store: {namespace: only_pending}\n")
+    assert project.run("migrate").code == 0
+    assert project.run("pending").code == 0
+    assert "no longer renders" in project.run("status").stdout
 
 
 def test_an_engine_that_cannot_be_reached_is_one_clear_message(project: ProjectFolder) -> None:
@@ -98,6 +124,19 @@ def test_an_engine_that_cannot_be_reached_is_one_clear_message(project: ProjectF
     assert told.stderr.startswith("error: SPARK_UNAVAILABLE: catalog shop: failed to connect to all addresses")
     assert told.stderr.count("\n") == 2
     assert "Traceback" not in told.stderr
+
+
+def test_a_jar_that_nobody_named_is_one_clear_message(project: ProjectFolder) -> None:
+    """Spark knows nothing of Iceberg by itself; and of a database only the folder is made, which SQLite needs."""
+    project.catalog(READABLE.replace("/catalog.db", "/new/catalog.db"))
+    project.file("1_a.sql", "CREATE TABLE lake.a.t (a INT)")
+    told = project.run("migrate")
+    assert told.code == 1
+    assert (
+        "no jar holds the class org.apache.iceberg.spark.SparkCatalog; is one missing in dependencies?" in told.stderr
+    )
+    assert [path.name for path in (project.root / "new").iterdir()] == ["catalog.db"]
+    assert (project.root / "new" / "catalog.db").is_file()
 
 
 @pytest.mark.parametrize(

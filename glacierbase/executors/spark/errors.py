@@ -34,8 +34,10 @@ _REFUSED = re.compile(
 _REFUSED_SQLSTATES = ("0A", "21", "22", "23", "42", "P0")
 # Every task ends before the driver commits, so a failed stage means that there was no commit. A cancelled one says so itself.
 _STAGE_FAILED = "Job aborted due to stage failure"
-# Thrown before a single change is sent to the catalog.
-_TABLE_CHANGE = "Unsupported table change"
+# Their message is the bare name of the class.
+_CLASS_MISSING = ("java.lang.ClassNotFoundException", "java.lang.NoClassDefFoundError")
+# Thrown before a single change is sent to the catalog, the last two while the catalog itself is loaded.
+_NOTHING_SENT = ("Unsupported table change", "Cannot find catalog plugin class", "Plugin class for catalog")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,10 @@ def map_error(error: BaseException, sql: str) -> EngineError:
     innermost = next((cause for cause in reversed(causes) if cause.message), causes[-1])
     condition = next((cause.condition for cause in causes if cause.condition), None)
     name = condition or innermost.classes[0].rpartition(".")[2]
-    return _kind(causes, sql)(name, _first_paragraph(innermost.message) or name)
+    message = _first_paragraph(innermost.message) or name
+    if innermost.classes[0] in _CLASS_MISSING:
+        message = f"no jar holds the class {message}; is one missing in dependencies?"
+    return _kind(causes, sql)(name, message)
 
 
 def _kind(causes: tuple[_Cause, ...], sql: str) -> type[EngineError]:
@@ -75,7 +80,7 @@ def _kind(causes: tuple[_Cause, ...], sql: str) -> type[EngineError]:
 def _proves(cause: _Cause) -> bool:
     stage_failed = cause.message.startswith(_STAGE_FAILED) and "cancel" not in cause.message[:400]
     return (
-        stage_failed or cause.message.startswith(_TABLE_CHANGE) or (cause.sqlstate or "").startswith(_REFUSED_SQLSTATES)
+        stage_failed or cause.message.startswith(_NOTHING_SENT) or (cause.sqlstate or "").startswith(_REFUSED_SQLSTATES)
     )
 
 

@@ -45,7 +45,7 @@ _COMMITS = (
 _DELTA_COMMITS = "DESCRIBE HISTORY {}"
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _POOL = "spark.scheduler.pool"
-_SQLITE = re.compile(r"jdbc:sqlite:(?:file:)?(/[^?]+)")
+_SQLITE = re.compile(r"jdbc:sqlite:(?:file:)?(/[^?\n]+)")
 
 
 def open_executor(catalog: Catalog, run: Run, session: Any = None) -> Executor:
