@@ -369,6 +369,13 @@ def doctor(
 
 
 @cli.command()
+@_common()
+def warm(project: str | None, environment: str | None, catalogs: Sequence[str], form: str, verbose: bool) -> None:
+    """Fetch the dependencies and make Spark's class archive, for container images and CI caches. Contacts no catalog."""
+    _answer("warm", form, verbose, lambda: _load(project, environment).warm(catalogs))
+
+
+@cli.command()
 @_common(environment=False, catalogs=False)
 @click.option(
     "--catalog", help="The catalog; may be left out when there is only one.", shell_complete=_complete_catalog

@@ -28,6 +28,7 @@ from glacierbase.results import (
     StatusResult,
     UnlockResult,
     ValidateResult,
+    WarmResult,
     WrittenResult,
     to_json,
 )
@@ -253,6 +254,13 @@ def _doctor(result: DoctorResult) -> list[str]:
     return [f"{'FAILED' if check.error else 'ok':<7} {check.name:<{width}}  {_found(check)}" for check in result.checks]
 
 
+def _warm(result: WarmResult) -> list[str]:
+    jars = f"{result.dependencies} jar{'' if result.dependencies == 1 else 's'} in the cache"
+    if result.archive is None or result.start_ms is None:
+        return [jars if result.dependencies else "nothing to do: its engine does not start here"]
+    return [jars, f"class archive {result.archive}: Spark starts in {result.start_ms / 1000:.1f} s"]
+
+
 def _found(check: Check) -> str:
     if check.error is None:
         return check.detail
@@ -278,6 +286,7 @@ _TEXTS: dict[type, Callable[[Any], list[str]]] = {
     ValidateResult: _validate,
     RenderResult: _render,
     DoctorResult: _doctor,
+    WarmResult: _warm,
     RepairResult: _repair,
     UnlockResult: _unlock,
     BaselineResult: _baseline,

@@ -9,7 +9,7 @@ from pathlib import Path
 from threading import Event as Flag
 from typing import Any, TypeVar
 
-from glacierbase import doctor
+from glacierbase import doctor, executors
 from glacierbase.answers import lock_holder, next_step, pending_files, planned_files, shown_statements, statuses
 from glacierbase.base import check_against_base
 from glacierbase.baseline import baseline
@@ -43,6 +43,7 @@ from glacierbase.results import (
     StatusResult,
     UnlockResult,
     ValidateResult,
+    WarmResult,
 )
 from glacierbase.run import Run
 from glacierbase.source import load_migrations
@@ -396,6 +397,23 @@ class Project:
             return replace(result, checks=checks, error=next((check.error for check in checks if check.error), None))
 
         return self._each(catalogs, DoctorResult, one)
+
+    def warm(self, catalogs: Collection[str] = ()) -> tuple[WarmResult, ...]:
+        """Do what only the first start of an engine has to do: resolve its dependencies, make the class archive of Spark's JVM.
+
+        Both lie in the user's cache. Contacts no catalog.
+        """
+
+        def one(migrator: Migrator, result: WarmResult) -> WarmResult:
+            warmed = executors.warm(migrator.catalog, migrator.run)
+            return replace(
+                result,
+                dependencies=warmed.dependencies,
+                archive=warmed.archive,
+                start_ms=warmed.start_ms,
+            )
+
+        return self._each(catalogs, WarmResult, one)
 
     def _plan(self, migrator: Migrator, selection: Selection, spark: Any) -> Plan:
         return migrator.plan(_with_policy(selection, migrator), spark)

@@ -251,6 +251,15 @@ class DoctorResult(Result):
 
 
 @dataclass(frozen=True, slots=True)
+class WarmResult(Result):
+    """What `warm` made ready: jars in the cache, and the class archive with which Spark started in so many milliseconds."""
+
+    dependencies: int = 0
+    archive: Path | None = None
+    start_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class RepairCase:
     """A version that a person must decide about: what is known of it, and what may be said.
 

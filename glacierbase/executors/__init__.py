@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import Any, Protocol
 
 from glacierbase.catalog import Catalog
@@ -97,6 +98,34 @@ class Executor(Protocol):
 
     def close(self) -> None:
         """End all that `open` started, and nothing else. Never raises."""
+
+
+@dataclass(frozen=True, slots=True)
+class Warmed:
+    """What was made ready for an engine's start.
+
+    Attributes:
+        dependencies: how many jars are in the cache.
+        archive: the file that the start maps; None where the engine starts elsewhere.
+        start_ms: how long the start took with it, in milliseconds.
+    """
+
+    dependencies: int = 0
+    archive: Path | None = None
+    start_ms: int | None = None
+
+
+def warm(catalog: Catalog, run: Run) -> Warmed:
+    """Do what only a first start would have to do. Contacts no catalog.
+
+    Raises:
+        ConfigurationError, EngineUnavailable: as `open_executor` does.
+    """
+    if catalog.executor_type != "spark":
+        return Warmed()
+    from glacierbase.executors import spark
+
+    return spark.warm(catalog, run)
 
 
 def open_executor(catalog: Catalog, run: Run, session: Any = None) -> Executor:

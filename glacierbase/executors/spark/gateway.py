@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import IO, Any
 
 from glacierbase.errors import EngineUnavailable
-from glacierbase.executors.spark.java import find_java_home
 from glacierbase.run import Run
 from glacierbase.secrets import mask
 
@@ -26,7 +25,7 @@ _LAUNCH = (
     "spark.archives",
     "spark.yarn.",
 )
-_GRACE_SECONDS = 20
+_COPY_SECONDS = 20
 
 
 class Gateway:
@@ -38,11 +37,10 @@ class Gateway:
         py4j: the connection, as pyspark wants it.
     """
 
-    def __init__(self, conf: Mapping[str, str], run: Run) -> None:
+    def __init__(self, conf: Mapping[str, str], run: Run, java_home: Path) -> None:
         """Start the JVM with the part of `conf` that it needs at its start.
 
         Raises:
-            ConfigurationError: no Java that Spark works with.
             EngineUnavailable: the JVM ended before it was ready.
         """
         from pyspark.errors import PySparkException
@@ -57,19 +55,19 @@ class Gateway:
         self._copier.start()
         launch = _LaunchConf((key, value) for key, value in conf.items() if key.startswith(_LAUNCH))
         try:
-            with _java_home(find_java_home()):
+            with _java_home(java_home):
                 self.py4j: Any = launch_gateway(launch, popen_kwargs={"stdout": write, "stderr": write})
         except PySparkException as error:
             os.close(write)
-            self._copier.join(timeout=_GRACE_SECONDS)
+            self._copier.join(timeout=_COPY_SECONDS)
             raise EngineUnavailable(
                 "SPARK_DID_NOT_START", f"Spark did not start: {_last_error(self.log)}", f"see {self.log}"
             ) from error
         os.close(write)
         self.pid: int = self.py4j.proc.pid
 
-    def close(self) -> None:
-        """End the JVM and wait for it. Never raises."""
+    def close(self, grace_seconds: float) -> None:
+        """End the JVM and wait for it, so long. Never raises."""
         process: subprocess.Popen[bytes] = self.py4j.proc
         try:
             self.py4j.shutdown()
@@ -78,11 +76,11 @@ class Gateway:
         if process.stdin:
             process.stdin.close()
         try:
-            process.wait(_GRACE_SECONDS)
+            process.wait(grace_seconds)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
-        self._copier.join(timeout=_GRACE_SECONDS)
+        self._copier.join(timeout=_COPY_SECONDS)
 
 
 class _LaunchConf(dict[str, str]):

@@ -14,9 +14,12 @@ from typing import Any
 from glacierbase.catalog import Catalog
 from glacierbase.errors import ConfigurationError, EngineUnavailable, StatementRefused
 from glacierbase.executors import Evidence, Executor, Row, Session
+from glacierbase.executors.spark.archive import ClassArchive
 from glacierbase.executors.spark.errors import map_error
+from glacierbase.executors.spark.flags import with_flags
 from glacierbase.executors.spark.gateway import Gateway
 from glacierbase.executors.spark.jars import check_jars, record_jars, resolved_jars, spark_version
+from glacierbase.executors.spark.java import find_java_home
 from glacierbase.executors.spark.literals import bound
 from glacierbase.run import Run, engine_process
 from glacierbase.secrets import shown
@@ -30,12 +33,8 @@ _DEFAULTS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
-# One machine, one process: no look-up of its own host name, and the flags that start such a JVM fastest.
-_LOCAL_DEFAULTS = {
-    "spark.driver.host": "127.0.0.1",
-    "spark.driver.bindAddress": "127.0.0.1",
-    "spark.driver.extraJavaOptions": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:MetaspaceSize=192m",
-}
+# One machine, one process: no look-up of its own host name.
+_LOCAL_DEFAULTS = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 # What Iceberg remembers of its commits: https://iceberg.apache.org/docs/latest/spark-queries/#inspecting-tables
 _COMMITS = (
     "SELECT unix_micros(committed_at), concat(operation, ' snapshot ', snapshot_id) FROM {}.snapshots",
@@ -61,7 +60,7 @@ def open_executor(catalog: Catalog, run: Run, session: Any = None) -> Executor:
         return _BorrowedExecutor(catalog, session)
     if "spark.remote" in catalog.spark_conf:
         return _ConnectExecutor(catalog)
-    return _LocalExecutor(catalog, run)
+    return LocalExecutor(catalog, run)
 
 
 class SparkSessionPort:
@@ -278,10 +277,13 @@ class _ConnectExecutor(_SparkExecutor):
             ConnectSessionPort(spark).close()
 
 
-class _LocalExecutor(_SparkExecutor):
+class LocalExecutor(_SparkExecutor):
     """In a JVM of our own, which is driver and, for a local master, engine."""
 
-    def __init__(self, catalog: Catalog, run: Run) -> None:
+    def __init__(self, catalog: Catalog, run: Run, flags: str | None = None) -> None:
+        """Args:
+        flags: of the JVM, where they are not to be chosen here.
+        """
         from pyspark import SparkContext
 
         if SparkContext._active_spark_context is not None:
@@ -292,12 +294,13 @@ class _LocalExecutor(_SparkExecutor):
             )
         check_jars(catalog.spark_conf, catalog.dependencies)
         jars = resolved_jars(catalog.spark_conf, catalog.dependencies) if catalog.dependencies else []
-        conf = _with_jars(_with_defaults(catalog), catalog.dependencies, jars)
+        java_home = find_java_home()
+        conf = launch_conf(catalog, jars)
         for place in _SQLITE.findall("\n".join(conf.values())):
             Path(place).parent.mkdir(parents=True, exist_ok=True)  # SQLite creates its file, but not the folder.
         what = f"resolving {len(catalog.dependencies)} dependencies (first time)" if jars is None else "starting Spark"
         logger.info("%s: %s", catalog.name, what)
-        self._gateway = Gateway(conf, run)
+        self._gateway = _start(conf, run, java_home, flags)
         logger.debug("%s: the JVM's output is in %s", catalog.name, self._gateway.log)
         try:
             spark = _create_session(self._gateway, conf, catalog)
@@ -310,12 +313,12 @@ class _LocalExecutor(_SparkExecutor):
             self.close()
             raise _unavailable(catalog, error, f"see {self._gateway.log}") from error
 
-    def close(self) -> None:
+    def close(self, grace_seconds: float = 20) -> None:
         """End the JVM, which stops Spark on its way out, so that the next catalog gets one of its own."""
         from pyspark import SparkContext
         from pyspark.sql import SparkSession
 
-        self._gateway.close()
+        self._gateway.close(grace_seconds)
         # pyspark holds its JVM for the life of the process; only without these will it take another.
         SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
         SparkSession._instantiatedSession = None
@@ -323,14 +326,39 @@ class _LocalExecutor(_SparkExecutor):
 
 def _with_defaults(catalog: Catalog) -> dict[str, str]:
     conf = {**_DEFAULTS, "spark.app.name": f"glacierbase {catalog.name}", **catalog.spark_conf}
-    return {**_LOCAL_DEFAULTS, **conf} if conf["spark.master"].startswith("local") else conf
+    return {**_LOCAL_DEFAULTS, **conf} if is_local(conf) else conf
 
 
-def _with_jars(conf: dict[str, str], dependencies: Sequence[str], jars: Sequence[Path] | None) -> dict[str, str]:
-    """The dependencies as coordinates for Spark to resolve, or as the files they came to."""
+def _start(conf: Mapping[str, str], run: Run, java_home: Path, flags: str | None) -> Gateway:
+    """The JVM, by a class archive where there is one. A damaged one ends it, and it is started without."""
+    if not is_local(conf):
+        return Gateway(conf, run, java_home)
+    archive = class_archive(java_home, conf).flags
+    try:
+        return Gateway(with_flags(conf, archive if flags is None else flags), run, java_home)
+    except EngineUnavailable:
+        if not archive or flags is not None:
+            raise
+        return Gateway(with_flags(conf, ""), run, java_home)
+
+
+def is_local(conf: Mapping[str, str]) -> bool:
+    """Whether the driver's JVM is the whole engine."""
+    return conf.get("spark.master", _DEFAULTS["spark.master"]).startswith("local")
+
+
+def class_archive(java_home: Path, conf: Mapping[str, str]) -> ClassArchive:
+    """The archive of what a local Spark has on its class path."""
+    return ClassArchive(java_home, f"{spark_version()} {conf.get('spark.driver.extraClassPath', '')}")
+
+
+def launch_conf(catalog: Catalog, jars: Sequence[Path] | None) -> dict[str, str]:
+    """What Spark starts with: the catalog's own, our defaults, and its dependencies as the files they came to, or as coordinates
+    for Spark to resolve."""
+    conf = _with_defaults(catalog)
     if jars is None:
-        return _appended(conf, "spark.jars.packages", ",", dependencies)
-    if conf["spark.master"].startswith("local"):
+        return _appended(conf, "spark.jars.packages", ",", catalog.dependencies)
+    if is_local(conf):
         # On the class path the JVM loads them fastest. That stands in front of Spark's own jars, some of which a dependency
         # brings in another version: Spark's go first here, as they do where Spark resolves by itself.
         from pyspark.find_spark_home import _find_spark_home

@@ -1,0 +1,90 @@
+"""The class archive of one Java and one class path: classes as a JVM holds them in memory, so that none is read and checked anew.
+
+Application class-data sharing with dynamic archives, JEP 350: https://openjdk.org/jeps/350. A JVM compares the archive with
+itself and with the jars on its class path, and goes on without it where they differ.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from glacierbase.errors import EngineUnavailable
+from glacierbase.executors.spark.cache import cache_folder
+
+# An archive that does not fit is no news to anybody.
+_QUIET = "-Xlog:cds=off -Xlog:cds+dynamic=off -Xlog:class+path=off"
+
+
+class ClassArchive:
+    """Where the archive of a Java and a class path lies, and the JVM flags to use it and to make it.
+
+    Attributes:
+        path: of the file, which may not be there.
+    """
+
+    def __init__(self, java_home: Path, class_path: str) -> None:
+        """Args:
+        class_path: what stands on it besides Spark's own jars, with those of Spark in front.
+        """
+        self._java = java_home / "bin" / "java"
+        java = [str(java_home), _text(java_home / "release")]
+        # A Java without an archive of its own classes needs one of those first, below the other.
+        built_in = (java_home / "lib" / "server" / "classes.jsa").is_file()
+        self._base = None if built_in else _place("base", java)
+        self.path = _place("spark", [*java, class_path])
+
+    @property
+    def flags(self) -> str:
+        """What maps the archive; nothing where there is none."""
+        return f"{self._mapping(self.path)} {_QUIET}" if self.path.is_file() else ""
+
+    @contextmanager
+    def making(self) -> Iterator[str]:
+        """The flags of a JVM that writes the archive when it ends, of the classes that it used until then.
+
+        Raises:
+            EngineUnavailable: it wrote none.
+        """
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        if self._base and not self._base.is_file():
+            with _draft(self._base) as draft:
+                self._run("-Xshare:dump", f"-XX:SharedArchiveFile={draft}")
+        with _draft(self.path) as draft:
+            base = f"-XX:SharedArchiveFile={self._base} " if self._base else ""
+            yield f"{base}-XX:ArchiveClassesAtExit={draft} {_QUIET}"
+
+    def _mapping(self, path: Path) -> str:
+        return f"-XX:SharedArchiveFile={f'{self._base}:' if self._base else ''}{path}"
+
+    def _run(self, *flags: str) -> None:
+        subprocess.run([self._java, *flags], capture_output=True, check=False)
+
+
+@contextmanager
+def _draft(path: Path) -> Iterator[Path]:
+    """Where to write what is then put in its place as a whole: other processes may be starting from it."""
+    draft = path.with_name(f"{path.name}.{os.getpid()}")
+    try:
+        yield draft
+        if not draft.is_file():
+            raise EngineUnavailable(
+                "ARCHIVE_NOT_MADE", "this Java wrote no class archive", "Spark starts without one, and slower"
+            )
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _place(kind: str, question: list[str]) -> Path:
+    digest = hashlib.sha256(json.dumps(question).encode()).hexdigest()[:16]
+    return cache_folder("archives", f"{kind}-{digest}.jsa")
+
+
+def _text(path: Path) -> str:
+    return path.read_text(errors="replace") if path.is_file() else ""

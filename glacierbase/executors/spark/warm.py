@@ -1,0 +1,126 @@
+"""Everything that a first run would do for the first time, done before: for container images and the caches of CI services."""
+
+from __future__ import annotations
+
+import logging
+import re
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import closing, suppress
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from glacierbase.catalog import Catalog
+from glacierbase.errors import EngineError, EngineUnavailable
+from glacierbase.executors import Warmed
+from glacierbase.executors.spark.archive import ClassArchive
+from glacierbase.executors.spark.jars import resolved_jars
+from glacierbase.executors.spark.java import find_java_home
+from glacierbase.executors.spark.session import LocalExecutor, class_archive, is_local, launch_conf
+from glacierbase.run import Run
+
+logger = logging.getLogger("glacierbase")
+
+_CATALOG = re.compile(r"spark\.sql\.catalog\.(\w+)")
+_ICEBERG = "org.apache.iceberg.spark."
+_FORMATS = {"delta": "io.delta.", "hudi": "org.apache.spark.sql.hudi."}
+# Writing an archive takes a JVM some ten seconds at its end.
+_ARCHIVE_SECONDS = 300
+
+
+def warm(catalog: Catalog, run: Run) -> Warmed:
+    """Resolve the dependencies, and make the class archive for this Java and these jars, unless there is one that is used.
+
+    Contacts the repositories of the dependencies, never the catalog: what is rehearsed happens in a folder that is gone afterwards.
+
+    Raises:
+        ConfigurationError, EngineUnavailable: as a session's start does; or no archive was written, or it is not used.
+    """
+    conf = catalog.spark_conf
+    if "spark.remote" in conf:
+        return Warmed()
+    with TemporaryDirectory() as folder:
+        rehearsal = _rehearsal(catalog, Path(folder))
+        if catalog.dependencies and resolved_jars(conf, catalog.dependencies) is None:
+            LocalExecutor(rehearsal, run).close()
+        jars = resolved_jars(conf, catalog.dependencies) or []
+        if not is_local(conf):
+            return Warmed(len(jars))
+        archive = class_archive(find_java_home(), launch_conf(rehearsal, jars))
+        start_ms = _start_with(archive, rehearsal, run)
+        if start_ms is None:
+            logger.info("%s: making the class archive", catalog.name)
+            _make(archive, rehearsal, run, Path(folder))
+            start_ms = _start_with(archive, rehearsal, run)
+    if start_ms is None:
+        raise EngineUnavailable(
+            "ARCHIVE_NOT_USED",
+            f"this Java does not use the class archive that it wrote to {archive.path}",
+            "Java 17 does; Spark starts without one, and slower",
+        )
+    return Warmed(len(jars), archive.path, start_ms)
+
+
+def _make(archive: ClassArchive, rehearsal: Catalog, run: Run, folder: Path) -> None:
+    with archive.making() as flags:
+        executor = LocalExecutor(rehearsal, run, flags)
+        session = executor.open_session()
+        for statement in _statements(rehearsal.spark_conf, folder):
+            with suppress(EngineError):  # One class more or less; what matters is tried elsewhere.
+                session.execute(statement, tag="rehearsal")
+        executor.close(_ARCHIVE_SECONDS)
+
+
+def _start_with(archive: ClassArchive, rehearsal: Catalog, run: Run) -> int | None:
+    """How many milliseconds a start takes with the archive; None where there is none, or the JVM goes on without it."""
+    if not archive.flags:
+        return None
+    with TemporaryDirectory() as folder:
+        loaded = Path(folder, "loaded")
+        started = time.monotonic()
+        with closing(LocalExecutor(rehearsal, run, f"{archive.flags} -Xlog:class+load:file={loaded}")):
+            start_ms = round((time.monotonic() - started) * 1000)
+        # `top` is the layer above the Java's own classes.
+        return start_ms if "shared objects file (top)" in loaded.read_text() else None
+
+
+def _rehearsal(catalog: Catalog, folder: Path) -> Catalog:
+    """The catalog as it is to Spark's classes, on one machine, with all tables in the folder."""
+    conf = {
+        **catalog.spark_conf,
+        "spark.master": "local[*]",
+        "spark.sql.catalogImplementation": "in-memory",
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+    }
+    for name in _iceberg_catalogs(conf):
+        prefix = f"spark.sql.catalog.{name}"
+        conf = {key: value for key, value in conf.items() if not key.startswith(f"{prefix}.")}
+        conf |= {f"{prefix}.type": "hadoop", f"{prefix}.warehouse": str(folder / name)}
+    return replace(catalog, spark_conf=conf)
+
+
+def _iceberg_catalogs(conf: Mapping[str, str]) -> list[str]:
+    return [
+        found[1] for key, value in conf.items() if (found := _CATALOG.fullmatch(key)) and value.startswith(_ICEBERG)
+    ]
+
+
+def _statements(conf: Mapping[str, str], folder: Path) -> Iterator[str]:
+    """What migrations are made of."""
+    for name in _iceberg_catalogs(conf):
+        yield f"CREATE NAMESPACE {name}.rehearsal"
+        yield from _on_table(f"{name}.rehearsal.t", "USING iceberg PARTITIONED BY (days(b))")
+    for name, package in _FORMATS.items():
+        if any(value.startswith(package) for value in conf.values()):
+            yield from _on_table(f"{name}_rehearsal", f"USING {name} LOCATION '{folder / name}'")
+
+
+def _on_table(table: str, how: str) -> Iterator[str]:
+    yield f"CREATE TABLE {table} (a INT, b TIMESTAMP) {how}"
+    yield f"ALTER TABLE {table} ADD COLUMNS (c STRING COMMENT 'rehearsed')"
+    yield f"ALTER TABLE {table} SET TBLPROPERTIES ('rehearsed' = 'yes')"
+    yield f"INSERT INTO {table} SELECT 1, current_timestamp(), 'x'"
+    yield f"UPDATE {table} SET c = 'y' WHERE a = 1"
+    yield f"SELECT * FROM {table}"
+    yield f"DROP TABLE {table}"
