@@ -16,7 +16,7 @@ from tests.conftest import ProjectFolder
 
 COMMANDS = [
     "baseline", "doctor", "history", "init", "migrate", "new", "pending", "plan", "render", "repair", "show", "status",
-    "unlock", "validate",
+    "unlock", "validate", "warm",
 ]  # fmt: skip
 
 

@@ -196,9 +196,10 @@ def wrap(original: Callable[..., None], before: Callable[..., None]) -> Callable
 def test_a_session_that_differs_from_the_catalog_file_is_refused(shop: Shop) -> None:
     """Otherwise the file would lie about where its tables are."""
     path = shop.folder.root / "catalogs" / f"{shop.name}.yaml"
-    path.write_text(path.read_text().replace("/tables", "/elsewhere"))
+    path.write_text(path.read_text().replace("cache-enabled: true", "cache-enabled: false"))
+    shop.file("1_create.sql", CREATE)
     with pytest.raises(GlacierbaseError) as caught:
-        shop.project.status(spark=shop.lake.spark)
+        shop.project.migrate(spark=shop.lake.spark)
     assert (caught.value.code, caught.value.exit_code) == ("SESSION_DIFFERS", 2)
 
 
