@@ -1,41 +1,26 @@
-"""The command line: options, signals, exit codes. What a command does is `glacierbase.Project`'s; how it reads, `documents`'."""
+"""The command line: commands and options. What a command does is `glacierbase.Project`'s, how it answers `terminal`'s.
+
+Both are imported by the command that runs: `--help` costs what click does.
+"""
 
 from __future__ import annotations
 
 import functools
-import logging
-import os
-import signal
-import subprocess
 import sys
-import tempfile
-import threading
-import traceback
-import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from pathlib import Path
-from types import FrameType
-from typing import Any, TypeVar
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 import glacierbase
-from glacierbase import documents, scaffold
-from glacierbase.catalog import parse_duration
-from glacierbase.errors import ConfigurationError, GlacierbaseError
-from glacierbase.lock import describe, held_here
-from glacierbase.project import Project
-from glacierbase.repair import Resolution
-from glacierbase.results import Result, WrittenResult
-from glacierbase.secrets import mask
-from glacierbase.stop import GRACE_SECONDS
+
+if TYPE_CHECKING:
+    from glacierbase.project import Project
+    from glacierbase.results import Result
 
 F = TypeVar("F", bound=Callable[..., Any])
-logger = logging.getLogger("glacierbase")
 
 _FOUND = 7
-_INTERNAL = 70
 
 
 class _Duration(click.ParamType):  # type: ignore[type-arg,unused-ignore]
@@ -46,6 +31,8 @@ class _Duration(click.ParamType):  # type: ignore[type-arg,unused-ignore]
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         if isinstance(value, float):
             return value
+        from glacierbase.catalog import parse_duration
+
         try:
             return parse_duration(value)
         except ValueError:
@@ -54,8 +41,8 @@ class _Duration(click.ParamType):  # type: ignore[type-arg,unused-ignore]
 
 def _complete_catalog(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
     try:
-        return [name for name in Project.load().catalogs if name.startswith(incomplete)]
-    except GlacierbaseError:
+        return [name for name in glacierbase.Project.load().catalogs if name.startswith(incomplete)]
+    except glacierbase.GlacierbaseError:
         return []
 
 
@@ -144,9 +131,11 @@ def migrate(
         return
 
     def run() -> Sequence[Result]:
+        from glacierbase.terminal import confirm, stop_by_signal
+
         loaded = _load(project, environment)
-        _confirm(loaded.protected(catalogs), yes)
-        with _signals() as stop:
+        confirm(loaded.protected(catalogs), yes)
+        with stop_by_signal() as stop:
             return loaded.migrate(catalogs, **selection, lock_timeout=lock_timeout, stop=stop)
 
     _answer("migrate", form, verbose, run)
@@ -254,7 +243,7 @@ def validate(
 @click.option(
     "--as",
     "as_",
-    type=click.Choice([resolution.value for resolution in Resolution]),
+    type=click.Choice(["done", "not-done", "abandoned", "edited", "removed"]),
     help="What is true of the version. Without it, repair only shows what is known.",
 )
 @click.option("--reason", metavar="TEXT", help="How you know; recorded in the history.")
@@ -279,10 +268,12 @@ def repair(
     """
 
     def run() -> Sequence[Result]:
+        from glacierbase.terminal import confirm_known
+
         loaded = _load(project, environment)
         if as_ or environment_was:
             shown = None if environment_was else lambda: loaded.repair(versions, catalogs)
-            _confirm_known(loaded, catalogs, yes, shown)
+            confirm_known(loaded, catalogs, yes, shown)
         return loaded.repair(
             versions, catalogs, as_=as_, reason=reason, environment_was=environment_was, engine_stopped=engine_stopped,
             lock_timeout=lock_timeout,
@@ -303,12 +294,14 @@ def unlock(
     """Free a catalog's lock whose run is dead, after showing who it was."""
 
     def run() -> Sequence[Result]:
+        from glacierbase.terminal import confirm_known
+
         loaded = _load(project, environment)
         if not yes:
             held = loaded.unlock(catalogs, dry_run=True)
             if not any(result.lock for result in held):
                 return held
-            _confirm_known(loaded, catalogs, yes, lambda: held)
+            confirm_known(loaded, catalogs, yes, lambda: held)
         return loaded.unlock(catalogs, force=force, reason=reason)
 
     _answer("unlock", form, verbose, run)
@@ -327,28 +320,13 @@ def baseline(
     """Adopt existing tables: record migrations as applied without running them, once their tables are seen to be there."""
 
     def run() -> Sequence[Result]:
+        from glacierbase.terminal import confirm_known
+
         loaded = _load(project, environment)
-        _confirm_known(loaded, catalogs, yes, lambda: loaded.pending(catalogs))
+        confirm_known(loaded, catalogs, yes, lambda: loaded.pending(catalogs))
         return loaded.baseline(to, catalogs, reason=reason, lock_timeout=lock_timeout)
 
     _answer("baseline", form, verbose, run)
-
-
-def _confirm_known(
-    project: Project, catalogs: Sequence[str], yes: bool, ask: Callable[[], Sequence[Result]] | None
-) -> None:
-    """Show what is known before it is overruled; a person says yes, or `--yes` does."""
-    _confirm(project.protected(catalogs), yes)
-    if yes:
-        return
-    if not sys.stdin.isatty():
-        raise ConfigurationError(
-            "CONFIRMATION_MISSING", "this is confirmed, and there is no terminal to ask on", "add --yes"
-        )
-    if ask:
-        click.echo(documents.text_document(ask()), err=True)
-    if not click.confirm("go on", err=True):
-        raise ConfigurationError("NOT_CONFIRMED", "nothing was changed")
 
 
 @cli.command()
@@ -388,8 +366,11 @@ def new(
     """Write the next migration's file, with its headers filled in: new 'add the device column'."""
 
     def write() -> Sequence[Result]:
-        folder = Project.load(project).folder(catalog)
-        path = scaffold.new(folder, description, author or _git_user())
+        from glacierbase import scaffold
+        from glacierbase.results import WrittenResult
+
+        folder = _load(project).folder(catalog)
+        path = scaffold.new(folder, description, author or scaffold.git_user())
         return (WrittenResult(catalog or folder.name, "", files=(str(path),)),)
 
     _answer("new", form, verbose, write)
@@ -410,108 +391,23 @@ def init(project: str | None, form: str, verbose: bool, executor_type: str, name
     """Write a project with the catalog NAME and its first migration. Overwrites nothing."""
 
     def write() -> Sequence[Result]:
-        files = scaffold.init(Path(project or "."), name, executor_type)
+        from glacierbase import scaffold
+        from glacierbase.results import WrittenResult
+
+        files = scaffold.init(project or ".", name, executor_type)
         return (WrittenResult(name, "", files=tuple(map(str, files))),)
 
     _answer("init", form, verbose, write)
 
 
-def _load(project: str | None, environment: str | None) -> Project:
-    return Project.load(project, environment=environment)
+def _load(project: str | None, environment: str | None = None) -> Project:
+    return glacierbase.Project.load(project, environment=environment)
 
 
 def _answer(command: str, form: str, verbose: bool, ask: Callable[[], Sequence[Any]]) -> Sequence[Any]:
-    """Ask, print the answer on stdout, and leave with the exit code of an error, if there was one."""
-    _log_to_stderr(verbose)
-    error: GlacierbaseError | None = None
-    try:
-        results = ask()
-    except GlacierbaseError as caught:
-        error, results = caught, caught.results
-        if _received:  # Whatever it came to, the signal ended it.
-            error.exit_code = 128 + _received[0]
-    if form == "json":
-        click.echo(documents.json_document(command, results, error))
-    elif text := documents.text_document(results):
-        click.echo(text)
-    if error:
-        if form == "text":
-            errors = [result.error for result in results if result.error] or [error]
-            click.echo("\n".join(map(documents.text_error, errors)), err=True)
-        sys.exit(error.exit_code)
-    return results
+    from glacierbase.terminal import answer
 
-
-def _confirm(environments: Sequence[str], yes: bool) -> None:
-    """A protected environment is named by the person who changes it, or `--yes` is given where no person is."""
-    for environment in environments:
-        if yes:
-            continue
-        if not sys.stdin.isatty():
-            raise ConfigurationError(
-                "CONFIRMATION_MISSING",
-                f"environment {environment} is protected, and there is no terminal to ask on",
-                "add --yes",
-            )
-        if click.prompt(f"environment {environment} is protected; type its name to go on", err=True) != environment:
-            raise ConfigurationError("NOT_CONFIRMED", f"that is not {environment}; nothing ran")
-
-
-_received: list[int] = []
-
-
-@contextmanager
-def _signals() -> Iterator[threading.Event]:
-    """SIGINT and SIGTERM ask the run to stop; the second one ends the process at once."""
-    stop = threading.Event()
-
-    def handle(number: int, _frame: FrameType | None) -> None:
-        _received.append(number)
-        if stop.is_set():
-            for row in held_here():
-                click.echo(f"the lock of {row.catalog} is left behind, {describe(row)}", err=True)
-            os._exit(128 + number)
-        stop.set()
-        logger.warning(
-            "stopping: what runs has %.0f s to end, then it is cancelled; once more ends everything at once",
-            GRACE_SECONDS,
-        )
-
-    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield stop
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-class _MaskedFormatter(logging.Formatter):
-    def format(self, record: logging.LogRecord) -> str:
-        return mask(super().format(record))
-
-
-def _log_to_stderr(verbose: bool) -> None:
-    handler = logging.StreamHandler()
-    handler.setFormatter(_MaskedFormatter("%(message)s"))
-    logger.handlers = [handler]
-    logger.setLevel(logging.DEBUG if verbose else logging.INFO)
-    logger.propagate = False
-    # Vendors' logs and warnings repeat, with a stack, what our errors say in a line.
-    logging.getLogger().addHandler(logging.NullHandler())
-    if not verbose:
-        warnings.simplefilter("ignore")
-
-
-def _git_user() -> str:
-    try:
-        found = subprocess.run(
-            ["git", "config", "user.name"], capture_output=True, text=True, check=False
-        ).stdout.strip()
-    except OSError:
-        found = ""
-    if not found:
-        raise ConfigurationError("AUTHOR_MISSING", "git knows no user.name here", "add --author 'Data Platform Team'")
-    return found
+    return answer(command, form, verbose, ask)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -521,28 +417,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
         code = cli.main(list(arguments), prog_name="glacierbase", standalone_mode=False)
         sys.exit(code if isinstance(code, int) else 0)
     except click.ClickException as error:
-        _usage(error, "json" in _format_of(arguments))
+        from glacierbase.terminal import usage_error
+
+        usage_error(error, as_json="json" in _format_of(arguments))
     except click.Abort:
         sys.exit(130)
-    except BrokenPipeError:
-        # The reader of our output has what it wanted; Python would complain once more while it ends.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(141)
-    except Exception:
-        with tempfile.NamedTemporaryFile("w", prefix="glacierbase-", suffix=".log", delete=False) as file:
-            file.write(mask(traceback.format_exc()))
-        click.echo(f"error: INTERNAL_ERROR: a bug of glacierbase; please report it with {file.name}", err=True)
-        sys.exit(_INTERNAL)
+    except Exception as error:
+        from glacierbase.terminal import unexpected
+
+        unexpected(error)
 
 
 def _format_of(arguments: Sequence[str]) -> str:
     return " ".join(arg for before, arg in zip(["", *arguments], arguments, strict=False) if "--format" in before + arg)
-
-
-def _usage(error: click.ClickException, as_json: bool) -> None:
-    usage = ConfigurationError("USAGE", error.format_message(), "glacierbase --help")
-    if as_json:
-        click.echo(documents.json_document("usage", (), usage))
-    else:
-        error.show()
-    sys.exit(2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from datetime import datetime, timezone
 from importlib.resources import files
 from pathlib import Path
@@ -19,7 +20,7 @@ _GITIGNORE = ".glacierbase/\n"
 _GITATTRIBUTES = "*.sql text eol=lf\n"
 
 
-def init(folder: Path, name: str, executor_type: str = "spark") -> tuple[Path, ...]:
+def init(root: str | Path, name: str, executor_type: str = "spark") -> tuple[Path, ...]:
     """Write a project, or one more catalog of it, with its first migration. Answers the files written.
 
     Raises:
@@ -29,6 +30,7 @@ def init(folder: Path, name: str, executor_type: str = "spark") -> tuple[Path, .
         raise ConfigurationError(
             "INVALID_NAME", f"{name} cannot be a catalog's name", "use lower-case letters, digits and _"
         )
+    folder = Path(root)
     catalog = folder / "catalogs" / f"{name}.yaml"
     migration = folder / "migrations" / name / "0001_create_events.sql"
     for path in (catalog, migration.parent):
@@ -73,3 +75,20 @@ def new(folder: Path, description: str, author: str, now: datetime | None = None
             "ALREADY_EXISTS", f"{path} exists already", "wait a second, or use other words"
         ) from error
     return path
+
+
+def git_user() -> str:
+    """Who writes, as git knows them.
+
+    Raises:
+        ConfigurationError: it does not.
+    """
+    try:
+        found = subprocess.run(
+            ["git", "config", "user.name"], capture_output=True, text=True, check=False
+        ).stdout.strip()
+    except OSError:
+        found = ""
+    if not found:
+        raise ConfigurationError("AUTHOR_MISSING", "git knows no user.name here", "add --author 'Data Platform Team'")
+    return found

@@ -31,6 +31,7 @@ LAYERS = [
     {"answers", "doctor", "scaffold"},
     {"project"},
     {"documents"},
+    {"terminal"},
     {"cli", "__init__"},
     {"__main__"},
 ]
@@ -42,7 +43,7 @@ VENDORS = {
     "snowflake": "executors/snowflake/",
     "pyiceberg": "stores/iceberg/",
     "pyarrow": "stores/iceberg/",
-    "click": "cli.py",
+    "click": ("cli.py", "terminal.py"),
 }
 
 
@@ -114,6 +115,15 @@ def test_no_engine_is_imported_before_it_is_needed(command: list[str]) -> None:
     loaded = {line.rpartition("|")[2].strip().split(".")[0] for line in done.stderr.splitlines()}
     assert loaded.isdisjoint({"pyspark", "py4j", "pyiceberg", "snowflake", "pandas", "pyarrow", "sqlalchemy"})
     assert "glacierbase" in loaded
+
+
+def test_help_costs_what_click_does() -> None:
+    """Nothing else that stands on the disk is read for it."""
+    command = [sys.executable, "-X", "importtime", "-m", "glacierbase", "--help"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert {name for name in loaded if name.startswith("glacierbase")} == {"glacierbase", "glacierbase.cli"}
+    assert loaded.isdisjoint({"yaml", "jinja2", "subprocess", "tempfile", "logging"})
 
 
 def test_every_module_says_what_it_is_for() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import glacierbase
-from glacierbase import cli
+from glacierbase import Project, cli
 from glacierbase.secrets import register
 from tests.conftest import ProjectFolder
 
@@ -62,7 +62,7 @@ def test_a_bug_is_one_line_exit_70_and_a_file_without_secrets(
     def broken(*_: object, **__: object) -> None:
         raise RuntimeError("it broke at canary-in-a-bug")
 
-    monkeypatch.setattr(cli.Project, "load", broken)
+    monkeypatch.setattr(Project, "load", broken)
     with pytest.raises(SystemExit) as caught:
         cli.main(["status"])
     told = capsys.readouterr().err

@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import click
 import pytest
 
+from glacierbase import cli
 from glacierbase.errors import GlacierbaseError, HistoryDisagrees, MigrationFailed, NeedsRepair
 from glacierbase.executors import Evidence
 from glacierbase.migration import State
@@ -56,6 +58,13 @@ def refused(world: World, resolution: Resolution, version: int = 1, **options: A
         say(world, resolution, version, **options)
     assert world.events == before
     return caught.value
+
+
+def test_the_command_line_offers_every_resolution() -> None:
+    """It names them itself, not to import anything for its help."""
+    [option] = [each for each in cli.repair.params if each.name == "as_"]
+    assert isinstance(option.type, click.Choice)
+    assert list(option.type.choices) == [each.value for each in Resolution]
 
 
 def test_it_shows_the_statement_who_ran_it_and_what_may_be_said(unknown: World) -> None:

@@ -1,0 +1,151 @@
+"""What every command does at the terminal: ask, confirm, tell progress, answer, and leave with an exit code."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import sys
+import tempfile
+import threading
+import traceback
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any, NoReturn
+
+import click
+
+from glacierbase import documents
+from glacierbase.errors import ConfigurationError, GlacierbaseError
+from glacierbase.lock import describe, held_here
+from glacierbase.project import Project
+from glacierbase.results import Result
+from glacierbase.secrets import mask
+from glacierbase.stop import GRACE_SECONDS
+
+logger = logging.getLogger("glacierbase")
+
+_INTERNAL = 70
+
+
+def answer(command: str, form: str, verbose: bool, ask: Callable[[], Sequence[Any]]) -> Sequence[Any]:
+    """Ask, print the answer on stdout, and leave with the exit code of an error, if there was one."""
+    _log_to_stderr(verbose)
+    error: GlacierbaseError | None = None
+    try:
+        results = ask()
+    except GlacierbaseError as caught:
+        error, results = caught, caught.results
+        if _received:  # Whatever it came to, the signal ended it.
+            error.exit_code = 128 + _received[0]
+    if form == "json":
+        click.echo(documents.json_document(command, results, error))
+    elif text := documents.text_document(results):
+        click.echo(text)
+    if error:
+        if form == "text":
+            errors = [result.error for result in results if result.error] or [error]
+            click.echo("\n".join(map(documents.text_error, errors)), err=True)
+        sys.exit(error.exit_code)
+    return results
+
+
+def confirm(environments: Sequence[str], yes: bool) -> None:
+    """A protected environment is named by the person who changes it, or `--yes` is given where no person is."""
+    for environment in environments:
+        if yes:
+            continue
+        if not sys.stdin.isatty():
+            raise ConfigurationError(
+                "CONFIRMATION_MISSING",
+                f"environment {environment} is protected, and there is no terminal to ask on",
+                "add --yes",
+            )
+        if click.prompt(f"environment {environment} is protected; type its name to go on", err=True) != environment:
+            raise ConfigurationError("NOT_CONFIRMED", f"that is not {environment}; nothing ran")
+
+
+def confirm_known(
+    project: Project, catalogs: Sequence[str], yes: bool, ask: Callable[[], Sequence[Result]] | None
+) -> None:
+    """Show what is known before it is overruled; a person says yes, or `--yes` does."""
+    confirm(project.protected(catalogs), yes)
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise ConfigurationError(
+            "CONFIRMATION_MISSING", "this is confirmed, and there is no terminal to ask on", "add --yes"
+        )
+    if ask:
+        click.echo(documents.text_document(ask()), err=True)
+    if not click.confirm("go on", err=True):
+        raise ConfigurationError("NOT_CONFIRMED", "nothing was changed")
+
+
+_received: list[int] = []
+
+
+@contextmanager
+def stop_by_signal() -> Iterator[threading.Event]:
+    """SIGINT and SIGTERM ask the run to stop; the second one ends the process at once."""
+    stop = threading.Event()
+
+    def handle(number: int, _frame: FrameType | None) -> None:
+        _received.append(number)
+        if stop.is_set():
+            for row in held_here():
+                click.echo(f"the lock of {row.catalog} is left behind, {describe(row)}", err=True)
+            os._exit(128 + number)
+        stop.set()
+        logger.warning(
+            "stopping: what runs has %.0f s to end, then it is cancelled; once more ends everything at once",
+            GRACE_SECONDS,
+        )
+
+    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+class _MaskedFormatter(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        return mask(super().format(record))
+
+
+def _log_to_stderr(verbose: bool) -> None:
+    handler = logging.StreamHandler()
+    handler.setFormatter(_MaskedFormatter("%(message)s"))
+    logger.handlers = [handler]
+    logger.setLevel(logging.DEBUG if verbose else logging.INFO)
+    logger.propagate = False
+    # Vendors' logs and warnings repeat, with a stack, what our errors say in a line.
+    logging.getLogger().addHandler(logging.NullHandler())
+    if not verbose:
+        warnings.simplefilter("ignore")
+
+
+def usage_error(error: click.ClickException, *, as_json: bool) -> NoReturn:
+    """Say what is wrong with the command line, and leave."""
+    usage = ConfigurationError("USAGE", error.format_message(), "glacierbase --help")
+    if as_json:
+        click.echo(documents.json_document("usage", (), usage))
+    else:
+        error.show()
+    sys.exit(usage.exit_code)
+
+
+def unexpected(error: Exception) -> NoReturn:
+    """Leave without a traceback: that is kept in a file, which is named."""
+    if isinstance(error, BrokenPipeError):
+        # The reader of our output has what it wanted; Python would complain once more while it ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(141)
+    with tempfile.NamedTemporaryFile("w", prefix="glacierbase-", suffix=".log", delete=False) as file:
+        file.write(mask("".join(traceback.format_exception(error))))
+    click.echo(f"error: INTERNAL_ERROR: a bug of glacierbase; please report it with {file.name}", err=True)
+    sys.exit(_INTERNAL)
