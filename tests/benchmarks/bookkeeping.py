@@ -1,0 +1,78 @@
+"""What the history costs per statement, against the statement itself, in one warm Spark session on the same catalog."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from itertools import count
+from typing import Any
+
+from glacierbase.executors.spark.java import find_java_home
+from glacierbase.migration import EventType, State
+from tests.benchmarks.applied import lake_project, migrator_of
+from tests.benchmarks.order import Order
+from tests.benchmarks.table import Absent, Figure, Row
+from tests.conftest import RUNTIME, SQLITE
+
+# One compaction falls among them.
+STATEMENTS = 100
+BARE = "ALTER TABLE lake.a.t SET TBLPROPERTIES ('step'='{}')"
+
+
+def rows(order: Order) -> Iterator[Row | Absent]:
+    """The event that one statement is done and the next one starts, and the proof of the lock; by turns with the statement."""
+    project = lake_project(order.folder / "bookkeeping")
+    project.file("1_alter.sql", BARE.format(0))
+    migrator = migrator_of(project.root)
+    [prepared] = migrator.prepared.values()
+    steps = count()
+    with (
+        _spark(migrator.catalog.spark_conf) as spark,
+        migrator.opened(None) as (engine, store),
+        migrator.locked(engine, store, migrator.look(store), 0) as (lock, _, recorder),
+    ):
+        spark.sql("CREATE NAMESPACE lake.a")
+        spark.sql("CREATE TABLE lake.a.t (a BIGINT) USING iceberg")
+
+        def alter() -> None:
+            spark.sql(BARE.format(next(steps)))
+
+        def record() -> None:
+            """As the migrator does it between two statements, and behind a file."""
+            event = recorder.event(EventType.STATEMENT_DONE, State.RUNNING, prepared)
+            lock.check()
+            recorder.append(event)
+            lock.prove()
+            recorder.compact()
+
+        # The first round warms both up.
+        bare, ours = zip(*[_by_turns(alter, record) for _ in range(1 + order.runs)][1:], strict=True)
+    against = f"bare `ALTER TABLE … SET TBLPROPERTIES`, mean of {STATEMENTS}"
+    yield Row(f"bookkeeping per statement, mean of {STATEMENTS}", Figure.of(ours), against, Figure.of(bare), 1)
+
+
+def _by_turns(*actions: Callable[[], None]) -> list[float]:
+    """Seconds that each of the actions takes, on average."""
+    took = [0.0 for _ in actions]
+    for _ in range(STATEMENTS):
+        for number, action in enumerate(actions):
+            started = time.perf_counter()
+            action()
+            took[number] += time.perf_counter() - started
+    return [seconds / STATEMENTS for seconds in took]
+
+
+@contextmanager
+def _spark(conf: Mapping[str, str]) -> Iterator[Any]:
+    """Spark as a user starts it."""
+    from pyspark.sql import SparkSession
+
+    os.environ["JAVA_HOME"] = str(find_java_home())
+    builder = SparkSession.builder.master("local[*]").config(map=dict(conf))
+    spark = builder.config("spark.jars.packages", f"{RUNTIME},{SQLITE}").getOrCreate()
+    try:
+        yield spark
+    finally:
+        spark.stop()
