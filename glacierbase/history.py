@@ -61,6 +61,7 @@ class History:
         events: all of them, those that came too late included.
         late: events of a run that had lost the lock: what they announce never ran.
         records: by version number.
+        newest: the highest of these numbers; 0 when there is none.
         fence, sequence: of the newest event that counts; 0 when there is none.
         jumped_over: version numbers that a run with `--only` passed by on purpose.
     """
@@ -68,6 +69,7 @@ class History:
     events: tuple[Event, ...]
     late: frozenset[tuple[int, int]]
     records: Mapping[int, Record]
+    newest: int
     fence: int
     sequence: int
     jumped_over: frozenset[int]
@@ -98,6 +100,7 @@ def fold(events: Iterable[Event], holding_fence: int | None = None) -> History:
         events=tuple(ordered),
         late=late,
         records=records,
+        newest=max(records, default=0),
         fence=head.fence if head else 0,
         sequence=head.sequence if head else 0,
         jumped_over=frozenset(jumped_over),

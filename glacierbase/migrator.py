@@ -69,6 +69,16 @@ class Progress:
     not_run: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
+    def expect(self, plan: Plan) -> None:
+        """What the run is about to do."""
+        self.warnings = plan.warnings
+        self.not_run = tuple(planned.migration.version for planned in plan.pending)
+
+    def add(self, file: AppliedFile) -> None:
+        """The next one of them is applied."""
+        self.applied.append(file)
+        self.not_run = self.not_run[1:]
+
 
 class Migrator:
     """The migrations of one catalog in one environment."""
@@ -138,8 +148,7 @@ class Migrator:
         with self.opened(session) as (engine, store):
             view = self.look(store)
             plan = self._plan(selection, view)
-            progress.warnings = plan.warnings
-            progress.not_run = tuple(planned.migration.version for planned in plan.pending)
+            progress.expect(plan)
             if not plan.pending:
                 return
             self._files(plan)
@@ -147,6 +156,7 @@ class Migrator:
                 engine.begin()  # Beside the lock, which takes its time as well.
             with self.locked(engine, store, view, lock_timeout, stopped) as (lock, view, recorder):
                 plan = self._plan(selection, view, progress.warnings)
+                progress.expect(plan)
                 prepared = self._files(plan)
                 if plan.pending:
                     engine.start()
@@ -490,10 +500,7 @@ class _Files:
 
     def _applied(self, planned: Planned, prepared: Prepared, duration_ms: int) -> None:
         migration, total = planned.migration, len(prepared.statements)
-        self._progress.applied.append(
-            AppliedFile(migration.version, migration.location, total, duration_ms, planned.resumes_at)
-        )
-        self._progress.not_run = tuple(v for v in self._progress.not_run if v != migration.version)
+        self._progress.add(AppliedFile(migration.version, migration.location, total, duration_ms, planned.resumes_at))
         logger.info("%s: applied %s", prepared.migration.location, _counted(total, duration_ms))
 
 

@@ -203,17 +203,16 @@ def _out_of_order(chosen: Sequence[Migration], history: History, selection: Sele
     if selection.out_of_order is None:
         return []
     allowed = {int(version) for version in selection.out_of_order}
-    newest = max((n for n, record in history.records.items()), default=0)
     return [
         HistoryDisagrees(
             "OUT_OF_ORDER",
-            f"{migration.location}: version {migration.version} came after version {history.records[newest].version}"
-            f" was {history.records[newest].state}; nothing ran",
+            f"{migration.location}: version {migration.version} came after version {history.records[history.newest].version}"
+            f" was {history.records[history.newest].state}; nothing ran",
             "give it a version above that one (`git mv`), or run it where it stands:"
             f" --allow-out-of-order {migration.version}",
             version=migration.version,
             path=migration.location,
-            newest=history.records[newest].version,
+            newest=history.records[history.newest].version,
         )
         for migration in chosen
         if _is_late(migration, history) and migration.number not in allowed
@@ -223,7 +222,7 @@ def _out_of_order(chosen: Sequence[Migration], history: History, selection: Sele
 def _is_late(migration: Migration, history: History) -> bool:
     """Never begun, not passed by on purpose, and below a version that was begun."""
     begun = migration.number in history.records or migration.number in history.jumped_over
-    return not begun and any(number > migration.number for number in history.records)
+    return not begun and migration.number < history.newest
 
 
 def _is_settled(migration: Migration, history: History) -> bool:
@@ -243,7 +242,7 @@ def _planned(migration: Migration, history: History) -> Planned:
 
 
 def _newest(migrations: Sequence[Migration]) -> int:
-    return max((migration.number for migration in migrations), default=-1)
+    return migrations[-1].number if migrations else -1
 
 
 def _when(record: Record) -> str:

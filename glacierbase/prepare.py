@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from glacierbase.catalog import Catalog
 from glacierbase.errors import GlacierbaseError, MigrationFileError, collected, raise_all
 from glacierbase.migration import Migration, Statement, checksum
-from glacierbase.render import render
 from glacierbase.statements import split_statements
 from glacierbase.transactions import Step, steps
 
@@ -60,6 +59,8 @@ def prepare(migration: Migration, catalog: Catalog, dialect: str) -> Prepared:
         MigrationFileError: its template or its SQL is wrong; the message names file and line.
         SeveralErrors: several things in it are.
     """
+    from glacierbase.render import render  # With Jinja, which nobody needs where nothing is pending.
+
     rendered = render(migration, catalog.variables, catalog.environment, catalog.name)
     starts = [0, *(end.end() for end in _LINE_END.finditer(rendered.text))]
 

@@ -9,6 +9,7 @@ import subprocess
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ import glacierbase
 _CI_JOB_URL = ("CI_JOB_URL", "BUILD_URL", "CIRCLE_BUILD_URL", "BUILDKITE_BUILD_URL", "TRAVIS_BUILD_WEB_URL")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Run:
     """One run of glacierbase. Every event that it appends carries these values."""
 
@@ -26,7 +27,6 @@ class Run:
     os_user: str
     host: str
     ci_url: str | None
-    git_commit: str | None
     tool_version: str
     project: str
 
@@ -38,10 +38,14 @@ class Run:
             os_user=_os_user(),
             host=socket.gethostname(),
             ci_url=_ci_url(),
-            git_commit=_git_commit(project),
             tool_version=glacierbase.__version__,
             project=str(project),
         )
+
+    @cached_property
+    def git_commit(self) -> str | None:
+        """The commit that the files come from; asked for when it is first recorded, since git takes its time."""
+        return _git_commit(Path(self.project))
 
     def holder(self, engine: Mapping[str, Any]) -> dict[str, Any]:
         """What the lock row says of its holder: enough to find it, and to see on its own machine that it is gone."""
