@@ -165,9 +165,10 @@ def remote_lake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RemoteLake
     folder = tmp_path_factory.mktemp("remote")
     with connect_server(folder, f"{RUNTIME},{SQLITE}") as address:
         home = ProjectFolder(folder / "project")
-        home.catalog(REMOTE.replace("ADDRESS", address), "remote")
+        text = REMOTE.replace("ADDRESS", address)
+        home.catalog(text, "remote")
         with opened(home.root) as (catalog, executor):
-            yield RemoteLake(catalog, executor, home)
+            yield RemoteLake(catalog, executor, home, text)
 
 
 @pytest.fixture(scope="session")
@@ -263,6 +264,7 @@ class RemoteLake:
     catalog: Any
     executor: Any
     project: ProjectFolder
+    text: str
 
 
 @dataclass

@@ -1,6 +1,7 @@
-"""A racer: `python -m tests.raced` answers each line of stdin, `PROJECT SECONDS`, by migrating there.
+"""A racer: `python -m tests.raced` answers each line of stdin, `PROJECT SECONDS STORE`, by migrating there.
 
-The seconds are how long it waits for the lock; with `ready?` in their place it only makes ready. The answer is a JSON document
+The seconds are how long it waits for the lock; with `ready?` in their place it only makes ready. What it is told of the store is
+`STORE` in its environment, and may stand in the project's catalog file. The answer is a JSON document
 on a line. A Spark of its own starts with the first project and serves them all: what is raced is the path of a run, not the
 start of an engine.
 """
@@ -8,6 +9,7 @@ start of an engine.
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -21,7 +23,7 @@ from tests.conftest import only_catalog
 def main() -> None:
     executor: Any = None
     for line in sys.stdin:
-        root, seconds = line.split()
+        root, seconds, os.environ["STORE"] = line.split()
         spark = None
         catalog = only_catalog(Path(root))
         if catalog.executor_type == "spark":

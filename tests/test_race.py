@@ -6,13 +6,15 @@ import json
 import subprocess
 import sys
 import uuid
+from collections.abc import Iterator
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from glacierbase import Project
-from tests.conftest import REMOTE, REPOSITORY, LakeBed, ProjectFolder, RemoteLake, SnowBed
+from tests.conftest import REPOSITORY, LakeBed, ProjectFolder, SnowBed
 
 RACERS = 8
 
@@ -29,11 +31,11 @@ class Racers:
             for _ in range(RACERS)
         ]  # fmt: skip
 
-    def ask(self, project: Path, seconds: str) -> list[dict[str, Any]]:
-        """Tell all of them, then listen to all of them."""
-        for process in self.processes:
+    def ask(self, project: Path, seconds: str, stores: tuple[str, ...]) -> list[dict[str, Any]]:
+        """Tell all of them, each the next of the stores, then listen to all of them."""
+        for process, store in zip(self.processes, cycle(stores), strict=False):
             assert process.stdin
-            process.stdin.write(f"{project} {seconds}\n")
+            process.stdin.write(f"{project} {seconds} {store}\n")
             process.stdin.flush()
         return [json.loads(process.stdout.readline()) for process in self.processes if process.stdout]
 
@@ -60,14 +62,9 @@ class Course:
         if isinstance(self._bed, SnowBed):
             project.catalog(self._bed.catalog_file())
             return project, f"{self._bed.catalog.store.catalog}.{name}"
-        remote = isinstance(self._bed, RemoteLake)
-        text = self._remote_text() if remote else f"{self._bed.text}store: {{namespace: s{name}}}\n"
-        project.catalog(text.replace("NAMESPACE", f"s{name}"))
+        engine, _, _ = self._bed.text.partition("store:")
+        project.catalog(f"{engine}store: {{catalog: lake, namespace: s{name}, type: '${{env:STORE}}'}}\n")
         return project, f"lake.{name}"
-
-    def _remote_text(self) -> str:
-        text = REMOTE.replace("ADDRESS", self._bed.catalog.spark_conf["spark.remote"])
-        return text.replace("store: {catalog: lake}", "store: {catalog: lake, namespace: NAMESPACE}")
 
     def rows(self, table: str) -> list[int]:
         session = self._bed.executor.open_session()
@@ -77,29 +74,54 @@ class Course:
         return Project.load(project.root).history(spark=self._spark)[0].events
 
 
-@pytest.mark.parametrize("store", ["lake", "remote_lake", "emulated"])
+@pytest.fixture(scope="module", params=["lake", "remote_lake", "emulated"])
+def racers(request: pytest.FixtureRequest) -> Iterator[Racers]:
+    """For one engine: theirs are up from the first race on."""
+    request.getfixturevalue(request.param)  # What its catalog file asks of the environment.
+    with Racers() as made:
+        yield made
+
+
+# Some race past the engine, some through it, for the same lock.
+MIXED = ("iceberg", "sql")
+
+
 @pytest.mark.parametrize("rounds", [2, pytest.param(20, marks=pytest.mark.full)])
+@pytest.mark.parametrize(
+    ("racers", "stores"),
+    [
+        ("lake", MIXED),
+        ("lake", ("iceberg",)),
+        pytest.param("lake", ("sql",), marks=pytest.mark.full),
+        ("remote_lake", ("sql",)),
+        ("emulated", ("sql",)),
+    ],
+    indirect=["racers"],
+    ids=["mixed", "iceberg", "sql", "connect", "snowflake"],
+)
 def test_of_eight_processes_one_applies_and_the_others_name_it_or_find_nothing_to_do(
-    rounds: int, store: str, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
+    rounds: int, stores: tuple[str, ...], racers: Racers, tmp_path: Path, request: pytest.FixtureRequest,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
     """From no tables at all, and from tables that are there; with and without waiting. Each row is there exactly once."""
-    course = Course(request.getfixturevalue(store), tmp_path)
-    with Racers() as racers:
-        for number in range(rounds):
-            run_round(course, racers, number, "" if store == "emulated" else " USING iceberg")
+    monkeypatch.setenv("STORE", stores[0])
+    bed = request.node.callspec.params["racers"]
+    course = Course(request.getfixturevalue(bed), tmp_path)
+    for number in range(rounds):
+        run_round(course, racers, number, stores, "" if bed == "emulated" else " USING iceberg")
 
 
-def run_round(course: Course, racers: Racers, number: int, using: str) -> None:
+def run_round(course: Course, racers: Racers, number: int, stores: tuple[str, ...], using: str) -> None:
     project, schema = course.project()
     create = f"CREATE SCHEMA {schema};\nCREATE TABLE {schema}.t (a INT){using};"
     project.file("1_create.sql", f"{create}\nINSERT INTO {schema}.t VALUES (1);")
     project.file("2_fill.sql", f"INSERT INTO {schema}.t VALUES (2);\nINSERT INTO {schema}.t VALUES (3);")
     if number == 0:
-        racers.ask(project.root, "ready?")
+        racers.ask(project.root, "ready?", stores)
     pids, waits = {process.pid for process in racers.processes}, number % 2 == 1
-    check(racers.ask(project.root, "300" if waits else "0"), ["1", "2"], pids, waits)
+    check(racers.ask(project.root, "300" if waits else "0", stores), ["1", "2"], pids, waits)
     project.file("3_more.sql", f"INSERT INTO {schema}.t VALUES (4);")
-    check(racers.ask(project.root, "300" if waits else "0"), ["3"], pids, waits)
+    check(racers.ask(project.root, "300" if waits else "0", stores), ["3"], pids, waits)
     assert course.rows(f"{schema}.t") == [1, 2, 3, 4]
     events = course.events(project)
     assert [event.sequence for event in events] == list(range(1, len(events) + 1))
