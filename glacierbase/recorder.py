@@ -21,8 +21,6 @@ from glacierbase.stores import Store
 logger = logging.getLogger("glacierbase")
 
 _TRIES = 3
-# Between two compactions. Each event is a file to read; each compaction costs what some twenty appends do.
-_EVENTS_BETWEEN = 100
 
 
 class Recorder:
@@ -33,7 +31,7 @@ class Recorder:
         self._lock = lock
         self._engine = engine
         self._sequence = history.sequence
-        self._compacted = history.sequence // _EVENTS_BETWEEN
+        self._compacted = history.sequence // store.compacts_every
         self._behind: int | None = history.fence  # Until the first append: what this run had read before it.
         self._waiting: list[Event] = []
         self._signature: dict[str, Any] = {
@@ -108,16 +106,17 @@ class Recorder:
 
     def compact(self) -> None:
         """Once every so many events, keep the tables small; what waits is appended before. Its failure fails no run."""
-        if (self._sequence + len(self._waiting)) // _EVENTS_BETWEEN == self._compacted:
+        every = self._store.compacts_every
+        if (self._sequence + len(self._waiting)) // every == self._compacted:
             return
         self.append()
-        self._compacted = self._sequence // _EVENTS_BETWEEN
+        self._compacted = self._sequence // every
         try:
             self._store.compact()
         except EngineError as error:
             logger.warning(
                 "%s: history and lock were not compacted, which is tried again %d events later: %s",
-                self._lock.row.catalog, _EVENTS_BETWEEN, error.message,
+                self._lock.row.catalog, every, error.message,
             )  # fmt: skip
 
     def _is_written(self, batch: list[Event]) -> bool:

@@ -10,7 +10,6 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from glacierbase import recorder
 from glacierbase.executors.snowflake.session import SnowflakeSession
 from glacierbase.executors.spark.session import SparkSessionPort
 from glacierbase.stores.iceberg import IcebergStore, compaction
@@ -32,10 +31,10 @@ class Steps:
         self.count = self.statements = 0
         self.on_step: Callable[[int], None] = lambda number: None
         self.on_statement: Callable[[int], None] = lambda number: None
-        recorder._EVENTS_BETWEEN = EVENTS_BETWEEN_COMPACTIONS
         for port in (SnowflakeSession, SparkSessionPort):
             port.execute = self._watched(port.execute)  # type: ignore[attr-defined]
         for store in (SqlStore, IcebergStore):
+            store.compacts_every = EVENTS_BETWEEN_COMPACTIONS
             for verb in ("create", "append", "compare_and_set", "compact"):
                 setattr(store, verb, self._counted(getattr(store, verb)))
         for part in ("compact", "_remove"):

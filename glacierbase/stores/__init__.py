@@ -53,7 +53,10 @@ class Store(Protocol):
 
     Attributes:
         proves_by_lease: whether a lease that was renewed in time proves the lock, because a read costs what a statement does.
+        compacts_every: so many events make a compaction worth its price. Each event is a file to read.
     """
+
+    compacts_every: int
 
     @property
     def proves_by_lease(self) -> bool: ...

@@ -209,6 +209,8 @@ def ddl(catalog: Catalog, free: LockRow) -> tuple[str, ...]:
 class SqlStore:
     """The `Store` over one session of an executor."""
 
+    compacts_every = 100  # Spark takes a second or two for it, however few the files.
+
     def __init__(self, catalog: Catalog, session: Session, dialect: str) -> None:
         self._session = session
         self._words = _WORDS[dialect]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -67,6 +68,7 @@ class Gathering:
     """A store that makes one append of the first so many; compaction, which would come between them, is left out."""
 
     proves_by_lease = True
+    compacts_every = sys.maxsize
 
     def __init__(self, store: Store, gathers: int) -> None:
         self._store = store
@@ -82,8 +84,6 @@ class Gathering:
         if self._gathers <= 0:
             self._store.append(self._gathered)
             self._gathered.clear()
-
-    def compact(self) -> None: ...
 
 
 class IdleExecutor:

@@ -26,7 +26,7 @@ def rows(order: Order) -> Iterator[Row | Absent]:
     project = lake_project(order.folder / "bookkeeping")
     project.file("1_alter.sql", BARE.format(0))
     migrator = migrator_of(project.root)
-    [prepared] = migrator.prepared.values()
+    [prepared] = migrator.prepare(migrator.migrations).values()
     steps = count()
     with (
         _spark(migrator.catalog.spark_conf) as spark,

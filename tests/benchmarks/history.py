@@ -46,7 +46,7 @@ def rows(order: Order) -> Iterator[Row | Absent]:
 
 def _appends(migrator: Migrator, events: int) -> Iterator[list[float]]:
     """Append single events as a run does, with its compactions, and tell after each how many seconds all took so far."""
-    [prepared] = migrator.prepared.values()
+    [prepared] = migrator.prepare(migrator.migrations).values()
     took: list[float] = []
     with (
         migrator.opened(None) as (engine, store),

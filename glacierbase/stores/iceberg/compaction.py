@@ -23,7 +23,9 @@ def compact(table: Any) -> None:
     """
     from pyiceberg.table.update.snapshot import ExpireSnapshots
 
-    transaction = table.transaction()
+    from glacierbase.stores.iceberg.transaction import Transaction
+
+    transaction = Transaction(table)
     if _is_spread(table):
         transaction.overwrite(table.scan().to_arrow())
     named = transaction.table_metadata.snapshots

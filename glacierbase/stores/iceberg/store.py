@@ -9,7 +9,7 @@ from dataclasses import fields
 from datetime import datetime, timezone
 from functools import cached_property
 from importlib import import_module
-from typing import Any
+from typing import Any, TypeVar
 
 from glacierbase.catalog import Catalog
 from glacierbase.errors import CommitConflict, ConfigurationError, EngineError, TableNotFound
@@ -29,6 +29,8 @@ from glacierbase.stores.tables import (
     lock_name,
     settle,
 )
+
+T = TypeVar("T")
 
 # It warns of files that somebody else removed first; where nobody listens, Python would print that.
 logging.getLogger("pyiceberg").addHandler(logging.NullHandler())
@@ -57,6 +59,8 @@ def open_store(catalog: Catalog) -> IcebergStore:
 class IcebergStore:
     """The `Store` over a catalog of PyIceberg's, opened when it is first asked."""
 
+    compacts_every = 25  # It costs as much per event whenever it comes; a question reads what it left.
+
     def __init__(self, catalog: Catalog, opening: Opening) -> None:
         self._opening = opening
         namespace = catalog.store.namespace
@@ -64,6 +68,8 @@ class IcebergStore:
         self._namespace = (namespace,) if opening.kind == "sql" else tuple(namespace.split("."))
         self._history = history_name(catalog.name)
         self._lock = lock_name(catalog.name)
+        self._appended: Any = None
+        self._seen: tuple[tuple[Any, int | None], LockRow | None] | None = None
 
     @property
     def proves_by_lease(self) -> bool:
@@ -90,23 +96,36 @@ class IcebergStore:
         return tuple(sorted(events, key=lambda event: (event.fence, event.sequence)))
 
     def read_lock(self) -> LockRow | None:
-        found = self._read(self._lock, [field.name for field in fields(LockRow)])
-        return next((LockRow(*values) for values in _values(found[1], LockRow)), None) if found else None
+        return self._of_table(self._row)
+
+    def _row(self) -> LockRow | None:
+        """Which snapshot is the table's now is asked each time; what a snapshot holds never changes, and is read once."""
+        table = self._load(self._lock)
+        snapshot = (table.metadata.table_uuid, table.metadata.current_snapshot_id)
+        if self._seen is None or self._seen[0] != snapshot:
+            rows = table.scan(selected_fields=tuple(field.name for field in fields(LockRow))).to_arrow()
+            self._seen = snapshot, next((LockRow(*values) for values in _values(rows, LockRow)), None)
+        return self._seen[1]
 
     def _read(self, name: str, columns: Sequence[str] = ("*",)) -> tuple[Any, Any] | None:
         """The table as it is now and its rows, or None when there is no such table."""
+
+        def scan() -> tuple[Any, Any]:
+            table = self._load(name)
+            return table, table.scan(selected_fields=tuple(columns)).to_arrow()
+
+        return self._of_table(scan)
+
+    def _of_table(self, read: Callable[[], T]) -> T | None:
+        """What `read` finds in a table, or None when there is no such table."""
         try:
             with mapped():
                 try:
-                    return self._scan(name, columns)
+                    return read()
                 except FileNotFoundError:  # Compacted since its files were looked up: others hold the rows now.
-                    return self._scan(name, columns)
+                    return read()
         except TableNotFound:
             return None
-
-    def _scan(self, name: str, columns: Sequence[str]) -> tuple[Any, Any]:
-        table = self._load(name)
-        return table, table.scan(selected_fields=tuple(columns)).to_arrow()
 
     def create(self, free: LockRow) -> None:
         if not self._is_there(self._history):
@@ -178,8 +197,25 @@ class IcebergStore:
                 self._catalog.drop_namespace(self._namespace)
 
     def append(self, events: Sequence[Event]) -> None:
-        with mapped():
-            self._load(self._history).append(_rows(map(_named, events), _schema(Event)))
+        rows = _rows(map(_named, events), _schema(Event))
+        # As the last append left it, as a rule: who writes holds the lock.
+        table, self._appended = self._appended, None
+        if table:
+            try:
+                self._add(table, rows)
+            except CommitConflict:  # Somebody's maintenance came first. A commit that is refused is refused as a whole.
+                table = None
+        if not table:
+            with mapped():
+                table = self._load(self._history)
+            self._add(table, rows)
+        self._appended = table
+
+    def _add(self, table: Any, rows: Any) -> None:
+        from glacierbase.stores.iceberg.transaction import Transaction
+
+        with mapped(), Transaction(table) as transaction:
+            transaction.append(rows)
 
     def compare_and_set(self, expected: LockRow, new: LockRow) -> bool:
         return settle(lambda: self._set(expected, new), self.read_lock, expected, new)
@@ -191,8 +227,10 @@ class IcebergStore:
             return False
         table, rows = found
         [before] = rows.to_pylist()  # With the columns of a later version, which are not ours to lose.
-        with mapped():
-            table.overwrite(_rows([before | _named(new)], rows.schema))
+        from glacierbase.stores.iceberg.transaction import Transaction
+
+        with mapped(), Transaction(table) as transaction:
+            transaction.overwrite(_rows([before | _named(new)], rows.schema))
         if len(table.snapshots()) > _MANY_SNAPSHOTS:
             with suppress(EngineError), mapped():
                 compaction.compact(table)
@@ -200,6 +238,7 @@ class IcebergStore:
 
     def compact(self) -> None:
         """As the port says; a table that another writer committed to meanwhile is left to the next time."""
+        self._appended = None
         for name in (self._history, self._lock):
             with suppress(CommitConflict), mapped():
                 compaction.compact(self._load(name))
