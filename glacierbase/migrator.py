@@ -152,7 +152,9 @@ class Migrator:
             if not plan.pending:
                 return
             self._files(plan)
-            if view.lock is None or not is_held(view.lock):
+            if view.lock is None:
+                engine.start()  # Where it does not start, no tables are made.
+            elif not is_held(view.lock):
                 engine.begin()  # Beside the lock, which takes its time as well.
             with self.locked(engine, store, view, lock_timeout, stopped) as (lock, view, recorder):
                 plan = self._plan(selection, view, progress.warnings)

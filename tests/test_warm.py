@@ -110,10 +110,23 @@ def place_of(root: Path) -> Path:
 
 
 def test_a_damaged_archive_is_no_news_to_anybody(warmed: Warmed) -> None:
-    """Neither an error nor a line. (The last test of this file that uses it.)"""
+    """Neither an error nor a line; `warm` makes it anew. (The last test of this file that uses it.)"""
     warmed.archive.unlink()
     warmed.archive.write_bytes(b"not an archive" * 1000)
     assert "(top)" not in warmed.loaded("damaged")
+    again = warmed.project.run("warm", environ=warmed.environ)
+    assert (again.code, "making the class archive" in again.stderr) == (0, True), again.stderr
+    assert warmed.archive.stat().st_size > 10_000_000
+
+
+def test_a_cache_that_cannot_be_written_is_one_clear_message(project: ProjectFolder, tmp_path: Path) -> None:
+    """Exit 2."""
+    (tmp_path / "cache").mkdir()
+    (tmp_path / "cache" / "glacierbase").write_text("a file in its place")
+    project.catalog(with_conf(project).partition("    dependencies:")[0])
+    done = project.run("warm", environ={"XDG_CACHE_HOME": str(tmp_path / "cache")})
+    assert done.code == 2, done.stderr
+    assert f"error: CACHE_NOT_WRITABLE: the cache's folder {tmp_path}/cache/glacierbase/" in done.stderr
 
 
 def test_warm_has_nothing_to_do_for_an_engine_that_starts_elsewhere(project: ProjectFolder) -> None:

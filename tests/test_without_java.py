@@ -29,11 +29,13 @@ def trap(tmp_path: Path) -> tuple[dict[str, str | None], Path]:
 
 
 def test_the_trap_works(sample: Callable[[], ProjectFolder], trap: tuple[dict[str, str | None], Path]) -> None:
-    """What has something to run starts Java, and says that it did not start."""
+    """What has something to run starts Java, says that it did not start, and has made no tables before."""
     environ, mark = trap
-    done = sample().run("migrate", environ=environ)
+    project = sample()
+    done = project.run("migrate", environ=environ)
     assert (done.code, mark.exists()) == (5, True), done.stderr
     assert "SPARK_DID_NOT_START" in done.stderr
+    assert [path.name for path in (project.root / ".glacierbase").iterdir()] == ["logs"]
 
 
 def test_questions_start_no_java(sample: Callable[[], ProjectFolder], trap: tuple[dict[str, str | None], Path]) -> None:

@@ -18,7 +18,7 @@ from glacierbase.stores import Store
 from glacierbase.stores.choice import open_store
 from tests.conftest import LAKE, REPOSITORY, ProjectFolder
 
-# So many appends lie between the last compaction and now in a history that has been written one by one, on average.
+# The most appends that lie between the last compaction and now in a history that has been written one by one.
 SINGLE_APPENDS = 25
 
 

@@ -14,7 +14,7 @@ from tests.benchmarks.applied import lake_project, migrator_of
 from tests.benchmarks.order import Order
 from tests.benchmarks.table import Absent, Figure, Row
 
-# So many appends are looked at together; one compaction falls among them.
+# So many appends are looked at together; four compactions fall among them.
 APPENDS = 100
 APPEND_STAYS = 1.5
 READ_SECONDS = 0.2

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from glacierbase.errors import EngineUnavailable
-from glacierbase.executors.spark.cache import cache_folder
+from glacierbase.executors.spark.cache import cache_folder, make_folder
 
 # An archive that does not fit is no news to anybody.
 _QUIET = "-Xlog:cds=off -Xlog:cds+dynamic=off -Xlog:class+path=off"
@@ -49,15 +49,16 @@ class ClassArchive:
         """The flags of a JVM that writes the archive when it ends, of the classes that it used until then.
 
         Raises:
+            ConfigurationError: there is no place for it.
             EngineUnavailable: it wrote none.
         """
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(self.path.parent)
         if self._base and not self._base.is_file():
             with _draft(self._base) as draft:
                 self._run("-Xshare:dump", f"-XX:SharedArchiveFile={draft}")
         with _draft(self.path) as draft:
             base = f"-XX:SharedArchiveFile={self._base} " if self._base else ""
-            yield f"{base}-XX:ArchiveClassesAtExit={draft} {_QUIET}"
+            yield f"{base}-XX:ArchiveClassesAtExit={draft}"
 
     def _mapping(self, path: Path) -> str:
         return f"-XX:SharedArchiveFile={f'{self._base}:' if self._base else ''}{path}"
@@ -74,7 +75,9 @@ def _draft(path: Path) -> Iterator[Path]:
         yield draft
         if not draft.is_file():
             raise EngineUnavailable(
-                "ARCHIVE_NOT_MADE", "this Java wrote no class archive", "Spark starts without one, and slower"
+                "ARCHIVE_NOT_MADE",
+                "this Java wrote no class archive",
+                "what it says is in .glacierbase/logs/; Spark starts without one, and slower",
             )
         draft.replace(path)
     finally:

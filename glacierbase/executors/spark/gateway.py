@@ -26,6 +26,8 @@ _LAUNCH = (
     "spark.yarn.",
 )
 _COPY_SECONDS = 20
+# Of the JVM that puts the command line of the other one together, and ends.
+_LAUNCHER_OPTS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 
 
 class Gateway:
@@ -44,6 +46,7 @@ class Gateway:
             EngineUnavailable: the JVM ended before it was ready.
         """
         from pyspark.errors import PySparkException
+        from pyspark.find_spark_home import _find_spark_home
         from pyspark.java_gateway import launch_gateway
 
         self.log = _log_file(run)
@@ -55,7 +58,11 @@ class Gateway:
         self._copier.start()
         launch = _LaunchConf((key, value) for key, value in conf.items() if key.startswith(_LAUNCH))
         try:
-            with _java_home(java_home):
+            with _environ(
+                JAVA_HOME=str(java_home),
+                SPARK_HOME=_find_spark_home(),  # Else a script asks a Python of its own.
+                SPARK_LAUNCHER_OPTS=os.environ.get("SPARK_LAUNCHER_OPTS", _LAUNCHER_OPTS),
+            ):
                 self.py4j: Any = launch_gateway(launch, popen_kwargs={"stdout": write, "stderr": write})
         except PySparkException as error:
             os.close(write)
@@ -91,17 +98,18 @@ class _LaunchConf(dict[str, str]):
 
 
 @contextmanager
-def _java_home(home: Path) -> Iterator[None]:
+def _environ(**values: str) -> Iterator[None]:
     """`launch_gateway` hands this process's own environment to the JVM; there is no other way to name the Java."""
-    before = os.environ.get("JAVA_HOME")
-    os.environ["JAVA_HOME"] = str(home)
+    before = {key: os.environ.get(key) for key in values}
+    os.environ.update(values)
     try:
         yield
     finally:
-        if before is None:
-            del os.environ["JAVA_HOME"]
-        else:
-            os.environ["JAVA_HOME"] = before
+        for key, value in before.items():
+            if value is None:
+                del os.environ[key]
+            else:
+                os.environ[key] = value
 
 
 def _log_file(run: Run) -> Path:

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from glacierbase.errors import ConfigurationError
-from glacierbase.executors.spark.cache import cache_folder
+from glacierbase.executors.spark.cache import cache_folder, make_folder
 from glacierbase.executors.spark.trust import trust_store
 
 SUPPORTED = (17, 21)
@@ -85,7 +85,7 @@ def _write(path: Path, content: bytes) -> None:
     """Make `path` an executable file of that content, whole at any time: other processes may be starting from it."""
     if path.is_file() and path.read_bytes() == content:
         return
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     draft = path.with_name(f"{path.name}.{os.getpid()}")
     draft.write_bytes(content)
     draft.chmod(0o755)

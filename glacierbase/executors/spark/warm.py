@@ -54,9 +54,10 @@ def warm(catalog: Catalog, run: Run) -> Warmed:
             _make(archive, rehearsal, run, Path(folder))
             start_ms = _start_with(archive, rehearsal, run)
     if start_ms is None:
+        archive.path.unlink(missing_ok=True)
         raise EngineUnavailable(
             "ARCHIVE_NOT_USED",
-            f"this Java does not use the class archive that it wrote to {archive.path}",
+            "this Java does not use the class archive that it wrote",
             "Java 17 does; Spark starts without one, and slower",
         )
     return Warmed(len(jars), archive.path, start_ms)
@@ -79,8 +80,11 @@ def _start_with(archive: ClassArchive, rehearsal: Catalog, run: Run) -> int | No
     with TemporaryDirectory() as folder:
         loaded = Path(folder, "loaded")
         started = time.monotonic()
-        with closing(LocalExecutor(rehearsal, run, f"{archive.flags} -Xlog:class+load:file={loaded}")):
-            start_ms = round((time.monotonic() - started) * 1000)
+        try:
+            with closing(LocalExecutor(rehearsal, run, f"{archive.flags} -Xlog:class+load:file={loaded}")):
+                start_ms = round((time.monotonic() - started) * 1000)
+        except EngineUnavailable:  # A damaged one ends it.
+            return None
         # `top` is the layer above the Java's own classes.
         return start_ms if "shared objects file (top)" in loaded.read_text() else None
 

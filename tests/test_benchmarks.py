@@ -1,0 +1,34 @@
+"""The benchmarks can be run at any time, small as well."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+from tests.conftest import REPOSITORY
+
+
+def test_one_command_prints_a_table_of_ratios() -> None:
+    """What each run asserts of itself is not that it was fast, but that it measured what it says."""
+    command = [
+        sys.executable,
+        "-W",
+        "ignore",
+        "-m",
+        "tests.benchmarks",
+        "questions",
+        "history",
+        "--runs",
+        "1",
+        "--largest",
+        "100",
+    ]
+    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    lines = [
+        [cell.strip() for cell in line.split("|")[1:-1]] for line in done.stdout.splitlines() if line.startswith("| ")
+    ]
+    head, _, *rows = lines
+    assert head[0] == "measured"
+    assert [row[0] for row in rows if row[1].startswith("failed") or not row[4]] == []
+    assert len(rows) == 8
