@@ -119,6 +119,7 @@ def test_it_is_refused_before_anything_starts(lake_project: ProjectFolder) -> No
     """Exit 2, and not even a log of a JVM."""
     path = lake_project.root / "catalogs/shop.yaml"
     path.write_text(path.read_text().replace("runtime-4.1_2.13", "runtime-3.5_2.13"))
+    lake_project.file("1_a.sql", "SELECT 1")
     told = lake_project.run("migrate")
     assert (told.code, told.stderr.partition(" org.")[0]) == (2, "error: SPARK_VERSION_MISMATCH:")
     assert not (lake_project.root / ".glacierbase").exists()

@@ -35,7 +35,7 @@ def test_the_trap_works(sample: Callable[[], ProjectFolder], trap: tuple[dict[st
     done = project.run("migrate", environ=environ)
     assert (done.code, mark.exists()) == (5, True), done.stderr
     assert "SPARK_DID_NOT_START" in done.stderr
-    assert [path.name for path in (project.root / ".glacierbase").iterdir()] == ["logs"]
+    assert list(project.root.rglob("catalog.db")) == []
 
 
 def test_questions_start_no_java(sample: Callable[[], ProjectFolder], trap: tuple[dict[str, str | None], Path]) -> None:
