@@ -162,6 +162,7 @@ def test_every_error_has_its_row_in_the_readme() -> None:
         "JAVA_TOOL_OPTIONS",
         "JDK_JAVA_OPTIONS",
         "SPARK_SUBMIT_OPTS",
+        "SPARK_LAUNCHER_OPTS",
         "SPARK_CONF_DIR",
         "CLOCK_BOOTTIME",
         DESCRIPTION,
