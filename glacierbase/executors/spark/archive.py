@@ -6,16 +6,13 @@ itself and with the jars on its class path, and goes on without it where they di
 
 from __future__ import annotations
 
-import hashlib
-import json
-import os
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from glacierbase.errors import EngineUnavailable
-from glacierbase.executors.spark.cache import cache_folder, make_folder
+from glacierbase.executors.spark.cache import cache_folder, digest, make_folder, replacing
 
 # An archive that does not fit is no news to anybody.
 _QUIET = "-Xlog:cds=off -Xlog:cds+dynamic=off -Xlog:class+path=off"
@@ -42,7 +39,8 @@ class ClassArchive:
     @property
     def flags(self) -> str:
         """What maps the archive; nothing where there is none."""
-        return f"{self._mapping(self.path)} {_QUIET}" if self.path.is_file() else ""
+        base = f"{self._base}:" if self._base else ""
+        return f"-XX:SharedArchiveFile={base}{self.path} {_QUIET}" if self.path.is_file() else ""
 
     @contextmanager
     def making(self) -> Iterator[str]:
@@ -54,39 +52,27 @@ class ClassArchive:
         """
         make_folder(self.path.parent)
         if self._base and not self._base.is_file():
-            with _draft(self._base) as draft:
-                self._run("-Xshare:dump", f"-XX:SharedArchiveFile={draft}")
-        with _draft(self.path) as draft:
+            with replacing(self._base) as draft:
+                dump = (self._java, "-Xshare:dump", f"-XX:SharedArchiveFile={draft}")
+                subprocess.run(dump, capture_output=True, check=False)
+                _check_made(draft)
+        with replacing(self.path) as draft:
             base = f"-XX:SharedArchiveFile={self._base} " if self._base else ""
             yield f"{base}-XX:ArchiveClassesAtExit={draft}"
-
-    def _mapping(self, path: Path) -> str:
-        return f"-XX:SharedArchiveFile={f'{self._base}:' if self._base else ''}{path}"
-
-    def _run(self, *flags: str) -> None:
-        subprocess.run([self._java, *flags], capture_output=True, check=False)
+            _check_made(draft)
 
 
-@contextmanager
-def _draft(path: Path) -> Iterator[Path]:
-    """Where to write what is then put in its place as a whole: other processes may be starting from it."""
-    draft = path.with_name(f"{path.name}.{os.getpid()}")
-    try:
-        yield draft
-        if not draft.is_file():
-            raise EngineUnavailable(
-                "ARCHIVE_NOT_MADE",
-                "this Java wrote no class archive",
-                "what it says is in .glacierbase/logs/; Spark starts without one, and slower",
-            )
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
+def _check_made(archive: Path) -> None:
+    if not archive.is_file():
+        raise EngineUnavailable(
+            "ARCHIVE_NOT_MADE",
+            "this Java wrote no class archive",
+            "what it says is in .glacierbase/logs/; Spark starts without one, and slower",
+        )
 
 
 def _place(kind: str, question: list[str]) -> Path:
-    digest = hashlib.sha256(json.dumps(question).encode()).hexdigest()[:16]
-    return cache_folder("archives", f"{kind}-{digest}.jsa")
+    return cache_folder("archives", f"{kind}-{digest(question)}.jsa")
 
 
 def _text(path: Path) -> str:

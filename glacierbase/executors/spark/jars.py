@@ -6,9 +6,7 @@ user's cache, so that later sessions ask no registry and no resolver.
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
 import re
 from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
@@ -16,7 +14,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlparse
 
 from glacierbase.errors import ConfigurationError
-from glacierbase.executors.spark.cache import cache_folder
+from glacierbase.executors.spark.cache import cache_folder, digest, replacing
 
 # Artifacts that carry the Spark version they were built for in their name, with the Scala version behind it.
 _BUILT_FOR = re.compile(r"(?:iceberg-spark-runtime-|delta-spark_|hudi-spark)(\d+\.\d+)(?:-bundle)?_(\d+\.\d+)")
@@ -83,14 +81,12 @@ def record_jars(conf: Mapping[str, str], dependencies: Sequence[str], jars: Sequ
     record = _record(conf, dependencies)
     try:
         record.parent.mkdir(parents=True, exist_ok=True)
-        # Written beside and renamed: two first runs may come to this point together.
-        draft = record.with_suffix(f".{os.getpid()}")
-        draft.write_text(json.dumps(files, indent=1))
-        draft.replace(record)
+        with replacing(record) as draft:
+            draft.write_text(json.dumps(files, indent=1))
     except OSError:
         return
 
 
 def _record(conf: Mapping[str, str], dependencies: Sequence[str]) -> Path:
     question = [spark_version(), sorted(dependencies), [conf.get(key) for key in _RESOLVER_KEYS]]
-    return cache_folder("jars", f"{hashlib.sha256(json.dumps(question).encode()).hexdigest()[:32]}.json")
+    return cache_folder("jars", f"{digest(question)}.json")

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from glacierbase.errors import ConfigurationError
-from glacierbase.executors.spark.cache import cache_folder, make_folder
+from glacierbase.executors.spark.cache import cache_folder, make_folder, replacing
 from glacierbase.executors.spark.trust import trust_store
 
 SUPPORTED = (17, 21)
@@ -86,7 +86,6 @@ def _write(path: Path, content: bytes) -> None:
     if path.is_file() and path.read_bytes() == content:
         return
     make_folder(path.parent)
-    draft = path.with_name(f"{path.name}.{os.getpid()}")
-    draft.write_bytes(content)
-    draft.chmod(0o755)
-    draft.replace(path)
+    with replacing(path) as draft:
+        draft.write_bytes(content)
+        draft.chmod(0o755)

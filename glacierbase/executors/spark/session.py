@@ -333,11 +333,13 @@ def _start(conf: Mapping[str, str], run: Run, java_home: Path, flags: str | None
     """The JVM, by a class archive where there is one. A damaged one ends it, and it is started without."""
     if not is_local(conf):
         return Gateway(conf, run, java_home)
+    if flags is not None:
+        return Gateway(with_flags(conf, flags), run, java_home)
     archive = class_archive(java_home, conf).flags
     try:
-        return Gateway(with_flags(conf, archive if flags is None else flags), run, java_home)
+        return Gateway(with_flags(conf, archive), run, java_home)
     except EngineUnavailable:
-        if not archive or flags is not None:
+        if not archive:
             raise
         return Gateway(with_flags(conf, ""), run, java_home)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import fields
 from datetime import datetime, timezone
 from functools import cached_property
@@ -91,7 +91,7 @@ class IcebergStore:
         return {name: self._read_events(history_name(name)) for name in sorted(names)}
 
     def _read_events(self, name: str) -> tuple[Event, ...]:
-        found = self._read(name, [field.name for field in fields(Event)])
+        found = self._read(name, _columns(Event))
         events = (Event(*values) for values in _values(found[1], Event)) if found else ()
         return tuple(sorted(events, key=lambda event: (event.fence, event.sequence)))
 
@@ -103,16 +103,16 @@ class IcebergStore:
         table = self._load(self._lock)
         snapshot = (table.metadata.table_uuid, table.metadata.current_snapshot_id)
         if self._seen is None or self._seen[0] != snapshot:
-            rows = table.scan(selected_fields=tuple(field.name for field in fields(LockRow))).to_arrow()
+            rows = table.scan(selected_fields=_columns(LockRow)).to_arrow()
             self._seen = snapshot, next((LockRow(*values) for values in _values(rows, LockRow)), None)
         return self._seen[1]
 
-    def _read(self, name: str, columns: Sequence[str] = ("*",)) -> tuple[Any, Any] | None:
+    def _read(self, name: str, columns: tuple[str, ...] = ("*",)) -> tuple[Any, Any] | None:
         """The table as it is now and its rows, or None when there is no such table."""
 
         def scan() -> tuple[Any, Any]:
             table = self._load(name)
-            return table, table.scan(selected_fields=tuple(columns)).to_arrow()
+            return table, table.scan(selected_fields=columns).to_arrow()
 
         return self._of_table(scan)
 
@@ -212,9 +212,7 @@ class IcebergStore:
         self._appended = table
 
     def _add(self, table: Any, rows: Any) -> None:
-        from glacierbase.stores.iceberg.transaction import Transaction
-
-        with mapped(), Transaction(table) as transaction:
+        with _committing(table) as transaction:
             transaction.append(rows)
 
     def compare_and_set(self, expected: LockRow, new: LockRow) -> bool:
@@ -227,9 +225,7 @@ class IcebergStore:
             return False
         table, rows = found
         [before] = rows.to_pylist()  # With the columns of a later version, which are not ours to lose.
-        from glacierbase.stores.iceberg.transaction import Transaction
-
-        with mapped(), Transaction(table) as transaction:
+        with _committing(table) as transaction:
             transaction.overwrite(_rows([before | _named(new)], rows.schema))
         if len(table.snapshots()) > _MANY_SNAPSHOTS:
             with suppress(EngineError), mapped():
@@ -267,6 +263,19 @@ class IcebergStore:
                 f"{missing} is not installed in this Python",
                 f"pip install '{_EXTRAS.get(missing, 'glacierbase[iceberg]')}'",
             ) from error
+
+
+@contextmanager
+def _committing(table: Any) -> Iterator[Any]:
+    """A transaction on the table, committed at the end."""
+    from glacierbase.stores.iceberg.transaction import Transaction
+
+    with mapped(), Transaction(table) as transaction:
+        yield transaction
+
+
+def _columns(row: type) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(row))
 
 
 def _schema(row: type) -> Any:

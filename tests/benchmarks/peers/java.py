@@ -12,7 +12,7 @@ from glacierbase.errors import ConfigurationError
 from glacierbase.executors.spark.java import find_java_home
 from tests.benchmarks.peers.peer import DATABASE, NotInstalled, Peer, sql
 
-MAVEN = os.environ.get("GLACIERBASE_BENCHMARK_MAVEN", "https://repo.maven.apache.org/maven2")
+MAVEN = "GLACIERBASE_BENCHMARK_MAVEN"
 _ANSWER_SECONDS = 60
 SQLITE = "org.xerial:sqlite-jdbc:3.54.1.0"
 
@@ -24,12 +24,14 @@ class _FromMaven(Peer):
     def fetch(self) -> None:
         try:
             find_java_home()
+            if MAVEN not in os.environ:
+                raise NotInstalled(f"{MAVEN} names no Maven repository")
             for jar in self.jars:
                 _fetch(jar, self.home)
         except ConfigurationError as error:
             raise NotInstalled(error.message) from error
         except OSError as error:  # As urllib's errors are.
-            raise NotInstalled(f"{MAVEN}: {error}") from error
+            raise NotInstalled(f"{os.environ[MAVEN]}: {error}") from error
 
     @property
     def program(self) -> Sequence[str | Path]:
@@ -39,7 +41,7 @@ class _FromMaven(Peer):
 def _fetch(coordinates: str, folder: Path) -> None:
     group, artifact, version = coordinates.split(":")
     name = f"{artifact}-{version}.jar"
-    address = f"{MAVEN}/{group.replace('.', '/')}/{artifact}/{version}/{name}"
+    address = f"{os.environ[MAVEN]}/{group.replace('.', '/')}/{artifact}/{version}/{name}"
     with urlopen(address, timeout=_ANSWER_SECONDS) as answer, (folder / name).open("wb") as file:
         copyfileobj(answer, file)
 
