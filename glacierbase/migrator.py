@@ -247,6 +247,12 @@ class Migrator:
             environment: what the history must say; default the catalog's.
         """
         view = self._look(store, store.read_lock(), environment)
+        while view.history.fence > _fence(view.lock):
+            # Its newest run took the lock after we looked at it, and may hold it still: what it has begun is not unknown.
+            row = store.read_lock()
+            if _fence(row) == _fence(view.lock):
+                break
+            view = self._look(store, row, environment)
         if not view.history.events:
             others = store.read_other_histories()
             check_renamed(
@@ -290,6 +296,10 @@ class Migrator:
         prepared = self.prepare(planned.migration for planned in plan.pending)
         _check_resumes(plan, prepared)
         return prepared
+
+
+def _fence(row: LockRow | None) -> int:
+    return row.fence if row is not None else 0
 
 
 def _check_resumes(plan: Plan, prepared: Mapping[int, Prepared]) -> None:

@@ -23,6 +23,7 @@ from glacierbase.errors import (
     NeedsRepair,
 )
 from glacierbase.lock import Lock, Terms, free_row
+from glacierbase.migration import State
 from glacierbase.migrator import Progress
 from glacierbase.plan import Selection
 from tests.conftest import ProjectFolder
@@ -243,6 +244,26 @@ def test_a_lock_that_is_held_stops_the_run_naming_its_holder(world: World) -> No
         world.migrate(lock_timeout=1.2)
     assert world.events == []
     assert world.tables.locks["shop"] == row
+
+
+def test_a_run_that_begins_between_two_reads_of_another_is_running_and_not_unknown(world: World) -> None:
+    """Its lock was read before it began, its history after."""
+    world.file("1_a.sql", "CREATE TABLE t (a INT)")
+    begun, looked = threading.Event(), threading.Event()
+    runner = threading.Thread(target=world.migrate)
+
+    def run_meanwhile(verb: str) -> None:
+        world.store_before = lambda verb: None
+        runner.start()
+        assert begun.wait(10)
+
+    world.break_at("CREATE", lambda _: (begun.set(), looked.wait(10)))
+    world.store_before = lambda verb: run_meanwhile(verb) if verb == "read_history" else None
+    [record] = world.migrator().view().history.records.values()
+    looked.set()
+    runner.join()
+    assert record.state is State.RUNNING
+    assert world.kinds == [("started", "1"), ("applied", "1")]
 
 
 def test_a_waiting_run_goes_on_when_the_lock_is_released(world: World) -> None:
