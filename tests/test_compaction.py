@@ -160,3 +160,20 @@ def test_a_reader_whose_files_were_taken_away_reads_again(tables: Tables) -> Non
     store._session.execute = cached_once  # type: ignore[method-assign]
     assert numbers(store) == [1, 2, 3, 4]
     assert skipped
+
+
+def test_a_table_that_is_not_there_when_it_is_read_again_is_none(tables: Tables) -> None:
+    """Whatever the first look met: another run may be making it."""
+    store = tables.open()
+    execute, failed = store._session.execute, []
+
+    def fails_once(sql: str, *arguments: Any, **options: Any) -> Any:
+        if not failed:
+            failed.append(sql)
+            raise OutcomeUnknown("UncheckedSQLException", "the database is locked")
+        return execute(sql, *arguments, **options)
+
+    store.drop(namespace=False)
+    store._session.execute = fails_once  # type: ignore[method-assign]
+    assert store.read_lock() is None
+    assert failed

@@ -264,19 +264,27 @@ class SqlStore:
             times.append(kind(field) == "datetime")
             columns.append(self._words.read_time.format(name) if times[-1] else name)
         sql = f"SELECT {', '.join([*columns, *beside])} FROM {table}"
-        try:
-            found = self._query_fresh(table, sql)
-        except TableNotFound:
-            self._known[table] = False
+        found = self._found(table, sql)
+        self._known[table] = found is not None
+        if found is None:
             return None
-        except EngineError:  # A compaction may have taken away the files of the snapshot that was being read.
-            found = self._query_fresh(table, sql)
-        self._known[table] = True
         kinds = [*times, *(False for _ in beside)]
         return [
             [instant(value) if time and value is not None else value for value, time in zip(values, kinds, strict=True)]
             for values in found
         ]
+
+    def _found(self, table: str, sql: str) -> list[Row] | None:
+        """What `sql` finds in the table, or None when there is no such table."""
+        try:
+            try:
+                return self._query_fresh(table, sql)
+            except TableNotFound:
+                raise
+            except EngineError:  # A compaction may have taken away the files of the snapshot that was being read.
+                return self._query_fresh(table, sql)
+        except TableNotFound:
+            return None
 
     def _query_fresh(self, table: str, sql: str) -> list[Row]:
         if self._words.refresh:
