@@ -1,9 +1,9 @@
-"""Runs whose storage or server fails at a step: `python -m tests.faulted STORE FOLDER FAULT STEP…`.
+"""Runs whose storage or server fails at a step: `python -m tests.faulted STORE FOLDER STEP,… [PORT]`.
 
-For each step, on a fresh project: migrate, and let the fault begin there; say what the run said; take the fault away; finish as
-a person would; say what is true then. One JSON document a line. On Spark, with `sql` or `iceberg` as store, the warehouse lies
-on a small tmpfs of this process's own, and the faults are `full`, `read-only` and `unreachable` (the database of the catalog
-answers nobody); with `snowflake`, the wire between here and the server is cut.
+For each fault and step, on a fresh project: migrate, and let the fault begin there; say what the run said; take the fault away;
+finish as a person would; say what is true then. One JSON document a line. On Spark, with `sql` or `iceberg` as store, the
+warehouse lies on a small tmpfs of this process's own, and the faults are `full`, `read-only` and `unreachable` (the database of
+the catalog answers nobody); with `snowflake`, the wire between here and the server on the port is cut.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -26,25 +28,40 @@ from tests.snowflake.bed import CATALOG
 from tests.snowflake.wire import Wire
 from tests.steps import Steps
 
-Fault = tuple[Callable[[], None], Callable[[], None]]
+
+@dataclass(frozen=True)
+class Fault:
+    """How it begins, and how it is taken away, also where it never began."""
+
+    name: str
+    begin: Callable[[], None]
+    end: Callable[[], None]
 
 
-def main(store: str, folder: str, fault: str, *numbers: str) -> None:
+# What makes a shop in a folder of that name.
+Bed = tuple[Callable[[str], Shop], list[Fault]]
+
+
+def main(store: str, folder: str, numbers: str, port: str = "") -> None:
     steps = Steps()
-    bed = snowflake_bed(Path(folder), fault) if store == "snowflake" else spark_bed(Path(folder), fault, store)
-    with bed as (new_shop, (begin, end)):
-        for number in map(int, numbers):
-            shop = new_shop(number)
-            shop.write_files(str(number))
-            steps.count = 0
-            steps.on_step = lambda count, number=number: begin() if count == number else None  # type: ignore[misc]
-            said = migrate(shop)
-            steps.on_step = lambda count: None
-            end()
-            shop.finish()
-            states = [str(each.state) for each in shop.load().status(spark=shop.session)[0].migrations]
-            sys.stdout.write(json.dumps({"step": number, **said, "states": states, "rows": shop.rows}) + "\n")
+    bed = snowflake_bed(Path(folder), int(port)) if store == "snowflake" else spark_bed(Path(folder), store)
+    with bed as (new_shop, faults):
+        for fault, number in product(faults, map(int, numbers.split(","))):
+            told = break_at(steps, fault, number, new_shop(f"{fault.name}-{number}"))
+            sys.stdout.write(json.dumps(told) + "\n")
             sys.stdout.flush()
+
+
+def break_at(steps: Steps, fault: Fault, number: int, shop: Shop) -> dict[str, Any]:
+    shop.write_files(str(number))
+    steps.count = 0
+    steps.on_step = lambda count: fault.begin() if count == number else None
+    said = migrate(shop)
+    steps.on_step = lambda count: None
+    fault.end()
+    shop.finish()
+    states = [str(each.state) for each in shop.load().status(spark=shop.session)[0].migrations]
+    return {"fault": fault.name, "step": number, **said, "states": states, "rows": shop.rows}
 
 
 def migrate(shop: Shop) -> dict[str, Any]:
@@ -63,18 +80,20 @@ class _Shop(SparkShop):
 
 
 @contextmanager
-def spark_bed(folder: Path, fault: str, store: str) -> Iterator[tuple[Callable[[int], Shop], Fault]]:
+def spark_bed(folder: Path, store: str) -> Iterator[Bed]:
     disk = folder / "disk"
     disk.mkdir()
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=24m", "none", disk], check=True)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64m", "none", disk], check=True)
     text = LAKE.replace("WAREHOUSE/catalog.db", f"{folder}/catalog.db").replace("WAREHOUSE", str(disk))
     text = text.replace("busy_timeout=30000", "busy_timeout=300")
     with lake_bed(text, folder / "home") as lake:
-        faults = _faults(disk, folder / "catalog.db")
-        yield lambda number: _Shop(lake, ProjectFolder(folder / str(number)), store, lease="2s"), faults[fault]
+        yield (
+            lambda name: _Shop(lake, ProjectFolder(folder / name), store, lease="2s"),
+            _faults(disk, folder / "catalog.db"),
+        )
 
 
-def _faults(disk: Path, database: Path) -> dict[str, Fault]:
+def _faults(disk: Path, database: Path) -> list[Fault]:
     filler, holder = disk / "filler", sqlite3.connect(database, isolation_level=None)
 
     def fill() -> None:
@@ -90,22 +109,23 @@ def _faults(disk: Path, database: Path) -> dict[str, Fault]:
             time.sleep(0.05)
         raise RuntimeError(f"the disk could not be made {mode}")
 
-    return {
-        "full": (fill, lambda: filler.unlink(missing_ok=True)),
-        "read-only": (lambda: remount("ro"), lambda: remount("rw")),
-        "unreachable": (
-            lambda: holder.execute("BEGIN EXCLUSIVE") and None,
-            lambda: holder.execute("ROLLBACK") and None if holder.in_transaction else None,
-        ),
-    }
+    def release() -> None:
+        if holder.in_transaction:
+            holder.execute("ROLLBACK")
+
+    return [
+        Fault("full", fill, lambda: filler.unlink(missing_ok=True)),
+        Fault("read-only", lambda: remount("ro"), lambda: remount("rw")),
+        Fault("unreachable", lambda: holder.execute("BEGIN EXCLUSIVE") and None, release),
+    ]
 
 
 @contextmanager
-def snowflake_bed(folder: Path, port: str) -> Iterator[tuple[Callable[[int], Shop], Fault]]:
-    with Wire(int(port)) as wire:
+def snowflake_bed(folder: Path, port: int) -> Iterator[Bed]:
+    with Wire(port) as wire:
         text = CATALOG.replace("PORT", str(wire.port)).replace("_timeout: 5", "_timeout: 1")
         with snow_bed(text, "DEMO", folder) as snow:
-            yield lambda number: SnowShop(snow, ProjectFolder(folder / str(number))), (wire.cut, wire.mend)
+            yield lambda name: SnowShop(snow, ProjectFolder(folder / name)), [Fault("unreachable", wire.cut, wire.mend)]
 
 
 if __name__ == "__main__":
