@@ -18,8 +18,10 @@ import pytest
 
 from glacierbase import secrets
 from glacierbase.catalog import Catalog, load_catalog_files
-from glacierbase.executors import Executor, open_executor
+from glacierbase.executors import Executor, Session, open_executor
+from glacierbase.executors.spark.session import SparkSessionPort
 from glacierbase.run import Run
+from tests.restcatalog import RestCatalog, rest_catalog
 from tests.snowflake.bed import ACCOUNT, SnowflakeServer, account_catalog
 from tests.snowflake.bed import snowflake_server as start_snowflake_server
 
@@ -42,6 +44,22 @@ migrationExecutor:
       spark.sql.catalog.lake.cache-enabled: true
     dependencies: ["{RUNTIME}", "{SQLITE}"]
 """
+
+# The same by a REST catalog.
+WEB = f"""\
+migrationExecutor:
+  type: spark
+  conf:
+    sparkConf:
+      spark.sql.extensions: org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions
+      spark.sql.catalog.lake: org.apache.iceberg.spark.SparkCatalog
+      spark.sql.catalog.lake.type: rest
+      spark.sql.catalog.lake.uri: ADDRESS
+      spark.sql.catalog.lake.token: ${{secret:WEB_TOKEN}}
+      spark.sql.catalog.lake.cache-enabled: true
+    dependencies: ["{RUNTIME}"]
+"""
+WEB_TOKEN = "canary-of-the-web"
 
 # A server brings its own jars and catalogs; the file says only where it is, and where history and lock live.
 REMOTE = """\
@@ -155,6 +173,20 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LakeBed]:
     folder = tmp_path_factory.mktemp("lake") / "project"
     with lake_bed(LAKE.replace("WAREHOUSE", str(folder / "warehouse")), folder) as bed:
         yield bed
+
+
+@pytest.fixture(scope="session")
+def web(lake: LakeBed, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebBed]:
+    """A REST catalog, served by the JVM of `lake`; sessions of the same on it."""
+    with pytest.MonkeyPatch.context() as patch, rest_catalog(
+        lake.spark._jvm, tmp_path_factory.mktemp("rest"), WEB_TOKEN
+    ) as (server, address):  # fmt: skip
+        patch.setenv("WEB_TOKEN", WEB_TOKEN)
+        text = WEB.replace("ADDRESS", address)
+        project = ProjectFolder(tmp_path_factory.mktemp("web"))
+        project.catalog(text, "contract")
+        catalog = only_catalog(project.root)
+        yield WebBed(catalog, _Sessions(lake.spark, catalog), text, server)
 
 
 @pytest.fixture(scope="session")
@@ -283,6 +315,35 @@ class LakeBed:
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
         # A new session: the catalog of an old one may have cached the table.
         return [tuple(row) for row in self.spark.newSession().sql(sql).collect()]
+
+
+class _Sessions:
+    """Sessions of a Spark that was started with other catalogs than these."""
+
+    dialect = "spark"
+
+    def __init__(self, spark: Any, catalog: Catalog) -> None:
+        self._spark = spark
+        self._conf = {key: value for key, value in catalog.spark_conf.items() if ".catalog." in key}
+
+    def open_session(self, *, ours: bool = False) -> Session:
+        session = self._spark.newSession()
+        for key, value in self._conf.items():
+            session.conf.set(key, value)
+        return SparkSessionPort(session, in_own_pool=ours)
+
+
+@dataclass
+class WebBed:
+    """A REST catalog: who serves it, sessions on it, and the catalog file that describes it."""
+
+    catalog: Any
+    executor: Any
+    text: str
+    server: RestCatalog
+
+    def rows(self, sql: str) -> list[tuple[Any, ...]]:
+        return [tuple(row) for row in self.executor.open_session().query(sql)]
 
 
 @pytest.fixture

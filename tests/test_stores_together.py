@@ -18,7 +18,7 @@ from glacierbase.lock import Terms, free_row
 from glacierbase.migration import Event
 from glacierbase.stores import LockRow, Store, iceberg, sql
 from glacierbase.stores.tables import ICEBERG_PROPERTIES
-from tests.conftest import LakeBed
+from tests.conftest import LakeBed, WebBed
 
 NOW = datetime(2026, 11, 20, 10, 30, 0, 123457, tzinfo=timezone.utc)
 EARLY = datetime(1969, 12, 31, 23, 59, 59, 999999, tzinfo=timezone.utc)
@@ -31,20 +31,21 @@ class Both:
     """The two kinds of store on one catalog, by name, each opened anew for every use."""
 
     catalog: Catalog
-    lake: LakeBed
+    bed: LakeBed | WebBed
 
     def open(self, kind: str) -> Store:
-        return sql.open_store(self.catalog, self.lake.executor) if kind == "spark" else iceberg.open_store(self.catalog)
+        return sql.open_store(self.catalog, self.bed.executor) if kind == "spark" else iceberg.open_store(self.catalog)
 
     def table(self, name: str) -> str:
         return f"lake.{self.catalog.store.namespace}.{name}_contract"
 
 
-@pytest.fixture
-def both(lake: LakeBed) -> Both:
-    """Both, where nothing has been created yet."""
-    options = replace(lake.catalog.store, namespace=f"g{uuid.uuid4().hex[:8]}")
-    return Both(replace(lake.catalog, store=options), lake)
+@pytest.fixture(params=["lake", "web"])
+def both(request: pytest.FixtureRequest) -> Both:
+    """Both, where nothing has been created yet: on a catalog in a database, and on a server."""
+    bed: LakeBed | WebBed = request.getfixturevalue(request.param)
+    options = replace(bed.catalog.store, namespace=f"g{uuid.uuid4().hex[:8]}")
+    return Both(replace(bed.catalog, store=options), bed)
 
 
 def event(sequence: int, **values: Any) -> Event:
@@ -91,9 +92,9 @@ def test_both_create_the_same_tables(name: str, both: Both) -> None:
     both.open("spark").create(FREE)
     iceberg.open_store(other).create(FREE)
     made = [both.table(name), both.table(name).replace(both.catalog.store.namespace, other.store.namespace)]
-    columns = [[row[:2] for row in both.lake.rows(f"DESCRIBE {table}")] for table in made]
+    columns = [[row[:2] for row in both.bed.rows(f"DESCRIBE {table}")] for table in made]
     assert columns[0] == columns[1]
-    properties = [dict(both.lake.rows(f"SHOW TBLPROPERTIES {table}")) for table in made]
+    properties = [dict(both.bed.rows(f"SHOW TBLPROPERTIES {table}")) for table in made]
     ours = [{key: found.get(key) for key in ICEBERG_PROPERTIES} for found in properties]
     assert ours[0] == ours[1] == ICEBERG_PROPERTIES
 
@@ -127,7 +128,7 @@ def test_first_runs_of_both_kinds_make_each_table_once(both: Both) -> None:
     for kind in set(kinds):
         assert both.open(kind).read_lock() == FREE
         assert both.open(kind).read_history() == ()
-    assert both.lake.rows(f"SELECT count(*) FROM {both.table('lock')}") == [(1,)]
+    assert both.bed.rows(f"SELECT count(*) FROM {both.table('lock')}") == [(1,)]
 
 
 def test_what_sparks_own_maintenance_rewrites_and_forgets_meanwhile_loses_nothing(both: Both) -> None:
@@ -152,7 +153,7 @@ def test_what_sparks_own_maintenance_rewrites_and_forgets_meanwhile_loses_nothin
             until_first(both.open("pyiceberg").compact)
 
     def maintain() -> None:
-        session, namespace = both.lake.executor.open_session(), both.catalog.store.namespace
+        session, namespace = both.bed.executor.open_session(), both.catalog.store.namespace
         while not ended.is_set():
             for table in ("history", "lock"):
                 name = f"table => '{namespace}.{table}_contract'"

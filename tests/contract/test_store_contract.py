@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from glacierbase.catalog import Catalog
 from glacierbase.lock import Terms, free_row
 from glacierbase.migration import Event
 from glacierbase.stores.iceberg import open_store as open_iceberg_store
@@ -35,15 +36,23 @@ class Bed:
 
 
 @pytest.fixture(
-    params=["memory", "iceberg", "spark", "connect", "emulated", pytest.param("account", marks=pytest.mark.account)]
+    params=[
+        "memory",
+        "iceberg",
+        "rest",
+        "spark",
+        "connect",
+        "emulated",
+        pytest.param("account", marks=pytest.mark.account),
+    ]
 )
 def bed(request: pytest.FixtureRequest) -> Bed:
     """Every store in turn, with a namespace of its own."""
     if request.param == "memory":
         tables = MemoryTables()
         return Bed("shop", lambda: MemoryStore(tables, "shop"), lambda: MemoryStore(tables, "other"))
-    if request.param == "iceberg":
-        catalog = request.getfixturevalue("iceberg_catalog")
+    if request.param in ("iceberg", "rest"):
+        catalog = request.getfixturevalue("iceberg_catalog") if request.param == "iceberg" else web_catalog(request)
         return Bed(
             catalog.name,
             lambda: open_iceberg_store(catalog),
@@ -58,6 +67,11 @@ def bed(request: pytest.FixtureRequest) -> Bed:
         lambda: open_store(catalog, lake.executor),
         lambda: open_store(replace(catalog, name="other"), lake.executor),
     )
+
+
+def web_catalog(request: pytest.FixtureRequest) -> Catalog:
+    catalog = request.getfixturevalue("web").catalog
+    return replace(catalog, store=replace(catalog.store, namespace=f"g{uuid.uuid4().hex[:8]}"))
 
 
 def event(sequence: int, **values: Any) -> Event:

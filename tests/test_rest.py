@@ -1,0 +1,84 @@
+"""On a REST catalog: both clients over the wire, and answers that get lost on it."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import replace
+
+import pytest
+
+from glacierbase.errors import OutcomeUnknown
+from glacierbase.lock import Terms, free_row
+from glacierbase.migration import Event
+from glacierbase.stores.iceberg import IcebergStore, open_store
+from tests.conftest import WEB_TOKEN, ProjectFolder, WebBed
+
+FREE = free_row(Terms("contract", "default", 60))
+
+
+@pytest.fixture
+def namespace() -> str:
+    """A fresh one."""
+    return f"g{uuid.uuid4().hex[:8]}"
+
+
+@pytest.fixture
+def store(web: WebBed, namespace: str) -> IcebergStore:
+    """One whose tables are there."""
+    store = open_store(replace(web.catalog, store=replace(web.catalog.store, namespace=namespace)))
+    store.create(FREE)
+    return store
+
+
+def test_a_migration_runs_and_is_recorded_there(web: WebBed, namespace: str, project: ProjectFolder) -> None:
+    """Spark and PyIceberg each with the same address and token; through either the history says the same."""
+    project.catalog(f"{web.text}store: {{namespace: {namespace}}}\n")
+    project.file(
+        "1_a.sql", f"CREATE TABLE lake.{namespace}.t (a INT) USING iceberg;\nINSERT INTO lake.{namespace}.t VALUES (1);"
+    )
+    done = project.run("migrate")
+    assert done.code == 0, done.stderr
+    assert WEB_TOKEN not in done.stdout + done.stderr
+    assert web.rows(f"SELECT a FROM lake.{namespace}.t") == [(1,)]
+    assert [row[0] for row in web.rows(f"SELECT event FROM lake.{namespace}.history_shop ORDER BY sequence")] == [
+        "started", "statement_done", "applied",
+    ]  # fmt: skip
+    web.server.requests.clear()
+    assert project.ask("pending").entry()["pending"] == []
+    tables = f"GET /v1/namespaces/{namespace}/tables"
+    assert web.server.requests == ["GET /v1/config", f"{tables}/lock_shop", f"{tables}/history_shop"]
+    project.catalog(f"{web.text}store: {{namespace: {namespace}, type: sql}}\n")
+    assert project.ask("history").entry()["events"][-1]["event"] == "applied"
+
+
+def test_a_token_that_is_not_known_is_one_clear_message(
+    web: WebBed, project: ProjectFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And no Spark is started to find out."""
+    monkeypatch.setenv("WEB_TOKEN", "canary-of-another")
+    project.catalog(web.text)
+    project.file("1_a.sql", "CREATE NAMESPACE lake.a")
+    said = project.run("migrate")
+    assert said.code == 5
+    assert "NotAuthorizedException: the token is not one of ours" in said.stderr
+    assert "starting Spark" not in said.stderr
+    assert "Traceback" not in said.stderr
+
+
+def test_a_lost_answer_of_an_append_proves_nothing(web: WebBed, namespace: str, store: IcebergStore) -> None:
+    """It is written, and whoever reads sees so."""
+    web.server.loses.append(f"POST /v1/namespaces/{namespace}/tables/history_contract")
+    event = Event(1, 1, "run", "contract", "default", "started")
+    with pytest.raises(OutcomeUnknown):
+        store.append([event])
+    assert web.server.loses == []
+    assert store.read_history() == (event,)
+
+
+def test_a_lost_answer_of_the_lock_is_settled_by_looking(web: WebBed, namespace: str, store: IcebergStore) -> None:
+    """The row says whose it is."""
+    web.server.loses.append(f"POST /v1/namespaces/{namespace}/tables/lock_contract")
+    mine = replace(FREE, owner="a", fence=1)
+    assert store.compare_and_set(FREE, mine)
+    assert web.server.loses == []
+    assert store.read_lock() == mine
