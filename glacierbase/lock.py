@@ -272,13 +272,19 @@ class Lock:
             return False
         free = replace(self._with_head(row), owner="", beat=row.beat + 1, expires_at=None, holder=None)
         try:
-            return self._store.compare_and_set(row, free)
+            return self._store.compare_and_set(row, free) or self._is_seen()
         except EngineError as error:
             logger.warning(
                 "%s: the lock could not be released (%s); it ends by itself at %s",
                 row.catalog, error.message, row.expires_at,
             )  # fmt: skip
             return True
+
+    def _is_seen(self) -> bool:
+        """Whether the row says all that this run recorded. Then it was freed, and taken again before the store looked; or who
+        took it reads a history that is whole."""
+        row = self._store.read_lock()
+        return row is not None and (row.head_fence, row.head_sequence) == self._head
 
 
 class _Watch:

@@ -171,7 +171,12 @@ def iceberg_catalog(lake_project: ProjectFolder) -> Catalog:
 def lake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LakeBed]:
     """One real Spark with one real Iceberg catalog for the whole session, started by the executor itself."""
     folder = tmp_path_factory.mktemp("lake") / "project"
-    with lake_bed(LAKE.replace("WAREHOUSE", str(folder / "warehouse")), folder) as bed:
+    text = LAKE.replace("WAREHOUSE", str(folder / "warehouse"))
+    project = ProjectFolder(folder)
+    project.catalog(text, "contract")
+    warmed = project.run("warm")  # Most tests start Sparks of their own, on the same jars.
+    assert warmed.code == 0, warmed.stderr
+    with lake_bed(text, folder) as bed:
         yield bed
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import nullcontext
 from dataclasses import astuple, replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -13,7 +14,9 @@ import pytest
 from glacierbase.errors import LockLost
 from glacierbase.lock import Lock, Terms, free_row, living_fence
 from glacierbase.run import Run
+from glacierbase.stores import LockRow
 from glacierbase.stores.sql import SqlStore
+from glacierbase.stores.tables import settle
 from tests.conftest import ProjectFolder, only_catalog
 from tests.fakes import MemoryStore, MemoryTables
 
@@ -49,6 +52,36 @@ def test_a_lease_that_was_renewed_in_time_proves_the_lock_without_a_request(run:
     lock.check()
     lock.prove()
     assert verbs == ["compare_and_set"]
+
+
+class Onlooker(MemoryStore):
+    """A store that is not told whether it changed the row, and looks; another run takes a free one before it does."""
+
+    def compare_and_set(self, expected: LockRow, new: LockRow) -> bool:
+        def change() -> bool:
+            MemoryStore.compare_and_set(self, expected, new)
+            row = self._tables.locks["shop"]
+            if not row.owner:
+                MemoryStore.compare_and_set(self, row, replace(row, owner="other", fence=row.fence + 1))
+            return False
+
+        return settle(change, self.read_lock, expected, new)
+
+
+def test_a_lock_that_is_freed_and_taken_again_at_once_was_not_lost(run: Run) -> None:
+    """Unlike one that was taken before all was told that this run recorded."""
+    for taken in (False, True):
+        tables = MemoryTables()
+        store = Onlooker(tables, "shop")
+        store.create(free_row(Terms("shop", "dev", LEASE)))
+        lock = Lock(store, Terms("shop", "dev", LEASE), run, {})
+        lock.acquire(None, 0, 0, lambda: False)
+        lock.acknowledge(1, 3)
+        if taken:
+            tables.locks["shop"] = replace(lock.row, owner="other", fence=2)
+        with pytest.raises(LockLost) if taken else nullcontext():
+            lock.finish()
+        assert tables.locks["shop"].owner == "other"
 
 
 def test_elsewhere_the_row_is_read(run: Run) -> None:

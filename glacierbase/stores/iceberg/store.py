@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import fields
@@ -212,8 +213,14 @@ class IcebergStore:
         self._appended = table
 
     def _add(self, table: Any, rows: Any) -> None:
-        with _committing(table) as transaction:
-            transaction.append(rows)
+        """As `Transaction.append` does, but for its comparison of columns that are ours: that takes a fifth of the whole."""
+        from pyiceberg.io.pyarrow import write_file
+        from pyiceberg.table import WriteTask
+
+        with _committing(table) as transaction, transaction.update_snapshot().fast_append() as added:
+            task = WriteTask(uuid.uuid4(), 0, table.schema().select(*rows.column_names), rows.to_batches())
+            for file in write_file(table.io, table.metadata, iter([task])):
+                added.append_data_file(file)
 
     def compare_and_set(self, expected: LockRow, new: LockRow) -> bool:
         return settle(lambda: self._set(expected, new), self.read_lock, expected, new)
