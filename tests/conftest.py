@@ -172,9 +172,9 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LakeBed]:
     """One real Spark with one real Iceberg catalog for the whole session, started by the executor itself."""
     folder = tmp_path_factory.mktemp("lake") / "project"
     text = LAKE.replace("WAREHOUSE", str(folder / "warehouse"))
-    project = ProjectFolder(folder)
-    project.catalog(text, "contract")
-    warmed = project.run("warm")  # Most tests start Sparks of their own, on the same jars.
+    rehearsal = ProjectFolder(tmp_path_factory.mktemp("warm") / "project")
+    rehearsal.catalog(text)
+    warmed = rehearsal.run("warm")  # Most tests start Sparks of their own, on the same jars.
     assert warmed.code == 0, warmed.stderr
     with lake_bed(text, folder) as bed:
         yield bed

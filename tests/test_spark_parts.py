@@ -9,7 +9,8 @@ import pytest
 
 from glacierbase.errors import ConfigurationError
 from glacierbase.executors.spark import java
-from glacierbase.executors.spark.jars import check_jars, record_jars, resolved_jars, spark_version
+from glacierbase.executors.spark.installed import spark_version
+from glacierbase.executors.spark.jars import check_jars, record_jars, resolved_jars
 from glacierbase.executors.spark.java import find_java_home
 from glacierbase.executors.spark.trust import trust_store
 from tests.conftest import RUNTIME, ProjectFolder

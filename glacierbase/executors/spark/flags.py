@@ -7,6 +7,8 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
+from glacierbase.executors.spark.installed import spark_home
+
 # Started for a moment, not for a day: one simple collector, one quick compiler, no pause to resize what Spark's classes fill.
 _COLLECTOR = "-XX:+UseSerialGC"
 _FLAGS = "-XX:TieredStopAtLevel=1 -XX:MetaspaceSize=192m"
@@ -28,8 +30,6 @@ def with_flags(conf: Mapping[str, str], archive: str) -> dict[str, str]:
 
 def _defaults_file() -> str:
     """What an administrator wrote: https://spark.apache.org/docs/latest/configuration.html#dynamically-loading-spark-properties."""
-    from pyspark.find_spark_home import _find_spark_home
-
-    folder = os.environ.get("SPARK_CONF_DIR") or Path(_find_spark_home(), "conf")
+    folder = os.environ.get("SPARK_CONF_DIR") or spark_home() / "conf"
     file = Path(folder, "spark-defaults.conf")
     return file.read_text(errors="replace") if file.is_file() else ""

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
+import shlex
+import struct
 import subprocess
 import tempfile
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
 from glacierbase.errors import EngineUnavailable
+from glacierbase.executors.spark.installed import spark_home
 from glacierbase.run import Run
 from glacierbase.secrets import mask
 
@@ -26,6 +30,7 @@ _LAUNCH = (
     "spark.yarn.",
 )
 _COPY_SECONDS = 20
+_POLL_SECONDS = 0.01
 # Of the JVM that puts the command line of the other one together, and ends.
 _LAUNCHER_OPTS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 
@@ -45,61 +50,75 @@ class Gateway:
         Raises:
             EngineUnavailable: the JVM ended before it was ready.
         """
-        from pyspark.errors import PySparkException
-        from pyspark.find_spark_home import _find_spark_home
-        from pyspark.java_gateway import launch_gateway
-
         self.log = _log_file(run)
-        read, write = os.pipe()
-        # A thread of ours writes the file, so that no secret the JVM may print reaches the disk.
-        self._copier = threading.Thread(
-            target=_copy_masked, args=(os.fdopen(read, errors="replace"), self.log), daemon=True
-        )
-        self._copier.start()
-        launch = _LaunchConf((key, value) for key, value in conf.items() if key.startswith(_LAUNCH))
-        try:
-            with _environ(
-                JAVA_HOME=str(java_home),
-                SPARK_HOME=_find_spark_home(),  # Else a script asks a Python of its own.
-                SPARK_LAUNCHER_OPTS=os.environ.get("SPARK_LAUNCHER_OPTS", _LAUNCHER_OPTS),
-            ):
-                self.py4j: Any = launch_gateway(launch, popen_kwargs={"stdout": write, "stderr": write})
-        except PySparkException as error:
-            os.close(write)
-            self._copier.join(timeout=_COPY_SECONDS)
-            raise EngineUnavailable(
-                "SPARK_DID_NOT_START", f"Spark did not start: {_last_error(self.log)}", f"see {self.log}"
-            ) from error
-        os.close(write)
-        self.pid: int = self.py4j.proc.pid
+        with tempfile.TemporaryDirectory() as folder:
+            told = Path(folder, "told")
+            self._process = _launch(conf, java_home, told)
+            self.pid = self._process.pid
+            # A thread of ours writes the file, so that no secret the JVM may print reaches the disk.
+            self._copier = threading.Thread(target=_copy_masked, args=(self._process.stdout, self.log), daemon=True)
+            self._copier.start()
+            # Only now: importing pyspark takes as long as the JVM takes to begin.
+            from pyspark.java_gateway import launch_gateway
+
+            while not told.is_file():
+                if self._process.poll() is not None:
+                    self._copier.join(timeout=_COPY_SECONDS)
+                    raise EngineUnavailable(
+                        "SPARK_DID_NOT_START", f"Spark did not start: {_last_error(self.log)}", f"see {self.log}"
+                    )
+                time.sleep(_POLL_SECONDS)
+            with _environ(**_connection(told.read_bytes())):
+                self.py4j: Any = launch_gateway()
 
     def close(self, grace_seconds: float) -> None:
         """End the JVM and wait for it, so long. Never raises."""
-        process: subprocess.Popen[bytes] = self.py4j.proc
         try:
             self.py4j.shutdown()
         except Exception:  # Whatever py4j says about a JVM that is going or gone.
-            process.kill()
-        if process.stdin:
-            process.stdin.close()
+            self._process.kill()
+        if self._process.stdin:
+            self._process.stdin.close()
         try:
-            process.wait(grace_seconds)
+            self._process.wait(grace_seconds)
         except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+            self._process.kill()
+            self._process.wait()
         self._copier.join(timeout=_COPY_SECONDS)
 
 
-class _LaunchConf(dict[str, str]):
-    """What `launch_gateway` asks of a configuration."""
+def _launch(conf: Mapping[str, str], java_home: Path, told: Path) -> subprocess.Popen[str]:
+    """Start the JVM as pyspark does, which lets nobody do something else meanwhile. It writes to `told` where it listens, and
+    ends when its stdin does."""
+    options = [part for key, value in conf.items() if key.startswith(_LAUNCH) for part in ("--conf", f"{key}={value}")]
+    home = spark_home()
+    return subprocess.Popen(
+        [home / "bin" / "spark-submit", *options, *shlex.split(os.environ.get("PYSPARK_SUBMIT_ARGS", "pyspark-shell"))],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        errors="replace",
+        start_new_session=True,  # What a terminal or a service sends to all of ours is for us to answer.
+        env={
+            "SPARK_LAUNCHER_OPTS": _LAUNCHER_OPTS,
+            **os.environ,
+            "JAVA_HOME": str(java_home),
+            "SPARK_HOME": str(home),  # Else a script asks a Python of its own.
+            "SPARK_CONNECT_MODE": "0",
+            "_PYSPARK_DRIVER_CONN_INFO_PATH": str(told),
+        },
+    )
 
-    def getAll(self) -> list[tuple[str, str]]:  # noqa: N802 (pyspark's name)
-        return list(self.items())
+
+def _connection(told: bytes) -> dict[str, str]:
+    """Where the JVM listens and its secret, as pyspark takes them of one that runs already."""
+    port, length = struct.unpack(">ii", told[:8])
+    return {"PYSPARK_GATEWAY_PORT": str(port), "PYSPARK_GATEWAY_SECRET": told[8 : 8 + length].decode()}
 
 
 @contextmanager
 def _environ(**values: str) -> Iterator[None]:
-    """`launch_gateway` hands this process's own environment to the JVM; there is no other way to name the Java."""
+    """This process's own environment with `values`, for a while."""
     before = {key: os.environ.get(key) for key in values}
     os.environ.update(values)
     try:

@@ -9,12 +9,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from urllib.parse import unquote, urlparse
 
 from glacierbase.errors import ConfigurationError
 from glacierbase.executors.spark.cache import cache_folder, digest, replacing
+from glacierbase.executors.spark.installed import spark_version
 
 # Artifacts that carry the Spark version they were built for in their name, with the Scala version behind it.
 _BUILT_FOR = re.compile(r"(?:iceberg-spark-runtime-|delta-spark_|hudi-spark)(\d+\.\d+)(?:-bundle)?_(\d+\.\d+)")
@@ -28,24 +28,6 @@ _RESOLVER_KEYS = (
     "spark.jars.ivy",
     "spark.jars.ivySettings",
 )
-
-
-def spark_version() -> str:
-    """The installed Spark's version, without importing it.
-
-    Raises:
-        ConfigurationError: there is none.
-    """
-    for package in ("pyspark", "pyspark-client"):
-        try:
-            return version(package)
-        except PackageNotFoundError:
-            continue
-    raise ConfigurationError(
-        "SPARK_NOT_INSTALLED",
-        "pyspark is not installed in this Python",
-        "pip install 'glacierbase[spark]', or 'glacierbase[local]' for a machine without Java",
-    )
 
 
 def check_jars(conf: Mapping[str, str], dependencies: Sequence[str]) -> None:

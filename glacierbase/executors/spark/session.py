@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
@@ -18,7 +19,8 @@ from glacierbase.executors.spark.archive import ClassArchive
 from glacierbase.executors.spark.errors import map_error
 from glacierbase.executors.spark.flags import with_flags
 from glacierbase.executors.spark.gateway import Gateway
-from glacierbase.executors.spark.jars import check_jars, record_jars, resolved_jars, spark_version
+from glacierbase.executors.spark.installed import spark_home, spark_version
+from glacierbase.executors.spark.jars import check_jars, record_jars, resolved_jars
 from glacierbase.executors.spark.java import find_java_home
 from glacierbase.executors.spark.literals import bound
 from glacierbase.run import Run, engine_process
@@ -284,9 +286,7 @@ class LocalExecutor(_SparkExecutor):
         """Args:
         flags: of the JVM, where they are not to be chosen here.
         """
-        from pyspark import SparkContext
-
-        if SparkContext._active_spark_context is not None:
+        if _is_active():
             raise ConfigurationError(
                 "SPARK_ALREADY_RUNS",
                 f"catalog {catalog.name}: this process has a Spark session already, and a JVM holds only one",
@@ -322,6 +322,12 @@ class LocalExecutor(_SparkExecutor):
         # pyspark holds its JVM for the life of the process; only without these will it take another.
         SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
         SparkSession._instantiatedSession = None
+
+
+def _is_active() -> bool:
+    """Whether this process has a Spark; one that never imported it has none."""
+    pyspark = sys.modules.get("pyspark")
+    return pyspark is not None and pyspark.SparkContext._active_spark_context is not None
 
 
 def _with_defaults(catalog: Catalog) -> dict[str, str]:
@@ -363,9 +369,7 @@ def launch_conf(catalog: Catalog, jars: Sequence[Path] | None) -> dict[str, str]
     if is_local(conf):
         # On the class path the JVM loads them fastest. That stands in front of Spark's own jars, some of which a dependency
         # brings in another version: Spark's go first here, as they do where Spark resolves by itself.
-        from pyspark.find_spark_home import _find_spark_home
-
-        return _appended(conf, "spark.driver.extraClassPath", ":", [f"{_find_spark_home()}/jars/*", *jars])
+        return _appended(conf, "spark.driver.extraClassPath", ":", [f"{spark_home()}/jars/*", *jars])
     return _appended(conf, "spark.jars", ",", jars)
 
 
