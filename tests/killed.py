@@ -11,6 +11,7 @@ import os
 import signal
 import sys
 import threading
+from contextlib import suppress
 from typing import Any
 
 from glacierbase import cli
@@ -30,8 +31,9 @@ def main(project: str, at: str, name: str, whom: str) -> None:
 
     def die() -> None:
         if whom in ("jvm", "both"):
-            for pid in jvm:  # None before there is something to run.
-                os.kill(pid, signal.Signals[name])
+            for pid in jvm:  # None before there is something to run, or gone already.
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.Signals[name])
         if whom in ("python", "both"):
             os.kill(os.getpid(), signal.Signals[name])
 
