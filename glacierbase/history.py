@@ -27,6 +27,7 @@ class Record:
         last: the newest event of it.
         statements_done: how many statements are known to have taken effect.
         statement_checksums: of all statements, as they were when the file was last started.
+        announced_at: when the newest statement that was begun was about to start.
     """
 
     version: str
@@ -37,6 +38,7 @@ class Record:
     statements_total: int
     statement_checksums: tuple[str, ...]
     applied_at: datetime | None
+    announced_at: datetime | None
 
     @property
     def number(self) -> int:
@@ -169,6 +171,7 @@ def _advance(record: Record | None, event: Event) -> Record:
         statements_total=total,
         statement_checksums=checksums,
         applied_at=event.recorded_at if state is State.APPLIED else None,
+        announced_at=event.recorded_at if state is State.RUNNING else record.announced_at if record else None,
     )
 
 

@@ -143,7 +143,7 @@ def _case(migrator: Migrator, record: Record, state: State, engine: Engine) -> R
         os_user=last.os_user,
         host=last.host,
         ci_url=last.ci_url,
-        since=last.recorded_at,
+        since=record.announced_at,
         query_id=last.query_id if last.event in (EventType.UNKNOWN, EventType.FAILED) else None,
         query_tag=tag,
         evidence=evidence.found,
@@ -169,10 +169,10 @@ def _step_at_stop(migrator: Migrator, record: Record) -> Step | None:
 
 def _evidence(engine: Engine, record: Record, step: Step | None, tag: str) -> Evidence:
     tables: Sequence[str] = json.loads(targets(step or ()) or "[]")
-    if record.last.recorded_at is None:
+    if record.announced_at is None:
         return Evidence()
     try:
-        return engine.start().evidence(tables, record.last.recorded_at, tag)
+        return engine.start().evidence(tables, record.announced_at, tag)
     except GlacierbaseError as error:
         return Evidence((f"the engine could not be asked: {error.message}",))
 

@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 import re
+import sqlite3
 import uuid
 from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from glacierbase import Project
-from glacierbase.errors import GlacierbaseError, HistoryDisagrees, LockHeld, MigrationFailed
+from glacierbase.errors import (
+    GlacierbaseError,
+    HistoryDisagrees,
+    LockHeld,
+    MigrationFailed,
+    NeedsRepair,
+    OutcomeUnknown,
+    StatementRefused,
+)
+from glacierbase.executors.spark.session import SparkSessionPort
 from tests.conftest import LakeBed, ProjectFolder
 
 
@@ -109,6 +122,41 @@ def test_what_iceberg_refuses_is_failed_and_not_unknown(shop: Shop, wrong: str, 
         shop.migrate()
     assert "\tat " not in caught.value.message
     assert shop.history()[-1][0] == "failed"
+
+
+@pytest.mark.parametrize(("committed", "suggests"), [(True, "done"), (False, "not-done")])
+def test_of_a_lost_answer_the_table_tells_whether_there_was_a_commit(
+    committed: bool, suggests: str, shop: Shop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run recorded itself that it does not know; what counts is when the statement began, and no commit from before."""
+    execute = SparkSessionPort.execute
+
+    def lose(session: SparkSessionPort, sql: str, *arguments: Any, **options: Any) -> None:
+        lost = "VALUES (1)" in sql
+        if committed or not lost:
+            execute(session, sql, *arguments, **options)
+        if lost:
+            raise OutcomeUnknown("SocketException", "the connection was reset")
+
+    monkeypatch.setattr(SparkSessionPort, "execute", lose)
+    shop.file("1_create.sql", f"{CREATE}; INSERT INTO NS.t VALUES (1)")
+    with pytest.raises(NeedsRepair):
+        shop.migrate()
+    [case] = shop.project.repair(spark=shop.lake.spark)[0].cases
+    assert shop.values() == ([1] if committed else [])
+    assert case.suggests == suggests
+
+
+def test_a_catalog_that_cannot_be_opened_was_sent_nothing(lake: LakeBed, tmp_path: Path) -> None:
+    """Its own tables are made by whoever opens it first, and two may do so at once."""
+    spark = lake.spark.newSession()
+    conf = {"": "org.apache.iceberg.spark.SparkCatalog", ".type": "jdbc", ".warehouse": f"file://{tmp_path}"}
+    for key, value in {**conf, ".uri": f"jdbc:sqlite:{tmp_path}/closed.db?busy_timeout=100"}.items():
+        spark.conf.set(f"spark.sql.catalog.closed{key}", value)
+    with closing(sqlite3.connect(tmp_path / "closed.db", isolation_level=None)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(StatementRefused, match="locked"):
+            SparkSessionPort(spark).execute("CREATE NAMESPACE closed.a")
 
 
 def test_a_failed_procedure_is_unknown(shop: Shop) -> None:

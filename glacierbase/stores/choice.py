@@ -6,7 +6,7 @@ from importlib.util import find_spec
 
 from glacierbase.catalog import Catalog
 from glacierbase.engine import Engine
-from glacierbase.stores import Store, iceberg, sql
+from glacierbase.stores import Store, iceberg
 
 
 def open_store(catalog: Catalog, engine: Engine) -> Store:
@@ -18,6 +18,8 @@ def open_store(catalog: Catalog, engine: Engine) -> Store:
     """
     if catalog.store.type == "iceberg" or (catalog.store.type == "auto" and _opens_without(catalog)):
         return iceberg.open_store(catalog)
+    from glacierbase.stores import sql
+
     return sql.open_store(catalog, engine.start())
 
 

@@ -36,8 +36,14 @@ _REFUSED_SQLSTATES = ("0A", "21", "22", "23", "42", "P0")
 _STAGE_FAILED = "Job aborted due to stage failure"
 # Their message is the bare name of the class.
 _CLASS_MISSING = ("java.lang.ClassNotFoundException", "java.lang.NoClassDefFoundError")
-# Thrown before a single change is sent to the catalog, the last two while the catalog itself is loaded.
-_NOTHING_SENT = ("Unsupported table change", "Cannot find catalog plugin class", "Plugin class for catalog")
+# Thrown before a single change is sent to the catalog, all but the first while the catalog itself is loaded.
+_NOTHING_SENT = (
+    "Unsupported table change",
+    "Cannot find catalog plugin class",
+    "Plugin class for catalog",
+    "Cannot initialize JDBC catalog",
+    "Cannot check and eventually update SQL schema",
+)
 
 
 @dataclass(frozen=True, slots=True)
