@@ -126,6 +126,16 @@ def test_it_is_refused_before_anything_starts(lake_project: ProjectFolder) -> No
     assert not (lake_project.root / ".glacierbase").exists()
 
 
+def test_a_spark_home_without_spark_is_one_clear_message(lake_project: ProjectFolder, tmp_path: Path) -> None:
+    """And nothing was made for it."""
+    lake_project.file("1_a.sql", "SELECT 1")
+    told = lake_project.run("migrate", environ={"SPARK_HOME": str(tmp_path)})
+    assert told.code == 2
+    assert f"error: SPARK_NOT_INSTALLED: SPARK_HOME is {tmp_path}, where no Spark lies" in told.stderr
+    assert "unset SPARK_HOME" in told.stderr
+    assert not (lake_project.root / "warehouse").exists()
+
+
 def test_the_jars_that_fit_pass() -> None:
     """The sample's, and those that name no Spark."""
     check_jars({}, [RUNTIME, "org.xerial:sqlite-jdbc:3.54.1.0", "org.apache.iceberg:iceberg-aws-bundle:1.12.0"])

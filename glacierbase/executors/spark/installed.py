@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 
 from glacierbase.errors import ConfigurationError
+
+_INSTALL = "pip install 'glacierbase[spark]', or 'glacierbase[local]' for a machine without Java"
 
 
 def spark_version() -> str:
@@ -21,7 +24,7 @@ def spark_version() -> str:
             return version(package)
         except PackageNotFoundError:
             continue
-    raise _not_installed("pyspark is not installed in this Python")
+    raise ConfigurationError("SPARK_NOT_INSTALLED", "pyspark is not installed in this Python", _INSTALL)
 
 
 def spark_home() -> Path:
@@ -30,21 +33,21 @@ def spark_home() -> Path:
     Raises:
         ConfigurationError: there is none.
     """
-    if named := os.environ.get("SPARK_HOME"):
-        return Path(named)
+    named = os.environ.get("SPARK_HOME")
+    for home in [Path(named)] if named else _packaged():
+        if (home / "bin" / "spark-submit").is_file():
+            return home
+    raise ConfigurationError(
+        "SPARK_NOT_INSTALLED",
+        f"SPARK_HOME is {named}, where no Spark lies" if named else "the Spark of this Python can start none itself",
+        "unset SPARK_HOME, or let it name a Spark" if named else _INSTALL,
+    )
+
+
+def _packaged() -> Iterator[Path]:
     package = find_spec("pyspark")
     for folder in map(Path, package.submodule_search_locations or () if package else ()):
-        # The first is where a Spark lies that was chosen at installation, by PYSPARK_HADOOP_VERSION:
+        # Where one lies that was chosen at installation, by PYSPARK_HADOOP_VERSION:
         # https://spark.apache.org/docs/latest/api/python/getting_started/install.html
-        for home in (folder / "spark-distribution", folder):
-            if (home / "bin" / "spark-submit").is_file():
-                return home
-    raise _not_installed("this Python has no Spark of its own to start")
-
-
-def _not_installed(message: str) -> ConfigurationError:
-    return ConfigurationError(
-        "SPARK_NOT_INSTALLED",
-        message,
-        "pip install 'glacierbase[spark]', or 'glacierbase[local]' for a machine without Java",
-    )
+        yield folder / "spark-distribution"
+        yield folder
