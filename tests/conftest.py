@@ -21,7 +21,6 @@ from glacierbase.catalog import Catalog, load_catalog_files
 from glacierbase.executors import Executor, Session, open_executor
 from glacierbase.executors.spark.session import SparkSessionPort
 from glacierbase.run import Run
-from tests.restcatalog import RestCatalog, rest_catalog
 from tests.snowflake.bed import ACCOUNT, SnowflakeServer, account_catalog
 from tests.snowflake.bed import snowflake_server as start_snowflake_server
 
@@ -183,6 +182,8 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LakeBed]:
 @pytest.fixture(scope="session")
 def web(lake: LakeBed, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebBed]:
     """A REST catalog, served by the JVM of `lake`; sessions of the same on it."""
+    from tests.restcatalog import rest_catalog  # Not every Python of the tests has a Spark.
+
     with pytest.MonkeyPatch.context() as patch, rest_catalog(
         lake.spark._jvm, tmp_path_factory.mktemp("rest"), WEB_TOKEN
     ) as (server, address):  # fmt: skip
@@ -345,7 +346,7 @@ class WebBed:
     catalog: Any
     executor: Any
     text: str
-    server: RestCatalog
+    server: Any
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
         return [tuple(row) for row in self.executor.open_session().query(sql)]

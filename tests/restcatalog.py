@@ -18,6 +18,7 @@ from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from py4j.protocol import Py4JJavaError
+from pyspark.errors.exceptions.captured import CapturedException
 
 _SHADED = "org.apache.iceberg.shaded.com.fasterxml.jackson"
 # By the name of the exception's class; all else is the server's own fault.
@@ -99,6 +100,8 @@ class RestCatalog:
                     said = act(body, parse_qs(split.query), *map(unquote, found.groups()))
                 except Py4JJavaError as error:
                     return self._error(error.java_exception)
+                except CapturedException as error:  # What pyspark makes of those that it knows.
+                    return self._error(error._origin)
                 if said is None:
                     return 204, ""
                 return 200, json.dumps(said) if isinstance(said, dict) else str(self._mapper.writeValueAsString(said))

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from glacierbase.errors import OutcomeUnknown
+from glacierbase.errors import CommitConflict, OutcomeUnknown
 from glacierbase.lock import Terms, free_row
 from glacierbase.migration import Event
-from glacierbase.stores.iceberg import IcebergStore, open_store
+from glacierbase.stores.iceberg import IcebergStore, compaction, open_store
 from tests.conftest import WEB_TOKEN, ProjectFolder, WebBed
 
 FREE = free_row(Terms("contract", "default", 60))
@@ -82,3 +82,12 @@ def test_a_lost_answer_of_the_lock_is_settled_by_looking(web: WebBed, namespace:
     assert store.compare_and_set(FREE, mine)
     assert web.server.loses == []
     assert store.read_lock() == mine
+
+
+def test_of_two_compactions_at_once_the_second_is_refused_as_such(store: IcebergStore) -> None:
+    """The server minds that the snapshots are gone, not that another commit came first: none is newer."""
+    assert store.compare_and_set(FREE, replace(FREE, owner="a", fence=1))
+    before = store._load(store._lock)
+    store.compact()
+    with pytest.raises(CommitConflict):
+        compaction.compact(before)

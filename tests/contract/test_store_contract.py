@@ -39,7 +39,7 @@ class Bed:
     params=[
         "memory",
         "iceberg",
-        "rest",
+        "web",
         "spark",
         "connect",
         "emulated",
@@ -51,7 +51,7 @@ def bed(request: pytest.FixtureRequest) -> Bed:
     if request.param == "memory":
         tables = MemoryTables()
         return Bed("shop", lambda: MemoryStore(tables, "shop"), lambda: MemoryStore(tables, "other"))
-    if request.param in ("iceberg", "rest"):
+    if request.param in ("iceberg", "web"):
         catalog = request.getfixturevalue("iceberg_catalog") if request.param == "iceberg" else web_catalog(request)
         return Bed(
             catalog.name,
