@@ -10,7 +10,7 @@ import sys
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,36 +28,34 @@ REPOSITORY = Path(__file__).parent.parent
 RUNTIME = "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0"
 SQLITE = "org.xerial:sqlite-jdbc:3.54.1.0"
 
-# As the sample's, with one warehouse for all environments, and the cache on: every read of ours must see past it.
-LAKE = f"""\
+_ICEBERG = """\
 migrationExecutor:
   type: spark
   conf:
     sparkConf:
       spark.sql.extensions: org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions
       spark.sql.catalog.lake: org.apache.iceberg.spark.SparkCatalog
-      spark.sql.catalog.lake.type: jdbc
-      spark.sql.catalog.lake.uri: jdbc:sqlite:WAREHOUSE/catalog.db?busy_timeout=30000
-      spark.sql.catalog.lake.jdbc.schema-version: V1
-      spark.sql.catalog.lake.warehouse: file://WAREHOUSE/tables
-      spark.sql.catalog.lake.cache-enabled: true
-    dependencies: ["{RUNTIME}", "{SQLITE}"]
+PLACE      spark.sql.catalog.lake.cache-enabled: true
+    dependencies: [JARS]
 """
 
+
+def _iceberg(jars: str, *place: str) -> str:
+    """The catalog `lake`, with the cache on: every read of ours must see past it."""
+    lines = "".join(f"      spark.sql.catalog.lake.{line}\n" for line in place)
+    return _ICEBERG.replace("PLACE", lines).replace("JARS", jars)
+
+
+# As the sample's, with one warehouse for all environments.
+LAKE = _iceberg(
+    f'"{RUNTIME}", "{SQLITE}"',
+    "type: jdbc",
+    "uri: jdbc:sqlite:WAREHOUSE/catalog.db?busy_timeout=30000",
+    "jdbc.schema-version: V1",
+    "warehouse: file://WAREHOUSE/tables",
+)
 # The same by a REST catalog.
-WEB = f"""\
-migrationExecutor:
-  type: spark
-  conf:
-    sparkConf:
-      spark.sql.extensions: org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions
-      spark.sql.catalog.lake: org.apache.iceberg.spark.SparkCatalog
-      spark.sql.catalog.lake.type: rest
-      spark.sql.catalog.lake.uri: ADDRESS
-      spark.sql.catalog.lake.token: ${{secret:WEB_TOKEN}}
-      spark.sql.catalog.lake.cache-enabled: true
-    dependencies: ["{RUNTIME}"]
-"""
+WEB = _iceberg(f'"{RUNTIME}"', "type: rest", "uri: ADDRESS", "token: ${secret:WEB_TOKEN}")
 WEB_TOKEN = "canary-of-the-web"
 
 # A server brings its own jars and catalogs; the file says only where it is, and where history and lock live.
@@ -254,6 +252,11 @@ def opened(root: Path) -> Iterator[tuple[Catalog, Executor]]:
     catalog = only_catalog(root)
     with closing(open_executor(catalog, Run.here(root))) as executor:
         yield catalog, executor
+
+
+def with_own_namespace(catalog: Catalog) -> Catalog:
+    """The catalog, with history and lock where nothing has been created yet."""
+    return replace(catalog, store=replace(catalog.store, namespace=f"g{uuid.uuid4().hex[:8]}"))
 
 
 def only_catalog(root: Path) -> Catalog:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import uuid
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -16,7 +15,7 @@ from glacierbase.errors import CommitConflict, EngineError, OutcomeUnknown
 from glacierbase.lock import Terms, free_row
 from glacierbase.stores import LockRow
 from glacierbase.stores.sql import SqlStore, open_store
-from tests.conftest import LakeBed
+from tests.conftest import LakeBed, with_own_namespace
 from tests.contract.test_store_contract import event
 
 
@@ -44,7 +43,7 @@ class Tables:
 @pytest.fixture
 def tables(lake: LakeBed) -> Tables:
     """In a namespace of its own."""
-    catalog = replace(lake.catalog, store=replace(lake.catalog.store, namespace=f"g{uuid.uuid4().hex[:8]}"))
+    catalog = with_own_namespace(lake.catalog)
     store = open_store(catalog, lake.executor)
     row = free_row(Terms(catalog.name, "dev", 60))
     store.create(row)

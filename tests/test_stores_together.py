@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import uuid
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, fields, replace
@@ -18,7 +17,7 @@ from glacierbase.lock import Terms, free_row
 from glacierbase.migration import Event
 from glacierbase.stores import LockRow, Store, iceberg, sql
 from glacierbase.stores.tables import ICEBERG_PROPERTIES
-from tests.conftest import LakeBed, WebBed
+from tests.conftest import LakeBed, WebBed, with_own_namespace
 
 NOW = datetime(2026, 11, 20, 10, 30, 0, 123457, tzinfo=timezone.utc)
 EARLY = datetime(1969, 12, 31, 23, 59, 59, 999999, tzinfo=timezone.utc)
@@ -44,8 +43,7 @@ class Both:
 def both(request: pytest.FixtureRequest) -> Both:
     """Both, where nothing has been created yet: on a catalog in a database, and on a server."""
     bed: LakeBed | WebBed = request.getfixturevalue(request.param)
-    options = replace(bed.catalog.store, namespace=f"g{uuid.uuid4().hex[:8]}")
-    return Both(replace(bed.catalog, store=options), bed)
+    return Both(with_own_namespace(bed.catalog), bed)
 
 
 def event(sequence: int, **values: Any) -> Event:
@@ -88,7 +86,7 @@ def test_each_reads_what_the_other_wrote(first: str, second: str, both: Both) ->
 @pytest.mark.parametrize("name", ["history", "lock"])
 def test_both_create_the_same_tables(name: str, both: Both) -> None:
     """Columns, types and properties, but for what each says of itself."""
-    other = replace(both.catalog, store=replace(both.catalog.store, namespace=f"g{uuid.uuid4().hex[:8]}"))
+    other = with_own_namespace(both.catalog)
     both.open("spark").create(FREE)
     iceberg.open_store(other).create(FREE)
     made = [both.table(name), both.table(name).replace(both.catalog.store.namespace, other.store.namespace)]

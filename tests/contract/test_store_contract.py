@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
@@ -11,12 +10,11 @@ from typing import Any
 
 import pytest
 
-from glacierbase.catalog import Catalog
 from glacierbase.lock import Terms, free_row
 from glacierbase.migration import Event
 from glacierbase.stores.iceberg import open_store as open_iceberg_store
 from glacierbase.stores.sql import open_store
-from tests.conftest import LakeBed, RemoteLake, SnowBed
+from tests.conftest import LakeBed, RemoteLake, SnowBed, with_own_namespace
 from tests.fakes import MemoryStore, MemoryTables
 
 NOW = datetime(2026, 11, 20, 10, 30, 0, 123456, tzinfo=timezone.utc)
@@ -52,7 +50,8 @@ def bed(request: pytest.FixtureRequest) -> Bed:
         tables = MemoryTables()
         return Bed("shop", lambda: MemoryStore(tables, "shop"), lambda: MemoryStore(tables, "other"))
     if request.param in ("iceberg", "web"):
-        catalog = request.getfixturevalue("iceberg_catalog") if request.param == "iceberg" else web_catalog(request)
+        made = request.getfixturevalue({"iceberg": "iceberg_catalog"}.get(request.param, request.param))
+        catalog = with_own_namespace(made if request.param == "iceberg" else made.catalog)
         return Bed(
             catalog.name,
             lambda: open_iceberg_store(catalog),
@@ -60,18 +59,12 @@ def bed(request: pytest.FixtureRequest) -> Bed:
         )
     fixture = {"spark": "lake", "connect": "remote_lake"}.get(request.param, request.param)
     lake: LakeBed | RemoteLake | SnowBed = request.getfixturevalue(fixture)
-    options = replace(lake.catalog.store, namespace=f"g{uuid.uuid4().hex[:8]}")
-    catalog = replace(lake.catalog, store=options)
+    catalog = with_own_namespace(lake.catalog)
     return Bed(
         catalog.name,
         lambda: open_store(catalog, lake.executor),
         lambda: open_store(replace(catalog, name="other"), lake.executor),
     )
-
-
-def web_catalog(request: pytest.FixtureRequest) -> Catalog:
-    catalog = request.getfixturevalue("web").catalog
-    return replace(catalog, store=replace(catalog.store, namespace=f"g{uuid.uuid4().hex[:8]}"))
 
 
 def event(sequence: int, **values: Any) -> Event:
