@@ -5,7 +5,9 @@ Both are imported by the command that runs: `--help` costs what click does.
 
 from __future__ import annotations
 
+import atexit
 import functools
+import gc
 import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 _FOUND = 7
+# More objects than a question makes, and few enough to hold what is garbage among them for a while.
+_OBJECTS = 500_000
 
 
 class _Duration(click.ParamType):  # type: ignore[type-arg,unused-ignore]
@@ -412,6 +416,7 @@ def _answer(command: str, form: str, verbose: bool, ask: Callable[[], Sequence[A
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """The program `glacierbase`. Leaves by `SystemExit`, never with a traceback."""
+    _collect_seldom()
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     try:
         code = cli.main(list(arguments), prog_name="glacierbase", standalone_mode=False)
@@ -426,6 +431,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
         from glacierbase.terminal import unexpected
 
         unexpected(error)
+
+
+def _collect_seldom() -> None:
+    """Nearly all that a start makes lives until the process ends: looking for garbage among it, time and again and once more at
+    the end, would take a third of a question's time."""
+    gc.set_threshold(_OBJECTS)
+    atexit.register(gc.freeze)
 
 
 def _format_of(arguments: Sequence[str]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,16 @@ COMMANDS = [
     "baseline", "doctor", "history", "init", "migrate", "new", "pending", "plan", "render", "repair", "show", "status",
     "unlock", "validate", "warm",
 ]  # fmt: skip
+
+
+COUNTED = """\
+import atexit, gc
+from glacierbase.cli import main
+collections = []
+gc.callbacks.append(lambda phase, _: collections.append(phase))
+atexit.register(lambda: print(f"collections: {len(collections)}, few are left: {len(gc.get_objects()) < 100}"))
+main(["pending"])
+"""
 
 
 def run(*arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
@@ -51,6 +62,15 @@ def test_shells_complete_it(shell: str, project: ProjectFolder) -> None:
         words = {"COMP_WORDS": "glacierbase migrate --catalog ana", "COMP_CWORD": "ana"}
     found = run(_GLACIERBASE_COMPLETE=f"{shell}_complete", GLACIERBASE_PROJECT=str(project.root), **words)
     assert "analytics" in found.stdout
+
+
+def test_a_question_does_not_look_for_garbage(sample: Callable[[], ProjectFolder]) -> None:
+    """Neither while it is answered nor when the process ends."""
+    asked = subprocess.run(
+        [sys.executable, "-c", COUNTED], cwd=sample().root, capture_output=True, text=True, check=False
+    )
+    assert (asked.returncode, asked.stderr) == (0, "")
+    assert asked.stdout.splitlines()[-1] == "collections: 0, few are left: True"
 
 
 def test_a_bug_is_one_line_exit_70_and_a_file_without_secrets(
