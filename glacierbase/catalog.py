@@ -101,6 +101,13 @@ class CatalogFile:
         Raises:
             ConfigurationError, SeveralErrors: `UNSET_REFERENCE`, `INVALID_VALUE` and the like, all of them.
         """
+        return self._reader(environment, root).catalog(self, environment)
+
+    def is_protected(self, environment: str, root: Path) -> bool:
+        """Whether a person must name the environment before it is changed; of a file that is wrong, `for_environment` tells."""
+        return self._reader(environment, root).is_protected()
+
+    def _reader(self, environment: str, root: Path) -> _Reader:
         inside = (layer.get("environments", environment) for layer in self.layers)
         over = (*self.layers, *(node for node in inside if isinstance(node, Mapping)))
         content = reduce(merge, over, Mapping({}, over[-1].place))
@@ -108,7 +115,7 @@ class CatalogFile:
         variables = content.get("variables")
         if not isinstance(variables, Mapping):
             variables = Mapping({}, content.place)
-        return _Reader(content, References(names, variables, root)).catalog(self, environment, variables)
+        return _Reader(content, variables, References(names, variables, root))
 
 
 def load_catalog_files(folder: Path, root: Path) -> tuple[CatalogFile, ...]:
@@ -198,12 +205,16 @@ def _environments(layers: Iterable[Mapping]) -> tuple[str, ...]:
 class _Reader:
     """Reads one environment's content, with its references resolved; collects what is wrong."""
 
-    def __init__(self, content: Mapping, references: References) -> None:
+    def __init__(self, content: Mapping, variables: Mapping, references: References) -> None:
         self._content = content
+        self._variables = variables
         self._references = references
         self._errors: list[GlacierbaseError] = []
 
-    def catalog(self, file: CatalogFile, environment: str, variables: Mapping) -> Catalog:
+    def is_protected(self) -> bool:
+        return bool(self._option("protected", _boolean, False))
+
+    def catalog(self, file: CatalogFile, environment: str) -> Catalog:
         executor_type = self._executor_type()
         self._check_conf(executor_type)
         spark_conf, connection = self._spark_conf(), self._connection()
@@ -212,12 +223,12 @@ class _Reader:
             file=file.path,
             stem=file.stem,
             environment=environment,
-            protected=self._option("protected", _boolean, False),
+            protected=self.is_protected(),
             executor_type=executor_type,
             spark_conf=spark_conf,
             dependencies=self._dependencies(),
             connection=connection,
-            variables=resolved(variables, self._references, self._errors),
+            variables=resolved(self._variables, self._references, self._errors),
             out_of_order_allowed=self._option("outOfOrder", _choice("refuse", "allow"), "refuse") == "allow",
             store=StoreOptions(
                 catalog=self._store_catalog(executor_type, spark_conf, connection),

@@ -115,8 +115,8 @@ class Project:
 
     def protected(self, catalogs: Collection[str] = ()) -> tuple[str, ...]:
         """The environments, among those that a run would change, whose catalog file calls them protected."""
-        chosen, _ = self._migrators(catalogs)
-        return tuple(dict.fromkeys(m.catalog.environment for m in chosen if m.catalog.protected))
+        chosen, _ = self._in_environment(catalogs)
+        return tuple(dict.fromkeys(env for file, env in chosen if file.is_protected(env, self.root)))
 
     def migrate(
         self,
@@ -425,7 +425,8 @@ class Project:
         one: Callable[[Migrator, R], R],
     ) -> tuple[R, ...]:
         """`one` for each catalog; what is wrong with a catalog or a file's head is raised before the first is contacted."""
-        migrators, skipped = self._migrators(catalogs)
+        chosen, skipped = self._in_environment(catalogs)
+        migrators = self._build(chosen)
         results: list[R] = []
         for migrator in migrators:
             empty = kind(migrator.catalog.name, migrator.catalog.environment)
@@ -443,8 +444,10 @@ class Project:
             raise first
         return tuple(results)
 
-    def _migrators(self, catalogs: Collection[str]) -> tuple[list[Migrator], list[CatalogFile]]:
-        """The chosen catalogs in the chosen environment, and those that do not have it."""
+    def _in_environment(
+        self, catalogs: Collection[str]
+    ) -> tuple[Sequence[tuple[CatalogFile, str]], Sequence[CatalogFile]]:
+        """The chosen catalogs with the environment that is chosen for each, and those that do not have it."""
         chosen = self._chosen(catalogs)
         having = [(file, env) for file in chosen if (env := self._environment_of(file)) in file.environments]
         skipped = [file for file in chosen if file not in [file for file, _ in having]]
@@ -461,7 +464,7 @@ class Project:
                 f"the catalogs have different default environments ({names})",
                 "name one with --env, or single catalogs with --catalog",
             )
-        return self._build(having), skipped
+        return having, skipped
 
     def _environment_of(self, file: CatalogFile) -> str:
         environment = self._environment or file.default_environment

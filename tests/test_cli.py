@@ -13,6 +13,7 @@ import pytest
 import glacierbase
 from glacierbase import Project, cli
 from glacierbase.secrets import register
+from tests.benchmarks.applied import numbered_project
 from tests.conftest import ProjectFolder
 
 COMMANDS = [
@@ -28,6 +29,15 @@ collections = []
 gc.callbacks.append(lambda phase, _: collections.append(phase))
 atexit.register(lambda: print(f"collections: {len(collections)}, few are left: {len(gc.get_objects()) < 100}"))
 main(["pending"])
+"""
+
+OPENED = """\
+import atexit, sys
+from glacierbase.cli import main
+opened = []
+sys.addaudithook(lambda event, values: opened.append(str(values[0])) if event == "open" else None)
+atexit.register(lambda: print(sorted(path for path in opened if path.endswith(".sql"))))
+main([sys.argv[1]])
 """
 
 
@@ -71,6 +81,17 @@ def test_a_question_does_not_look_for_garbage(sample: Callable[[], ProjectFolder
     )
     assert (asked.returncode, asked.stderr) == (0, "")
     assert asked.stdout.splitlines()[-1] == "collections: 0, few are left: True"
+
+
+@pytest.mark.parametrize("command", ["migrate", "pending", "status"])
+def test_each_file_is_read_once(command: str, tmp_path: Path) -> None:
+    """Of thousands of applied ones, that is most of what a command does."""
+    project = numbered_project(tmp_path, 3)
+    done = subprocess.run(
+        [sys.executable, "-c", OPENED, command], cwd=project, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines()[-1] == str(sorted(map(str, project.rglob("*.sql"))))
 
 
 def test_a_bug_is_one_line_exit_70_and_a_file_without_secrets(
