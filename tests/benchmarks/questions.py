@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
 from tests.benchmarks.applied import sample_project
-from tests.benchmarks.measure import by_turns, glacierbase, python
+from tests.benchmarks.measure import Command, by_turns, glacierbase, python
 from tests.benchmarks.order import Order
 from tests.benchmarks.table import Absent, Figure, Row, Samples, compared, peak
 
@@ -18,36 +19,47 @@ catalog.load_table("glacierbase.lock_{catalog}").scan().to_arrow()
 """
 AGAINST = "bare PyIceberg"
 ON_THE_SAMPLE = 1.4
+SIZES = (10, 1_000, 10_000)
 # 10,000 files are 10 times 1,000.
 AS_IT_GROWS = 12
 
 
 def rows(order: Order) -> Iterator[Row | Absent]:
-    """Time and memory on the sample project and at every size, and how the time grows."""
+    """Time and memory on the sample project and at every size, and how the time grows; all of them by turns."""
     sample = sample_project(order.folder / "sample")
-    script = BARE.format(home=sample / ".glacierbase" / "dev", tables="warehouse", catalog="analytics")
-    yield from _on("the sample project", sample, script, order.runs, ON_THE_SAMPLE)[1]
-    times: dict[int, Samples] = {}
-    for files in order.sizes(10, 1_000, 10_000):
-        project = order.project(files)
-        script = BARE.format(home=project / "warehouse", tables="tables", catalog="shop")
-        times[files], found = _on(f"{files:,} files", project, script, order.runs)
-        yield from found
-    if len(times) == 3:
-        yield _growth(*times.values())
-
-
-def _on(
-    where: str, project: Path, script: str, runs: int, at_most: float | None = None
-) -> tuple[Samples, list[Row | Absent]]:
-    """The times of `migrate`, and the lines."""
-    commands = [glacierbase(project, "pending"), glacierbase(project, "migrate"), python("bare", script, project)]
-    pending, migrate, bare = by_turns(commands, runs)
-    return migrate, [
-        compared(f"`pending`, {where}", pending, AGAINST, bare, at_most),
-        compared(f"`migrate` without work, {where}", migrate, AGAINST, bare, at_most),
-        compared(f"peak memory of `pending`, {where}", pending, AGAINST, bare, figure=peak),
+    places = [
+        _Place("the sample project", sample, sample / ".glacierbase" / "dev", "warehouse", "analytics", ON_THE_SAMPLE)
     ]
+    for files in order.sizes(*SIZES):
+        project = order.project(files)
+        places.append(_Place(f"{files:,} files", project, project / "warehouse", "tables", "shop"))
+    samples = iter(by_turns([command for place in places for command in place.commands()], order.runs))
+    grown: list[Samples] = []
+    for place in places:
+        pending, migrate, bare = (next(samples) for _ in range(3))
+        yield compared(f"`pending`, {place.name}", pending, AGAINST, bare, place.at_most)
+        yield compared(f"`migrate` without work, {place.name}", migrate, AGAINST, bare, place.at_most)
+        yield compared(f"peak memory of `pending`, {place.name}", pending, AGAINST, bare, figure=peak)
+        grown.append(migrate)
+    if len(grown) > len(SIZES):
+        yield _growth(*grown[1:])
+
+
+@dataclass(frozen=True)
+class _Place:
+    """A project, and where the catalog is that it shares with the bare script."""
+
+    name: str
+    root: Path
+    home: Path
+    tables: str
+    catalog: str
+    at_most: float | None = None
+
+    def commands(self) -> tuple[Command, Command, Command]:
+        """`pending`, `migrate` and the bare script."""
+        script = BARE.format(home=self.home, tables=self.tables, catalog=self.catalog)
+        return glacierbase(self.root, "pending"), glacierbase(self.root, "migrate"), python("bare", script, self.root)
 
 
 def _growth(*times: Samples) -> Row | Absent:
