@@ -27,6 +27,7 @@ from tests.snowflake.bed import snowflake_server as start_snowflake_server
 REPOSITORY = Path(__file__).parent.parent
 RUNTIME = "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0"
 SQLITE = "org.xerial:sqlite-jdbc:3.54.1.0"
+POSTGRESQL = "org.postgresql:postgresql:42.7.4"
 
 _ICEBERG = """\
 migrationExecutor:
@@ -57,6 +58,17 @@ LAKE = _iceberg(
 # The same by a REST catalog.
 WEB = _iceberg(f'"{RUNTIME}"', "type: rest", "uri: ADDRESS", "token: ${secret:WEB_TOKEN}")
 WEB_TOKEN = "canary-of-the-web"
+# And by a database that is a server.
+POSTGRES = _iceberg(
+    f'"{RUNTIME}", "{POSTGRESQL}"',
+    "type: jdbc",
+    "uri: ADDRESS",
+    "jdbc.user: migrator",
+    "jdbc.password: ${secret:POSTGRES_PASSWORD}",
+    "jdbc.schema-version: V1",
+    "warehouse: file://WAREHOUSE",
+)
+POSTGRES_PASSWORD = "canary@the/postgres"
 
 # A server brings its own jars and catalogs; the file says only where it is, and where history and lock live.
 REMOTE = """\
@@ -173,7 +185,8 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LakeBed]:
     rehearsal.catalog(text)
     warmed = rehearsal.run("warm")  # Most tests start Sparks of their own, on the same jars.
     assert warmed.code == 0, warmed.stderr
-    with lake_bed(text, folder) as bed:
+    # With a driver more, for `postgres`.
+    with lake_bed(text.replace(f'"{SQLITE}"', f'"{SQLITE}", "{POSTGRESQL}"'), folder) as bed:
         yield bed
 
 
@@ -186,11 +199,20 @@ def web(lake: LakeBed, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Web
         lake.spark._jvm, tmp_path_factory.mktemp("rest"), WEB_TOKEN
     ) as (server, address):  # fmt: skip
         patch.setenv("WEB_TOKEN", WEB_TOKEN)
-        text = WEB.replace("ADDRESS", address)
-        project = ProjectFolder(tmp_path_factory.mktemp("web"))
-        project.catalog(text, "contract")
-        catalog = only_catalog(project.root)
-        yield WebBed(catalog, _Sessions(lake.spark, catalog), text, server)
+        bed = catalog_bed(lake, WEB.replace("ADDRESS", address), tmp_path_factory.mktemp("web"))
+        yield WebBed(bed.catalog, bed.executor, bed.text, server)
+
+
+@pytest.fixture(scope="session")
+def postgres(lake: LakeBed, tmp_path_factory: pytest.TempPathFactory) -> Iterator[CatalogBed]:
+    """A JDBC catalog in PostgreSQL, with sessions of `lake` on it."""
+    from tests.postgres import postgresql  # Needs what a machine with Snowflake alone has not.
+
+    folder = tmp_path_factory.mktemp("postgres")
+    with pytest.MonkeyPatch.context() as patch, postgresql(folder, POSTGRES_PASSWORD) as address:
+        patch.setenv("POSTGRES_PASSWORD", POSTGRES_PASSWORD)
+        text = POSTGRES.replace("ADDRESS", address).replace("WAREHOUSE", str(folder / "tables"))
+        yield catalog_bed(lake, text, folder / "project")
 
 
 @pytest.fixture(scope="session")
@@ -235,6 +257,13 @@ def lake_bed(text: str, folder: Path) -> Iterator[LakeBed]:
     ProjectFolder(folder).catalog(text, "contract")
     with opened(folder) as (catalog, executor):
         yield LakeBed(catalog, executor, text)
+
+
+def catalog_bed(lake: LakeBed, text: str, folder: Path) -> CatalogBed:
+    """The catalog that `text` describes, with sessions of `lake` on it and a project in `folder`."""
+    ProjectFolder(folder).catalog(text, "contract")
+    catalog = only_catalog(folder)
+    return CatalogBed(catalog, _Sessions(lake.spark, catalog), text)
 
 
 @contextmanager
@@ -343,16 +372,22 @@ class _Sessions:
 
 
 @dataclass
-class WebBed:
-    """A REST catalog: who serves it, sessions on it, and the catalog file that describes it."""
+class CatalogBed:
+    """A catalog that some server keeps: sessions on it, and the catalog file that describes it."""
 
     catalog: Any
     executor: Any
     text: str
-    server: Any
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
         return [tuple(row) for row in self.executor.open_session().query(sql)]
+
+
+@dataclass
+class WebBed(CatalogBed):
+    """A REST catalog, and who serves it."""
+
+    server: Any
 
 
 @pytest.fixture

@@ -103,11 +103,12 @@ MIXED = ("iceberg", "sql")
         ("lake", ("iceberg",)),
         pytest.param("lake", ("sql",), marks=pytest.mark.full),
         pytest.param("web", MIXED, marks=pytest.mark.full),
+        pytest.param("postgres", MIXED, marks=pytest.mark.full),
         ("remote_lake", ("sql",)),
         ("emulated", ("sql",)),
     ],
     indirect=["racers"],
-    ids=["mixed", "iceberg", "sql", "rest", "connect", "snowflake"],
+    ids=["mixed", "iceberg", "sql", "rest", "postgres", "connect", "snowflake"],
 )
 def test_of_eight_processes_one_applies_and_the_others_name_it_or_find_nothing_to_do(
     rounds: int, stores: tuple[str, ...], racers: Racers, tmp_path: Path, request: pytest.FixtureRequest,

@@ -17,7 +17,7 @@ from glacierbase.lock import Terms, free_row
 from glacierbase.migration import Event
 from glacierbase.stores import LockRow, Store, iceberg, sql
 from glacierbase.stores.tables import ICEBERG_PROPERTIES
-from tests.conftest import LakeBed, WebBed, with_own_namespace
+from tests.conftest import CatalogBed, LakeBed, with_own_namespace
 
 NOW = datetime(2026, 11, 20, 10, 30, 0, 123457, tzinfo=timezone.utc)
 EARLY = datetime(1969, 12, 31, 23, 59, 59, 999999, tzinfo=timezone.utc)
@@ -30,7 +30,7 @@ class Both:
     """The two kinds of store on one catalog, by name, each opened anew for every use."""
 
     catalog: Catalog
-    bed: LakeBed | WebBed
+    bed: LakeBed | CatalogBed
 
     def open(self, kind: str) -> Store:
         return sql.open_store(self.catalog, self.bed.executor) if kind == "spark" else iceberg.open_store(self.catalog)
@@ -39,10 +39,10 @@ class Both:
         return f"lake.{self.catalog.store.namespace}.{name}_contract"
 
 
-@pytest.fixture(params=["lake", "web"])
+@pytest.fixture(params=["lake", "web", "postgres"])
 def both(request: pytest.FixtureRequest) -> Both:
-    """Both, where nothing has been created yet: on a catalog in a database, and on a server."""
-    bed: LakeBed | WebBed = request.getfixturevalue(request.param)
+    """Both, where nothing has been created yet: on a catalog in a file, on a server, and in a database."""
+    bed: LakeBed | CatalogBed = request.getfixturevalue(request.param)
     return Both(with_own_namespace(bed.catalog), bed)
 
 

@@ -38,6 +38,7 @@ class Bed:
         "memory",
         "iceberg",
         "web",
+        "postgres",
         "spark",
         "connect",
         "emulated",
@@ -49,7 +50,7 @@ def bed(request: pytest.FixtureRequest) -> Bed:
     if request.param == "memory":
         tables = MemoryTables()
         return Bed("shop", lambda: MemoryStore(tables, "shop"), lambda: MemoryStore(tables, "other"))
-    if request.param in ("iceberg", "web"):
+    if request.param in ("iceberg", "web", "postgres"):
         made = request.getfixturevalue({"iceberg": "iceberg_catalog"}.get(request.param, request.param))
         catalog = with_own_namespace(made if request.param == "iceberg" else made.catalog)
         return Bed(
