@@ -5,17 +5,23 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
+from contextlib import ExitStack
 from typing import Any
 
 from glacierbase.executors import Executor
 
 
 class Engine:
-    """An executor that may not be there yet."""
+    """An executor that may not be there yet, and what else is given back when its catalog is done with."""
 
     def __init__(self, start: Callable[[], Executor]) -> None:
         self._start = start
         self._opening: Future[Executor] | None = None
+        self._beside = ExitStack()
+
+    def at_close(self, give_back: Callable[[], None]) -> None:
+        """Call it when the engine is closed, started or not."""
+        self._beside.callback(give_back)
 
     def begin(self) -> Future[Executor]:
         """Let it start in a thread of its own, once, while the caller does what needs no engine."""
@@ -59,6 +65,7 @@ class Engine:
         return opening.result() if opening and opening.done() and not opening.exception() else None
 
     def close(self) -> None:
-        """End it, if it was started."""
+        """Give back what is beside it, and end it, if it was started."""
+        self._beside.close()
         if self._opening and not self._opening.exception():
             self._opening.result().close()

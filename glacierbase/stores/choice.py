@@ -10,14 +10,16 @@ from glacierbase.stores import Store, iceberg
 
 
 def open_store(catalog: Catalog, engine: Engine) -> Store:
-    """History and lock of `catalog`; starts the engine only where they live behind it.
+    """History and lock of `catalog`, until the engine is closed; starts it only where they live behind it.
 
     Raises:
         ConfigurationError: `store.type` says iceberg, and PyIceberg cannot open the catalog; or as the engine's start does.
         EngineUnavailable: as the engine's start does.
     """
     if catalog.store.type == "iceberg" or (catalog.store.type == "auto" and _opens_without(catalog)):
-        return iceberg.open_store(catalog)
+        store = iceberg.open_store(catalog)
+        engine.at_close(store.close)
+        return store
     from glacierbase.stores import sql
 
     return sql.open_store(catalog, engine.start())

@@ -197,6 +197,11 @@ class IcebergStore:
             with suppress(TableNotFound), mapped():
                 self._catalog.drop_namespace(self._namespace)
 
+    def close(self) -> None:
+        """Give back the connections to the catalog."""
+        if "_opened" in vars(self):
+            self._opened.close()
+
     def append(self, events: Sequence[Event]) -> None:
         rows = _rows(map(_named, events), _schema(Event))
         # As the last append left it, as a rule: who writes holds the lock.
