@@ -24,7 +24,13 @@ def postgresql(folder: Path, password: str) -> Iterator[str]:
     secret.write_text(password)
     login = ("--username", USER, "--pwfile", secret, "--auth", "scram-sha-256")
     _run("initdb", "--pgdata", data, *login, "--no-sync", "--encoding", "UTF8", "--locale", "C")
-    options = {"listen_addresses": "127.0.0.1", "port": port, "unix_socket_directories": "", "fsync": "off"}
+    options = {
+        "listen_addresses": "127.0.0.1",
+        "port": port,
+        "unix_socket_directories": "",
+        "fsync": "off",
+        "max_connections": 1000,  # Of Iceberg's, each Spark session keeps some as long as its JVM lives.
+    }
     settings = [part for key, value in options.items() for part in ("-c", f"{key}={value}")]
     with log.open("w") as output:
         server = subprocess.Popen(
