@@ -65,7 +65,7 @@ class Engine:
         return opening.result() if opening and opening.done() and not opening.exception() else None
 
     def close(self) -> None:
-        """Give back what is beside it, and end it, if it was started."""
-        self._beside.close()
-        if self._opening and not self._opening.exception():
-            self._opening.result().close()
+        """End it, if it was started, and give back what is beside it."""
+        with self._beside:
+            if self._opening and not self._opening.exception():
+                self._opening.result().close()

