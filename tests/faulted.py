@@ -9,6 +9,7 @@ the catalog answers nobody); with `snowflake`, the wire between here and the ser
 from __future__ import annotations
 
 import json
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -87,10 +88,13 @@ def spark_bed(folder: Path, store: str) -> Iterator[Bed]:
     text = LAKE.replace("WAREHOUSE/catalog.db", f"{folder}/catalog.db").replace("WAREHOUSE", str(disk))
     text = text.replace("busy_timeout=30000", "busy_timeout=300")
     with lake_bed(text, folder / "home") as lake:
-        yield (
-            lambda name: _Shop(lake, ProjectFolder(folder / name), store, lease="2s"),
-            _faults(disk, folder / "catalog.db"),
-        )
+
+        def new_shop(name: str) -> Shop:
+            for old in disk.iterdir():  # All of them together are more than it holds.
+                shutil.rmtree(old)
+            return _Shop(lake, ProjectFolder(folder / name), store, lease="2s")
+
+        yield new_shop, _faults(disk, folder / "catalog.db")
 
 
 def _faults(disk: Path, database: Path) -> list[Fault]:
