@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import subprocess
-import venv
 from pathlib import Path
 
 import pyarrow.parquet
 import pytest
 
 from tests.conftest import LAKE, REPOSITORY, RUNTIME, Output, ProjectFolder
+from tests.environments import environment
 
 ENVIRONMENT = REPOSITORY / ".venv-hudi"
 # This checkout, with what the extra `local` has beside pyspark; and what pyspark 3.5 needs of a Python from 3.12 on.
@@ -28,14 +28,7 @@ BOTH = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 @pytest.fixture(scope="module")
 def glacierbase() -> Path:
     """The program in that environment, made where it is missing."""
-    made = ENVIRONMENT / "made"
-    if not made.exists() or made.read_text() != str(REQUIREMENTS):
-        venv.create(ENVIRONMENT, with_pip=True, clear=True)
-        pip = [ENVIRONMENT / "bin" / "python", "-m", "pip", "install", "--quiet", *REQUIREMENTS]
-        done = subprocess.run(pip, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-        made.write_text(str(REQUIREMENTS))
-    return ENVIRONMENT / "bin" / "glacierbase"
+    return environment(ENVIRONMENT, REQUIREMENTS) / "glacierbase"
 
 
 def with_hudi(warehouse: Path) -> str:

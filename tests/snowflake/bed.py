@@ -6,14 +6,14 @@ import json
 import signal
 import socket
 import subprocess
-import sys
 import time
-import venv
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from tests.environments import environment
 
 # fakesnow pins what it builds on, and its server speaks only to itself with the connector's line 5: hence its own environment.
 REQUIREMENTS = ["fakesnow[server]==0.12.1", "snowflake-connector-python<5"]
@@ -91,7 +91,8 @@ def snowflake_server(folder: Path) -> Iterator[SnowflakeServer]:
     log, data = folder / "requests.jsonl", folder / "data"
     log.touch()
     data.mkdir(exist_ok=True)
-    command = [_python(), Path(__file__).with_name("server.py"), str(port), log, data]
+    python = environment(ENVIRONMENT, REQUIREMENTS) / "python"
+    command = [python, Path(__file__).with_name("server.py"), str(port), log, data]
     with (folder / "server.log").open("w") as output:
         process = subprocess.Popen(command, stdout=output, stderr=output)
         try:
@@ -110,13 +111,3 @@ def _wait_for(port: int, process: subprocess.Popen[bytes], output: Path) -> None
                 return
         time.sleep(0.05)
     raise RuntimeError(f"the test bed's server did not start: {output.read_text()[-2000:]}")
-
-
-def _python() -> Path:
-    """The Python of the server's environment, which is made where it is not there yet."""
-    python, made = ENVIRONMENT / "bin" / "python", ENVIRONMENT / "requirements.txt"
-    if not made.exists() or made.read_text().splitlines() != REQUIREMENTS:
-        venv.create(ENVIRONMENT, with_pip=True, clear=True)
-        subprocess.run([python, "-m", "pip", "install", "--quiet", *REQUIREMENTS], check=True, stdout=sys.stderr)
-        made.write_text("\n".join(REQUIREMENTS) + "\n")
-    return python
