@@ -11,6 +11,7 @@ from glacierbase.errors import CommitConflict, OutcomeUnknown
 from glacierbase.lock import Terms, free_row
 from glacierbase.migration import Event
 from glacierbase.stores.iceberg import IcebergStore, compaction, open_store
+from tests.catalogserver import check_it_migrates, check_refused, check_spark_tells_it, describe
 from tests.conftest import WEB_TOKEN, ProjectFolder, WebBed
 
 FREE = free_row(Terms("contract", "default", 60))
@@ -32,23 +33,13 @@ def store(web: WebBed, namespace: str) -> IcebergStore:
 
 def test_a_migration_runs_and_is_recorded_there(web: WebBed, namespace: str, project: ProjectFolder) -> None:
     """Spark and PyIceberg each with the same address and token; through either the history says the same."""
-    project.catalog(f"{web.text}store: {{namespace: {namespace}}}\n")
-    project.file(
-        "1_a.sql", f"CREATE TABLE lake.{namespace}.t (a INT) USING iceberg;\nINSERT INTO lake.{namespace}.t VALUES (1);"
-    )
-    done = project.run("migrate")
-    assert done.code == 0, done.stderr
-    assert WEB_TOKEN not in done.stdout + done.stderr
-    assert web.rows(f"SELECT a FROM lake.{namespace}.t") == [(1,)]
-    assert [row[0] for row in web.rows(f"SELECT event FROM lake.{namespace}.history_shop ORDER BY sequence")] == [
-        "started", "statement_done", "applied",
-    ]  # fmt: skip
+    describe(web, namespace, project)
+    check_it_migrates(web, namespace, project, WEB_TOKEN)
     web.server.requests.clear()
     assert project.ask("pending").entry()["pending"] == []
     tables = f"GET /v1/namespaces/{namespace}/tables"
     assert web.server.requests == ["GET /v1/config", f"{tables}/lock_shop", f"{tables}/history_shop"]
-    project.catalog(f"{web.text}store: {{namespace: {namespace}, type: sql}}\n")
-    assert project.ask("history").entry()["events"][-1]["event"] == "applied"
+    check_spark_tells_it(web, namespace, project)
 
 
 def test_a_token_that_is_not_known_is_one_clear_message(
@@ -56,13 +47,7 @@ def test_a_token_that_is_not_known_is_one_clear_message(
 ) -> None:
     """And no Spark is started to find out."""
     monkeypatch.setenv("WEB_TOKEN", "canary-of-another")
-    project.catalog(web.text)
-    project.file("1_a.sql", "CREATE NAMESPACE lake.a")
-    said = project.run("migrate")
-    assert said.code == 5
-    assert "NotAuthorizedException: the token is not one of ours" in said.stderr
-    assert "starting Spark" not in said.stderr
-    assert "Traceback" not in said.stderr
+    check_refused(web, project, "NotAuthorizedException: the token is not one of ours")
 
 
 def test_a_lost_answer_of_an_append_proves_nothing(web: WebBed, namespace: str, store: IcebergStore) -> None:
