@@ -118,8 +118,9 @@ class RestCatalog:
         return self._iceberg.catalog.TableIdentifier.of(self._levels(namespace), name)
 
     def _request(self, body: str, name: str) -> Any:
-        kind = self._jvm.java.lang.Class.forName(f"org.apache.iceberg.rest.requests.{name}")
-        return self._mapper.readValue(body, kind)
+        # Not by Class.forName: on a first start the jars are in Spark's own class loader, which it does not search.
+        loader = self._catalog.getClass().getClassLoader()
+        return self._mapper.readValue(body, loader.loadClass(f"org.apache.iceberg.rest.requests.{name}"))
 
     def _namespaces(self, body: str, query: dict[str, list[str]]) -> Any:
         parent = query.get("parent", [""])[0]
