@@ -100,7 +100,24 @@ def _with_selection(function: F) -> F:
     return functools.reduce(lambda made, option: option(made), reversed(_selecting), function)
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+class _Command(click.Command):
+    """A command that takes no empty value: it comes from an unset variable of a script, and would otherwise mean "all"."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        rest = super().parse_args(ctx, args)
+        for param in self.get_params(ctx):
+            value = ctx.params.get(param.name or "")
+            for each in value if isinstance(value, tuple) else (value,):
+                if isinstance(each, str) and not each.strip():
+                    raise click.BadParameter("the value is empty", ctx, param)
+        return rest
+
+
+class _Group(click.Group):
+    command_class = _Command
+
+
+@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(glacierbase.__version__, prog_name="glacierbase")
 def cli() -> None:
     """Version control for table schemas in data lakes.

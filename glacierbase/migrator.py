@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from glacierbase.catalog import Catalog
@@ -33,7 +33,7 @@ from glacierbase.errors import (
 )
 from glacierbase.executors import Executor, Session, open_executor
 from glacierbase.history import History, check_environment, check_head, check_renamed, fold
-from glacierbase.lock import Lock, Terms, free_row, is_held, living_fence, told
+from glacierbase.lock import Lock, Terms, describe, free_row, is_held, living_fence, overdue, told
 from glacierbase.migration import EventType, Migration, State, Statement
 from glacierbase.plan import Plan, Planned, Selection, make_plan
 from glacierbase.prepare import Prepared, prepare_all, targets
@@ -145,7 +145,7 @@ class Migrator:
         """
         if stopped():
             raise _interrupted(f"stopped before catalog {self.catalog.name}; nothing of it ran")
-        with self.opened(session) as (engine, store):
+        with self.opened(session, stopped) as (engine, store):
             view = self.look(store)
             plan = self._plan(selection, view)
             progress.expect(plan)
@@ -223,13 +223,16 @@ class Migrator:
         lock.finish()
 
     @contextmanager
-    def opened(self, session: Any) -> Iterator[tuple[Engine, Store]]:
+    def opened(self, session: Any, stopped: Callable[[], bool] = lambda: False) -> Iterator[tuple[Engine, Store]]:
         """The engine, to be started, and the store; ended afterwards.
+
+        Args:
+            stopped: once it answers True, nothing is waited for much longer.
 
         Raises:
             EngineUnavailable: also for what the store refuses inside.
         """
-        with closing(Engine(lambda: self._open_executor(self.catalog, self.run, session))) as engine:
+        with closing(Engine(lambda: self._open_executor(self.catalog, self.run, session), stopped)) as engine:
             try:
                 yield engine, self._open_store(self.catalog, engine)
             except EngineError as error:
@@ -271,13 +274,19 @@ class Migrator:
                 f" {FORMAT_VERSION}",
                 "pip install --upgrade glacierbase",
             )
-        history = fold(store.read_history(), living_fence(row, self.catalog.store.lease_seconds, store.now()))
+        history = fold(store.read_history(), living_fence(row, self.catalog.store.lease_seconds, store))
         check_environment(history, self.catalog.name, environment or self.catalog.environment)
         if row is not None:
             check_head(history, self.catalog.name, (row.head_fence, row.head_sequence))
-        return View(history, row, tuple(self._lock_warnings(history, row)))
+        return View(history, row, tuple(self._lock_warnings(history, row, store)))
 
-    def _lock_warnings(self, history: History, row: LockRow | None) -> Iterator[str]:
+    def _lock_warnings(self, history: History, row: LockRow | None, store: Store) -> Iterator[str]:
+        lease = self.catalog.store.lease_seconds
+        if living_fence(row, lease, store) and row is not None and overdue(row, lease, store) > timedelta(0):
+            yield (
+                f"the lease of the run that holds the lock of {self.catalog.name} is over by this machine's clock, which may"
+                f" differ from its own: {describe(row)}; the next migrate watches whether it is renewed"
+            )
         if history.events and row is None:
             yield f"the lock table of {self.catalog.name} is gone; the next run makes it again"
         if row is not None and row.fence < history.fence:
@@ -466,7 +475,7 @@ class _Files:
         logger.debug("%s: statement %d of %d starts", where, statement.index, total)
         try:
             tag = statement_tag(self._run.id, prepared.migration.version, statement.index)
-            with cancelling(session, self._stopped):
+            with cancelling(session, self._stopped, self._engine.end):
                 return session.execute(statement.text, tag=tag)
         except EngineError as error:
             # Before its last statement, the end of the session takes a transaction back, whatever happened.

@@ -90,15 +90,16 @@ class Project:
             environment: default `GLACIERBASE_ENV`, else each catalog's `defaultEnvironment`.
 
         Raises:
-            ConfigurationError: there is no project, or a catalog file is wrong.
+            ConfigurationError: there is no project, a catalog file is wrong, or a name is empty.
         """
-        path = path or os.environ.get("GLACIERBASE_PROJECT")
+        path = _given("path", path, "GLACIERBASE_PROJECT")
+        environment = _given("environment", environment, "GLACIERBASE_ENV")
         root = Path(path).resolve() if path else find_root()
         if not (root / "catalogs").is_dir():
             raise ConfigurationError(
                 "PROJECT_NOT_FOUND", f"{root} holds no folder catalogs/", "`glacierbase init` makes one"
             )
-        return cls(root, _load_files(root), environment or os.environ.get("GLACIERBASE_ENV") or None)
+        return cls(root, _load_files(root), environment)
 
     @property
     def catalogs(self) -> tuple[str, ...]:
@@ -268,7 +269,7 @@ class Project:
             GlacierbaseError: all that is wrong, at once.
         """
         migrators = self._every_environment(catalogs)
-        if base:
+        if base is not None:
             check_against_base(self.root, base, {m.catalog.stem: m.migrations for m in migrators})
         return tuple(ValidateResult(m.catalog.name, m.catalog.environment, files=len(m.migrations)) for m in migrators)
 
@@ -304,6 +305,7 @@ class Project:
             raise ConfigurationError(
                 "INVALID_VALUE", f"{as_} cannot be said of a version", f"say one of {', '.join(map(str, Resolution))}"
             )
+        _check_not_empty("environment_was", environment_was)
         if as_ or environment_was:
             _check_reason(reason)
             self._only(catalogs)
@@ -571,6 +573,19 @@ def _no_folder(name: str) -> MigrationFileError:
 def _misplaced(name: str, what: str, hint: str) -> MigrationFileError:
     path = f"migrations/{name}"
     return MigrationFileError("MISPLACED_FILE", f"{path} {what}", hint, path=path)
+
+
+def _given(name: str, value: str | Path | None, variable: str) -> str | None:
+    """The value that the caller gave, else that of the environment variable."""
+    name, value = (name, value) if value is not None else (variable, os.environ.get(variable))
+    _check_not_empty(name, value)
+    return None if value is None else str(value)
+
+
+def _check_not_empty(name: str, value: str | Path | None) -> None:
+    """An empty value comes from a variable that is not set where it should be."""
+    if value is not None and not str(value).strip():
+        raise ConfigurationError("EMPTY_VALUE", f"{name} is empty", "give it a value, or leave it out")
 
 
 def _check_reason(reason: str | None) -> None:

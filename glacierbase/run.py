@@ -98,6 +98,12 @@ def is_running_here(holder: Mapping[str, Any]) -> bool:
 _PROCESSES = ("pid", "engine_pid")
 
 
+def is_same_boot(holder: Mapping[str, Any]) -> bool:
+    """Whether the holder runs, or ran, on the kernel that this process runs on, and so by the same clock."""
+    here = _boot_id()
+    return here is not None and holder.get("boot_id") == here
+
+
 def _has_ended_here(holder: Mapping[str, Any], key: str) -> bool:
     return isinstance(holder.get(key), int) and _is_here(holder) and not _lives(holder, key)
 
@@ -108,8 +114,24 @@ def _is_here(holder: Mapping[str, Any]) -> bool:
 
 
 def _lives(holder: Mapping[str, Any], key: str) -> bool:
+    """Whether the process may live: what is only hidden (proc(5), `hidepid`), or another user's, is not gone."""
+    pid = holder[key]
+    started = _pid_started(pid)
+    if started is None:
+        return _exists(pid) and not _is_zombie(pid)
     # A process id is used again some time: the same id with another start is another process.
-    return _pid_started(holder[key]) == holder.get(f"{key}_started")
+    return started == holder.get(f"{key}_started")
+
+
+def _exists(pid: int) -> bool:
+    """Whether there is a process of this id (kill(2), signal 0)."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 def _os_user() -> str:
@@ -152,12 +174,20 @@ def _pid_namespace() -> str | None:
 
 
 def _pid_started(pid: int) -> str | None:
-    """The process's start in clock ticks since boot (proc(5): field 22 of stat); None when there is none, or it is a zombie."""
+    """The process's start in clock ticks since boot (proc(5): field 22 of stat); None where it cannot be seen, or is a zombie."""
+    fields = _stat(pid)
+    return fields[19] if fields and fields[0] != "Z" else None
+
+
+def _is_zombie(pid: int) -> bool:
+    fields = _stat(pid)
+    return fields is not None and fields[0] == "Z"
+
+
+def _stat(pid: int) -> list[str] | None:
+    """The fields behind the name of the process: its state first."""
     stat = _read(f"/proc/{pid}/stat")
-    if stat is None:
-        return None
-    fields = stat.rpartition(")")[2].split()
-    return None if fields[0] == "Z" else fields[19]
+    return stat.rpartition(")")[2].split() if stat else None
 
 
 def _read(path: str) -> str | None:

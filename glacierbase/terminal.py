@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 import click
 
 from glacierbase import documents
-from glacierbase.errors import ConfigurationError, GlacierbaseError
+from glacierbase.errors import ConfigurationError, GlacierbaseError, Interrupted
 from glacierbase.lock import describe, held_here
 from glacierbase.project import Project
 from glacierbase.results import Result
@@ -28,6 +28,7 @@ from glacierbase.stop import GRACE_SECONDS
 logger = logging.getLogger("glacierbase")
 
 _INTERNAL = 70
+_AGAIN = "run `glacierbase {}` again"
 
 
 def answer(command: str, form: str, verbose: bool, ask: Callable[[], Sequence[Any]]) -> Sequence[Any]:
@@ -35,11 +36,15 @@ def answer(command: str, form: str, verbose: bool, ask: Callable[[], Sequence[An
     _log_to_stderr(verbose)
     error: GlacierbaseError | None = None
     try:
-        results = ask()
+        with _interrupted_by_signal():
+            results = ask()
     except GlacierbaseError as caught:
         error, results = caught, caught.results
         if _received:  # Whatever it came to, the signal ended it.
             error.exit_code = 128 + _received[0]
+    except (KeyboardInterrupt, click.Abort):
+        error, results = Interrupted("INTERRUPTED", f"{command} was stopped by a signal", _AGAIN.format(command)), ()
+        error.exit_code = 128 + (_received or [signal.SIGINT])[0]
     if form == "json":
         click.echo(documents.json_document(command, results, error))
     elif text := documents.text_document(results):
@@ -92,21 +97,43 @@ def stop_by_signal() -> Iterator[threading.Event]:
     """SIGINT and SIGTERM ask the run to stop; the second one ends the process at once."""
     stop = threading.Event()
 
-    def handle(number: int, _frame: FrameType | None) -> None:
-        _received.append(number)
-        if stop.is_set():
-            for row in held_here():
-                click.echo(f"the lock of {row.catalog} is left behind, {describe(row)}", err=True)
-            os._exit(128 + number)
+    def ask_to_stop() -> None:
         stop.set()
         logger.warning(
             "stopping: what runs has %.0f s to end, then it is cancelled; once more ends everything at once",
             GRACE_SECONDS,
         )
 
+    with _on_signal(ask_to_stop):
+        yield stop
+
+
+@contextmanager
+def _interrupted_by_signal() -> Iterator[None]:
+    """SIGINT and SIGTERM raise KeyboardInterrupt, so that locks and engines are given back; the second one ends the process."""
+
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    with _on_signal(interrupt):
+        yield
+
+
+@contextmanager
+def _on_signal(first: Callable[[], None]) -> Iterator[None]:
+    """Call `first` at the first SIGINT or SIGTERM, and end the process at once at the second."""
+
+    def handle(number: int, _frame: FrameType | None) -> None:
+        _received.append(number)
+        if len(_received) > 1:
+            for row in held_here():
+                click.echo(f"the lock of {row.catalog} is left behind, {describe(row)}", err=True)
+            os._exit(128 + number)
+        first()
+
     before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        yield stop
+        yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -86,6 +86,7 @@ class MemoryStore:
     """The port of a store over shared memory. `before` is called with each verb and may raise what a store would."""
 
     compacts_every = 100
+    has_clock = False
 
     def __init__(self, tables: MemoryTables, name: str, before: Callable[[str], None] = lambda verb: None) -> None:
         self._tables = tables

@@ -54,6 +54,20 @@ def test_a_lease_that_was_renewed_in_time_proves_the_lock_without_a_request(run:
     assert verbs == ["compare_and_set"]
 
 
+@pytest.mark.parametrize("clock", ["since boot", "of the day"])
+def test_a_lease_runs_out_while_the_machine_sleeps(run: Run, monkeypatch: pytest.MonkeyPatch, clock: str) -> None:
+    """A suspended machine's monotonic clock stands still; a paused virtual machine's clock since boot does, too."""
+    day, booted = [1000.0], [1000.0]
+    clocks = {time.CLOCK_BOOTTIME: booted, time.CLOCK_MONOTONIC: [1000.0]}
+    monkeypatch.setattr(time, "clock_gettime", lambda which: clocks[which][0])
+    monkeypatch.setattr(time, "time", lambda: day[0])
+    lock, _ = held(run, proves_by_lease=True)
+    lock.prove()
+    (booted if clock == "since boot" else day)[0] += 2 * LEASE
+    with pytest.raises(LockLost):
+        lock.prove()
+
+
 class Onlooker(MemoryStore):
     """A store that is not told whether it changed the row, and looks; another run takes a free one before it does."""
 
@@ -122,4 +136,4 @@ def test_leases_are_told_by_the_servers_clock(project: ProjectFolder) -> None:
         server.row = replace(server.row, owner="other", fence=7, expires_at=server.now() + left, holder="{}")
         row = store.read_lock()
         assert abs(store.now() - server.now()) < timedelta(seconds=0.2)
-        assert living_fence(row, LEASE, store.now()) == living
+        assert living_fence(row, LEASE, store) == living

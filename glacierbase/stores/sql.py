@@ -224,6 +224,10 @@ class SqlStore:
     def proves_by_lease(self) -> bool:
         return self._words.proves_by_lease
 
+    @property
+    def has_clock(self) -> bool:
+        return bool(self._words.now)
+
     def now(self) -> datetime:
         if self._clock is None:
             return datetime.now(timezone.utc)

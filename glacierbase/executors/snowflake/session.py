@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -15,6 +14,7 @@ from glacierbase.errors import ConfigurationError, EngineUnavailable
 from glacierbase.executors import Evidence, Executor, Row, Session
 from glacierbase.executors.snowflake.errors import error_text, map_error
 from glacierbase.run import Run, run_tag
+from glacierbase.waiting import Caller, result
 
 # Of a session of ours. A query whose client has vanished ends by itself, and nobody waits long for a lock of a moment.
 # https://docs.snowflake.com/en/sql-reference/parameters
@@ -23,6 +23,10 @@ _OUR_PARAMETERS = {"ABORT_DETACHED_QUERY": True, "LOCK_TIMEOUT": 30}
 # of ours to the connector's makers.
 _DEFAULTS = {"login_timeout": 60}
 _DEFAULT_PARAMETERS = {"CLIENT_TELEMETRY_ENABLED": False}
+# Of a session of ours: it is idle while a statement of the user's runs, and Snowflake ends an idle one after four hours.
+# https://docs.snowflake.com/en/user-guide/session-policies
+_OUR_KEYWORDS = {"client_session_keep_alive": True}
+_LOG_OUT_SECONDS = 10.0
 # Whether to ask for running queries before a logout; the connector's line 5 warns where nobody says.
 _LOGS_OUT = "enable_server_session_keep_alive_auto_detection"
 
@@ -72,7 +76,7 @@ class SnowflakeSession:
         self._tag: str | None = None  # Of the statement that runs.
         self._began_as = self._state()
         # The connector takes SIGINT for itself while a statement runs on the main thread.
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="glacierbase-snowflake")
+        self._caller = Caller()
         self.is_clean = True
 
     def execute(self, sql: str, parameters: Sequence[Any] = (), *, tag: str | None = None) -> str | None:
@@ -87,9 +91,12 @@ class SnowflakeSession:
         clean, self.is_clean = self.is_clean and _LEAVES_SESSION.match(sql) is not None, False
         self._tag = tag
         try:
-            answer = self._thread.submit(self._run, sql, parameters, tag).result()
+            answer = self._caller.submit(lambda: self._run(sql, parameters, tag)).result()
         except Exception as error:
             raise map_error(error, sql) from error
+        except BaseException:
+            self.cancel()  # The caller of the API was interrupted, and waits no longer.
+            raise
         finally:
             self._tag = None
         self.is_clean = clean and self._state() == self._began_as
@@ -116,10 +123,10 @@ class SnowflakeSession:
         self._done(self)
 
     def log_out(self) -> None:
-        """End it. Never raises: the server may be gone, and ends it by itself."""
+        """End it. Never raises: the server may be gone, or a statement may go on; the server ends it by itself."""
         with suppress(Exception):
-            self._thread.submit(self._connection.close).result()
-        self._thread.shutdown()
+            result(self._caller.submit(self._connection.close), _LOG_OUT_SECONDS)
+        self._caller.end()
 
 
 class _SnowflakeExecutor:
@@ -229,7 +236,7 @@ def _connector(catalog: Catalog) -> Any:
 
 def _keywords(connector: Any, catalog: Catalog, run: Run, *, ours: bool) -> dict[str, Any]:
     """The catalog file's keywords, over defaults of ours and under what must be so."""
-    keywords = {**_DEFAULTS, **catalog.connection}
+    keywords = {**_DEFAULTS, **(_OUR_KEYWORDS if ours else {}), **catalog.connection}
     if int(connector.__version__.split(".")[0]) >= 5:
         keywords = {_LOGS_OUT: False, **keywords}
     of_store = {**_OUR_PARAMETERS, "QUERY_TAG": run_tag(run.id)} if ours else {}

@@ -76,6 +76,10 @@ class IcebergStore:
     def proves_by_lease(self) -> bool:
         return False
 
+    @property
+    def has_clock(self) -> bool:
+        return False
+
     def now(self) -> datetime:
         return datetime.now(timezone.utc)
 
