@@ -13,6 +13,7 @@ from glacierbase.migration import EventType
 from glacierbase.migrator import Migrator
 from glacierbase.run import is_gone, is_running_here
 from glacierbase.stores import LockRow, Store
+from glacierbase.waiting import uninterrupted
 
 logger = logging.getLogger("glacierbase")
 
@@ -47,7 +48,12 @@ def unlock(migrator: Migrator, reason: str | None, *, force: bool = False, sessi
 
     Raises:
         LockHeld: the run may be alive, or renewed its lease a moment ago; nothing was changed.
+        KeyboardInterrupt: once the lock is free and the event recorded.
     """
+    return uninterrupted(lambda: _unlock(migrator, reason, force, session))
+
+
+def _unlock(migrator: Migrator, reason: str | None, force: bool, session: Any) -> Held | None:
     with migrator.opened(session) as (engine, store):
         view = migrator.look(store)
         held = _held(store, view.lock)
@@ -58,30 +64,14 @@ def unlock(migrator: Migrator, reason: str | None, *, force: bool = False, sessi
         lock = migrator.lock(engine, store)
         if not lock.seize(held.row, view.history.fence):
             raise _alive(held)
-        interrupt = None
         if store.proves_by_lease and not held.is_gone:
             # Such a holder looks at its lease and not at the row: it may begin a statement until that is over, and only
             # then does the history tell all that it did.
             logger.info("%s: waiting until the former holder's lease is over", migrator.catalog.name)
-            interrupt = _wait(lease_of(held.row, migrator.catalog.store.lease_seconds))
+            time.sleep(lease_of(held.row, migrator.catalog.store.lease_seconds))
         with migrator.holding(lock, engine, taken=EventType.UNLOCKED, reason=reason) as (_, recorder):
             recorder.append()
-        if interrupt:
-            raise interrupt
         return held
-
-
-def _wait(seconds: float) -> KeyboardInterrupt | None:
-    """Wait as long also when interrupted once: freed before, the lock would let two runs begin a statement. The interrupt is the
-    caller's to raise, once the lock is free and its event recorded."""
-    began = time.monotonic()
-    try:
-        time.sleep(seconds)
-    except KeyboardInterrupt as interrupt:
-        logger.warning("the lock is freed when that lease is over; then this run ends")
-        time.sleep(max(0.0, began + seconds - time.monotonic()))
-        return interrupt
-    return None
 
 
 def _held(store: Store, row: LockRow | None) -> Held | None:

@@ -79,3 +79,15 @@ def result(
             raise NoAnswer
         wait([answer], min(_POLL_SECONDS, deadline - now))
     return answer.result()
+
+
+def uninterrupted(call: Callable[[], T]) -> T:
+    """Make the call to its end, also where the main thread is interrupted once; the interrupt is raised afterwards."""
+    caller = Caller()
+    answer = caller.submit(call)
+    caller.end()
+    try:
+        return answer.result()
+    except KeyboardInterrupt:
+        answer.result()
+        raise
