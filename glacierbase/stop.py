@@ -16,7 +16,7 @@ _LOOK_SECONDS = 0.2
 # An engine that was between two jobs of the statement when it was asked begins the next one.
 _AGAIN_SECONDS = 1.0
 # A statement that waits for a server without an answer has no job that could be cancelled.
-_GIVE_UP_SECONDS = 20.0
+_GIVE_UP_SECONDS = 10.0
 
 
 @contextmanager
