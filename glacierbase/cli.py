@@ -219,7 +219,10 @@ def render(
     verbose: bool,
     versions: Sequence[str],
 ) -> None:
-    """Print migrations as each environment renders them (all, or VERSIONS). Contacts nothing."""
+    """Print migrations as each environment renders them (all, or VERSIONS). Contacts nothing.
+
+    Characters that a terminal or a CI service would obey are shown as escapes; --format json has the exact SQL.
+    """
     _answer("render", form, verbose, lambda: _load(project, environment).render(versions, catalogs))
 
 

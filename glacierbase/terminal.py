@@ -20,14 +20,17 @@ import click
 from glacierbase import documents
 from glacierbase.errors import ConfigurationError, GlacierbaseError
 from glacierbase.lock import describe, held_here
+from glacierbase.printable import printable, split_lines
 from glacierbase.project import Project
 from glacierbase.results import Result
-from glacierbase.secrets import mask
 from glacierbase.stop import GRACE_SECONDS
 
 logger = logging.getLogger("glacierbase")
 
 _INTERNAL = 70
+
+# The whole help, where no command is given; a class of its own since click 8.2.
+_HELP = getattr(click.exceptions, "NoArgsIsHelpError", ())
 
 
 def answer(command: str, form: str, verbose: bool, ask: Callable[[], Sequence[Any]]) -> Sequence[Any]:
@@ -63,7 +66,8 @@ def confirm(environments: Sequence[str], yes: bool) -> None:
                 f"environment {environment} is protected, and there is no terminal to ask on",
                 "add --yes",
             )
-        if click.prompt(f"environment {environment} is protected; type its name to go on", err=True) != environment:
+        question = printable([f"environment {environment} is protected; type its name to go on"])
+        if click.prompt(question, err=True) != environment:
             raise ConfigurationError("NOT_CONFIRMED", f"that is not {environment}; nothing ran")
 
 
@@ -96,7 +100,7 @@ def stop_by_signal() -> Iterator[threading.Event]:
         _received.append(number)
         if stop.is_set():
             for row in held_here():
-                click.echo(f"the lock of {row.catalog} is left behind, {describe(row)}", err=True)
+                click.echo(printable([f"the lock of {row.catalog} is left behind, {describe(row)}"]), err=True)
             os._exit(128 + number)
         stop.set()
         logger.warning(
@@ -112,20 +116,23 @@ def stop_by_signal() -> Iterator[threading.Event]:
             signal.signal(number, handler)
 
 
-class _MaskedFormatter(logging.Formatter):
+class _PrintableFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
-        return mask(super().format(record))
+        return printable([super().format(record)])
 
 
 def _log_to_stderr(verbose: bool) -> None:
     handler = logging.StreamHandler()
-    handler.setFormatter(_MaskedFormatter("%(message)s"))
+    handler.setFormatter(_PrintableFormatter("%(message)s"))
     logger.handlers = [handler]
     logger.setLevel(logging.DEBUG if verbose else logging.INFO)
     logger.propagate = False
     # Vendors' logs and warnings repeat, with a stack, what our errors say in a line.
     logging.getLogger().addHandler(logging.NullHandler())
-    if not verbose:
+    if verbose:
+        logging.captureWarnings(True)
+        logging.getLogger("py.warnings").handlers = [handler]
+    else:
         warnings.simplefilter("ignore")
 
 
@@ -134,8 +141,10 @@ def usage_error(error: click.ClickException, *, as_json: bool) -> NoReturn:
     usage = ConfigurationError("USAGE", error.format_message(), "glacierbase --help")
     if as_json:
         click.echo(documents.json_document("usage", (), usage))
-    else:
+    elif isinstance(error, _HELP):
         error.show()
+    else:
+        click.UsageError(printable([error.format_message()]), getattr(error, "ctx", None)).show()
     sys.exit(usage.exit_code)
 
 
@@ -146,6 +155,7 @@ def unexpected(error: Exception) -> NoReturn:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(141)
     with tempfile.NamedTemporaryFile("w", prefix="glacierbase-", suffix=".log", delete=False) as file:
-        file.write(mask("".join(traceback.format_exception(error))))
-    click.echo(f"error: INTERNAL_ERROR: a bug of glacierbase; please report it with {file.name}", err=True)
+        file.write(printable(split_lines("".join(traceback.format_exception(error)))))
+    told = f"error: INTERNAL_ERROR: a bug of glacierbase; please report it with {file.name}"
+    click.echo(printable([told]), err=True)
     sys.exit(_INTERNAL)
