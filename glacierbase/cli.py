@@ -108,7 +108,7 @@ class _Command(click.Command):
         for param in self.get_params(ctx):
             value = ctx.params.get(param.name or "")
             for each in value if isinstance(value, tuple) else (value,):
-                if isinstance(each, str) and not each.strip():
+                if each == "":
                     raise click.BadParameter("the value is empty", ctx, param)
         return rest
 
@@ -236,7 +236,10 @@ def render(
     verbose: bool,
     versions: Sequence[str],
 ) -> None:
-    """Print migrations as each environment renders them (all, or VERSIONS). Contacts nothing."""
+    """Print migrations as each environment renders them (all, or VERSIONS). Contacts nothing.
+
+    Characters that a terminal or a CI service would obey are shown as escapes; --format json has the exact SQL.
+    """
     _answer("render", form, verbose, lambda: _load(project, environment).render(versions, catalogs))
 
 

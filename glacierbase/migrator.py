@@ -37,6 +37,7 @@ from glacierbase.lock import Lock, Terms, describe, free_row, is_held, living_fe
 from glacierbase.migration import EventType, Migration, State, Statement
 from glacierbase.plan import Plan, Planned, Selection, make_plan
 from glacierbase.prepare import Prepared, prepare_all, targets
+from glacierbase.printable import quoted
 from glacierbase.recorder import Recorder
 from glacierbase.results import AppliedFile, FailedFile
 from glacierbase.run import Run, statement_tag
@@ -532,8 +533,12 @@ def _failed(prepared: Prepared, step: Step, statement: Statement, error: EngineE
     rest = f"statement {first}" if first == total else f"statements {first} to {total}"
     return MigrationFailed(
         "STATEMENT_FAILED",
-        f"{where}, line {statement.line}: statement {statement.index} of {total} failed: [{error.error_class}]"
-        f" {error.message}\n{_quoted(statement.text)}\n{done}{back}",
+        (
+            f"{where}, line {statement.line}: statement {statement.index} of {total} failed: [{error.error_class}]"
+            f" {error.message}",
+            *_beginning(statement.text),
+            f"{done}{back}",
+        ),
         f"remove the cause and run `glacierbase migrate` again: it goes on at statement {first}; or `glacierbase repair"
         f" {prepared.migration.version} --as done` (somebody completed it by hand) or `--as abandoned` (the file ends here, the"
         f" fix is a new one); or correct {rest} where no other environment has applied the file",
@@ -545,9 +550,12 @@ def _failed(prepared: Prepared, step: Step, statement: Statement, error: EngineE
 def _unknown(prepared: Prepared, statement: Statement, error: EngineError) -> NeedsRepair:
     return NeedsRepair(
         "OUTCOME_UNKNOWN",
-        f"{prepared.migration.location}, line {statement.line}: the answer to statement {statement.index} of"
-        f" {len(prepared.statements)} was lost or proves nothing: [{error.error_class}] {error.message}\n"
-        f"{_quoted(statement.text)}\nwhether it took effect is unknown",
+        (
+            f"{prepared.migration.location}, line {statement.line}: the answer to statement {statement.index} of"
+            f" {len(prepared.statements)} was lost or proves nothing: [{error.error_class}] {error.message}",
+            *_beginning(statement.text),
+            "whether it took effect is unknown",
+        ),
         f"`glacierbase repair {prepared.migration.version}` shows what the engine remembers of it; nothing runs on this catalog"
         " until that is settled",
         **_place(prepared, statement),
@@ -565,10 +573,9 @@ def _place(prepared: Prepared, statement: Statement) -> dict[str, Any]:
     }
 
 
-def _quoted(sql: str) -> str:
-    lines = sql.splitlines()
-    shown = [f"    {line}" for line in lines[:10]]
-    return "\n".join([*shown, "    …"] if len(lines) > 10 else shown)
+def _beginning(sql: str) -> list[str]:
+    lines = quoted(sql)
+    return [*lines[:10], *quoted("…")] if len(lines) > 10 else lines
 
 
 def _interrupted(message: str) -> Interrupted:

@@ -15,7 +15,7 @@ PACKAGE = Path(__file__).parent.parent / "glacierbase"
 # A module imports only modules of a lower layer, or of its own folder. The README shows the same table.
 LAYERS = [
     {"secrets", "templates"},
-    {"errors"},
+    {"errors", "printable"},
     {"migration", "run", "clock", "waiting", "yamlfile", "template"},
     {"references", "catalogfile"},
     {"catalog", "source", "render", "statements", "transactions", "results"},

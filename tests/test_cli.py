@@ -38,7 +38,7 @@ TAKING_TEXT = [
         for name in names
     ),
     ["baseline", "--to", "", "--reason", "a test"],
-    ["baseline", "--to", "1", "--reason", " "],
+    ["baseline", "--to", "1", "--reason", ""],
     ["show", ""],
     ["render", "1", ""],
     ["repair", ""],
