@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path, PurePosixPath
+from shlex import quote
 
 from glacierbase.errors import ConfigurationError, GlacierbaseError, HistoryDisagrees, raise_all
-from glacierbase.migration import Migration, checksum
+from glacierbase.git import GitFailed, git, work_tree
+from glacierbase.migration import Migration, checksum, version_number
 
 
 def check_against_base(root: Path, ref: str, catalogs: Mapping[str, Sequence[Migration]]) -> None:
@@ -21,8 +24,9 @@ def check_against_base(root: Path, ref: str, catalogs: Mapping[str, Sequence[Mig
         HistoryDisagrees: all files that were edited or deleted, and all new ones that do not stand above the base's.
     """
     errors: list[GlacierbaseError] = []
+    content = _files(root, ref)
     for folder, migrations in catalogs.items():
-        base = _files_of(root, ref, f"migrations/{folder}")
+        base = {path: content[path] for path in content if _is_migration(path, folder)}
         errors += _edited(ref, base, migrations)
         errors += _too_low(ref, base, migrations)
     raise_all(errors)
@@ -76,29 +80,53 @@ def _moved(migration: Migration, number: int) -> str:
     return str(PurePosixPath(migration.location).with_name(f"{version}_{migration.name}.sql"))
 
 
+def _is_migration(path: str, folder: str) -> bool:
+    version = PurePosixPath(path).name.partition("_")[0]
+    return path.startswith(f"migrations/{folder}/") and path.endswith(".sql") and version_number(version) is not None
+
+
 def _number(path: str) -> int:
     return int(PurePosixPath(path).name.partition("_")[0])
 
 
-def _files_of(root: Path, ref: str, folder: str) -> dict[str, bytes]:
-    """The migration files of a folder at a git ref, by their paths relative to `root`."""
-    names = _git(root, ref, "ls-tree", "-r", "-z", "--name-only", ref, "--", folder).decode().split("\0")
-    return {
-        name: _git(root, ref, "show", f"{ref}:./{name}")
-        for name in names
-        if name.endswith(".sql") and PurePosixPath(name).name.partition("_")[0].isdigit()
-    }
+def _files(root: Path, ref: str) -> dict[str, bytes]:
+    """The files below `catalogs/` and `migrations/` at a git ref, by their paths relative to `root`."""
+    top = work_tree(root)
+    if top is None:
+        raise ConfigurationError(
+            "BASE_NOT_FOUND", f"{root} is not in a git work tree, which --base needs", "clone the project with git"
+        )
+    branch = quote(ref.removeprefix("origin/"))
+    with _needed(ref, f"fetch it first: git fetch origin {branch}"):
+        commit = git(root, "rev-parse", "--verify", "--end-of-options", f"{ref}^{{commit}}").decode().strip()
+    with _needed(ref, f"fetch all of its files: git fetch --refetch --no-filter origin {branch}"):
+        return _read(root, PurePosixPath(root.resolve().relative_to(top)), commit)
 
 
-def _git(root: Path, ref: str, *arguments: str) -> bytes:
+@contextmanager
+def _needed(ref: str, hint: str) -> Iterator[None]:
     try:
-        return subprocess.run(["git", "-C", str(root), *arguments], capture_output=True, check=True).stdout
+        yield
     except FileNotFoundError as error:
         raise ConfigurationError("GIT_NOT_FOUND", "git is not installed; --base needs it") from error
-    except subprocess.CalledProcessError as error:
-        message = error.stderr.decode(errors="replace").strip().splitlines() or ["git failed"]
-        raise ConfigurationError(
-            "BASE_NOT_FOUND",
-            f"{ref} cannot be read: {message[-1]}",
-            f"fetch it first: git fetch origin {ref.rpartition('/')[2]}",
-        ) from error
+    except GitFailed as error:
+        raise ConfigurationError("BASE_NOT_FOUND", f"{ref!r} cannot be read: {error}", hint) from error
+
+
+def _read(root: Path, inside: PurePosixPath, commit: str) -> dict[str, bytes]:
+    folders = [str(inside / name) for name in ("catalogs", "migrations")]
+    listed = git(root, "--literal-pathspecs", "ls-tree", "-r", "-z", commit, "--", *folders)
+    # MODE TYPE ID, a tab, and the path.
+    entries = [entry.partition(b"\t") for entry in listed.split(b"\0") if entry.endswith((b".sql", b".yaml"))]
+    blobs = {path: head.split()[2] for head, _, path in entries if b" blob " in head}
+    answer = BytesIO(git(root, "cat-file", "--batch", given=b"".join(blob + b"\n" for blob in blobs.values())))
+    paths = (PurePosixPath(path.decode(errors="backslashreplace")).relative_to(inside) for path in blobs)
+    return {str(path): _content(answer) for path in paths}
+
+
+def _content(answer: BytesIO) -> bytes:
+    """The next object of `cat-file --batch`: ID TYPE SIZE, its bytes, and a line end."""
+    head = answer.readline().split()
+    if len(head) != 3:
+        raise GitFailed(b" ".join(head).decode())  # ID missing
+    return answer.read(int(head[2]) + 1)[:-1]

@@ -268,7 +268,7 @@ class Project:
             GlacierbaseError: all that is wrong, at once.
         """
         migrators = self._every_environment(catalogs)
-        if base:
+        if base is not None:
             check_against_base(self.root, base, {m.catalog.stem: m.migrations for m in migrators})
         return tuple(ValidateResult(m.catalog.name, m.catalog.environment, files=len(m.migrations)) for m in migrators)
 
