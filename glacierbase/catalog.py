@@ -15,14 +15,13 @@ from functools import reduce
 from pathlib import Path
 from typing import Any
 
-from glacierbase.catalogfile import SHARED, load_catalog_file
+from glacierbase.catalogfile import SHARED, catalog_name, load_catalog_file
 from glacierbase.errors import GlacierbaseError, collected, raise_all
 from glacierbase.references import References, resolved
 from glacierbase.yamlfile import Mapping, Node, Place, Scalar, Sequence, is_null, merge
 
 DEFAULT_ENVIRONMENT = "default"
 
-_NAME = re.compile(r"[a-z][a-z0-9_]*")
 _NAMESPACE = re.compile(r"[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*")
 _SCHEMA = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _STORE_CATALOG = re.compile(rf'{_NAMESPACE.pattern}|"[^"]+"')
@@ -167,15 +166,7 @@ def parse_duration(text: str) -> float:
 
 def _catalog_file(path: Path, location: str, shared: Mapping, content: Mapping) -> CatalogFile:
     """The file over the shared one, with what can be said before an environment is chosen."""
-    named = content.get("name")
-    name = named.text if isinstance(named, Scalar) and not is_null(named) else path.stem
-    if not _NAME.fullmatch(name):
-        place = named.place if named else Place(location, 1)
-        raise place.error(
-            "INVALID_NAME",
-            f"{name!r} cannot be a catalog's name, which becomes part of a table's",
-            "use lower-case letters, digits and _; `name:` in the file names the catalog otherwise than its file",
-        )
+    name = catalog_name(content, path.stem, location)
     names = _environments((shared, content)) or (DEFAULT_ENVIRONMENT,)
     default = merge(shared, content).get("defaultEnvironment")
     chosen = default.text if isinstance(default, Scalar) else None

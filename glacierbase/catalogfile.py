@@ -14,6 +14,7 @@ from glacierbase.yamlfile import Mapping, Node, Place, Scalar, Sequence, is_null
 
 SHARED = "_shared.yaml"
 
+_NAME = re.compile(r"[a-z][a-z0-9_]*")
 _ENVIRONMENT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 # The keys of a file, and what may stand behind each.
@@ -60,6 +61,24 @@ def load_catalog_file(path: Path, location: str) -> Mapping:
         )
     raise_all(errors)
     return _with_one_spelling(content)
+
+
+def catalog_name(content: Mapping, stem: str, location: str) -> str:
+    """Return the catalog's identity in history and lock: the key `name` of its file, by default the file's stem.
+
+    Raises:
+        ConfigurationError: `INVALID_NAME`.
+    """
+    named = content.get("name")
+    name = named.text if isinstance(named, Scalar) and not is_null(named) else stem
+    if not _NAME.fullmatch(name):
+        place = named.place if named else Place(location, 1)
+        raise place.error(
+            "INVALID_NAME",
+            f"{name!r} cannot be a catalog's name, which becomes part of a table's",
+            "use lower-case letters, digits and _; `name:` in the file names the catalog otherwise than its file",
+        )
+    return name
 
 
 def _misshapen(node: Node, shape: Any, path: str) -> Iterator[GlacierbaseError]:

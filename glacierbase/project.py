@@ -263,15 +263,27 @@ class Project:
         """Check all files of all environments: names, headers, templates, splitting. Contacts nothing.
 
         Args:
-            base: a git ref; its files must stand unchanged, and new versions must be above its highest.
+            base: a git ref; its migrations must be here unchanged, under the same catalog's name, and new versions must be
+                above its highest.
 
         Raises:
             GlacierbaseError: all that is wrong, at once.
         """
         migrators = self._every_environment(catalogs)
+        warnings: dict[str, tuple[str, ...]] = {}
         if base is not None:
-            check_against_base(self.root, base, {m.catalog.stem: m.migrations for m in migrators})
-        return tuple(ValidateResult(m.catalog.name, m.catalog.environment, files=len(m.migrations)) for m in migrators)
+            stems = {file.name: file.stem for file in self._files}
+            here = {m.catalog.name: m.migrations for m in migrators}
+            warnings = check_against_base(self.root, base, stems, here, all_catalogs=not catalogs)
+        return tuple(
+            ValidateResult(
+                m.catalog.name,
+                m.catalog.environment,
+                warnings=warnings.get(m.catalog.name, ()),
+                files=len(m.migrations),
+            )
+            for m in migrators
+        )
 
     def repair(
         self,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import getpass
 import os
 import socket
-import subprocess
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import glacierbase
+from glacierbase.git import GitFailed, git
 
 # The variable in which a CI service names the page of the running job.
 _CI_JOB_URL = ("CI_JOB_URL", "BUILD_URL", "CIRCLE_BUILD_URL", "BUILDKITE_BUILD_URL", "TRAVIS_BUILD_WEB_URL")
@@ -151,15 +151,13 @@ def _ci_url() -> str | None:
 def _git_commit(project: Path) -> str | None:
     """The commit that the files come from, with `+dirty` where the work tree differs; None outside of git."""
     try:
-        commit = _git(project, "rev-parse", "HEAD")
-        return commit + ("+dirty" if _git(project, "status", "--porcelain") else "")
-    except (OSError, subprocess.SubprocessError):
+        commit = git(project, "rev-parse", "--verify", "HEAD").decode().strip()
+        # A submodule at another commit is a difference; edits inside it are not, since git would run there to find them.
+        # Pairing renamed files would need contents that a partial clone lacks.
+        changed = git(project, "status", "--porcelain", "--no-renames", "--ignore-submodules=dirty")
+    except (OSError, GitFailed):
         return None
-
-
-def _git(project: Path, *arguments: str) -> str:
-    command = ["git", "-C", str(project), *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=20).stdout.strip()
+    return commit + ("+dirty" if changed else "")
 
 
 def _boot_id() -> str | None:

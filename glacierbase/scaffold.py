@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from datetime import datetime, timezone
 from importlib.resources import files
 from pathlib import Path
 
 from glacierbase.errors import ConfigurationError
+from glacierbase.git import GitFailed, git
 
 _TEMPLATE = """\
 -- MIGRATION_DESCRIPTION: {description}
@@ -84,10 +84,8 @@ def git_user() -> str:
         ConfigurationError: it does not.
     """
     try:
-        found = subprocess.run(
-            ["git", "config", "user.name"], capture_output=True, text=True, check=False
-        ).stdout.strip()
-    except OSError:
+        found = git(Path.cwd(), "config", "user.name").decode(errors="replace").strip()
+    except (OSError, GitFailed):
         found = ""
     if not found:
         raise ConfigurationError("AUTHOR_MISSING", "git knows no user.name here", "add --author 'Data Platform Team'")

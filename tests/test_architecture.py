@@ -14,7 +14,7 @@ PACKAGE = Path(__file__).parent.parent / "glacierbase"
 
 # A module imports only modules of a lower layer, or of its own folder. The README shows the same table.
 LAYERS = [
-    {"secrets", "templates"},
+    {"secrets", "git", "templates"},
     {"errors", "printable"},
     {"migration", "run", "clock", "waiting", "yamlfile", "template"},
     {"references", "catalogfile"},

@@ -204,33 +204,6 @@ def test_render_prints_identical_environments_once(project: ProjectFolder) -> No
     assert entries[1]["files"][0]["sql"].rstrip().endswith("SELECT 2")
 
 
-def git(project: ProjectFolder, *arguments: str) -> None:
-    identity = ["-c", "user.name=t", "-c", "user.email=t@example.com"]
-    subprocess.run(["git", "-C", str(project.root), *identity, *arguments], check=True, capture_output=True)
-
-
-def test_validate_against_a_base_refuses_what_a_merge_would_break(project: ProjectFolder) -> None:
-    """A file of the base edited or deleted, and a new version that is not above its highest, with the command to move it."""
-    project.catalog(UNREACHABLE)
-    for name in ("0001_a.sql", "0002_b.sql", "0005_c.sql"):
-        project.file(name, GOOD)
-    git(project, "init", "-q", "-b", "main")
-    git(project, "add", "-A")
-    git(project, "commit", "-qm", "base")
-    assert project.ask("validate", "--base", "main").code == 0
-    project.file("0001_a.sql", GOOD + " ")
-    (project.root / "migrations/shop/0002_b.sql").unlink()
-    project.file("0003_late.sql", GOOD)
-    project.file("0006_new.sql", GOOD)
-    told = project.ask("validate", "--base", "main")
-    assert told.code == 3
-    assert [each["code"] for each in told.document["error"]["errors"]] == [
-        "BASE_FILE_EDITED", "BASE_FILE_DELETED", "VERSION_BELOW_BASE",
-    ]  # fmt: skip
-    late = told.document["error"]["errors"][2]
-    assert late["hint"] == "git mv migrations/shop/0003_late.sql migrations/shop/0007_late.sql"
-
-
 def test_init_writes_a_project_that_is_in_order_and_overwrites_nothing(project: ProjectFolder) -> None:
     """A second one is refused, whole."""
     made = project.ask("init", "web")
