@@ -40,7 +40,7 @@ _CLASSES = {
     "rest": ("pyiceberg.catalog.rest", "RestCatalog"),
     "glue": ("pyiceberg.catalog.glue", "GlueCatalog"),
     "hive": ("pyiceberg.catalog.hive", "HiveCatalog"),
-    "sql": ("pyiceberg.catalog.sql", "SqlCatalog"),
+    "sql": ("glacierbase.stores.iceberg.sql", "SqlCatalog"),
 }
 # What brings a package that PyIceberg itself does without.
 _EXTRAS = {"boto3": "pyiceberg[glue]", "thrift": "pyiceberg[hive]", "psycopg2": "pyiceberg[sql-postgres]"}
