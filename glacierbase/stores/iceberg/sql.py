@@ -1,4 +1,4 @@
-"""PyIceberg's SQL catalog, without connections that show what was not committed."""
+"""PyIceberg's SQL catalog, with bounded waits and without connections that show what was not committed."""
 
 from __future__ import annotations
 
@@ -20,6 +20,10 @@ class SqlCatalog(_SqlCatalog):  # type: ignore[misc]
     def _init_catalog(self) -> None:
         """The first use of the engine."""
         event.listen(self.engine, "handle_error", self._discard)
+        # libpq bounds the network only. Per transaction, because a pooler refuses or shares the settings of a session.
+        if timeout := int(self.engine.url.query.get("tcp_user_timeout", 0)):
+            limit = f"SET LOCAL statement_timeout = {timeout}"
+            event.listen(self.engine, "begin", lambda connection: connection.exec_driver_sql(limit))
         super()._init_catalog()
 
     def _discard(self, context: Any) -> Exception | None:
