@@ -120,6 +120,7 @@ def test_sparks_session_catalog_is_opened_where_its_metastore_is(properties: dic
         ({"rest.auth.type": "oauth2", "token-refresh-enabled": "false", "default-namespace": "web"}, {}),
         ({"table-default.write.parquet.compression-codec": "zstd", "table-override.commit.retry.num-retries": "4"}, {}),
         ({"snapshot-loading-mode": "refs"}, {}),
+        ({"rest.client.connection-timeout-ms": "500", "rest.client.socket-timeout-ms": "0"}, None),
     ],
 )  # fmt: skip
 def test_properties_keep_their_meaning(given: dict[str, str], made: dict[str, str] | None) -> None:
@@ -132,6 +133,8 @@ def test_properties_keep_their_meaning(given: dict[str, str], made: dict[str, st
     [
         (REST, "io-impl", "com.example.EncryptingFileIO"),
         (REST, "rest.auth.type", "basic"),
+        (REST, "rest.client.socket-timeout-ms", "-1"),
+        (REST, "rest.client.connection-timeout-ms", "10s"),
         (REST, "rest.client.proxy.hostname", "gate.example"),
         (REST, "s3.sse.key", "arn:aws:kms:1"),
         (REST, "s3.acl", "public-read"),

@@ -37,7 +37,7 @@ T = TypeVar("T")
 logging.getLogger("pyiceberg").addHandler(logging.NullHandler())
 
 _CLASSES = {
-    "rest": ("pyiceberg.catalog.rest", "RestCatalog"),
+    "rest": ("glacierbase.stores.iceberg.rest", "RestCatalog"),
     "glue": ("pyiceberg.catalog.glue", "GlueCatalog"),
     "hive": ("pyiceberg.catalog.hive", "HiveCatalog"),
     "sql": ("glacierbase.stores.iceberg.sql", "SqlCatalog"),
