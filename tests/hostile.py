@@ -86,7 +86,12 @@ class HostileServer:
 
 def metadata_of(table: Any) -> Any:
     """The metadata of one of PyIceberg's tables, as a server tells it."""
-    return json.loads(Path(urlsplit(table.metadata_location).path).read_text())
+    return json.loads(metadata_file(table).read_text())
+
+
+def metadata_file(table: Any) -> Path:
+    """The file on this machine that has it."""
+    return Path(urlsplit(table.metadata_location).path)
 
 
 @contextmanager

@@ -8,9 +8,10 @@ from pyiceberg.catalog.sql import SqlCatalog as _SqlCatalog
 from sqlalchemy import event
 
 from glacierbase.stores.iceberg.errors import database_locked
+from glacierbase.stores.iceberg.guard import Guarded
 
 
-class SqlCatalog(_SqlCatalog):  # type: ignore[misc]
+class SqlCatalog(Guarded, _SqlCatalog):  # type: ignore[misc]
     """A connection is closed after any error, so that what was written is read through a new one.
 
     SQLAlchemy returns a connection whose COMMIT failed to the pool without a rollback, although SQLite keeps the transaction
