@@ -1,13 +1,14 @@
-"""Catalog servers that accept a request and never answer it: every wait ends."""
+"""Servers of a catalog that accept a request and never answer it: every wait ends."""
 
 from __future__ import annotations
 
+import socket
 import subprocess
 from collections.abc import Iterator
 
 import pytest
 
-from tests.conftest import Output, ProjectFolder
+from tests.conftest import POSTGRES, Output, ProjectFolder
 from tests.hostile import CATALOG, HostileServer, hostile_server
 
 # Far above the time-out of a second, and far below "for good".
@@ -66,3 +67,15 @@ def test_a_login_that_is_never_answered_is_given_up(server: HostileServer, proje
     said = run(project, "pending")
     check_unavailable(said, f"{server.address}/v1/oauth/tokens")
     assert "canary" not in said.stderr
+
+
+def test_a_database_server_that_never_answers_is_given_up(project: ProjectFolder) -> None:
+    """The login to PostgreSQL has a time-out of its own, in the JDBC driver's words."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        uri = f"jdbc:postgresql://127.0.0.1:{silent.getsockname()[1]}/lake?connectTimeout=2"
+        project.catalog(POSTGRES.replace("ADDRESS", uri).replace("${secret:POSTGRES_PASSWORD}", "canary"))
+        said = run(project, "pending")
+    assert said.code == 5, said.stderr
+    assert said.stderr.count("STORE_UNAVAILABLE") == 1
+    assert "timeout expired" in said.stderr
+    assert "Traceback" not in said.stderr
