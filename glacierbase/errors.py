@@ -120,10 +120,10 @@ class EngineError(GlacierbaseError):
 
     exit_code = 5
 
-    def __init__(self, error_class: str, message: str, query_id: str | None = None) -> None:
+    def __init__(self, error_class: str, message: str, query_id: str | None = None, hint: str = "") -> None:
         self.error_class = error_class
         self.query_id = query_id
-        super().__init__("ENGINE_ERROR", message, error_class=error_class)
+        super().__init__("ENGINE_ERROR", message, hint, error_class=error_class)
 
 
 class StatementRefused(EngineError):

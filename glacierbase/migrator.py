@@ -241,7 +241,8 @@ class Migrator:
                 raise EngineUnavailable(
                     "STORE_UNAVAILABLE",
                     f"catalog {self.catalog.name}: history and lock in {where} cannot be used: {error.message}",
-                    "check the catalog file, its server and the rights on that namespace; `glacierbase doctor` looks closer",
+                    error.hint
+                    or "check the catalog file, its server and the rights on that namespace; `glacierbase doctor` looks closer",
                 ) from error
 
     def look(self, store: Store, environment: str | None = None) -> View:

@@ -43,6 +43,7 @@ VENDORS = {
     "snowflake": "executors/snowflake/",
     "pyiceberg": "stores/iceberg/",
     "pyarrow": "stores/iceberg/",
+    "sqlalchemy": "stores/iceberg/",
     "click": ("cli.py", "terminal.py"),
 }
 

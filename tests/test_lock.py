@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from glacierbase.errors import LockLost
+from glacierbase.errors import CommitConflict, EngineError, LockLost, OutcomeUnknown
 from glacierbase.lock import Lock, Terms, free_row, living_fence
 from glacierbase.run import Run
 from glacierbase.stores import LockRow
@@ -96,6 +96,24 @@ def test_a_lock_that_is_freed_and_taken_again_at_once_was_not_lost(run: Run) -> 
         with pytest.raises(LockLost) if taken else nullcontext():
             lock.finish()
         assert tables.locks["shop"].owner == "other"
+
+
+@pytest.mark.parametrize(("error", "tries"), [(OutcomeUnknown, 1), (CommitConflict, 5)])
+def test_a_change_that_times_out_is_not_repeated(
+    error: type[EngineError], tries: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Five times a time-out of 30 seconds would outlast every lease; a conflict shows that the catalog answers."""
+    clock = [0.0]
+    monkeypatch.setattr("time.monotonic", lambda: clock[0])
+    free = free_row(Terms("shop", "dev", LEASE))
+
+    def change() -> bool:
+        clock[0] += 30
+        raise error("Timeout", "timed out")
+
+    with pytest.raises(error):
+        settle(change, lambda: free, free, replace(free, owner="a", fence=1))
+    assert clock[0] == tries * 30
 
 
 def test_elsewhere_the_row_is_read(run: Run) -> None:

@@ -44,12 +44,12 @@ _FILES = {"glue": _S3_FILES, "hive": _HADOOP_FILES, "sql": _HADOOP_FILES}
 _SAME = {
     "all": r"warehouse|client\.region|s3\.(endpoint|access-key-id|secret-access-key|session-token)",
     "rest": r"uri|prefix|credential|token|scope|audience|resource|oauth2-server-uri|header\..+"
-    r"|rest\.(sigv4-enabled|signing-name|signing-region)",
+    r"|rest\.(sigv4-enabled|signing-name|signing-region)|rest\.client\.(connection|socket)-timeout-ms",
     "glue": r"glue\.(id|endpoint|skip-archive)",
     "hive": r"uri",
     "sql": r"uri|jdbc\..+",
 }
-# What says nothing about where and who: caches, pools, time-outs, reports, sizes, and defaults that our tables' own go before.
+# What says nothing about where and who: caches, pools, reports, sizes, and defaults that our tables' own go before.
 _HARMLESS = {
     "all": r"cache-enabled|cache\..+|io\.manifest\.cache.+|metrics-reporter-impl|default-namespace|clients"
     r"|use-nullable-query-schema|http-client\.(?!proxy).+"
@@ -57,8 +57,7 @@ _HARMLESS = {
     r"|table-(default|override)\.(format-version|commit\..+|history\..+|read\..+|write\.(parquet|update|delete|merge)\..+"
     r"|write\.(distribution-mode|target-file-size-bytes)|write\.metadata\.(delete-after-commit|previous-versions|metrics).+)",
     "rest": r"token-(refresh-enabled|exchange-enabled|expires-in-ms)|auth\.session-timeout-ms|rest-page-size"
-    r"|rest-metrics-reporting-enabled|rest\.client\.(connection|socket)-timeout-ms|view-endpoints-supported"
-    r"|snapshot-loading-mode",
+    r"|rest-metrics-reporting-enabled|view-endpoints-supported|snapshot-loading-mode",
     "glue": r"glue\.skip-name-validation",
     "hive": r"client-pool-cache-keys|client\.pool\..+|list-all-tables",
     "sql": r"",
@@ -157,6 +156,8 @@ def _translated(kind: str, found: Mapping[str, str]) -> dict[str, str]:
     properties = {}
     for key, value in found.items():
         if _is_one_of(_SAME, kind, key):
+            if key.endswith("-timeout-ms") and not re.fullmatch(r"\d{1,9}", value):
+                raise ValueError(f"its {key} is not a number of milliseconds")
             properties[key] = value
         elif key == "s3.path-style-access":
             properties["s3.force-virtual-addressing"] = "false" if value.lower() == "true" else "true"
