@@ -17,6 +17,7 @@ from typing import Any
 
 from glacierbase.catalogfile import SHARED, load_catalog_file
 from glacierbase.errors import GlacierbaseError, collected, raise_all
+from glacierbase.outside import Outside, Placeholders, Reader
 from glacierbase.references import References, resolved
 from glacierbase.yamlfile import Mapping, Node, Place, Scalar, Sequence, is_null, merge
 
@@ -95,19 +96,22 @@ class CatalogFile:
     def stem(self) -> str:
         return self.path.stem
 
-    def for_environment(self, environment: str, root: Path) -> Catalog:
+    def for_environment(self, environment: str, root: Path, *, resolve: bool = True) -> Catalog:
         """The catalog in one of its environments; references to what other environments need are not resolved.
+
+        Args:
+            resolve: read environment variables and files; else placeholders stand for them, and no check fails because of one.
 
         Raises:
             ConfigurationError, SeveralErrors: `UNSET_REFERENCE`, `INVALID_VALUE` and the like, all of them.
         """
-        return self._reader(environment, root).catalog(self, environment)
+        return self._reader(environment, root, Reader(root) if resolve else Placeholders()).catalog(self, environment)
 
     def is_protected(self, environment: str, root: Path) -> bool:
         """Whether a person must name the environment before it is changed; of a file that is wrong, `for_environment` tells."""
-        return self._reader(environment, root).is_protected()
+        return self._reader(environment, root, Reader(root)).is_protected()
 
-    def _reader(self, environment: str, root: Path) -> _Reader:
+    def _reader(self, environment: str, root: Path, outside: Outside) -> _Reader:
         inside = (layer.get("environments", environment) for layer in self.layers)
         over = (*self.layers, *(node for node in inside if isinstance(node, Mapping)))
         content = reduce(merge, over, Mapping({}, over[-1].place))
@@ -115,7 +119,7 @@ class CatalogFile:
         variables = content.get("variables")
         if not isinstance(variables, Mapping):
             variables = Mapping({}, content.place)
-        return _Reader(content, variables, References(names, variables, root))
+        return _Reader(content, variables, References(names, variables, outside))
 
 
 def load_catalog_files(folder: Path, root: Path) -> tuple[CatalogFile, ...]:
@@ -243,16 +247,18 @@ class _Reader:
     def _option(self, path: str, parse: Callable[[str], Any], default: Any) -> Any:
         """The value behind a dotted path of keys, parsed; `default` where there is none, or a wrong one."""
         node = self._content.get(*path.split("."))
-        if not isinstance(node, Scalar):
-            return default
+        return self._parsed(node, path, parse, default) if isinstance(node, Scalar) else default
+
+    def _parsed(self, node: Scalar, name: str, parse: Callable[[str], Any], default: Any) -> Any:
+        """The value of `name`, parsed; `default` where it is wrong, or not known because a reference was not read."""
         with collected(self._errors):
-            text = self._references.text(node, path)
+            text = self._references.text(node, name)
             try:
                 return parse(text)
             except ValueError as error:
-                raise node.place.error(
-                    "INVALID_VALUE", f"{path}: {text!r} is not {error}", "correct the value"
-                ) from error
+                if not self._references.is_unread(text):
+                    what = f"{name}: {node.text!r} is not {error}"
+                    raise node.place.error("INVALID_VALUE", what, "correct the value") from error
         return default
 
     def _executor_type(self) -> str:
@@ -264,7 +270,9 @@ class _Reader:
                     "MISSING_KEY", what, f"say which engine runs the migrations: {' or '.join(_CONF_KEYS)}"
                 )
             )
-        return str(self._option(path, _choice(*_CONF_KEYS), "spark"))
+        # Where the type was not read, the keys beside it tell.
+        default = "snowflake" if self._content.get("migrationExecutor", "conf", "connection") else "spark"
+        return str(self._option(path, _choice(*_CONF_KEYS), default))
 
     def _check_conf(self, executor_type: str) -> None:
         """Another engine's keys would be read by nobody."""
@@ -313,12 +321,8 @@ class _Reader:
         node = self._content.get("migrationExecutor", "conf", "dependencies")
         found: list[str] = []
         for item in node.items if isinstance(node, Sequence) else ():
-            with collected(self._errors):
-                assert isinstance(item, Scalar)
-                found.append(self._references.text(item))
-                if not _COORDINATE.fullmatch(found[-1]):
-                    what = f"dependencies: {found[-1]!r} is not a Maven coordinate"
-                    raise item.place.error("INVALID_VALUE", what, "write group:artifact:version")
+            assert isinstance(item, Scalar)
+            found.append(self._parsed(item, "dependencies", _matching(_COORDINATE, "group:artifact:version"), ""))
         return tuple(found)
 
     def _store_catalog(self, executor_type: str, spark_conf: Values[str, str], connection: Values[str, Any]) -> str:
@@ -331,7 +335,7 @@ class _Reader:
             default = spark_conf.get("spark.sql.defaultCatalog") or (declared[0] if len(declared) == 1 else "")
             what, hint = f"sparkConf declares {', '.join(declared) or 'none'}", "set spark.sql.defaultCatalog"
         chosen = str(self._option("store.catalog", _matching(_STORE_CATALOG, "the name of a catalog"), default))
-        if not chosen and not self._errors:
+        if not chosen and not self._errors and self._content.get("store", "catalog") is None:
             self._errors.append(
                 self._content.place.error(
                     "STORE_CATALOG_UNCLEAR",

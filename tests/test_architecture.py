@@ -17,6 +17,7 @@ LAYERS = [
     {"secrets", "templates"},
     {"errors"},
     {"migration", "run", "clock", "yamlfile", "template"},
+    {"outside"},
     {"references", "catalogfile"},
     {"catalog", "source", "render", "statements", "transactions", "results"},
     {"history", "prepare", "base"},
