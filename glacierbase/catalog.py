@@ -26,7 +26,7 @@ DEFAULT_ENVIRONMENT = "default"
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _NAMESPACE = re.compile(r"[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*")
 _SCHEMA = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_STORE_CATALOG = re.compile(rf'{_NAMESPACE.pattern}|"[^"]+"')
+_STORE_CATALOG = re.compile(rf'{_NAMESPACE.pattern}|"[^"\x00-\x1f\x7f]+"')
 _COORDINATE = re.compile(r"[^:\s]+:[^:\s]+:[^:\s]+")
 _DURATION = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)(ms|s|m|h)")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
@@ -34,6 +34,8 @@ _SHORTEST_LEASE, _LONGEST_LEASE = 1.0, 86_400.0
 _SPARK_CATALOG = re.compile(r"spark\.sql\.catalog\.([^.]+)")
 # The keys under migrationExecutor.conf that each engine reads.
 _CONF_KEYS = {"spark": ("sparkConf", "dependencies"), "snowflake": ("connection",)}
+# The key under `conf` that names the engine's own default catalog.
+_DEFAULT_CATALOG = {"spark": ("sparkConf", "spark.sql.defaultCatalog"), "snowflake": ("connection", "database")}
 # Keywords of the connector that are not a matter of taste: what a statement did is recorded when it returns.
 _NOT_CHOSEN = ("autocommit", "paramstyle")
 
@@ -326,24 +328,28 @@ class _Reader:
         return tuple(found)
 
     def _store_catalog(self, executor_type: str, spark_conf: Values[str, str], connection: Values[str, Any]) -> str:
-        declared = [found[1] for key in spark_conf if (found := _SPARK_CATALOG.fullmatch(key))]
-        if executor_type == "snowflake":
-            database = connection.get("database")
-            default = database if isinstance(database, str) and _STORE_CATALOG.fullmatch(database) else ""
-            what, hint = "connection names no database that could be one", "name connection.database"
-        else:
-            default = spark_conf.get("spark.sql.defaultCatalog") or (declared[0] if len(declared) == 1 else "")
-            what, hint = f"sparkConf declares {', '.join(declared) or 'none'}", "set spark.sql.defaultCatalog"
-        chosen = str(self._option("store.catalog", _matching(_STORE_CATALOG, "the name of a catalog"), default))
-        if not chosen and not self._errors and self._content.get("store", "catalog") is None:
+        """The catalog that `store.catalog` names, else the engine's default, else the only one that is declared."""
+        parse = _matching(_STORE_CATALOG, "the name of a catalog")
+        if self._content.get("store", "catalog"):
+            return str(self._option("store.catalog", parse, ""))
+        section, key = _DEFAULT_CATALOG[executor_type]
+        values = connection if executor_type == "snowflake" else spark_conf
+        node = self._content.get("migrationExecutor", "conf", section, key)
+        if isinstance(node, Scalar) and isinstance(values.get(key), str):
+            return str(self._parsed(node, f"{section}.{key}", parse, ""))
+        declared = [found[1] for name in spark_conf if (found := _SPARK_CATALOG.fullmatch(name))]
+        if len(declared) == 1 and _STORE_CATALOG.fullmatch(declared[0]):
+            return declared[0]
+        if not self._errors:
+            what = "names no database" if executor_type == "snowflake" else f"declares {', '.join(declared) or 'none'}"
             self._errors.append(
                 self._content.place.error(
                     "STORE_CATALOG_UNCLEAR",
-                    f"in which catalog history and lock live is not said; {what}",
-                    f"write `store: {{catalog: NAME}}`, or {hint}",
+                    f"in which catalog history and lock live is not said; {section} {what}",
+                    f"write `store: {{catalog: NAME}}`, or set {section}.{key}",
                 )
             )
-        return chosen
+        return ""
 
 
 def _boolean(text: str) -> bool:

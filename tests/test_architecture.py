@@ -16,7 +16,7 @@ PACKAGE = Path(__file__).parent.parent / "glacierbase"
 LAYERS = [
     {"secrets", "templates"},
     {"errors"},
-    {"migration", "run", "clock", "yamlfile", "template"},
+    {"migration", "run", "clock", "yamlfile", "template", "names"},
     {"outside"},
     {"references", "catalogfile"},
     {"catalog", "source", "render", "statements", "transactions", "results"},

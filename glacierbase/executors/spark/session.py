@@ -22,7 +22,7 @@ from glacierbase.executors.spark.gateway import Gateway
 from glacierbase.executors.spark.installed import spark_home, spark_version
 from glacierbase.executors.spark.jars import check_jars, record_jars, resolved_jars
 from glacierbase.executors.spark.java import find_java_home
-from glacierbase.executors.spark.literals import bound
+from glacierbase.executors.spark.literals import bound, quoted_name
 from glacierbase.run import Run, engine_process
 from glacierbase.secrets import shown
 
@@ -406,10 +406,10 @@ def _commits(session: Session, table: str) -> Iterator[tuple[datetime, str]]:
     """When what was committed to a table; nothing where it is not there or its format keeps no log."""
     for question in _COMMITS:
         with suppress(StatementRefused):
-            for micros, what in session.query(question.format(table)):
+            for micros, what in session.query(question.format(quoted_name(table))):
                 yield _EPOCH + timedelta(microseconds=micros), what
     with suppress(StatementRefused):
-        for version, at, _, _, operation, *_ in session.query(_DELTA_COMMITS.format(table)):
+        for version, at, _, _, operation, *_ in session.query(_DELTA_COMMITS.format(quoted_name(table))):
             yield at.astimezone(timezone.utc), f"{operation} version {version}"
 
 
