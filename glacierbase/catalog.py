@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from glacierbase.catalogfile import SHARED, load_catalog_file
+from glacierbase.dependencies import Dependencies, DependencyReader
 from glacierbase.errors import GlacierbaseError, collected, raise_all
 from glacierbase.outside import Outside, Placeholders, Reader
 from glacierbase.references import References, resolved
@@ -27,13 +28,12 @@ _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _NAMESPACE = re.compile(r"[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*")
 _SCHEMA = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _STORE_CATALOG = re.compile(rf'{_NAMESPACE.pattern}|"[^"\x00-\x1f\x7f]+"')
-_COORDINATE = re.compile(r"[^:\s]+:[^:\s]+:[^:\s]+")
 _DURATION = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)(ms|s|m|h)")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _SHORTEST_LEASE, _LONGEST_LEASE = 1.0, 86_400.0
 _SPARK_CATALOG = re.compile(r"spark\.sql\.catalog\.([^.]+)")
 # The keys under migrationExecutor.conf that each engine reads.
-_CONF_KEYS = {"spark": ("sparkConf", "dependencies"), "snowflake": ("connection",)}
+_CONF_KEYS = {"spark": ("sparkConf", "dependencies", "allowFloating"), "snowflake": ("connection",)}
 # The key under `conf` that names the engine's own default catalog.
 _DEFAULT_CATALOG = {"spark": ("sparkConf", "spark.sql.defaultCatalog"), "snowflake": ("connection", "database")}
 # Keywords of the connector that are not a matter of taste: what a statement did is recorded when it returns.
@@ -66,6 +66,7 @@ class Catalog:
         executor_type: which engine runs its migrations.
         spark_conf: for Spark, as written.
         dependencies: for Spark, Maven coordinates.
+        digests: pairs of one of them and the SHA-256 that its jar must have.
         connection: for Snowflake, keywords of its connector, as written.
         out_of_order_allowed: whether a version below an applied one runs without being asked for.
     """
@@ -82,6 +83,7 @@ class Catalog:
     variables: Values[str, Any] = field(repr=False)
     out_of_order_allowed: bool
     store: StoreOptions
+    digests: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,6 +226,7 @@ class _Reader:
         executor_type = self._executor_type()
         self._check_conf(executor_type)
         spark_conf, connection = self._spark_conf(), self._connection()
+        dependencies = self._dependencies(spark_conf)
         made = Catalog(
             name=file.name,
             file=file.path,
@@ -232,10 +235,11 @@ class _Reader:
             protected=self.is_protected(),
             executor_type=executor_type,
             spark_conf=spark_conf,
-            dependencies=self._dependencies(),
+            dependencies=dependencies.coordinates,
             connection=connection,
             variables=resolved(self._variables, self._references, self._errors),
             out_of_order_allowed=self._option("outOfOrder", _choice("refuse", "allow"), "refuse") == "allow",
+            digests=dependencies.digests,
             store=StoreOptions(
                 catalog=self._store_catalog(executor_type, spark_conf, connection),
                 namespace=self._option("store.namespace", _NAMESPACES[executor_type], "glacierbase"),
@@ -254,13 +258,7 @@ class _Reader:
     def _parsed(self, node: Scalar, name: str, parse: Callable[[str], Any], default: Any) -> Any:
         """The value of `name`, parsed; `default` where it is wrong, or not known because a reference was not read."""
         with collected(self._errors):
-            text = self._references.text(node, name)
-            try:
-                return parse(text)
-            except ValueError as error:
-                if not self._references.is_unread(text):
-                    what = f"{name}: {node.text!r} is not {error}"
-                    raise node.place.error("INVALID_VALUE", what, "correct the value") from error
+            return self._references.parsed(node, name, parse, default)
         return default
 
     def _executor_type(self) -> str:
@@ -319,13 +317,11 @@ class _Reader:
             return text if isinstance(node.value, str) else node.value
         return None
 
-    def _dependencies(self) -> tuple[str, ...]:
-        node = self._content.get("migrationExecutor", "conf", "dependencies")
-        found: list[str] = []
-        for item in node.items if isinstance(node, Sequence) else ():
-            assert isinstance(item, Scalar)
-            found.append(self._parsed(item, "dependencies", _matching(_COORDINATE, "group:artifact:version"), ""))
-        return tuple(found)
+    def _dependencies(self, spark_conf: Values[str, str]) -> Dependencies:
+        floating_allowed = self._option("migrationExecutor.conf.allowFloating", _boolean, False)
+        reader = DependencyReader(self._references, self._errors, floating_allowed=floating_allowed)
+        reader.check(self._content.get("migrationExecutor", "conf", "sparkConf"), spark_conf)
+        return reader.read(self._content.get("migrationExecutor", "conf", "dependencies"))
 
     def _store_catalog(self, executor_type: str, spark_conf: Values[str, str], connection: Values[str, Any]) -> str:
         """The catalog that `store.catalog` names, else the engine's default, else the only one that is declared."""

@@ -6,14 +6,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from collections.abc import Mapping as Values
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, TypeVar
 
 from glacierbase.errors import GlacierbaseError, collected
 from glacierbase.outside import KINDS, Outside, unset
 from glacierbase.secrets import is_secret, register
 from glacierbase.yamlfile import Mapping, Node, Place, Scalar, Sequence, is_null
+
+T = TypeVar("T")
 
 _REFERENCE = re.compile(r"\$\$\{|\$\{([^{}]*)\}")
 _LONGEST, _DEEPEST = 1_000_000, 50
@@ -49,6 +52,21 @@ class References:
         if is_secret(key) and not self.is_unread(text):
             register(text)
         return text
+
+    def parsed(self, node: Scalar, name: str, parse: Callable[[str], T], default: T) -> T:
+        """The value of `name`, parsed; `default` where it cannot be, because a reference in it was not read.
+
+        Raises:
+            ConfigurationError: `INVALID_VALUE` with what is written where `parse` raises ValueError; and as `text`.
+        """
+        text = self.text(node, name)
+        try:
+            return parse(text)
+        except ValueError as error:
+            if self.is_unread(text):
+                return default
+            what = f"{name}: {node.text!r} is not {error}"
+            raise node.place.error("INVALID_VALUE", what, "correct the value") from error
 
     def is_unread(self, text: str) -> bool:
         """Return whether a reference in this text was not read, so that its real value is not known."""

@@ -19,6 +19,7 @@ LAYERS = [
     {"migration", "run", "clock", "yamlfile", "template", "names"},
     {"outside"},
     {"references", "catalogfile"},
+    {"dependencies"},
     {"catalog", "source", "render", "statements", "transactions", "results"},
     {"history", "prepare", "base"},
     {"plan"},
