@@ -83,6 +83,11 @@ def _common(environment: bool = True, catalogs: bool = True) -> Callable[[F], F]
     return decorate
 
 
+_resolving = click.option(
+    "--resolve",
+    is_flag=True,
+    help="Read ${env:…}, ${secret:…} and ${file:…}; only on a branch that you trust. Default: placeholders.",
+)
 _selecting = [
     click.option("--to", metavar="VERSION", help="Go up to this version."),
     click.option("--only", metavar="VERSION", help="Run this one alone (a hotfix); needs --reason."),
@@ -227,6 +232,7 @@ def plan(
 
 @cli.command()
 @_common()
+@_resolving
 @click.argument("versions", nargs=-1)
 def render(
     project: str | None,
@@ -234,13 +240,14 @@ def render(
     catalogs: Sequence[str],
     form: str,
     verbose: bool,
+    resolve: bool,
     versions: Sequence[str],
 ) -> None:
     """Print migrations as each environment renders them (all, or VERSIONS). Contacts nothing.
 
     Characters that a terminal or a CI service would obey are shown as escapes; --format json has the exact SQL.
     """
-    _answer("render", form, verbose, lambda: _load(project, environment).render(versions, catalogs))
+    _answer("render", form, verbose, lambda: _load(project, environment).render(versions, catalogs, resolve=resolve))
 
 
 @cli.command()
@@ -250,6 +257,7 @@ def render(
     metavar="REF",
     help="Compare with this git ref: nothing edited or deleted, new versions above its.",
 )
+@_resolving
 def validate(
     project: str | None,
     environment: str | None,
@@ -257,9 +265,12 @@ def validate(
     form: str,
     verbose: bool,
     base: str | None,
+    resolve: bool,
 ) -> None:
     """Check every file for every environment: names, headers, templates, SQL quoting. Contacts nothing."""
-    _answer("validate", form, verbose, lambda: _load(project, environment).validate(catalogs, base=base))
+    _answer(
+        "validate", form, verbose, lambda: _load(project, environment).validate(catalogs, base=base, resolve=resolve)
+    )
 
 
 @cli.command()

@@ -238,12 +238,19 @@ class Project:
             raise _unknown_version(f"no catalog has a version {version}")
         return results
 
-    def render(self, versions: Collection[str] = (), catalogs: Collection[str] = ()) -> tuple[RenderResult, ...]:
-        """The files as each environment renders them, environments that render all alike together. Contacts nothing."""
+    def render(
+        self, versions: Collection[str] = (), catalogs: Collection[str] = (), *, resolve: bool = False
+    ) -> tuple[RenderResult, ...]:
+        """The files as each environment renders them, environments that render all alike together. Contacts nothing.
+
+        Args:
+            resolve: read `${env:…}`, `${secret:…}` and `${file:…}`, only on a branch that you trust; else placeholders such
+                as `env_NAME` stand for them.
+        """
         wanted = set(map(version_number, versions))
         groups: dict[tuple[str, tuple[RenderedFile, ...]], list[str]] = {}
         known: set[int] = set()
-        for migrator in self._every_environment(catalogs):
+        for migrator in self._every_environment(catalogs, resolve):
             known.update(migration.number for migration in migrator.migrations)
             files = tuple(
                 RenderedFile(each.migration.version, each.migration.location, each.text)
@@ -259,17 +266,20 @@ class Project:
             for (name, files), environments in groups.items()
         )
 
-    def validate(self, catalogs: Collection[str] = (), *, base: str | None = None) -> tuple[ValidateResult, ...]:
+    def validate(
+        self, catalogs: Collection[str] = (), *, base: str | None = None, resolve: bool = False
+    ) -> tuple[ValidateResult, ...]:
         """Check all files of all environments: names, headers, templates, splitting. Contacts nothing.
 
         Args:
             base: a git ref; its migrations must be here unchanged, under the same catalog's name, and new versions must be
                 above its highest.
+            resolve: as for `render`.
 
         Raises:
             GlacierbaseError: all that is wrong, at once.
         """
-        migrators = self._every_environment(catalogs)
+        migrators = self._every_environment(catalogs, resolve)
         warnings: dict[str, tuple[str, ...]] = {}
         if base is not None:
             stems = {file.name: file.stem for file in self._files}
@@ -517,7 +527,9 @@ class Project:
             )
         return chosen[0]
 
-    def _build(self, having: Iterable[tuple[CatalogFile, str]], *, prepared: bool = False) -> list[Migrator]:
+    def _build(
+        self, having: Iterable[tuple[CatalogFile, str]], *, prepared: bool = False, resolve: bool = True
+    ) -> list[Migrator]:
         """Read catalogs and migrations, render and split them if `prepared`; all that is wrong is raised in one go."""
         run = Run.here(self.root)
         found: list[Migrator] = []
@@ -528,7 +540,7 @@ class Project:
                 read[file.stem], wrong = load_migrations(self.root / "migrations" / file.stem, self.root)
                 errors += wrong
             with collected(errors):
-                catalog = file.for_environment(environment, self.root)
+                catalog = file.for_environment(environment, self.root, resolve=resolve)
                 found.append(Migrator(catalog, read[file.stem], run, set(self.catalogs) - {file.name}))
                 if prepared:
                     found[-1].prepare(found[-1].migrations)
@@ -536,7 +548,7 @@ class Project:
         raise_all(list({error.message: error for error in errors}.values()))
         return found
 
-    def _every_environment(self, catalogs: Collection[str]) -> list[Migrator]:
+    def _every_environment(self, catalogs: Collection[str], resolve: bool) -> list[Migrator]:
         """The chosen catalogs in the chosen environment, or in all where none is; prepared."""
         pairs = [
             (file, env)
@@ -546,7 +558,7 @@ class Project:
         ]
         if not pairs:
             raise ConfigurationError("UNKNOWN_ENVIRONMENT", f"no catalog has an environment {self._environment}")
-        return self._build(pairs, prepared=True)
+        return self._build(pairs, prepared=True, resolve=resolve)
 
 
 _SKIPPED = "it does not have this environment"

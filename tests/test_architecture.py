@@ -16,8 +16,10 @@ PACKAGE = Path(__file__).parent.parent / "glacierbase"
 LAYERS = [
     {"secrets", "git", "templates"},
     {"errors", "printable"},
-    {"migration", "run", "clock", "waiting", "yamlfile", "template"},
+    {"migration", "run", "clock", "waiting", "yamlfile", "template", "names"},
+    {"outside"},
     {"references", "catalogfile"},
+    {"dependencies"},
     {"catalog", "source", "render", "statements", "transactions", "results"},
     {"history", "prepare", "base"},
     {"plan"},

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sqlite3
 import uuid
 from collections.abc import Callable
 from contextlib import closing
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,8 @@ from glacierbase.errors import (
     StatementRefused,
 )
 from glacierbase.executors.spark.session import SparkSessionPort
+from glacierbase.prepare import targets
+from glacierbase.statements import split_statements
 from tests.conftest import LakeBed, ProjectFolder
 
 
@@ -145,6 +149,23 @@ def test_of_a_lost_answer_the_table_tells_whether_there_was_a_commit(
     [case] = shop.project.repair(spark=shop.lake.spark)[0].cases
     assert shop.values() == ([1] if committed else [])
     assert case.suggests == suggests
+
+
+def test_the_commits_of_a_table_are_found_whatever_its_name(shop: Shop) -> None:
+    """Dots, blanks and backticks in a name are the table's; no statement begins behind them."""
+    since = datetime.now(timezone.utc)
+    names = ("`a.b`", "`my table`", "`c``; DROP TABLE d; --`")
+    session = shop.lake.executor.open_session()
+    session.execute(f"CREATE NAMESPACE {shop.namespace}")
+    for name in names:
+        session.execute(f"CREATE TABLE {shop.namespace}.{name} (a INT) USING iceberg")
+        insert = f"INSERT INTO {shop.namespace} . {name} VALUES (1)"
+        session.execute(insert)
+        [statement] = split_statements(insert, "spark")
+        tables = json.loads(targets([statement]) or "[]")
+        evidence = shop.lake.executor.evidence(tables, since, "")
+        assert evidence.took_effect
+        assert any(f"{shop.namespace}.{name}: append snapshot" in line for line in evidence.found)
 
 
 def test_a_catalog_that_cannot_be_opened_was_sent_nothing(lake: LakeBed, tmp_path: Path) -> None:

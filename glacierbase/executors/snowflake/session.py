@@ -13,6 +13,7 @@ from glacierbase.catalog import Catalog
 from glacierbase.errors import ConfigurationError, EngineUnavailable
 from glacierbase.executors import Evidence, Executor, Row, Session
 from glacierbase.executors.snowflake.errors import error_text, map_error
+from glacierbase.names import in_quotes
 from glacierbase.run import Run, run_tag
 from glacierbase.waiting import Caller, result
 
@@ -174,7 +175,7 @@ class _SnowflakeExecutor:
         """
         return session.query(
             "SELECT query_id, execution_status, error_message"
-            f" FROM TABLE({self._catalog.store.catalog}.INFORMATION_SCHEMA.QUERY_HISTORY("
+            f" FROM TABLE({in_quotes(self._catalog.store.catalog)}.INFORMATION_SCHEMA.QUERY_HISTORY("
             f"END_TIME_RANGE_START => '{since - _MARGIN:%Y-%m-%d %H:%M:%S} +0000'::TIMESTAMP_LTZ, RESULT_LIMIT => 10000))"
             " WHERE query_tag = ?",
             [tag],

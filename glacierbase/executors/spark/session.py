@@ -20,9 +20,9 @@ from glacierbase.executors.spark.errors import map_error
 from glacierbase.executors.spark.flags import with_flags
 from glacierbase.executors.spark.gateway import Gateway
 from glacierbase.executors.spark.installed import spark_home, spark_version
-from glacierbase.executors.spark.jars import check_jars, record_jars, resolved_jars
+from glacierbase.executors.spark.jars import check_digests, check_jars, record_jars, resolved_jars
 from glacierbase.executors.spark.java import find_java_home
-from glacierbase.executors.spark.literals import bound
+from glacierbase.executors.spark.literals import bound, quoted_name
 from glacierbase.run import Run, engine_process
 from glacierbase.secrets import shown
 
@@ -45,6 +45,7 @@ _COMMITS = (
 # And Delta: https://docs.delta.io/latest/delta-utility.html#retrieve-delta-table-history
 _DELTA_COMMITS = "DESCRIBE HISTORY {}"
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_GRACE_SECONDS = 20
 _POOL = "spark.scheduler.pool"
 _SQLITE = re.compile(r"jdbc:sqlite:(?:file:)?(/[^?\n]+)")
 
@@ -295,6 +296,9 @@ class LocalExecutor(_SparkExecutor):
         check_jars(catalog.spark_conf, catalog.dependencies)
         jars = resolved_jars(catalog.spark_conf, catalog.dependencies) if catalog.dependencies else []
         java_home = find_java_home()
+        if jars is None and catalog.digests:
+            jars = _resolve(catalog, run, java_home)
+        check_digests(jars or [], catalog.digests)
         conf = launch_conf(catalog, jars)
         for place in _SQLITE.findall("\n".join(conf.values())):
             Path(place).parent.mkdir(parents=True, exist_ok=True)  # SQLite creates its file, but not the folder.
@@ -313,7 +317,7 @@ class LocalExecutor(_SparkExecutor):
             self.close()
             raise _unavailable(catalog, error, f"see {self._gateway.log}") from error
 
-    def close(self, grace_seconds: float = 20) -> None:
+    def close(self, grace_seconds: float = _GRACE_SECONDS) -> None:
         """End the JVM, which stops Spark on its way out, so that the next catalog gets one of its own."""
         from pyspark import SparkContext
         from pyspark.sql import SparkSession
@@ -333,6 +337,23 @@ def _is_active() -> bool:
 def _with_defaults(catalog: Catalog) -> dict[str, str]:
     conf = {**_DEFAULTS, "spark.app.name": f"glacierbase {catalog.name}", **catalog.spark_conf}
     return {**_LOCAL_DEFAULTS, **conf} if is_local(conf) else conf
+
+
+def _resolve(catalog: Catalog, run: Run, java_home: Path) -> list[Path]:
+    """Resolve the dependencies in a JVM that ends without a session, so that their digests are compared before one has them.
+
+    Raises:
+        EngineUnavailable: they cannot be resolved.
+    """
+    logger.info("%s: resolving %d dependencies (first time)", catalog.name, len(catalog.dependencies))
+    gateway = Gateway(launch_conf(catalog, None), run, java_home)
+    try:
+        found = gateway.py4j.jvm.java.lang.System.getProperty("spark.jars") or ""
+    except Exception as error:
+        raise _unavailable(catalog, error, f"see {gateway.log}") from error
+    finally:
+        gateway.close(_GRACE_SECONDS)
+    return record_jars(catalog.spark_conf, catalog.dependencies, list(filter(None, found.split(","))))
 
 
 def _start(conf: Mapping[str, str], run: Run, java_home: Path, flags: str | None) -> Gateway:
@@ -406,10 +427,10 @@ def _commits(session: Session, table: str) -> Iterator[tuple[datetime, str]]:
     """When what was committed to a table; nothing where it is not there or its format keeps no log."""
     for question in _COMMITS:
         with suppress(StatementRefused):
-            for micros, what in session.query(question.format(table)):
+            for micros, what in session.query(question.format(quoted_name(table))):
                 yield _EPOCH + timedelta(microseconds=micros), what
     with suppress(StatementRefused):
-        for version, at, _, _, operation, *_ in session.query(_DELTA_COMMITS.format(table)):
+        for version, at, _, _, operation, *_ in session.query(_DELTA_COMMITS.format(quoted_name(table))):
             yield at.astimezone(timezone.utc), f"{operation} version {version}"
 
 

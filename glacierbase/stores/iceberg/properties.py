@@ -147,9 +147,9 @@ def _check_files(warehouse: str, files: str, conf: Mapping[str, str]) -> None:
         if files == _HADOOP_FILES:
             raise ValueError(f"its files are read as Hadoop is configured; set io-impl to {_S3_FILES}")
     elif scheme not in ("", "file"):
-        raise ValueError(f"its warehouse {warehouse} is neither on S3 nor on this machine")
+        raise ValueError("its warehouse is neither on S3 nor on this machine")
     elif "spark.remote" in conf or (not scheme and "spark.hadoop.fs.defaultFS" in conf):
-        raise ValueError(f"its warehouse {warehouse} may be on another machine")
+        raise ValueError("its warehouse may be on another machine")
 
 
 def _translated(kind: str, found: Mapping[str, str]) -> dict[str, str]:
@@ -177,7 +177,7 @@ def _in_database(name: str, properties: dict[str, str], conf: Mapping[str, str])
     drivers = {key.removeprefix("jdbc."): value for key, value in drivers.items() if key not in _JDBC_OWN}
     place = database(properties["uri"], drivers)
     if place.file and "spark.remote" in conf:
-        raise ValueError(f"its database {place.file} is on the server's machine")
+        raise ValueError("its database is on the server's machine")
     # A connection that the server closed meanwhile is opened anew; the tables are made by `create`, not by a question.
     more = {"uri": place.uri, "pool_pre_ping": "true", "init_catalog_tables": "false"}
     return Opening("sql", name, properties | more, place.file)
