@@ -144,8 +144,8 @@ HOSTILE: dict[str, tuple[Callable[[ProjectFolder], object], str]] = {
     "no YAML": (lambda p: p.catalog("a: *\u202e\x9b\n  ::error::FAKE\n"), "INVALID_YAML"),
     "an environment": (lambda p: p.catalog(f"{CONF}environments: {{{yaml(NAME)}: {{}}}}\n"), "INVALID_NAME"),
     "a reference": (
-        lambda p: p.catalog(f"{CONF}variables: {{a: {yaml('${env:' + PAYLOAD + '}')}}}\n"),
-        "UNSET_REFERENCE",
+        lambda p: p.catalog(f"{CONF}variables: {{a: {yaml('${environ:' + PAYLOAD + '}')}}}\n"),
+        "UNKNOWN_REFERENCE",
     ),
     "a catalog's name": (lambda p: p.catalog(f"{CONF}name: {yaml(PAYLOAD)}\n"), "INVALID_NAME"),
     "a catalog file's name": (named_catalog, "INVALID_NAME"),
