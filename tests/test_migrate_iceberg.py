@@ -169,6 +169,68 @@ def test_a_failed_procedure_is_unknown(shop: Shop) -> None:
     assert shop.history()[-1][0] == "unknown"
 
 
+@pytest.mark.parametrize(
+    "several",
+    [
+        "BEGIN INSERT INTO NS.t VALUES (1); INSERT INTO NS.missing VALUES (1); END",
+        "BEGIN INSERT INTO NS.t VALUES (1); EXECUTE IMMEDIATE 'SELEKT 1'; END",
+        "FROM NS.one INSERT INTO NS.t SELECT a INSERT INTO NS.t SELECT CAST(raise_error('no') AS BIGINT)",
+    ],
+)
+def test_what_failed_after_its_first_step_is_unknown_and_does_not_run_again(several: str, shop: Shop) -> None:
+    """The first of two rows is there once, also after the next `migrate`, which refuses to run."""
+    shop.file("1_create.sql", f"{CREATE}; CREATE TABLE NS.one USING iceberg AS SELECT 1L AS a")
+    shop.file("2_several.sql", several)
+    for _ in range(2):
+        with pytest.raises(NeedsRepair) as caught:
+            shop.migrate()
+        assert (caught.value.code, caught.value.exit_code) == ("OUTCOME_UNKNOWN", 6)
+        assert shop.values() == [1]
+
+
+def test_a_purge_that_dropped_the_table_and_failed_on_its_files_is_unknown(shop: Shop) -> None:
+    """Its stage failed, and the table is gone all the same."""
+    shop.file("1_create.sql", f"{CREATE}; INSERT INTO NS.t VALUES (1)")
+    shop.migrate()
+    [[manifests]] = shop.lake.rows(f"SELECT manifest_list FROM {shop.namespace}.t.snapshots")
+    Path(manifests.removeprefix("file:")).unlink()
+    shop.file("2_drop.sql", "DROP TABLE NS.t PURGE")
+    with pytest.raises(NeedsRepair) as caught:
+        shop.migrate()
+    assert (caught.value.code, caught.value.exit_code) == ("OUTCOME_UNKNOWN", 6)
+    assert shop.lake.rows(f"SHOW TABLES IN {shop.namespace}") == []
+
+
+@pytest.mark.parametrize("engine", ["lake", "remote_lake"])
+@pytest.mark.parametrize(
+    ("script", "kind", "values"),
+    [
+        ("BEGIN\n  INSERT INTO NS.t VALUES (1);\n  SELEKT 1;\nEND", StatementRefused, []),
+        ("BEGIN\n  INSERT INTO NS.t VALUES (1);\n  EXECUTE IMMEDIATE 'SELEKT 1';\nEND", OutcomeUnknown, [(1,)]),
+        ("BEGIN\n  INSERT INTO NS.t VALUES (1);\n  SELECT * FROM NS.missing;\nEND", OutcomeUnknown, [(1,)]),
+    ],
+)
+def test_a_script_is_refused_only_where_it_cannot_be_read_at_all(
+    script: str, kind: type, values: list[tuple[int]], engine: str, request: pytest.FixtureRequest
+) -> None:
+    """Dynamic SQL that cannot be read is found out when the statements before it are done."""
+    namespace = f"lake.s{uuid.uuid4().hex[:8]}"
+    with closing(request.getfixturevalue(engine).executor.open_session()) as session:
+        session.execute(f"CREATE NAMESPACE {namespace}")
+        session.execute(f"CREATE TABLE {namespace}.t (a BIGINT) USING iceberg")
+        with pytest.raises(kind):
+            session.execute(script.replace("NS.", f"{namespace}."))
+        assert session.query(f"SELECT a FROM {namespace}.t") == values
+
+
+def test_a_clause_that_the_parser_refuses_is_known_from_the_engine_where_the_message_lacks_the_text(
+    lake: LakeBed,
+) -> None:
+    """Spark prints only a part of the statement then."""
+    with pytest.raises(StatementRefused):
+        SparkSessionPort(lake.spark).execute("ALTER TABLE lake.a.t ADD PARTITION (a)")
+
+
 def test_what_a_file_sets_or_uses_does_not_reach_the_next(shop: Shop) -> None:
     """Nor our own tables."""
     shop.file(
