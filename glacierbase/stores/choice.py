@@ -22,7 +22,9 @@ def open_store(catalog: Catalog, engine: Engine) -> Store:
         return store
     from glacierbase.stores import sql
 
-    return sql.open_store(catalog, engine.start())
+    opened = sql.open_store(catalog, engine.start())
+    engine.at_close(opened.close)
+    return opened
 
 
 def _opens_without(catalog: Catalog) -> bool:

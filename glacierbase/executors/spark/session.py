@@ -16,6 +16,7 @@ from glacierbase.catalog import Catalog
 from glacierbase.errors import ConfigurationError, EngineUnavailable, StatementRefused
 from glacierbase.executors import Evidence, Executor, Row, Session
 from glacierbase.executors.spark.archive import ClassArchive
+from glacierbase.executors.spark.catalogs import close_catalogs
 from glacierbase.executors.spark.errors import map_error
 from glacierbase.executors.spark.flags import with_flags
 from glacierbase.executors.spark.gateway import Gateway
@@ -69,6 +70,9 @@ class SparkSessionPort:
     """A Spark session behind the executor's port."""
 
     def __init__(self, spark: Any, *, in_own_pool: bool = False) -> None:
+        """Args:
+        spark: what `newSession()` made, where the port is going to be closed: that closes its catalogs.
+        """
         self._spark = spark
         self._pool = "glacierbase" if in_own_pool else None
         self._tag: str | None = None  # Of the statement that runs.
@@ -124,7 +128,8 @@ class SparkSessionPort:
         self._spark.sparkContext.cancelJobsWithTag(tag)
 
     def close(self) -> None:
-        """It ends with its JVM."""
+        """Close its catalogs; the rest of it ends with its JVM."""
+        close_catalogs(self._spark)
 
 
 class ConnectSessionPort(SparkSessionPort):
