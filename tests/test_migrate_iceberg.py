@@ -10,7 +10,9 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
+from pyiceberg.catalog import load_catalog
 
 from glacierbase import Project
 from glacierbase.errors import (
@@ -124,27 +126,55 @@ def test_what_iceberg_refuses_is_failed_and_not_unknown(shop: Shop, wrong: str, 
     assert shop.history()[-1][0] == "failed"
 
 
-@pytest.mark.parametrize(("committed", "suggests"), [(True, "done"), (False, "not-done")])
-def test_of_a_lost_answer_the_table_tells_whether_there_was_a_commit(
-    committed: bool, suggests: str, shop: Shop, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The run recorded itself that it does not know; what counts is when the statement began, and no commit from before."""
+def by_somebody_else(shop: Shop) -> None:
+    """An append that comes from no Spark."""
+    conf = {key.rpartition(".")[2]: value for key, value in shop.lake.catalog.spark_conf.items() if ".lake." in key}
+    uri = conf["uri"].removeprefix("jdbc:sqlite:").partition("?")[0]
+    catalog = load_catalog("lake", type="sql", uri=f"sqlite:///{uri}", warehouse=conf["warehouse"])
+    catalog.load_table(f"{shop.name}.t").append(pa.table({"a": pa.array([1], pa.int64())}))
+
+
+def by_the_run(shop: Shop) -> None:
+    """The statement took effect; only its answer is lost."""
+
+
+LOST_INSERT = "INSERT INTO NS.t VALUES (1)"
+LOST_ALTER = "ALTER TABLE NS.t ADD COLUMN b INT"
+
+
+@pytest.mark.parametrize(
+    ("lost", "committed", "suggests", "author"),
+    [
+        (LOST_INSERT, by_the_run, "done", " by this run's application"),
+        (LOST_INSERT, by_somebody_else, None, " by no Spark application"),
+        (LOST_INSERT, None, "not-done", None),
+        (LOST_ALTER, by_the_run, None, " UTC"),
+    ],
+)
+def test_of_a_lost_answer_the_table_tells_who_committed_since(
+    lost: str, committed: Callable[[Shop], None] | None, suggests: str | None, author: str | None, shop: Shop,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """Another writer's commit is shown and suggests nothing, as does a change of metadata, which names nobody."""
     execute = SparkSessionPort.execute
 
     def lose(session: SparkSessionPort, sql: str, *arguments: Any, **options: Any) -> None:
-        lost = "VALUES (1)" in sql
-        if committed or not lost:
+        is_lost = sql == lost
+        if not is_lost or committed is by_the_run:
             execute(session, sql, *arguments, **options)
-        if lost:
+        if is_lost:
+            if committed:
+                committed(shop)
             raise OutcomeUnknown("SocketException", "the connection was reset")
 
     monkeypatch.setattr(SparkSessionPort, "execute", lose)
-    shop.file("1_create.sql", f"{CREATE}; INSERT INTO NS.t VALUES (1)")
+    lost = lost.replace("NS.", f"{shop.namespace}.")
+    shop.file("1_create.sql", f"{CREATE}; {lost}")
     with pytest.raises(NeedsRepair):
         shop.migrate()
     [case] = shop.project.repair(spark=shop.lake.spark)[0].cases
-    assert shop.values() == ([1] if committed else [])
     assert case.suggests == suggests
+    assert any(each.endswith(author) for each in case.evidence) if author else case.evidence == ()
 
 
 def test_a_catalog_that_cannot_be_opened_was_sent_nothing(lake: LakeBed, tmp_path: Path) -> None:

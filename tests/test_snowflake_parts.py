@@ -11,6 +11,7 @@ from snowflake.connector import errors
 from glacierbase import Project
 from glacierbase.errors import ConfigurationError, EngineError, OutcomeUnknown, StatementRefused, TableNotFound
 from glacierbase.executors.snowflake.errors import is_atomic, map_error
+from glacierbase.executors.snowflake.evidence import judged
 from glacierbase.executors.snowflake.session import SnowflakeSession
 from tests.conftest import ProjectFolder
 
@@ -125,6 +126,29 @@ def test_a_single_statement_is_atomic(sql: str) -> None:
     """A task with a script in it is created as a whole."""
     assert is_atomic(sql)
     assert type(answered(2002, "42710", sql=sql)) is StatementRefused
+
+
+@pytest.mark.parametrize(
+    ("sql", "states", "took_effect", "has_ended", "is_proof"),
+    [
+        ("INSERT INTO t SELECT 1", [], None, None, False),
+        ("INSERT INTO t SELECT 1", ["RUNNING"], None, False, False),
+        ("INSERT INTO t SELECT 1", ["SUCCESS"], True, True, True),
+        ("INSERT INTO t SELECT 1", ["FAILED_WITH_ERROR"], False, True, True),
+        ("INSERT INTO t SELECT 1", ["FAILED_WITH_INCIDENT"], False, True, False),
+        ("INSERT INTO t SELECT 1", ["SUCCESS", "FAILED_WITH_ERROR"], True, True, False),
+        ("CALL p()", ["SUCCESS"], True, True, False),
+        ("CALL p()", ["FAILED_WITH_ERROR"], None, True, False),
+        ("CALL p()", ["FAILED_WITH_ERROR", "SUCCESS"], None, True, False),
+        ("CALL p()", ["RUNNING", "SUCCESS"], None, False, False),
+    ],
+)
+def test_the_query_history_proves_the_outcome_of_one_atomic_statement(
+    sql: str, states: list[str], took_effect: bool | None, has_ended: bool | None, is_proof: bool
+) -> None:
+    """A failed procedure may have done something before, and a statement that was sent twice is two."""
+    evidence = judged([("id", state, None) for state in states], sql)
+    assert (evidence.took_effect, evidence.has_ended, evidence.is_proof) == (took_effect, has_ended, is_proof)
 
 
 def test_a_message_is_said_once_and_without_the_drivers_noise() -> None:
