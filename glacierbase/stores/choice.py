@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib.util import find_spec
+from typing import Protocol
 
 from glacierbase.catalog import Catalog
 from glacierbase.engine import Engine
 from glacierbase.stores import Store, iceberg
 from glacierbase.stores.bounded import BoundedStore
+
+
+class Closable(Store, Protocol):
+    """A store with connections or sessions of its own."""
+
+    def close(self) -> None: ...
 
 
 def open_store(catalog: Catalog, engine: Engine) -> Store:
@@ -25,15 +32,14 @@ def open_store(catalog: Catalog, engine: Engine) -> Store:
 
 def _opener(catalog: Catalog, engine: Engine) -> Callable[[], Store]:
     if catalog.store.type == "iceberg" or (catalog.store.type == "auto" and _opens_without(catalog)):
-        return lambda: _open_iceberg(catalog, engine)
+        return lambda: _closed_with(engine, iceberg.open_store(catalog))
     from glacierbase.stores import sql
 
     executor = engine.start()
-    return lambda: sql.open_store(catalog, executor)
+    return lambda: _closed_with(engine, sql.open_store(catalog, executor))
 
 
-def _open_iceberg(catalog: Catalog, engine: Engine) -> Store:
-    store = iceberg.open_store(catalog)
+def _closed_with(engine: Engine, store: Closable) -> Store:
     engine.at_close(store.close)
     return store
 

@@ -372,6 +372,10 @@ class SqlStore:
 
         return settle(change, self.read_lock, expected, new)
 
+    def close(self) -> None:
+        """Close the session. Never raises."""
+        self._session.close()
+
 
 def _literal(value: str | int | None) -> str:
     """A value of the lock's first row, which goes in with the table: names and numbers, where no parameter may stand."""

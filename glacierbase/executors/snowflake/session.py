@@ -11,8 +11,9 @@ from typing import Any
 
 from glacierbase.catalog import Catalog
 from glacierbase.errors import ConfigurationError, EngineUnavailable
-from glacierbase.executors import Evidence, Executor, Row, Session
+from glacierbase.executors import Evidence, Executor, InFlight, Row, Session
 from glacierbase.executors.snowflake.errors import error_text, map_error
+from glacierbase.executors.snowflake.evidence import ENDED, judged
 from glacierbase.names import in_quotes
 from glacierbase.run import Run, run_tag
 from glacierbase.waiting import Caller, result
@@ -30,9 +31,6 @@ _OUR_KEYWORDS = {"client_session_keep_alive": True}
 _LOG_OUT_SECONDS = 10.0
 # Whether to ask for running queries before a logout; the connector's line 5 warns where nobody says.
 _LOGS_OUT = "enable_server_session_keep_alive_auto_detection"
-
-# What the query history says of a statement that runs no more.
-_ENDED = frozenset({"SUCCESS", "FAILED_WITH_ERROR", "FAILED_WITH_INCIDENT"})
 
 # Clocks differ by less.
 _MARGIN = timedelta(minutes=10)
@@ -159,14 +157,11 @@ class _SnowflakeExecutor:
         idle, self._idle = self._idle, None
         return idle or self._session(self._connect(ours=False), self._keep_clean)
 
-    def evidence(self, tables: Sequence[str], since: datetime, tag: str) -> Evidence:  # noqa: ARG002 (the tag says it all)
+    def evidence(self, statement: InFlight) -> Evidence:
         """What the query history says of the statement with this tag."""
         with closing(self.open_session(ours=True)) as session:
-            rows = self._queries(session, since, tag)
-        found = tuple(f"query {query_id}: {status}{f', {error}' if error else ''}" for query_id, status, error in rows)
-        states = {status for _, status, _ in rows}
-        ended = states <= _ENDED if rows else None
-        return Evidence(found, "SUCCESS" in states if ended else None, ended)
+            rows = self._queries(session, statement.since, statement.tag)
+        return judged(rows, statement.sql)
 
     def _queries(self, session: Session, since: datetime, tag: str) -> list[Row]:
         """Id, status and error of the statements with this tag; the account forgets them after seven days.
@@ -185,7 +180,7 @@ class _SnowflakeExecutor:
         """https://docs.snowflake.com/en/sql-reference/functions/system_cancel_query"""
         with closing(self.open_session(ours=True)) as session:
             for query_id, status, _ in self._queries(session, self._opened_at, tag):
-                if status not in _ENDED:
+                if status not in ENDED:
                     session.query("SELECT SYSTEM$CANCEL_QUERY(?)", [query_id])
 
     def _session(self, connection: Any, done: Callable[[SnowflakeSession], None]) -> SnowflakeSession:
