@@ -271,3 +271,17 @@ def test_only_the_properties_of_the_stores_catalog_count() -> None:
     """Another's name may begin alike."""
     found = opened(REST, **{"spark.sql.catalog.lakehouse": SPARK, "spark.sql.catalog.lakehouse.lock-impl": "x"})
     assert found == opened(REST)
+
+
+@pytest.mark.parametrize(
+    ("warehouse", "conf"),
+    [
+        ("hdfs://canary/data", {}),
+        ("/canary", {"spark.hadoop.fs.defaultFS": "hdfs://name"}),
+        ("s3://canary", {"spark.remote": "sc://server"}),
+    ],
+)
+def test_a_refusal_does_not_show_where_the_warehouse_is(warehouse: str, conf: dict[str, str]) -> None:
+    """The value may be that of an environment variable."""
+    uri = "jdbc:sqlite:/canary/a.db"
+    assert "canary" not in refusal({**SQLITE, "uri": uri, "warehouse": warehouse, "io-impl": S3}, **conf)
