@@ -16,10 +16,11 @@ from typing import IO, Any
 
 from glacierbase.errors import EngineUnavailable
 from glacierbase.executors.spark.installed import spark_home
+from glacierbase.executors.spark.properties import with_properties
 from glacierbase.run import Run
 from glacierbase.secrets import mask
 
-# What spark-submit itself reads. All else is set in the session: a command line is readable by every user of the machine.
+# What spark-submit itself reads. All else is set in the session.
 _LAUNCH = (
     "spark.master",
     "spark.submit.",
@@ -53,7 +54,7 @@ class Gateway:
         self.log = _log_file(run)
         with tempfile.TemporaryDirectory() as folder:
             told = Path(folder, "told")
-            self._process = _launch(conf, java_home, told)
+            self._process = _launch(conf, java_home, Path(folder, "properties"), told)
             self.pid = self._process.pid
             # A thread of ours writes the file, so that no secret the JVM may print reaches the disk.
             self._copier = threading.Thread(target=_copy_masked, args=(self._process.stdout, self.log), daemon=True)
@@ -87,13 +88,14 @@ class Gateway:
         self._copier.join(timeout=_COPY_SECONDS)
 
 
-def _launch(conf: Mapping[str, str], java_home: Path, told: Path) -> subprocess.Popen[str]:
-    """Start the JVM as pyspark does, which lets nobody do something else meanwhile. It writes to `told` where it listens, and
-    ends when its stdin does."""
-    options = [part for key, value in conf.items() if key.startswith(_LAUNCH) for part in ("--conf", f"{key}={value}")]
+def _launch(conf: Mapping[str, str], java_home: Path, properties: Path, told: Path) -> subprocess.Popen[str]:
+    """Start the JVM as pyspark does, which lets nobody do something else meanwhile. It reads `properties`, which is written
+    here, and writes to `told` where it listens; it ends when its stdin does."""
+    values = {key: value for key, value in conf.items() if key.startswith(_LAUNCH)}
+    arguments = shlex.split(os.environ.get("PYSPARK_SUBMIT_ARGS", "pyspark-shell"))
     home = spark_home()
     return subprocess.Popen(
-        [home / "bin" / "spark-submit", *options, *shlex.split(os.environ.get("PYSPARK_SUBMIT_ARGS", "pyspark-shell"))],
+        [home / "bin" / "spark-submit", *with_properties(values, arguments, properties)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
