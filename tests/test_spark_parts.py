@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import stat
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -202,6 +204,31 @@ def test_what_spark_starts_with_is_in_a_file_of_the_user_alone(broken_spark: Pat
     assert folder == f"700 {Path(name).parent}"
     assert [line for line in content if line] == ["spark.driver.canary=canary"]
     assert not Path(name).parent.exists()
+
+
+def test_the_log_of_spark_is_for_the_user_alone(broken_spark: Path, project: ProjectFolder) -> None:
+    """Each start has one of its own."""
+    logs = [failed_start(project, {}) for _ in range(2)]
+    assert {stat.S_IMODE(log.stat().st_mode) for log in logs} == {0o600}
+    assert stat.S_IMODE(logs[0].parent.stat().st_mode) == 0o700
+    assert sorted(logs) == sorted((project.root / ".glacierbase/logs").iterdir())
+
+
+def test_a_log_in_a_shared_folder_follows_no_link(
+    broken_spark: Path, project: ProjectFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another user of the machine may have put links where logs are written when the checkout is read-only."""
+    run, shared, victim = Run.here(project.root), tmp_path / "shared", tmp_path / "victim"
+    shared.mkdir()
+    (project.root / ".glacierbase").write_text("not a folder")
+    monkeypatch.setattr(tempfile, "tempdir", str(shared))
+    for name in (f"spark-{run.id}.log", f"spark-{run.id}-.log"):
+        (shared / name).symlink_to(victim)
+    with pytest.raises(EngineUnavailable) as caught:
+        Gateway({}, run, Path("/no/java"))
+    log = Path(caught.value.hint.removeprefix("see "))
+    assert not victim.exists()
+    assert (log.parent, log.is_symlink(), stat.S_IMODE(log.stat().st_mode)) == (shared, False, 0o600)
 
 
 @pytest.mark.parametrize("form", ["--properties-file {}", "--properties-file={}"])

@@ -51,13 +51,14 @@ class Gateway:
         Raises:
             EngineUnavailable: the JVM ended before it was ready.
         """
-        self.log = _log_file(run)
+        output = _log_file(run)
+        self.log = Path(output.name)
         with tempfile.TemporaryDirectory() as folder:
             told = Path(folder, "told")
             self._process = _launch(conf, java_home, Path(folder, "properties"), told)
             self.pid = self._process.pid
             # A thread of ours writes the file, so that no secret the JVM may print reaches the disk.
-            self._copier = threading.Thread(target=_copy_masked, args=(self._process.stdout, self.log), daemon=True)
+            self._copier = threading.Thread(target=_copy_masked, args=(self._process.stdout, output), daemon=True)
             self._copier.start()
             # Only now: importing pyspark takes as long as the JVM takes to begin.
             from pyspark.java_gateway import launch_gateway
@@ -133,22 +134,28 @@ def _environ(**values: str) -> Iterator[None]:
                 os.environ[key] = value
 
 
-def _log_file(run: Run) -> Path:
+def _log_file(run: Run) -> IO[str]:
+    """A new file of this user alone, in the project or, where that is read-only, in the folder for temporary files."""
     folder = Path(run.project, ".glacierbase", "logs")
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        if not os.access(folder, os.W_OK):
-            raise PermissionError(folder)
-    except OSError:  # A read-only checkout.
-        folder = Path(tempfile.gettempdir())
-    return folder / f"spark-{run.id}.log"
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(0o700, exist_ok=True)
+        return _new_file(run, folder)
+    except OSError:
+        return _new_file(run, Path(tempfile.gettempdir()))
 
 
-def _copy_masked(source: IO[str], target: Path) -> None:
-    with source, target.open("a") as file:
+def _new_file(run: Run, folder: Path) -> IO[str]:
+    """Never a file or a link that another user has put there (tempfile opens with O_EXCL and mode 0600)."""
+    prefix = f"spark-{run.id}-"
+    return tempfile.NamedTemporaryFile("w", prefix=prefix, suffix=".log", dir=folder, delete=False)
+
+
+def _copy_masked(source: IO[str], target: IO[str]) -> None:
+    with source, target:
         for line in source:
-            file.write(mask(line))
-            file.flush()
+            target.write(mask(line))
+            target.flush()
 
 
 def _last_error(log: Path) -> str:
