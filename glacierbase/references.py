@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from glacierbase.errors import ConfigurationError, GlacierbaseError, collected
-from glacierbase.secrets import is_secret, register
+from glacierbase.secrets import register, register_setting
 from glacierbase.yamlfile import Mapping, Node, Place, Scalar, Sequence, is_null
 
 _REFERENCE = re.compile(r"\$\$\{|\$\{([^{}]*)\}")
+_KEPT = re.compile("secret:|file:")
 _LONGEST, _DEEPEST = 1_000_000, 50
 _KNOWN = ("env:NAME", "secret:NAME", "file:PATH", "projectRoot", "variables.NAME", "environment", "catalog")
 
@@ -37,18 +38,19 @@ class References:
         self._found: dict[str, str | int | float | bool | None] = {}
 
     def text(self, node: Scalar, key: str = "") -> str:
-        """The scalar as written, with what its references stand for; masked from now on if `key` says it is secret.
+        """The scalar as written, with what its references stand for; secrets of the setting `key` are masked from now on.
 
         Raises:
-            ConfigurationError: `UNSET_REFERENCE`, `UNKNOWN_REFERENCE` or `CYCLIC_REFERENCE`.
+            ConfigurationError: `UNSET_REFERENCE`, `UNKNOWN_REFERENCE`, `CYCLIC_REFERENCE`, or `INVALID_VALUE` for a secret
+                that would reach a command line.
         """
         text = _REFERENCE.sub(lambda found: self._stands_for(found[1], node.place), node.text)
         if len(text) > _LONGEST:
             raise node.place.error(
                 "INVALID_VALUE", "its references stand for more than a million characters", "shorten them"
             )
-        if is_secret(key):
-            register(text)
+        if key:
+            register_setting(key, text)
         return text
 
     def variable(self, node: Scalar) -> str | int | float | bool | None:
@@ -59,13 +61,12 @@ class References:
         """
         if not isinstance(node.value, str):
             return node.value
-        for found in _REFERENCE.finditer(node.text):
-            if (found[1] or "").startswith(("secret:", "file:")):
-                raise node.place.error(
-                    "SECRET_IN_VARIABLES",
-                    f"{found[0]} is a secret: in a variable it would reach SQL, checksums and query logs",
-                    "use it under migrationExecutor.conf, or ${env:NAME} for what is no secret",
-                )
+        if secret := _secret(node.text):
+            raise node.place.error(
+                "SECRET_IN_VARIABLES",
+                f"{secret} is a secret: in a variable it would reach SQL, checksums and query logs",
+                "use it under migrationExecutor.conf, or ${env:NAME} for what is no secret",
+            )
         whole = _REFERENCE.fullmatch(node.text)
         if whole and (whole[1] or "").startswith("variables."):
             return self._variable(whole[1], node.place)
@@ -142,6 +143,12 @@ def _from_environment(kind: str, name: str, place: Place) -> str:
     if kind == "secret":
         register(value)
     return value
+
+
+def _secret(text: str) -> str | None:
+    """The first reference to a secret in `text`."""
+    found = (reference[0] for reference in _REFERENCE.finditer(text) if _KEPT.match(reference[1] or ""))
+    return next(found, None)
 
 
 def _as_text(value: str | int | float | bool | None) -> str:
