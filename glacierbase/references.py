@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from glacierbase.errors import ConfigurationError, GlacierbaseError, collected
-from glacierbase.secrets import register, register_setting
+from glacierbase.secrets import reaches_command_line, register, register_setting
 from glacierbase.yamlfile import Mapping, Node, Place, Scalar, Sequence, is_null
 
 _REFERENCE = re.compile(r"\$\$\{|\$\{([^{}]*)\}")
@@ -44,6 +44,12 @@ class References:
             ConfigurationError: `UNSET_REFERENCE`, `UNKNOWN_REFERENCE`, `CYCLIC_REFERENCE`, or `INVALID_VALUE` for a secret
                 that would reach a command line.
         """
+        if reaches_command_line(key) and (secret := _secret(node.text)):
+            raise node.place.error(
+                "INVALID_VALUE",
+                f"{key}: {secret} would be on Java's command line, which every user of the machine can read",
+                "write it under a property of its own, or let Java read it from a file",
+            )
         text = _REFERENCE.sub(lambda found: self._stands_for(found[1], node.place), node.text)
         if len(text) > _LONGEST:
             raise node.place.error(

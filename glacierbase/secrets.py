@@ -40,6 +40,9 @@ _SECRET_KEY = re.compile(
     r"|(?:account|access|api|encryption|sse)[._-]?key"
     r"|(?<![a-z])sas(?![a-z])"  # A shared access signature; not a part of `cassandra` or `sasl`.
 )
+# These reach the command line of a JVM.
+_COMMAND_LINE_KEY = re.compile(r"(?:extra|default)(?:JavaOptions|ClassPath|LibraryPath)$")
+
 _LOGIN = re.compile(r"(?<=://)([^/?#\s:@]*):([^/?#\s]*)@")
 # `;token=…` of Spark Connect, `?password=…` of JDBC, ` -Dx.password=…` of Java.
 _PARAMETER = re.compile(r"(?:^|[;?&\s])([^=;?&\s]+)=([^;&#\s]*)")
@@ -81,6 +84,11 @@ def register_setting(key: str, value: str) -> None:
 def is_secret(key: str) -> bool:
     """Whether the value of a key of this name is a secret."""
     return _SECRET_KEY.search(key) is not None
+
+
+def reaches_command_line(key: str) -> bool:
+    """Whether Spark puts the value of this key on a command line, which every user of the machine can read."""
+    return _COMMAND_LINE_KEY.search(key) is not None
 
 
 def shown(key: str, value: str | None) -> str:

@@ -13,7 +13,7 @@ import pytest
 
 from glacierbase.catalog import Catalog, load_catalog_files
 from glacierbase.documents import text_document
-from glacierbase.errors import StatementRefused
+from glacierbase.errors import ConfigurationError, StatementRefused
 from glacierbase.migration import Event
 from glacierbase.results import HistoryResult
 from glacierbase.secrets import address, is_secret, mask, register, register_setting
@@ -189,6 +189,32 @@ def test_secrets_are_found_wherever_a_catalog_file_holds_them(project: ProjectFo
     assert catalog.connection["token"] == " canary-5 "
     told = "12345678 canary-1 canary-2 canary-3 canary-4 canary-5 canary-6 SNOWFLAKE_JWT bob"
     assert mask(told) == "*** *** *** *** *** *** *** SNOWFLAKE_JWT bob"
+
+
+@pytest.mark.parametrize("reference", ["${secret:PLANTED}", "${file:secret.txt}"])
+@pytest.mark.parametrize(
+    "key",
+    [
+        "spark.driver.extraJavaOptions",
+        "spark.driver.defaultJavaOptions",
+        "spark.executor.extraJavaOptions",
+        "spark.yarn.am.extraJavaOptions",
+        "spark.driver.extraClassPath",
+        "spark.driver.extraLibraryPath",
+    ],
+)
+def test_a_secret_on_a_command_line_of_java_is_refused(
+    key: str, reference: str, project: ProjectFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark cannot hand these over in another way. What is no secret may be there."""
+    monkeypatch.setenv("PLANTED", "canary-1")
+    (project.root / "secret.txt").write_text("canary-2")
+    with pytest.raises(ConfigurationError) as caught:
+        loaded(project, SPARK.replace("CONF", f'"{key}": "-Da.b={reference}"'))
+    assert (caught.value.code, caught.value.data["line"]) == ("INVALID_VALUE", 1)
+    assert f"{key}: {reference} would be on Java's command line" in caught.value.message
+    allowed = loaded(project, SPARK.replace("CONF", f'"{key}": "-Da.b=${{env:PLANTED}} $${{secret:PLANTED}}"'))
+    assert allowed.spark_conf[key] == "-Da.b=canary-1 ${secret:PLANTED}"
 
 
 def refused() -> None:
