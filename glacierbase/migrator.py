@@ -40,6 +40,7 @@ from glacierbase.prepare import Prepared, prepare_all, targets
 from glacierbase.recorder import Recorder
 from glacierbase.results import AppliedFile, FailedFile
 from glacierbase.run import Run, statement_tag
+from glacierbase.secrets import mask
 from glacierbase.stop import cancelling
 from glacierbase.stores import FORMAT_VERSION, LockRow, Store
 from glacierbase.stores.choice import open_store
@@ -557,7 +558,7 @@ def _place(prepared: Prepared, statement: Statement) -> dict[str, Any]:
 
 
 def _quoted(sql: str) -> str:
-    lines = sql.splitlines()
+    lines = mask(sql).splitlines()
     shown = [f"    {line}" for line in lines[:10]]
     return "\n".join([*shown, "    …"] if len(lines) > 10 else shown)
 

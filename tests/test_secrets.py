@@ -13,11 +13,14 @@ import pytest
 
 from glacierbase.catalog import Catalog, load_catalog_files
 from glacierbase.documents import text_document
-from glacierbase.errors import ConfigurationError, StatementRefused
+from glacierbase.errors import ConfigurationError, GlacierbaseError, MigrationFailed, StatementRefused
+from glacierbase.executors.spark.errors import map_error
 from glacierbase.migration import Event
 from glacierbase.results import HistoryResult
 from glacierbase.secrets import address, is_secret, mask, register, register_setting
+from glacierbase.stores.iceberg.errors import mapped
 from tests.conftest import ProjectFolder
+from tests.world import World
 
 # Characters that every way of escaping changes, and one outside of Unicode's first plane.
 AWKWARD = "pa:s/s \"w\\o'r+d& <ä😀>\n%41"
@@ -215,6 +218,48 @@ def test_a_secret_on_a_command_line_of_java_is_refused(
     assert f"{key}: {reference} would be on Java's command line" in caught.value.message
     allowed = loaded(project, SPARK.replace("CONF", f'"{key}": "-Da.b=${{env:PLANTED}} $${{secret:PLANTED}}"'))
     assert allowed.spark_conf[key] == "-Da.b=canary-1 ${secret:PLANTED}"
+
+
+CUT = "canary-" + "x1" * 200
+
+
+def test_what_pyiceberg_says_is_masked_before_it_is_cut() -> None:
+    """Half of a secret would not be found afterwards."""
+    register(CUT)
+    with pytest.raises(GlacierbaseError) as caught, mapped():
+        raise ValueError(f"{'y' * 250} {CUT}")
+    assert caught.value.message == f"{'y' * 250} ***"
+    with pytest.raises(GlacierbaseError) as caught, mapped():
+        raise ValueError("no such table: iceberg_tables")
+    assert type(caught.value).__name__ == "TableNotFound"
+
+
+def test_a_secret_does_not_change_what_an_error_proves() -> None:
+    """Errors are recognised by their text as it came."""
+    register("iceberg_tables")
+    with pytest.raises(GlacierbaseError) as caught, mapped():
+        raise ValueError("no such table: iceberg_tables")
+    assert (type(caught.value).__name__, caught.value.message) == ("TableNotFound", "no such table: ***")
+
+
+def test_what_spark_says_is_masked_before_it_is_cut() -> None:
+    """The plan and the stack of an error are left away, with whatever part of a secret they hold."""
+    secret = "canary-first\n== second-canary"
+    register(secret)
+    assert map_error(RuntimeError(f"it is {secret} here"), "SELECT 1").message == "it is *** here"
+
+
+def test_a_quoted_statement_is_masked_before_it_is_cut(project: ProjectFolder) -> None:
+    """The message shows ten lines of it; a secret may begin in the last one."""
+    world = World(project)
+    secret = "x9 y8\nz7"  # Its lines are too short to be secrets by themselves.
+    register(secret)
+    world.file("1_a.sql", "SELECT\n" + "1,\n" * 8 + f"'{secret}'")
+    world.break_at("SELECT", lambda sql: refused())
+    with pytest.raises(MigrationFailed) as caught:
+        world.migrate()
+    assert "    '***'" in caught.value.message
+    assert "x9" not in caught.value.message
 
 
 def refused() -> None:

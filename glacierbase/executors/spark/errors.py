@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from glacierbase.errors import CommitConflict, EngineError, OutcomeUnknown, StatementRefused, TableNotFound
+from glacierbase.secrets import mask
 
 # Scripts and procedures commit step by step: only an error found before the first step proves that nothing happened.
 _NOT_ATOMIC = re.compile(r"(?i)(?:(?:\w+|`[^`]+`)\s*:\s*)?begin\b|call\b")
@@ -60,7 +61,7 @@ def map_error(error: BaseException, sql: str) -> EngineError:
     innermost = next((cause for cause in reversed(causes) if cause.message), causes[-1])
     condition = next((cause.condition for cause in causes if cause.condition), None)
     name = condition or innermost.classes[0].rpartition(".")[2]
-    message = _first_paragraph(innermost.message) or name
+    message = _first_paragraph(mask(innermost.message)) or name
     if innermost.classes[0] in _CLASS_MISSING:
         message = f"no jar holds the class {message}; is one missing in dependencies?"
     return _kind(causes, sql)(name, message)
