@@ -43,7 +43,7 @@ def json_document(command: str, results: Sequence[Result], error: GlacierbaseErr
         "error": to_json(error),
         "catalogs": [result.to_dict() for result in results],
     }
-    return _printable(json.dumps(document, indent=2, ensure_ascii=False, default=str))
+    return _encodable(json.dumps(document, indent=2, ensure_ascii=False))
 
 
 def text_document(results: Sequence[Result]) -> str:
@@ -58,8 +58,12 @@ def text_error(error: GlacierbaseError) -> str:
 
 
 def _printable(text: str) -> str:
-    """Masked; the name of a file that is no UTF-8 has characters that no terminal takes, and is shown with escapes."""
-    return mask(text).encode("utf-8", "backslashreplace").decode()
+    return _encodable(mask(text))
+
+
+def _encodable(text: str) -> str:
+    """The name of a file that is no UTF-8 has characters that no terminal takes, and is shown with escapes."""
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def _block(result: Result) -> str:

@@ -15,12 +15,14 @@ from glacierbase.lock import Lock
 from glacierbase.migration import Event, EventType, State
 from glacierbase.prepare import Prepared
 from glacierbase.run import Run
-from glacierbase.secrets import mask
+from glacierbase.secrets import masked
 from glacierbase.stores import Store
 
 logger = logging.getLogger("glacierbase")
 
 _TRIES = 3
+# Columns that hold a JSON document, which must remain one.
+_JSON = ("tables", "details")
 
 
 class Recorder:
@@ -41,7 +43,7 @@ class Recorder:
             "run_id": run.id,
             "os_user": run.os_user,
             "host": run.host,
-            "ci_url": run.ci_url,
+            "ci_url": masked(run.ci_url),
             "git_commit": run.git_commit,
             "tool_version": run.tool_version,
         }
@@ -59,9 +61,6 @@ class Recorder:
                 "rendered_checksum": prepared.checksum,
                 "statement_total": len(prepared.statements),
             }
-        masked: dict[str, Any] = {
-            key: mask(value) if isinstance(value, str) else value for key, value in values.items()
-        }
         state_value = state.value if state else None
         return Event(
             sequence=0,
@@ -71,7 +70,7 @@ class Recorder:
             principal=self._engine.principal or self._signature["os_user"],
             engine=self._engine.name,
             **self._signature,
-            **masked,
+            **{key: _masked(key, value) for key, value in values.items()},
         )
 
     def defer(self, *events: Event) -> None:
@@ -146,6 +145,10 @@ class Recorder:
             self._store.append(self._numbered())
         except EngineError as error:
             logger.debug("the end of the run could not be recorded: %s", error.message)
+
+
+def _masked(column: str, value: Any) -> Any:
+    return json.dumps(masked(json.loads(value))) if column in _JSON and value else masked(value)
 
 
 def _not_written(event: Event, error: EngineError) -> NeedsRepair:

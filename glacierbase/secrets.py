@@ -21,6 +21,7 @@ from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Iterator
 from functools import cache
 from html import escape
+from typing import Any
 from urllib.parse import unquote
 
 MASK = "***"
@@ -111,6 +112,15 @@ def mask(text: str) -> str:
             _compiled = re.compile("|".join(_patterns[each] for each in sorted(_patterns, key=len, reverse=True)))
         text = _compiled.sub(MASK, text)
     return _LOGIN.sub(rf"\1:{MASK}@", text)
+
+
+def masked(document: Any) -> Any:
+    """A JSON document with its texts masked. Its keys are names of the format and stay."""
+    if isinstance(document, str):
+        return mask(document)
+    if isinstance(document, dict):
+        return {key: masked(value) for key, value in document.items()}
+    return [masked(item) for item in document] if isinstance(document, list) else document
 
 
 def _secrets_of_key_file(text: str) -> Iterator[str]:

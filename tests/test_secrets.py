@@ -6,17 +6,22 @@ import base64
 import html
 import json
 import time
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote, quote_plus
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from glacierbase import secrets
 from glacierbase.catalog import Catalog, load_catalog_files
-from glacierbase.documents import text_document
+from glacierbase.documents import json_document, text_document
 from glacierbase.errors import ConfigurationError, GlacierbaseError, MigrationFailed, StatementRefused
 from glacierbase.executors.spark.errors import map_error
+from glacierbase.history import details
 from glacierbase.migration import Event
-from glacierbase.results import HistoryResult
+from glacierbase.results import HistoryResult, PlannedFile, PlannedStatement, PlanResult
 from glacierbase.secrets import address, is_secret, mask, register, register_setting
 from glacierbase.stores.iceberg.errors import mapped
 from tests.conftest import ProjectFolder
@@ -271,3 +276,75 @@ def test_a_cell_of_a_table_is_masked_though_its_white_space_is_folded() -> None:
     register("ab1\n  cd2")
     event = Event(1, 1, "run", "shop", "default", "failed", error_message="it is ab1\n  cd2 here")
     assert "it is *** here" in text_document([HistoryResult("shop", "default", events=(event,))])
+
+
+def document(secret: str, around: str) -> str:
+    """A document that holds the secret wherever a value can."""
+    text = f"{around}{secret}{around}"
+    error = GlacierbaseError(
+        "STATEMENT_FAILED", text, text, path=text, nested={text: [text, (text,)], "at": Path(text)}
+    )
+    event = Event(1, 1, text, "shop", text, "failed", error_message=text, details=json.dumps({"a": text}))
+    results = [
+        HistoryResult(text, text, warnings=(text,), events=(event,), error=error),
+        PlanResult("shop", "default", plan=(PlannedFile(text, text, text, text, 1, (PlannedStatement(1, 1, text),)),)),
+    ]
+    return json_document("history", results, error)
+
+
+def texts(value: Any) -> list[str]:
+    """All texts of a document, and all keys that are data."""
+    if isinstance(value, dict):
+        keys = [key for key in value if not key.isidentifier()]
+        return keys + [text for item in value.values() for text in texts(item)]
+    if isinstance(value, list):
+        return [text for item in value for text in texts(item)]
+    return [value] if isinstance(value, str) else []
+
+
+# What masking writes would make a new one of a secret with stars.
+SECRETS = st.text(st.characters(exclude_characters="*"), min_size=4).map(str.strip).filter(lambda text: len(text) >= 4)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    SECRETS | st.sampled_from(['",\n"', '{"a": 1}', "true,", "null}", "catalogs", PEM]),
+    st.sampled_from(["", " ", '"', "\\", "é\n"]),
+)
+def test_a_document_is_json_without_the_secret_whatever_it_is(secret: str, around: str) -> None:
+    """Values are masked before they are text, keys that are data too; the names of the format stay."""
+    secrets._patterns.clear()
+    secrets._compiled = None
+    register(secret)
+    found = json.loads(document(secret, around))
+    assert {"schema", "ok", "error", "catalogs"} == set(found)
+    assert {"catalog", "environment", "events"} <= set(found["catalogs"][0])
+    harmless = secrets._HARMLESS.fullmatch(secret)
+    assert harmless or [text for text in texts([found["error"], found["catalogs"]]) if secret in text] == []
+
+
+NASTY = ['"', "{", "}", ",\n", "true", "ok", ":", "[", "\\", "1", "process", "statement_checksums", "a"]
+
+
+@pytest.mark.parametrize("secret", NASTY)
+def test_no_secret_breaks_a_document(secret: str) -> None:
+    """Not one that is a part of the syntax, nor the name of a key."""
+    register(secret)
+    found = json.loads(document(secret, " "))
+    assert (found["ok"], found["error"]["exit_code"], len(found["catalogs"])) == (False, 70, 2)
+
+
+@pytest.mark.parametrize("secret", NASTY)
+def test_no_secret_breaks_the_history_or_the_lock(secret: str, project: ProjectFolder) -> None:
+    """Their JSON is read again by the next run, which resumes at the statement that failed."""
+    world = World(project)
+    register(secret)
+    world.file("1_a.sql", "CREATE TABLE t (a INT); INSERT INTO t VALUES (1)")
+    world.break_at("INSERT", lambda sql: refused())
+    with pytest.raises(MigrationFailed):
+        world.migrate()
+    assert [file.resumed_at for file in world.migrate().applied] == [2]
+    started = next(event for event in world.events if event.event == "started")
+    assert isinstance(details(started)["process"]["pid"], int)
+    assert len(details(started)["statement_checksums"]) == 2
+    assert all(isinstance(json.loads(event.tables), list) for event in world.events if event.tables)
