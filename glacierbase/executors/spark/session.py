@@ -24,7 +24,7 @@ from glacierbase.executors.spark.jars import check_jars, record_jars, resolved_j
 from glacierbase.executors.spark.java import find_java_home
 from glacierbase.executors.spark.literals import bound
 from glacierbase.run import Run, engine_process
-from glacierbase.secrets import shown
+from glacierbase.secrets import address, shown
 
 logger = logging.getLogger("glacierbase")
 
@@ -224,7 +224,7 @@ class _ConnectExecutor(_SparkExecutor):
         self._created: list[Any] = []
         try:
             spark = self._create()
-            super().__init__(catalog, spark, {"application": self._conf["spark.remote"]}, _current_user(spark))
+            super().__init__(catalog, spark, {"application": address(self._conf["spark.remote"])}, _current_user(spark))
         except ImportError as error:
             raise ConfigurationError(
                 "CONNECT_NOT_INSTALLED",
