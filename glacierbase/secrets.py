@@ -44,7 +44,7 @@ _SECRET_KEY = re.compile(
 # These reach the command line of a JVM.
 _COMMAND_LINE_KEY = re.compile(r"(?:extra|default)(?:JavaOptions|ClassPath|LibraryPath)$")
 
-_LOGIN = re.compile(r"(?<=://)([^/?#\s:@]*):([^/?#\s]*)@")
+_LOGIN = re.compile(r"""(?<=://)([^/?#\s"<>:@]*):([^/?#\s"<>]*)@""")
 # `;token=…` of Spark Connect, `?password=…` of JDBC, ` -Dx.password=…` of Java.
 _PARAMETER = re.compile(r"(?:^|[;?&\s])([^=;?&\s]+)=([^;&#\s]*)")
 

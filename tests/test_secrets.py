@@ -168,6 +168,7 @@ def test_the_password_of_any_uri_is_masked() -> None:
     for text in (
         "abfss://container@account.dfs.core.windows.net/x",
         "http://[::1]:8080/a@b",
+        '{"uri":"http://a.example:8080","to":"me@b"}',
         "see https://a.example: me@b",
     ):
         assert mask(text) == text
