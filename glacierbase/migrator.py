@@ -41,6 +41,7 @@ from glacierbase.printable import quoted
 from glacierbase.recorder import Recorder
 from glacierbase.results import AppliedFile, FailedFile
 from glacierbase.run import Run, statement_tag
+from glacierbase.secrets import mask
 from glacierbase.stop import cancelling
 from glacierbase.stores import FORMAT_VERSION, LockRow, Store
 from glacierbase.stores.choice import open_store
@@ -598,7 +599,7 @@ def _place(prepared: Prepared, statement: Statement) -> dict[str, Any]:
 
 
 def _beginning(sql: str) -> list[str]:
-    lines = quoted(sql)
+    lines = quoted(mask(sql))
     return [*lines[:10], *quoted("…")] if len(lines) > 10 else lines
 
 
