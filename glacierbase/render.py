@@ -17,7 +17,7 @@ from jinja2 import Template, TemplateSyntaxError
 
 from glacierbase.errors import MigrationFileError, raise_all
 from glacierbase.migration import Migration
-from glacierbase.template import CURRENT, LIMIT, Copied, LineEnds, jinja, listed, seen
+from glacierbase.template import CURRENT, LIMIT, Copied, jinja, listed, seen, with_marks
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
 
@@ -90,7 +90,6 @@ class _Rendering:
     """One migration being rendered, and all that is wrong in it."""
 
     def __init__(self, location: str, values: Mapping[str, Any]) -> None:
-        self.line_ends = LineEnds("")
         self._location = location
         self._values = values
         self._errors: dict[tuple[int, str], MigrationFileError] = {}
@@ -120,9 +119,8 @@ class _Rendering:
         return []
 
     def _run(self, text: str) -> Iterator[tuple[str, int]]:
-        self.line_ends = LineEnds(text)
         templates = jinja()
-        code = templates.compile(self.line_ends.hidden(text), filename=self._location)
+        code = templates.compile(with_marks(text), filename=self._location)
         template = Template.from_code(templates, code, templates.make_globals(None))
         self._lines = template.debug_info
         context = template.new_context({name: seen(value, name) for name, value in self._values.items()})
