@@ -18,7 +18,7 @@ from typing import Any
 from glacierbase.catalogfile import SHARED, load_catalog_file
 from glacierbase.errors import GlacierbaseError, collected, raise_all
 from glacierbase.references import References, resolved
-from glacierbase.yamlfile import Mapping, Node, Place, Scalar, Sequence, is_null, merge
+from glacierbase.yamlfile import Mapping, Node, Place, Scalar, Sequence, is_null, merge, yaml_files
 
 DEFAULT_ENVIRONMENT = "default"
 
@@ -125,6 +125,7 @@ def load_catalog_files(folder: Path, root: Path) -> tuple[CatalogFile, ...]:
         ConfigurationError, SeveralErrors: all that is wrong in all of them.
     """
     errors: list[GlacierbaseError] = []
+    files = yaml_files(root)
     shared = Mapping({}, Place(SHARED, 1))
     found: dict[str, CatalogFile] = {}
     paths = sorted(
@@ -140,7 +141,7 @@ def load_catalog_files(folder: Path, root: Path) -> tuple[CatalogFile, ...]:
                     "catalog files end in .yaml",
                     f"git mv {location} {location.removesuffix(path.suffix)}.yaml",
                 )
-            content = load_catalog_file(path, location)
+            content = load_catalog_file(path, location, files)
             if path.name == SHARED:
                 shared = content
                 continue

@@ -46,7 +46,7 @@ from glacierbase.results import (
     WarmResult,
 )
 from glacierbase.run import Run
-from glacierbase.source import load_migrations
+from glacierbase.source import load_migrations, migration_files
 from glacierbase.unlock import look, unlock
 
 R = TypeVar("R", bound=Result)
@@ -508,10 +508,11 @@ class Project:
         run = Run.here(self.root)
         found: list[Migrator] = []
         read: dict[str, tuple[Migration, ...]] = {}
+        files = migration_files(self.root)
         errors: list[GlacierbaseError] = []
         for file, environment in having:
             if file.stem not in read:
-                read[file.stem], wrong = load_migrations(self.root / "migrations" / file.stem, self.root)
+                read[file.stem], wrong = load_migrations(self.root / "migrations" / file.stem, self.root, files)
                 errors += wrong
             with collected(errors):
                 catalog = file.for_environment(environment, self.root)
@@ -554,7 +555,8 @@ def _load_files(root: Path) -> tuple[CatalogFile, ...]:
         files = load_catalog_files(root / "catalogs", root)
         errors += _without_catalog(folders, files)
     if errors:
-        errors += [error for folder in folders for error in load_migrations(folder, root)[1]]
+        read = migration_files(root)
+        errors += [error for folder in folders for error in load_migrations(folder, root, read)[1]]
     raise_all(errors)
     return files
 

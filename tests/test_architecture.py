@@ -14,7 +14,7 @@ PACKAGE = Path(__file__).parent.parent / "glacierbase"
 
 # A module imports only modules of a lower layer, or of its own folder. The README shows the same table.
 LAYERS = [
-    {"secrets", "templates"},
+    {"secrets", "templates", "files"},
     {"errors"},
     {"migration", "run", "clock", "yamlfile", "template"},
     {"references", "catalogfile"},
