@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Event as Flag
 from typing import Any, TypeVar
@@ -242,14 +242,9 @@ class Project:
         wanted = set(map(version_number, versions))
         groups: dict[tuple[str, tuple[RenderedFile, ...]], list[str]] = {}
         known: set[int] = set()
-        for migrator in self._every_environment(catalogs):
-            known.update(migration.number for migration in migrator.migrations)
-            files = tuple(
-                RenderedFile(each.migration.version, each.migration.location, each.text)
-                for number, each in migrator.prepare(migrator.migrations).items()
-                if not versions or number in wanted
-            )
-            groups.setdefault((migrator.catalog.name, files), []).append(migrator.catalog.environment)
+        for checked in self._every_environment(catalogs, lambda each: not versions or each.number in wanted):
+            known.update(migration.number for migration in checked.migrations)
+            groups.setdefault((checked.catalog, checked.files), []).append(checked.environment)
         unknown = [version for version in versions if version_number(version) not in known]
         if unknown:
             raise _unknown_version(f"there is no migration with version {unknown[0]}")
@@ -267,10 +262,10 @@ class Project:
         Raises:
             GlacierbaseError: all that is wrong, at once.
         """
-        migrators = self._every_environment(catalogs)
+        checked = self._every_environment(catalogs, lambda _: False)
         if base:
-            check_against_base(self.root, base, {m.catalog.stem: m.migrations for m in migrators})
-        return tuple(ValidateResult(m.catalog.name, m.catalog.environment, files=len(m.migrations)) for m in migrators)
+            check_against_base(self.root, base, {each.stem: each.migrations for each in checked})
+        return tuple(ValidateResult(each.catalog, each.environment, files=len(each.migrations)) for each in checked)
 
     def repair(
         self,
@@ -503,8 +498,8 @@ class Project:
             )
         return chosen[0]
 
-    def _build(self, having: Iterable[tuple[CatalogFile, str]], *, prepared: bool = False) -> list[Migrator]:
-        """Read catalogs and migrations, render and split them if `prepared`; all that is wrong is raised in one go."""
+    def _build(self, having: Iterable[tuple[CatalogFile, str]]) -> list[Migrator]:
+        """Read catalogs and migrations; all that is wrong is raised in one go."""
         run = Run.here(self.root)
         found: list[Migrator] = []
         read: dict[str, tuple[Migration, ...]] = {}
@@ -517,14 +512,17 @@ class Project:
             with collected(errors):
                 catalog = file.for_environment(environment, self.root)
                 found.append(Migrator(catalog, read[file.stem], run, set(self.catalogs) - {file.name}))
-                if prepared:
-                    found[-1].prepare(found[-1].migrations)
-        # Environments share files: what is wrong in all of them is said once.
-        raise_all(list({error.message: error for error in errors}.values()))
+        raise_all(_each_once(errors))
         return found
 
-    def _every_environment(self, catalogs: Collection[str]) -> list[Migrator]:
-        """The chosen catalogs in the chosen environment, or in all where none is; prepared."""
+    def _every_environment(self, catalogs: Collection[str], keep: Callable[[Migration], bool]) -> list[_Checked]:
+        """The chosen catalogs in the chosen environment, or in all where none is, every file rendered and split in a sandbox.
+
+        Args:
+            keep: which files are wanted as they are rendered.
+        """
+        from glacierbase.sandbox import Sandbox  # Nobody else needs processes.
+
         pairs = [
             (file, env)
             for file in self._chosen(catalogs)
@@ -533,7 +531,42 @@ class Project:
         ]
         if not pairs:
             raise ConfigurationError("UNKNOWN_ENVIRONMENT", f"no catalog has an environment {self._environment}")
-        return self._build(pairs, prepared=True)
+        files = migration_files(self.root)
+        stems = dict.fromkeys(file.stem for file, _ in pairs)
+        read = {stem: load_migrations(self.root / "migrations" / stem, self.root, files) for stem in stems}
+        found: list[_Checked] = []
+        errors: list[GlacierbaseError] = []
+        with Sandbox(sum(len(read[file.stem][0]) for file, _ in pairs)) as sandbox:
+            for file, environment in pairs:
+                migrations, wrong = read[file.stem]
+                errors += wrong
+                wrong.clear()
+                with collected(errors):
+                    sandbox.check_time(f"catalogs/{file.path.name}")
+                    catalog = file.for_environment(environment, self.root)
+                    prepared = sandbox.prepare_all(migrations, catalog, catalog.executor_type, keep)
+                    rendered = tuple(RenderedFile(p.migration.version, p.migration.location, p.text) for p in prepared)
+                    found.append(_Checked(file.name, file.stem, environment, migrations, rendered))
+                if sandbox.is_spent:
+                    break
+        raise_all(_each_once(errors))
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Checked:
+    """One catalog in one environment, its files rendered and split, and those that were wanted of them."""
+
+    catalog: str
+    stem: str
+    environment: str
+    migrations: tuple[Migration, ...]
+    files: tuple[RenderedFile, ...]
+
+
+def _each_once(errors: Iterable[GlacierbaseError]) -> list[GlacierbaseError]:
+    """Environments share files: what is wrong in all of them is said once."""
+    return list({error.message: error for error in errors}.values())
 
 
 _SKIPPED = "it does not have this environment"

@@ -63,8 +63,8 @@ def render(migration: Migration, variables: Mapping[str, Any], environment: str,
 
     Raises:
         MigrationFileError: `UNDEFINED_VARIABLE`: what is used has no value, or is null. `UNPRINTABLE_VALUE`: SQL has no text
-            for what is printed. `TEMPLATE_SYNTAX`: Jinja cannot read the file. `TEMPLATE_FAILED`: anything else that goes
-            wrong in the template. `data` holds `path` and `line`.
+            for what is printed. `TEMPLATE_SYNTAX`: Jinja cannot read the file. `TEMPLATE_TOO_COSTLY`: it needs more memory
+            than there is. `TEMPLATE_FAILED`: anything else that goes wrong in it. `data` holds `path` and `line`.
         SeveralErrors: several values of the file are missing or unprintable.
     """
     values = {"environment": environment, "catalog": catalog, "variables": variables}
@@ -109,14 +109,24 @@ class _Rendering:
         except TemplateSyntaxError as error:
             hint = "where the SQL itself holds {{ or {%, write it between {% raw %} and {% endraw %}"
             self.report("TEMPLATE_SYNTAX", error.lineno, error.message or "the template cannot be read", hint)
+        except MemoryError as error:
+            hint = "make its loops and values smaller"
+            self.report(
+                "TEMPLATE_TOO_COSTLY",
+                self._line_of(error),
+                "the template needs more memory than its process may have",
+                hint,
+            )
         except Exception as error:
             # What fails behind a missing value mostly fails because of it.
             if not self._errors:
-                line = self._innermost(reversed(list(walk_tb(error.__traceback__)))) or 1
                 reason = error.msg if isinstance(error, SyntaxError) else error
                 what = f"the template fails with {type(error).__name__}: {reason}"
-                self.report("TEMPLATE_FAILED", line, what, "correct what the template computes there")
+                self.report("TEMPLATE_FAILED", self._line_of(error), what, "correct what the template computes there")
         return []
+
+    def _line_of(self, error: Exception) -> int:
+        return self._innermost(reversed(list(walk_tb(error.__traceback__)))) or 1
 
     def _run(self, text: str) -> Iterator[tuple[str, int]]:
         templates = jinja()
