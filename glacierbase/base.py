@@ -1,69 +1,132 @@
-"""The migrations of a branch against those of its base: nothing of the base edited or deleted, everything new above it."""
+"""The migrations of a branch against those of its base: nothing of the base edited or deleted, everything new above it.
+
+A catalog is found again by its name, as in the history: its file and folder may be renamed where `name:` stays.
+"""
 
 from __future__ import annotations
 
-import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from io import BytesIO
 from pathlib import Path, PurePosixPath
+from shlex import quote
 
+from glacierbase.catalogfile import catalog_name
 from glacierbase.errors import ConfigurationError, GlacierbaseError, HistoryDisagrees, raise_all
-from glacierbase.migration import Migration, checksum
+from glacierbase.git import GitFailed, git, work_tree
+from glacierbase.migration import Migration, checksum, version_number
+from glacierbase.yamlfile import parse_yaml
 
 
-def check_against_base(root: Path, ref: str, catalogs: Mapping[str, Sequence[Migration]]) -> None:
-    """Compare the migrations of each folder with those that the git ref holds.
+@dataclass(frozen=True, slots=True)
+class _File:
+    """A migration file of the base; `path` is relative to the project."""
+
+    number: int
+    path: str
+    checksum: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Catalog:
+    """A catalog that has migrations in the base.
+
+    Attributes:
+        name: of its catalog file there.
+        doubt: why the name is only assumed, or nothing.
+        paths: what brings the catalog back.
+    """
+
+    name: str
+    doubt: tuple[str, ...]
+    paths: tuple[str, ...]
+    files: tuple[_File, ...] = field(repr=False)
+
+
+def check_against_base(
+    root: Path,
+    ref: str,
+    stems: Mapping[str, str],
+    migrations: Mapping[str, Sequence[Migration]],
+    *,
+    all_catalogs: bool,
+) -> dict[str, tuple[str, ...]]:
+    """Compare migrations with those that a git ref holds, and return warnings by the catalog's name.
 
     Args:
-        catalogs: the migrations by the name of their folder below `migrations/`.
+        stems: of the file of every catalog that there is now, by the catalog's name.
+        migrations: of the catalogs to compare, by the catalog's name.
+        all_catalogs: whether a catalog that only the base has is an error.
 
     Raises:
-        ConfigurationError: `root` is not in a git work tree, or has no such ref.
-        HistoryDisagrees: all files that were edited or deleted, and all new ones that do not stand above the base's.
+        ConfigurationError: `root` is not in a git work tree, or there is no such ref.
+        HistoryDisagrees: all files that were edited or deleted, and all new ones whose version is not above the base's.
     """
     errors: list[GlacierbaseError] = []
-    for folder, migrations in catalogs.items():
-        base = _files_of(root, ref, f"migrations/{folder}")
-        errors += _edited(ref, base, migrations)
-        errors += _too_low(ref, base, migrations)
+    warnings: dict[str, tuple[str, ...]] = {}
+    for base in _catalogs(ref, _files(root, ref), stems):
+        if base.name in migrations:
+            warnings[base.name] = warnings.get(base.name, ()) + base.doubt
+            errors += _edited(ref, base.files, migrations[base.name], f"migrations/{stems[base.name]}")
+            errors += _too_low(ref, base.files, migrations[base.name])
+        elif all_catalogs and base.name not in stems:
+            errors.append(_gone(ref, base))
     raise_all(errors)
+    return warnings
 
 
-def _edited(ref: str, base: Mapping[str, bytes], migrations: Sequence[Migration]) -> list[GlacierbaseError]:
+def _gone(ref: str, base: _Catalog) -> HistoryDisagrees:
+    what = f"catalog {base.name}: {ref} has {len(base.files)} of its migrations, and no catalog has this name here"
+    paths = " ".join(map(quote, base.paths))
+    return HistoryDisagrees(
+        "BASE_FILE_DELETED",
+        "; ".join((what, *base.doubt)),
+        f"restore it: git checkout {quote(ref)} -- {paths}; a renamed catalog file keeps `name: {base.name}`",
+        path=base.paths[0],
+        catalog=base.name,
+    )
+
+
+def _edited(
+    ref: str, base: Sequence[_File], migrations: Sequence[Migration], folder: str
+) -> Iterator[HistoryDisagrees]:
     here = {migration.number: migration for migration in migrations}
-    errors: list[GlacierbaseError] = []
-    for path, content in base.items():
-        migration = here.get(_number(path))
+    for file in base:
+        migration = here.get(file.number)
         if migration is None:
-            errors.append(
-                HistoryDisagrees(
-                    "BASE_FILE_DELETED",
-                    f"{path}: stands in {ref}, and is deleted here",
-                    f"restore it: git checkout {ref} -- {path}",
-                    path=path,
-                )
+            target = PurePosixPath(folder, *PurePosixPath(file.path).parts[2:])
+            yield HistoryDisagrees(
+                "BASE_FILE_DELETED",
+                f"{file.path}: stands in {ref}, and is deleted here",
+                f"restore it: {_restore(ref, file, str(target))}",
+                path=file.path,
             )
-        elif migration.checksum != checksum(content):
-            errors.append(
-                HistoryDisagrees(
-                    "BASE_FILE_EDITED",
-                    f"{migration.location}: differs from {ref}, where other environments may have applied it",
-                    f"restore it (git checkout {ref} -- {path}), and put the change into a new migration",
-                    path=migration.location,
-                )
+        elif migration.checksum != file.checksum:
+            yield HistoryDisagrees(
+                "BASE_FILE_EDITED",
+                f"{migration.location}: differs from {ref}, where other environments may have applied it",
+                f"restore it ({_restore(ref, file, migration.location)}), and put the change into a new migration",
+                path=migration.location,
             )
-    return errors
 
 
-def _too_low(ref: str, base: Mapping[str, bytes], migrations: Sequence[Migration]) -> list[GlacierbaseError]:
-    known = {_number(path): path for path in base}
-    highest = max(known, default=0)
+def _restore(ref: str, file: _File, target: str) -> str:
+    if target == file.path:
+        return f"git checkout {quote(ref)} -- {quote(target)}"
+    return f"git show {quote(f'{ref}:./{file.path}')} > {quote(target)}"
+
+
+def _too_low(ref: str, base: Sequence[_File], migrations: Sequence[Migration]) -> list[HistoryDisagrees]:
+    known = {file.number: file.path for file in base}
+    highest = max(known)
     newest = max([highest, *(migration.number for migration in migrations)])
     late = [migration for migration in migrations if migration.number not in known and migration.number < highest]
     return [
         HistoryDisagrees(
             "VERSION_BELOW_BASE",
             f"{migration.location}: its version is not above {PurePosixPath(known[highest]).name}, the highest of {ref}",
-            f"git mv {migration.location} {_moved(migration, newest + number)}",
+            f"git mv {quote(migration.location)} {quote(_moved(migration, newest + number))}",
             path=migration.location,
             version=migration.version,
         )
@@ -76,29 +139,72 @@ def _moved(migration: Migration, number: int) -> str:
     return str(PurePosixPath(migration.location).with_name(f"{version}_{migration.name}.sql"))
 
 
-def _number(path: str) -> int:
-    return int(PurePosixPath(path).name.partition("_")[0])
+def _catalogs(ref: str, content: Mapping[str, bytes], stems: Mapping[str, str]) -> Iterator[_Catalog]:
+    """The catalogs that have migrations in the base, by their folders."""
+    folders: dict[str, list[_File]] = {}
+    for path in content:
+        top, *inner, name = PurePosixPath(path).parts
+        number = version_number(name.partition("_")[0])
+        if top == "migrations" and inner and inner[0][0] != "." and name.endswith(".sql") and number is not None:
+            folders.setdefault(inner[0], []).append(_File(number, path, checksum(content[path])))
+    for stem, files in folders.items():
+        file = f"catalogs/{stem}.yaml"
+        name, doubt = _name(ref, stem, content.get(file), stems)
+        paths = (file, f"migrations/{stem}") if file in content else (f"migrations/{stem}",)
+        yield _Catalog(name, doubt, paths, tuple(files))
 
 
-def _files_of(root: Path, ref: str, folder: str) -> dict[str, bytes]:
-    """The migration files of a folder at a git ref, by their paths relative to `root`."""
-    names = _git(root, ref, "ls-tree", "-r", "-z", "--name-only", ref, "--", folder).decode().split("\0")
-    return {
-        name: _git(root, ref, "show", f"{ref}:./{name}")
-        for name in names
-        if name.endswith(".sql") and PurePosixPath(name).name.partition("_")[0].isdigit()
-    }
-
-
-def _git(root: Path, ref: str, *arguments: str) -> bytes:
+def _name(ref: str, stem: str, content: bytes | None, stems: Mapping[str, str]) -> tuple[str, tuple[str, ...]]:
+    """The name of the base's catalog; where its file does not say it, that of the catalog whose file has the same stem now."""
+    assumed = next((name for name, here in stems.items() if here == stem), stem)
+    if content is None:
+        return assumed, ()
     try:
-        return subprocess.run(["git", "-C", str(root), *arguments], capture_output=True, check=True).stdout
+        location = f"{ref}:catalogs/{stem}.yaml"
+        return catalog_name(parse_yaml(content, location), stem, location), ()
+    except GlacierbaseError as error:
+        why = error.message.replace("\n", "; ")
+        return assumed, (f"{why}; its name is taken to be {assumed}",)
+
+
+def _files(root: Path, ref: str) -> dict[str, bytes]:
+    """The files below `catalogs/` and `migrations/` at a git ref, by their paths relative to `root`."""
+    top = work_tree(root)
+    if top is None:
+        raise ConfigurationError(
+            "BASE_NOT_FOUND", f"{root} is not in a git work tree, which --base needs", "clone the project with git"
+        )
+    branch = quote(ref.removeprefix("origin/"))
+    with _needed(ref, f"fetch it first: git fetch origin {branch}"):
+        commit = git(root, "rev-parse", "--verify", "--end-of-options", f"{ref}^{{commit}}").decode().strip()
+    with _needed(ref, f"fetch all of its files: git fetch --refetch --no-filter origin {branch}"):
+        return _read(root, PurePosixPath(root.resolve().relative_to(top)), commit)
+
+
+@contextmanager
+def _needed(ref: str, hint: str) -> Iterator[None]:
+    try:
+        yield
     except FileNotFoundError as error:
         raise ConfigurationError("GIT_NOT_FOUND", "git is not installed; --base needs it") from error
-    except subprocess.CalledProcessError as error:
-        message = error.stderr.decode(errors="replace").strip().splitlines() or ["git failed"]
-        raise ConfigurationError(
-            "BASE_NOT_FOUND",
-            f"{ref} cannot be read: {message[-1]}",
-            f"fetch it first: git fetch origin {ref.rpartition('/')[2]}",
-        ) from error
+    except GitFailed as error:
+        raise ConfigurationError("BASE_NOT_FOUND", f"{ref!r} cannot be read: {error}", hint) from error
+
+
+def _read(root: Path, inside: PurePosixPath, commit: str) -> dict[str, bytes]:
+    folders = [str(inside / name) for name in ("catalogs", "migrations")]
+    listed = git(root, "--literal-pathspecs", "ls-tree", "-r", "-z", commit, "--", *folders)
+    # MODE TYPE ID, a tab, and the path.
+    entries = [entry.partition(b"\t") for entry in listed.split(b"\0") if entry.endswith((b".sql", b".yaml"))]
+    blobs = {path: head.split()[2] for head, _, path in entries if b" blob " in head}
+    answer = BytesIO(git(root, "cat-file", "--batch", given=b"".join(blob + b"\n" for blob in blobs.values())))
+    paths = (PurePosixPath(path.decode(errors="backslashreplace")).relative_to(inside) for path in blobs)
+    return {str(path): _content(answer) for path in paths}
+
+
+def _content(answer: BytesIO) -> bytes:
+    """The next object of `cat-file --batch`: ID TYPE SIZE, its bytes, and a line end."""
+    head = answer.readline().split()
+    if len(head) != 3:
+        raise GitFailed(b" ".join(head).decode())  # ID missing
+    return answer.read(int(head[2]) + 1)[:-1]

@@ -14,7 +14,8 @@ from glacierbase.executors import Executor
 from glacierbase.history import SETTLED, History
 from glacierbase.migration import EventType, State, Statement
 from glacierbase.migrator import Migrator
-from glacierbase.prepare import NAME, Prepared
+from glacierbase.names import NAME
+from glacierbase.prepare import Prepared
 
 _CREATE = re.compile(
     rf"(?is)(?:CREATE|REPLACE)\s+(?:\w+\s+){{0,4}}?(?:TABLE|VIEW)\s+(?:IF\s+NOT\s+EXISTS\s+)?(?P<name>{NAME})"

@@ -15,24 +15,26 @@ from functools import reduce
 from pathlib import Path
 from typing import Any
 
-from glacierbase.catalogfile import SHARED, load_catalog_file
+from glacierbase.catalogfile import SHARED, catalog_name, load_catalog_file
+from glacierbase.dependencies import Dependencies, DependencyReader
 from glacierbase.errors import GlacierbaseError, collected, raise_all
+from glacierbase.outside import Outside, Placeholders, Reader
 from glacierbase.references import References, resolved
 from glacierbase.yamlfile import Mapping, Node, Place, Scalar, Sequence, is_null, merge, yaml_files
 
 DEFAULT_ENVIRONMENT = "default"
 
-_NAME = re.compile(r"[a-z][a-z0-9_]*")
 _NAMESPACE = re.compile(r"[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*")
 _SCHEMA = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_STORE_CATALOG = re.compile(rf'{_NAMESPACE.pattern}|"[^"]+"')
-_COORDINATE = re.compile(r"[^:\s]+:[^:\s]+:[^:\s]+")
+_STORE_CATALOG = re.compile(rf'{_NAMESPACE.pattern}|"[^"\x00-\x1f\x7f]+"')
 _DURATION = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)(ms|s|m|h)")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _SHORTEST_LEASE, _LONGEST_LEASE = 1.0, 86_400.0
 _SPARK_CATALOG = re.compile(r"spark\.sql\.catalog\.([^.]+)")
 # The keys under migrationExecutor.conf that each engine reads.
-_CONF_KEYS = {"spark": ("sparkConf", "dependencies"), "snowflake": ("connection",)}
+_CONF_KEYS = {"spark": ("sparkConf", "dependencies", "allowFloating"), "snowflake": ("connection",)}
+# The key under `conf` that names the engine's own default catalog.
+_DEFAULT_CATALOG = {"spark": ("sparkConf", "spark.sql.defaultCatalog"), "snowflake": ("connection", "database")}
 # Keywords of the connector that are not a matter of taste: what a statement did is recorded when it returns.
 _NOT_CHOSEN = ("autocommit", "paramstyle")
 
@@ -63,6 +65,7 @@ class Catalog:
         executor_type: which engine runs its migrations.
         spark_conf: for Spark, as written.
         dependencies: for Spark, Maven coordinates.
+        digests: pairs of one of them and the SHA-256 that its jar must have.
         connection: for Snowflake, keywords of its connector, as written.
         out_of_order_allowed: whether a version below an applied one runs without being asked for.
     """
@@ -79,6 +82,7 @@ class Catalog:
     variables: Values[str, Any] = field(repr=False)
     out_of_order_allowed: bool
     store: StoreOptions
+    digests: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,19 +99,22 @@ class CatalogFile:
     def stem(self) -> str:
         return self.path.stem
 
-    def for_environment(self, environment: str, root: Path) -> Catalog:
+    def for_environment(self, environment: str, root: Path, *, resolve: bool = True) -> Catalog:
         """The catalog in one of its environments; references to what other environments need are not resolved.
+
+        Args:
+            resolve: read environment variables and files; else placeholders stand for them, and no check fails because of one.
 
         Raises:
             ConfigurationError, SeveralErrors: `UNSET_REFERENCE`, `INVALID_VALUE` and the like, all of them.
         """
-        return self._reader(environment, root).catalog(self, environment)
+        return self._reader(environment, root, Reader(root) if resolve else Placeholders()).catalog(self, environment)
 
     def is_protected(self, environment: str, root: Path) -> bool:
         """Whether a person must name the environment before it is changed; of a file that is wrong, `for_environment` tells."""
-        return self._reader(environment, root).is_protected()
+        return self._reader(environment, root, Reader(root)).is_protected()
 
-    def _reader(self, environment: str, root: Path) -> _Reader:
+    def _reader(self, environment: str, root: Path, outside: Outside) -> _Reader:
         inside = (layer.get("environments", environment) for layer in self.layers)
         over = (*self.layers, *(node for node in inside if isinstance(node, Mapping)))
         content = reduce(merge, over, Mapping({}, over[-1].place))
@@ -115,7 +122,7 @@ class CatalogFile:
         variables = content.get("variables")
         if not isinstance(variables, Mapping):
             variables = Mapping({}, content.place)
-        return _Reader(content, variables, References(names, variables, root))
+        return _Reader(content, variables, References(names, variables, outside))
 
 
 def load_catalog_files(folder: Path, root: Path) -> tuple[CatalogFile, ...]:
@@ -168,15 +175,7 @@ def parse_duration(text: str) -> float:
 
 def _catalog_file(path: Path, location: str, shared: Mapping, content: Mapping) -> CatalogFile:
     """The file over the shared one, with what can be said before an environment is chosen."""
-    named = content.get("name")
-    name = named.text if isinstance(named, Scalar) and not is_null(named) else path.stem
-    if not _NAME.fullmatch(name):
-        place = named.place if named else Place(location, 1)
-        raise place.error(
-            "INVALID_NAME",
-            f"{name!r} cannot be a catalog's name, which becomes part of a table's",
-            "use lower-case letters, digits and _; `name:` in the file names the catalog otherwise than its file",
-        )
+    name = catalog_name(content, path.stem, location)
     names = _environments((shared, content)) or (DEFAULT_ENVIRONMENT,)
     default = merge(shared, content).get("defaultEnvironment")
     chosen = default.text if isinstance(default, Scalar) else None
@@ -219,6 +218,7 @@ class _Reader:
         executor_type = self._executor_type()
         self._check_conf(executor_type)
         spark_conf, connection = self._spark_conf(), self._connection()
+        dependencies = self._dependencies(spark_conf)
         made = Catalog(
             name=file.name,
             file=file.path,
@@ -227,10 +227,11 @@ class _Reader:
             protected=self.is_protected(),
             executor_type=executor_type,
             spark_conf=spark_conf,
-            dependencies=self._dependencies(),
+            dependencies=dependencies.coordinates,
             connection=connection,
             variables=resolved(self._variables, self._references, self._errors),
             out_of_order_allowed=self._option("outOfOrder", _choice("refuse", "allow"), "refuse") == "allow",
+            digests=dependencies.digests,
             store=StoreOptions(
                 catalog=self._store_catalog(executor_type, spark_conf, connection),
                 namespace=self._option("store.namespace", _NAMESPACES[executor_type], "glacierbase"),
@@ -244,16 +245,12 @@ class _Reader:
     def _option(self, path: str, parse: Callable[[str], Any], default: Any) -> Any:
         """The value behind a dotted path of keys, parsed; `default` where there is none, or a wrong one."""
         node = self._content.get(*path.split("."))
-        if not isinstance(node, Scalar):
-            return default
+        return self._parsed(node, path, parse, default) if isinstance(node, Scalar) else default
+
+    def _parsed(self, node: Scalar, name: str, parse: Callable[[str], Any], default: Any) -> Any:
+        """The value of `name`, parsed; `default` where it is wrong, or not known because a reference was not read."""
         with collected(self._errors):
-            text = self._references.text(node, path)
-            try:
-                return parse(text)
-            except ValueError as error:
-                raise node.place.error(
-                    "INVALID_VALUE", f"{path}: {text!r} is not {error}", "correct the value"
-                ) from error
+            return self._references.parsed(node, name, parse, default)
         return default
 
     def _executor_type(self) -> str:
@@ -265,7 +262,9 @@ class _Reader:
                     "MISSING_KEY", what, f"say which engine runs the migrations: {' or '.join(_CONF_KEYS)}"
                 )
             )
-        return str(self._option(path, _choice(*_CONF_KEYS), "spark"))
+        # Where the type was not read, the keys beside it tell.
+        default = "snowflake" if self._content.get("migrationExecutor", "conf", "connection") else "spark"
+        return str(self._option(path, _choice(*_CONF_KEYS), default))
 
     def _check_conf(self, executor_type: str) -> None:
         """Another engine's keys would be read by nobody."""
@@ -310,37 +309,35 @@ class _Reader:
             return text if isinstance(node.value, str) else node.value
         return None
 
-    def _dependencies(self) -> tuple[str, ...]:
-        node = self._content.get("migrationExecutor", "conf", "dependencies")
-        found: list[str] = []
-        for item in node.items if isinstance(node, Sequence) else ():
-            with collected(self._errors):
-                assert isinstance(item, Scalar)
-                found.append(self._references.text(item))
-                if not _COORDINATE.fullmatch(found[-1]):
-                    what = f"dependencies: {found[-1]!r} is not a Maven coordinate"
-                    raise item.place.error("INVALID_VALUE", what, "write group:artifact:version")
-        return tuple(found)
+    def _dependencies(self, spark_conf: Values[str, str]) -> Dependencies:
+        floating_allowed = self._option("migrationExecutor.conf.allowFloating", _boolean, False)
+        reader = DependencyReader(self._references, self._errors, floating_allowed=floating_allowed)
+        reader.check(self._content.get("migrationExecutor", "conf", "sparkConf"), spark_conf)
+        return reader.read(self._content.get("migrationExecutor", "conf", "dependencies"))
 
     def _store_catalog(self, executor_type: str, spark_conf: Values[str, str], connection: Values[str, Any]) -> str:
-        declared = [found[1] for key in spark_conf if (found := _SPARK_CATALOG.fullmatch(key))]
-        if executor_type == "snowflake":
-            database = connection.get("database")
-            default = database if isinstance(database, str) and _STORE_CATALOG.fullmatch(database) else ""
-            what, hint = "connection names no database that could be one", "name connection.database"
-        else:
-            default = spark_conf.get("spark.sql.defaultCatalog") or (declared[0] if len(declared) == 1 else "")
-            what, hint = f"sparkConf declares {', '.join(declared) or 'none'}", "set spark.sql.defaultCatalog"
-        chosen = str(self._option("store.catalog", _matching(_STORE_CATALOG, "the name of a catalog"), default))
-        if not chosen and not self._errors:
+        """The catalog that `store.catalog` names, else the engine's default, else the only one that is declared."""
+        parse = _matching(_STORE_CATALOG, "the name of a catalog")
+        if self._content.get("store", "catalog"):
+            return str(self._option("store.catalog", parse, ""))
+        section, key = _DEFAULT_CATALOG[executor_type]
+        values = connection if executor_type == "snowflake" else spark_conf
+        node = self._content.get("migrationExecutor", "conf", section, key)
+        if isinstance(node, Scalar) and isinstance(values.get(key), str):
+            return str(self._parsed(node, f"{section}.{key}", parse, ""))
+        declared = [found[1] for name in spark_conf if (found := _SPARK_CATALOG.fullmatch(name))]
+        if len(declared) == 1 and _STORE_CATALOG.fullmatch(declared[0]):
+            return declared[0]
+        if not self._errors:
+            what = "names no database" if executor_type == "snowflake" else f"declares {', '.join(declared) or 'none'}"
             self._errors.append(
                 self._content.place.error(
                     "STORE_CATALOG_UNCLEAR",
-                    f"in which catalog history and lock live is not said; {what}",
-                    f"write `store: {{catalog: NAME}}`, or {hint}",
+                    f"in which catalog history and lock live is not said; {section} {what}",
+                    f"write `store: {{catalog: NAME}}`, or set {section}.{key}",
                 )
             )
-        return chosen
+        return ""
 
 
 def _boolean(text: str) -> bool:

@@ -16,17 +16,20 @@ from glacierbase.yamlfile import MOST_ERRORS, Mapping, Node, Place, Scalar, Sequ
 
 SHARED = "_shared.yaml"
 
+_NAME = re.compile(r"[a-z][a-z0-9_]*")
 _ENVIRONMENT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 # Each is one more rendering of every file.
 _MOST_ENVIRONMENTS = 1_000
 
 # The keys of a file, and what may stand behind each.
-_ANY, _SCALAR, _SCALARS, _LIST = "anything", "a single value", "keys with single values", "a list of single values"
+_ANY, _SCALAR, _SCALARS, _LIST = "anything", "a single value", "keys with single values", "a list"
 _KEYS = "keys with values"
+# A list with a shape in it: of single values, or of mappings of that shape.
+_DEPENDENCIES: dict[str, Any] = {"dependencies": [{"coordinate": _SCALAR, "sha256": _SCALAR}], "allowFloating": _SCALAR}
 _EXECUTOR = {
     "type": _SCALAR,
-    "conf": {"sparkConf": _SCALARS, "dependencies": _LIST, "connection": _KEYS},
-    "dependencies": _LIST,
+    "conf": {"sparkConf": _SCALARS, **_DEPENDENCIES, "connection": _KEYS},
+    **_DEPENDENCIES,
 }
 _ENVIRONMENT = {
     "migrationExecutor": _EXECUTOR,
@@ -70,6 +73,24 @@ def _misshapen_environments(environments: Node | None) -> Iterator[GlacierbaseEr
         yield _expected(environments, "environments", "names with keys of their own, as in {dev: {}, prod: {}}")
 
 
+def catalog_name(content: Mapping, stem: str, location: str) -> str:
+    """Return the catalog's identity in history and lock: the key `name` of its file, by default the file's stem.
+
+    Raises:
+        ConfigurationError: `INVALID_NAME`.
+    """
+    named = content.get("name")
+    name = named.text if isinstance(named, Scalar) and not is_null(named) else stem
+    if not _NAME.fullmatch(name):
+        place = named.place if named else Place(location, 1)
+        raise place.error(
+            "INVALID_NAME",
+            f"{name!r} cannot be a catalog's name, which becomes part of a table's",
+            "use lower-case letters, digits and _; `name:` in the file names the catalog otherwise than its file",
+        )
+    return name
+
+
 def _misshapen(node: Node, shape: Any, path: str) -> Iterator[GlacierbaseError]:
     """Keys that do not exist, and values of the wrong kind."""
     if is_null(node) or shape == _ANY:
@@ -83,6 +104,12 @@ def _misshapen(node: Node, shape: Any, path: str) -> Iterator[GlacierbaseError]:
                 yield from _misshapen(value, shape[key], f"{path}.{key}".lstrip("."))
             else:
                 yield _unknown_key(key, node.keys[key], shape, path)
+    elif isinstance(shape, list) and isinstance(node, Sequence):
+        for item in node.items:
+            if not isinstance(item, Scalar):
+                yield from _misshapen(item, shape[0], path)
+    elif isinstance(shape, list):
+        yield _expected(node, path, f"{_LIST} is expected here")
     elif not _has_shape(node, shape):
         yield _expected(node, path, f"{shape} is expected here")
 
@@ -90,8 +117,6 @@ def _misshapen(node: Node, shape: Any, path: str) -> Iterator[GlacierbaseError]:
 def _has_shape(node: Node, shape: str) -> bool:
     if shape == _SCALAR:
         return isinstance(node, Scalar)
-    if shape == _LIST:
-        return isinstance(node, Sequence) and all(isinstance(item, Scalar) for item in node.items)
     if shape == _KEYS:
         return isinstance(node, Mapping)
     return isinstance(node, Mapping) and all(isinstance(value, Scalar) for value in node.values.values())
@@ -112,7 +137,7 @@ def _expected(node: Node, path: str, what: str) -> ConfigurationError:
 
 
 def _with_one_spelling(content: Mapping) -> Mapping:
-    """`dependencies` may stand beside `conf` as well as in it; from here on they are in it."""
+    """What belongs to `dependencies` may be beside `conf` as well as in it; from here on it is in it."""
     content = _with_dependencies_in_conf(content)
     environments = content.get("environments")
     if not isinstance(environments, Mapping):
@@ -126,16 +151,18 @@ def _with_one_spelling(content: Mapping) -> Mapping:
 
 def _with_dependencies_in_conf(content: Mapping) -> Mapping:
     executor = content.get("migrationExecutor")
-    if not isinstance(executor, Mapping) or "dependencies" not in executor.values:
+    if not isinstance(executor, Mapping):
         return content
     conf = executor.get("conf")
     conf = conf if isinstance(conf, Mapping) else Mapping({}, executor.place)
-    place = executor.keys["dependencies"]
-    if "dependencies" in conf.values:
-        raise place.error("DUPLICATE_KEY", "dependencies stand here and under conf", "keep one of them")
-    values = {key: value for key, value in executor.values.items() if key != "dependencies"}
-    moved = _with(conf, "dependencies", executor.values["dependencies"])
-    return _with(content, "migrationExecutor", _replaced(executor, {**values, "conf": moved}))
+    values = dict(executor.values)
+    for key in [key for key in _DEPENDENCIES if key in values]:
+        if key in conf.values:
+            raise executor.keys[key].error("DUPLICATE_KEY", f"{key} is here and under conf", "keep one of them")
+        conf = _with(conf, key, values.pop(key))
+    if len(values) == len(executor.values):
+        return content
+    return _with(content, "migrationExecutor", _replaced(executor, {**values, "conf": conf}))
 
 
 def _with(node: Mapping, key: str, value: Node) -> Mapping:

@@ -83,6 +83,11 @@ def _common(environment: bool = True, catalogs: bool = True) -> Callable[[F], F]
     return decorate
 
 
+_resolving = click.option(
+    "--resolve",
+    is_flag=True,
+    help="Read ${env:…}, ${secret:…} and ${file:…}; only on a branch that you trust. Default: placeholders.",
+)
 _selecting = [
     click.option("--to", metavar="VERSION", help="Go up to this version."),
     click.option("--only", metavar="VERSION", help="Run this one alone (a hotfix); needs --reason."),
@@ -100,7 +105,24 @@ def _with_selection(function: F) -> F:
     return functools.reduce(lambda made, option: option(made), reversed(_selecting), function)
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+class _Command(click.Command):
+    """A command that takes no empty value: it comes from an unset variable of a script, and would otherwise mean "all"."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        rest = super().parse_args(ctx, args)
+        for param in self.get_params(ctx):
+            value = ctx.params.get(param.name or "")
+            for each in value if isinstance(value, tuple) else (value,):
+                if each == "":
+                    raise click.BadParameter("the value is empty", ctx, param)
+        return rest
+
+
+class _Group(click.Group):
+    command_class = _Command
+
+
+@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(glacierbase.__version__, prog_name="glacierbase")
 def cli() -> None:
     """Version control for table schemas in data lakes.
@@ -210,6 +232,7 @@ def plan(
 
 @cli.command()
 @_common()
+@_resolving
 @click.argument("versions", nargs=-1)
 def render(
     project: str | None,
@@ -217,10 +240,14 @@ def render(
     catalogs: Sequence[str],
     form: str,
     verbose: bool,
+    resolve: bool,
     versions: Sequence[str],
 ) -> None:
-    """Print migrations as each environment renders them (all, or VERSIONS). Contacts nothing."""
-    _answer("render", form, verbose, lambda: _load(project, environment).render(versions, catalogs))
+    """Print migrations as each environment renders them (all, or VERSIONS). Contacts nothing.
+
+    Characters that a terminal or a CI service would obey are shown as escapes; --format json has the exact SQL.
+    """
+    _answer("render", form, verbose, lambda: _load(project, environment).render(versions, catalogs, resolve=resolve))
 
 
 @cli.command()
@@ -230,6 +257,7 @@ def render(
     metavar="REF",
     help="Compare with this git ref: nothing edited or deleted, new versions above its.",
 )
+@_resolving
 def validate(
     project: str | None,
     environment: str | None,
@@ -237,9 +265,12 @@ def validate(
     form: str,
     verbose: bool,
     base: str | None,
+    resolve: bool,
 ) -> None:
     """Check every file for every environment: names, headers, templates, SQL quoting. Contacts nothing."""
-    _answer("validate", form, verbose, lambda: _load(project, environment).validate(catalogs, base=base))
+    _answer(
+        "validate", form, verbose, lambda: _load(project, environment).validate(catalogs, base=base, resolve=resolve)
+    )
 
 
 @cli.command()

@@ -135,6 +135,6 @@ def _checked(
     try:
         return Check(name, look())
     except EngineError as error:
-        return Check(name, error=EngineUnavailable("STORE_UNAVAILABLE", error.message, hint))
+        return Check(name, error=EngineUnavailable("STORE_UNAVAILABLE", error.message, error.hint or hint))
     except GlacierbaseError as error:
         return Check(name, error=error)

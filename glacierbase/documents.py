@@ -9,6 +9,7 @@ from typing import Any
 
 from glacierbase.errors import GlacierbaseError
 from glacierbase.migration import Event, State
+from glacierbase.printable import on_one_line, printable, printable_json, split_lines
 from glacierbase.results import (
     BaselineResult,
     Check,
@@ -32,7 +33,6 @@ from glacierbase.results import (
     WrittenResult,
     to_json,
 )
-from glacierbase.secrets import mask
 
 
 def json_document(command: str, results: Sequence[Result], error: GlacierbaseError | None) -> str:
@@ -43,38 +43,34 @@ def json_document(command: str, results: Sequence[Result], error: GlacierbaseErr
         "error": to_json(error),
         "catalogs": [result.to_dict() for result in results],
     }
-    return _printable(json.dumps(document, indent=2, ensure_ascii=False, default=str))
+    return printable_json(json.dumps(document, indent=2, ensure_ascii=False, default=str))
 
 
 def text_document(results: Sequence[Result]) -> str:
     """The same for people, a block per catalog."""
-    return _printable("\n\n".join(filter(None, map(_block, results))))
+    return "\n\n".join(printable(lines) for result in results if (lines := _block(result)))
 
 
 def text_error(error: GlacierbaseError) -> str:
     """An error for people: its name, what and where, and what to do."""
-    hint = f"\nnext: {error.hint}" if error.hint else ""
-    return _printable(f"error: {error.code}: {error.message}{hint}")
+    what, *more = error.lines
+    hint = [f"next: {error.hint}"] if error.hint else []
+    return printable([f"error: {error.code}: {what}", *more, *hint])
 
 
-def _printable(text: str) -> str:
-    """Masked; the name of a file that is no UTF-8 has characters that no terminal takes, and is shown with escapes."""
-    return mask(text).encode("utf-8", "backslashreplace").decode()
-
-
-def _block(result: Result) -> str:
+def _block(result: Result) -> list[str]:
     title = f"{result.catalog} ({result.environment})" if result.environment else result.catalog
     if result.skipped:
-        return f"{title}: skipped, {result.skipped}"
+        return [f"{title}: skipped, {result.skipped}"]
     if isinstance(result, DoctorResult) and result.ddl:
-        return f"-- {title}\n{result.ddl}".rstrip()  # For a file that is run.
+        return [f"-- {title}", *split_lines(result.ddl.rstrip())]  # For a file that is run.
     if result.error and not isinstance(result, (MigrateResult, DoctorResult)):
-        return ""  # The error is the answer; only a run may have done something before it.
+        return []  # The error is the answer; only a run may have done something before it.
     body = _TEXTS[type(result)](result)
     if result.error and not body:
-        return ""
+        return []
     warnings = [f"warning: {warning}" for warning in result.warnings]
-    return "\n".join([title, *warnings, *(f"  {line}".rstrip() for line in body)])
+    return [title, *warnings, *(f"  {line}".rstrip() for line in body)]
 
 
 def _migrate(result: MigrateResult) -> list[str]:
@@ -116,7 +112,7 @@ def _planned_file(file: PlannedFile) -> list[str]:
     resumes = f", resumes at statement {file.resumes_at}" if file.resumes_at > 1 else ""
     lines = [f"{file.path}: {file.description} ({file.author}){resumes}"]
     for statement in file.statements:
-        lines += [f"  -- statement {statement.index}, line {statement.line}", *_indented(f"{statement.sql};")]
+        lines.append(f"  -- statement {statement.index}, line {statement.line}\n{statement.sql};")
     return lines
 
 
@@ -188,11 +184,7 @@ def _show(result: ShowResult) -> list[str]:
             f"{name:<11} {value}" for name, value in (("commit", first.git_commit), ("ci", first.ci_url)) if value
         ]
     for statement in result.statements:
-        lines += [
-            "",
-            f"statement {statement.index}, line {statement.line}: {statement.state}",
-            *_indented(statement.sql),
-        ]
+        lines += ["", f"statement {statement.index}, line {statement.line}: {statement.state}\n{statement.sql}"]
     if status.error_message and status.state is not State.APPLIED:
         lines += ["", f"error       {status.error_message}"]
     if result.events:
@@ -229,7 +221,8 @@ def _repair_case(case: RepairCase) -> list[str]:
         "engine": case.engine,
         "suggests": case.suggests,
     }
-    lines = [f"{case.version} is {case.state}{place}{line}", *(_indented(case.sql) if case.sql else [])]
+    sql = f"\n{case.sql}" if case.sql else ""
+    lines = [f"{case.version} is {case.state}{place}{line}{sql}"]
     lines += [f"  {name:<9} {value}" for name, value in known.items() if value]
     if case.state is State.UNKNOWN:
         lines += [f"  evidence  {each}" for each in case.evidence] or ["  evidence  none: look at the table"]
@@ -269,7 +262,8 @@ def _found(check: Check) -> str:
 
 
 def _render(result: RenderResult) -> list[str]:
-    return [line for file in result.files for line in (f"-- {file.path}", *file.sql.splitlines())] or ["no migrations"]
+    files = [(f"-- {on_one_line(file.path)}", *split_lines(file.sql)) for file in result.files]
+    return [line for lines in files for line in lines] or ["no migrations"]
 
 
 def _written(result: WrittenResult) -> list[str]:
@@ -297,13 +291,9 @@ _TEXTS: dict[type, Callable[[Any], list[str]]] = {
 def _table(header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> list[str]:
     if not rows:
         return []
-    flat = [tuple(" ".join(cell.split()) for cell in row) for row in (header, *rows)]
+    flat = [tuple(on_one_line(" ".join(cell.split())) for cell in row) for row in (header, *rows)]
     widths = [max(len(row[column]) for row in flat) for column in range(len(header))]
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in flat]
-
-
-def _indented(sql: str) -> list[str]:
-    return [f"  {line}" for line in sql.splitlines()]
 
 
 def _done(status: Status) -> str:

@@ -8,14 +8,26 @@ from concurrent.futures import Future
 from contextlib import ExitStack
 from typing import Any
 
+from glacierbase.errors import Interrupted
 from glacierbase.executors import Executor
+from glacierbase.waiting import NoAnswer, result
+
+# A start that downloads jars takes minutes. A hung one is ended by a signal.
+_START_SECONDS = 3600.0
+# How long a run that ends waits for a start that is still under way.
+_CLOSE_SECONDS = 5.0
 
 
 class Engine:
-    """An executor that may not be there yet, and what else is given back when its catalog is done with."""
+    """An executor that may not be there yet, and what else is given back when its catalog is done with.
 
-    def __init__(self, start: Callable[[], Executor]) -> None:
+    Attributes:
+        cancelled: whether the run was asked to end.
+    """
+
+    def __init__(self, start: Callable[[], Executor], cancelled: Callable[[], bool] = lambda: False) -> None:
         self._start = start
+        self.cancelled = cancelled
         self._opening: Future[Executor] | None = None
         self._beside = ExitStack()
 
@@ -41,8 +53,12 @@ class Engine:
 
         Raises:
             ConfigurationError, EngineUnavailable: as `glacierbase.executors.open_executor` does.
+            Interrupted: the run was asked to end before the engine was open.
         """
-        return self.begin().result()
+        try:
+            return result(self.begin(), _START_SECONDS, self.cancelled)
+        except NoAnswer as error:
+            raise Interrupted("INTERRUPTED", "stopped while the engine started; nothing was in flight") from error
 
     @property
     def name(self) -> str | None:
@@ -64,8 +80,24 @@ class Engine:
         opening = self._opening
         return opening.result() if opening and opening.done() and not opening.exception() else None
 
+    def end(self) -> None:
+        """End the executor, whatever it is doing; what is beside it stays."""
+        if self._opened:
+            self._opened.close()
+
     def close(self) -> None:
-        """End it, if it was started, and give back what is beside it."""
+        """End it, if it was started, and give back what is beside it. One that is still starting is ended once it is open."""
         with self._beside:
-            if self._opening and not self._opening.exception():
-                self._opening.result().close()
+            if self._opening is None:
+                return
+            try:
+                result(self._opening, _CLOSE_SECONDS).close()
+            except NoAnswer:
+                self._opening.add_done_callback(_close)
+            except Exception:  # It never opened, which `start` reports.
+                return
+
+
+def _close(opening: Future[Executor]) -> None:
+    if not opening.exception():
+        opening.result().close()

@@ -36,6 +36,7 @@ class GlacierbaseError(Exception):
         code: stable name in capitals, the same in text and JSON.
         exit_code: what the command line exits with.
         message: where and what, masked.
+        lines: the message's lines; a line break inside one of them is that of a value.
         hint: what to do next, masked; may be empty.
         data: values of this error for programs, such as `path`, `line` or `owner`.
         results: what every catalog of the call answered, where a verb of `Project` raised it.
@@ -44,9 +45,10 @@ class GlacierbaseError(Exception):
     exit_code = 70
     results: tuple[Any, ...] = ()
 
-    def __init__(self, code: str, message: str, hint: str = "", **data: Any) -> None:
+    def __init__(self, code: str, message: str | tuple[str, ...], hint: str = "", **data: Any) -> None:
         self.code = code
-        self.message = mask(message)
+        self.lines = tuple(map(mask, (message,) if isinstance(message, str) else message))
+        self.message = "\n".join(self.lines)
         self.hint = mask(hint)
         self.data: Mapping[str, Any] = {
             key: mask(value) if isinstance(value, str) else value for key, value in data.items()
@@ -118,10 +120,10 @@ class EngineError(GlacierbaseError):
 
     exit_code = 5
 
-    def __init__(self, error_class: str, message: str, query_id: str | None = None) -> None:
+    def __init__(self, error_class: str, message: str, query_id: str | None = None, hint: str = "") -> None:
         self.error_class = error_class
         self.query_id = query_id
-        super().__init__("ENGINE_ERROR", message, error_class=error_class)
+        super().__init__("ENGINE_ERROR", message, hint, error_class=error_class)
 
 
 class StatementRefused(EngineError):
@@ -146,8 +148,8 @@ class SeveralErrors(GlacierbaseError):
     def __init__(self, errors: Sequence[GlacierbaseError]) -> None:
         self.errors = tuple(errors)
         first = self.errors[0]
-        lines = "\n".join(f"{error.code}: {error.message}" for error in self.errors)
-        super().__init__(first.code, f"{len(self.errors)} errors\n{lines}", first.hint)
+        lines = (f"{error.code}: {error.message}" for error in self.errors)
+        super().__init__(first.code, (f"{len(self.errors)} errors", *lines), first.hint)
         self.exit_code = first.exit_code
 
 

@@ -10,18 +10,20 @@ from __future__ import annotations
 
 import json
 import logging
-import math
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
-from glacierbase.clock import seconds
-from glacierbase.errors import EngineError, EngineUnavailable, Interrupted, LockHeld, LockLost
-from glacierbase.run import Run, is_gone
+from glacierbase.clock import NEVER, mark, since
+from glacierbase.errors import EngineError, Interrupted, LockHeld, LockLost
+from glacierbase.run import Run, is_gone, is_same_boot
+from glacierbase.secrets import mask
 from glacierbase.stores import FORMAT_VERSION, LockRow, Store
+from glacierbase.waiting import Caller, NoAnswer, result
 
 logger = logging.getLogger("glacierbase")
 
@@ -29,6 +31,17 @@ logger = logging.getLogger("glacierbase")
 _POLL_SECONDS = 1.0
 # A holder renews three times in a lease, so that one lost renewal costs nothing.
 _RENEWALS = 3
+# More is no lease that a catalog file may have.
+_LONGEST_LEASE = 86_400.0
+# Clocks of different machines differ by less. A lease that ended longer ago than this is over whoever reads it.
+_CLOCK_SKEW = timedelta(minutes=10)
+_NOTHING = timedelta(0)
+# Conflicts of one run's own heartbeat and main thread: each is followed by a look at the row.
+_TRIES = 5
+# How long a run that ends waits for a renewal that is under way.
+_JOIN_SECONDS = 2.0
+# How long a release may take at least; behind the end of the lease there is nothing left to release.
+_RELEASE_SECONDS = 10.0
 
 
 # The locks that runs of this process hold.
@@ -71,11 +84,26 @@ def is_held(row: LockRow) -> bool:
     return row.owner != ""
 
 
-def living_fence(row: LockRow | None, lease_seconds: float, now: datetime) -> int | None:
-    """The fence of the run that holds the lock, unless it is seen to be dead at the time `now` of the store."""
-    if row is None or not is_held(row) or _Watch(lease_seconds).is_dead(row, now):
+def living_fence(row: LockRow | None, lease_seconds: float, store: Store) -> int | None:
+    """The fence of the run that holds the lock, unless it is seen to be dead."""
+    if row is None or not is_held(row) or _Watch(lease_seconds, store).is_dead(row):
         return None
     return row.fence
+
+
+def overdue(row: LockRow, lease_seconds: float, store: Store) -> timedelta:
+    """How long ago a lease after the end of the row's lease was, by the time of the store; negative if that is still to come."""
+    if row.expires_at is None:
+        return timedelta.min
+    return store.now() - row.expires_at - timedelta(seconds=lease_of(row, lease_seconds))
+
+
+def lease_of(row: LockRow, lease_seconds: float) -> float:
+    """The seconds of silence after which the row's holder counts as dead: the longer one of its lease and `lease_seconds`."""
+    theirs = holder_of(row).get("lease_seconds")
+    if isinstance(theirs, (int, float)) and theirs <= _LONGEST_LEASE:
+        return max(lease_seconds, float(theirs))
+    return lease_seconds
 
 
 class Lock:
@@ -89,14 +117,19 @@ class Lock:
         self._store = store
         self._terms = terms
         self._run = run
-        self._holder = json.dumps(run.holder(engine))
+        self._holder = self._describe(engine)
         self._row: LockRow | None = None
+        self._fence = 0
         self._head = (0, 0)
-        self._renewed = 0.0
-        self._changing = threading.Lock()
+        self._renewed = NEVER
         self._ended = threading.Event()
         self._heartbeat: threading.Thread | None = None
         self.taken_from: LockRow | None = None
+
+    @property
+    def lease_seconds(self) -> float:
+        """How long the run may be silent."""
+        return self._terms.lease_seconds
 
     @property
     def row(self) -> LockRow:
@@ -118,23 +151,25 @@ class Lock:
             Interrupted: `stopped` said so while waiting.
         """
         deadline = time.monotonic() + timeout_seconds
-        watch = _Watch(self._terms.lease_seconds)
+        watch = _Watch(self._terms.lease_seconds, self._store)
         told = False
         while True:
             row, seen = seen or self._store.read_lock(), None
             if row is None:
                 raise _lost(self._terms.catalog, "its table is gone")
-            if (not is_held(row) or watch.is_dead(row, self._store.now())) and self.seize(row, history_fence):
+            if (not is_held(row) or watch.is_dead(row)) and self.seize(row, history_fence):
                 return
             if is_held(row):
-                if time.monotonic() >= deadline:
+                if time.monotonic() >= deadline and not watch.may_show_more(row):
                     raise _held(row)
                 if not told:
-                    logger.info("%s: waiting for the lock: %s", row.catalog, describe(row))
+                    is_over = watch.may_show_more(row)
+                    why = "its lease is over, watching whether it is renewed" if is_over else "waiting for the lock"
+                    logger.info("%s: %s: %s", row.catalog, why, describe(row))
                     told = True
             if stopped():
                 raise Interrupted("INTERRUPTED", "stopped while waiting for the lock; nothing ran")
-            time.sleep(min(_POLL_SECONDS, max(0.0, deadline - time.monotonic())) if told else 0)
+            time.sleep(_POLL_SECONDS if told else 0)
 
     def seize(self, row: LockRow, history_fence: int) -> bool:
         """Take the lock from whoever is in `row`, dead or alive: True if the row was still so."""
@@ -150,10 +185,10 @@ class Lock:
             expires_at=now + timedelta(seconds=self._terms.lease_seconds),
             holder=self._holder,
         )
-        started = seconds()
+        started = mark()
         if not self._store.compare_and_set(row, mine):
             return False
-        self._row, self._renewed = mine, started
+        self._row, self._fence, self._renewed = mine, mine.fence, started
         self._head = (mine.head_fence, mine.head_sequence)
         self.taken_from = row if is_held(row) else None
         _held_here.append(self)
@@ -172,24 +207,32 @@ class Lock:
             try:
                 store = store or open_store()
                 if not self._renew(store):
-                    self._renewed = -math.inf  # Taken, by force perhaps: the lease that is left proves nothing.
+                    self._renewed = NEVER  # Taken, by force perhaps: the lease that is left proves nothing.
                     return
-            except (EngineError, EngineUnavailable) as error:
+            except Exception as error:
                 # The next one may go through; `check` sees when none does.
-                logger.warning("%s: the lock could not be renewed: %s", self._terms.catalog, error.message)
+                logger.warning("%s: the lock could not be renewed: %s", self._terms.catalog, mask(str(error)))
 
     def _renew(self, store: Store) -> bool:
-        with self._changing:
-            if self._row is None or self._ended.is_set():
+        """Begin a new lease: False if the row is another run's, or the lock was released."""
+        row = self._row
+        for _ in range(_TRIES):
+            if row is None or self._ended.is_set():
                 return False
-            started = seconds()
+            started = mark()
             expires = self._store.now() + timedelta(seconds=self._terms.lease_seconds)
-            row = self._with_head(self._row)
-            renewed = replace(row, beat=row.beat + 1, expires_at=expires, holder=self._holder)
-            if not store.compare_and_set(self._row, renewed):
-                return False
-            self._row, self._renewed = renewed, started
-            return True
+            renewed = replace(self._with_head(row), beat=row.beat + 1, expires_at=expires, holder=self._holder)
+            if store.compare_and_set(row, renewed):
+                if self._row is not None:
+                    self._row, self._renewed = renewed, started
+                return True
+            # The other thread of this run may have been faster.
+            row = self._mine(store.read_lock())
+        return False
+
+    def _mine(self, row: LockRow | None) -> LockRow | None:
+        """The row, if this run is its holder."""
+        return row if row and (row.owner, row.fence) == (self._run.id, self._fence) else None
 
     def name_engine(self, engine: Mapping[str, Any]) -> None:
         """Say in the row which engine works for this run, before it does: whoever takes over waits for its end as well.
@@ -197,7 +240,7 @@ class Lock:
         Raises:
             LockLost: the lock is not ours any more, or nobody can say.
         """
-        holder, self._holder = self._holder, json.dumps(self._run.holder(engine))
+        holder, self._holder = self._holder, self._describe(engine)
         if holder != self._holder:
             self._renew_or_lose("it was taken before the engine was ready")
 
@@ -215,9 +258,23 @@ class Lock:
         Raises:
             LockLost: it could not be renewed.
         """
-        if seconds() - self._renewed < self._terms.lease_seconds:
-            return
-        self._renew_or_lose("the lease ran out")
+        if not self.is_leased:
+            self._renew_or_lose("the lease ran out")
+
+    @property
+    def is_leased(self) -> bool:
+        """Whether the lock was renewed less than a lease ago: nobody takes it over before it has been silent for longer."""
+        return since(self._renewed) < self._terms.lease_seconds
+
+    def may_retry(self) -> bool:
+        """Whether a write that was refused or not answered may be sent again: no other holder is seen, and the lease runs.
+
+        Raises:
+            LockLost: another run holds the lock.
+        """
+        with suppress(EngineError):
+            self._check_row(self._store.read_lock())
+        return self.is_leased
 
     def _renew_or_lose(self, why: str) -> None:
         try:
@@ -234,14 +291,17 @@ class Lock:
             LockLost: somebody has or could have, or it could not be read.
         """
         if self._store.proves_by_lease:
-            if seconds() - self._renewed >= self._terms.lease_seconds:
+            if not self.is_leased:
                 raise _lost(self._terms.catalog, "the lease ran out")
             return
         try:
             row = self._store.read_lock()
         except EngineError as error:
             raise _lost(self._terms.catalog, error.message) from error
-        if row is None or (row.owner, row.fence) != (self._run.id, self.row.fence):
+        self._check_row(row)
+
+    def _check_row(self, row: LockRow | None) -> None:
+        if self._mine(row) is None:
             raise _lost(
                 self._terms.catalog,
                 describe(row) if row is not None and is_held(row) else "it was released by somebody else",
@@ -262,48 +322,72 @@ class Lock:
         Where nobody can say whose it is, its lease ends by itself.
         """
         self._ended.set()
-        with self._changing:
-            row, self._row = self._row, None
-        if row is not None:
-            _held_here.remove(self)
-        if self._heartbeat:
-            self._heartbeat.join()
+        row, self._row = self._row, None
         if row is None:
             return False
-        free = replace(self._with_head(row), owner="", beat=row.beat + 1, expires_at=None, holder=None)
+        _held_here.remove(self)
+        if self._heartbeat:
+            self._heartbeat.join(_JOIN_SECONDS)
+        freeing = Caller()
         try:
-            return self._store.compare_and_set(row, free) or self._is_seen()
-        except EngineError as error:
+            return result(freeing.submit(lambda: self._free(row)), max(self._terms.lease_seconds, _RELEASE_SECONDS))
+        except (EngineError, NoAnswer) as error:
+            why = error.message if isinstance(error, EngineError) else "the catalog does not answer"
             logger.warning(
-                "%s: the lock could not be released (%s); it ends by itself at %s",
-                row.catalog, error.message, row.expires_at,
-            )  # fmt: skip
+                "%s: the lock could not be released (%s); it ends by itself at %s", row.catalog, why, row.expires_at
+            )
             return True
+        finally:
+            freeing.end()
 
-    def _is_seen(self) -> bool:
-        """Whether the row says all that this run recorded. Then it was freed, and taken again before the store looked; or who
-        took it reads a history that is whole."""
-        row = self._store.read_lock()
-        return row is not None and (row.head_fence, row.head_sequence) == self._head
+    def _free(self, row: LockRow) -> bool:
+        """Make the row free, also if a renewal that was under way came first. True as well if it says all that this run recorded:
+        then it was freed and taken again before the store looked, or who took it reads a history that is whole."""
+        mine: LockRow | None = row
+        found = None
+        for _ in range(_TRIES):
+            if mine is None:
+                break
+            free = replace(self._with_head(mine), owner="", beat=mine.beat + 1, expires_at=None, holder=None)
+            if self._store.compare_and_set(mine, free):
+                return True
+            found = self._store.read_lock()
+            mine = self._mine(found)
+        return found is not None and (found.head_fence, found.head_sequence) == self._head
+
+    def _describe(self, engine: Mapping[str, Any]) -> str:
+        """The holder for the row. Who takes over waits for the longer lease, which is why it has this one's."""
+        return json.dumps({**self._run.holder(engine), "lease_seconds": self._terms.lease_seconds})
 
 
 class _Watch:
     """Whether the holder of a row is dead: by its lease, by its process, or by its silence."""
 
-    def __init__(self, lease_seconds: float) -> None:
+    def __init__(self, lease_seconds: float, store: Store) -> None:
         self._lease = lease_seconds
+        self._store = store
         self._claim: tuple[str, int, int] | None = None
-        self._since = 0.0
+        self._is_renewed = False
+        self._since = NEVER
 
-    def is_dead(self, row: LockRow, now: datetime) -> bool:
-        # A lease beyond its end, for clocks that differ by less than one.
-        if row.expires_at and now - row.expires_at > timedelta(seconds=self._lease):
-            return True
-        if is_gone(holder_of(row)):
+    def is_dead(self, row: LockRow) -> bool:
+        lease = lease_of(row, self._lease)
+        if is_gone(holder_of(row)) or self._has_ended(row):
             return True
         if row.claim != self._claim:
-            self._claim, self._since = row.claim, seconds()
-        return seconds() - self._since > self._lease
+            self._is_renewed = self._claim is not None
+            self._claim, self._since = row.claim, mark()
+        return since(self._since) > lease
+
+    def may_show_more(self, row: LockRow) -> bool:
+        """Whether the lease is over by this machine's clock, which may not be its holder's, and no renewal was seen yet."""
+        return not self._is_renewed and overdue(row, self._lease, self._store) > _NOTHING
+
+    def _has_ended(self, row: LockRow) -> bool:
+        """Whether its lease ended more than a lease ago by a clock that its holder shares, or longer than clocks differ by."""
+        late = overdue(row, self._lease, self._store)
+        shared = self._store.has_clock or is_same_boot(holder_of(row))
+        return late > (_NOTHING if shared else _CLOCK_SKEW)
 
 
 def told(row: LockRow) -> dict[str, Any]:

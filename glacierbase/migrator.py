@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from glacierbase.catalog import Catalog
@@ -33,10 +33,11 @@ from glacierbase.errors import (
 )
 from glacierbase.executors import Executor, Session, open_executor
 from glacierbase.history import History, check_environment, check_head, check_renamed, fold
-from glacierbase.lock import Lock, Terms, free_row, is_held, living_fence, told
+from glacierbase.lock import Lock, Terms, describe, free_row, is_held, living_fence, overdue, told
 from glacierbase.migration import EventType, Migration, State, Statement
 from glacierbase.plan import Plan, Planned, Selection, make_plan
 from glacierbase.prepare import Prepared, prepare_all, targets
+from glacierbase.printable import quoted
 from glacierbase.recorder import Recorder
 from glacierbase.results import AppliedFile, FailedFile
 from glacierbase.run import Run, statement_tag
@@ -145,7 +146,7 @@ class Migrator:
         """
         if stopped():
             raise _interrupted(f"stopped before catalog {self.catalog.name}; nothing of it ran")
-        with self.opened(session) as (engine, store):
+        with self.opened(session, stopped) as (engine, store):
             view = self.look(store)
             plan = self._plan(selection, view)
             progress.expect(plan)
@@ -223,13 +224,16 @@ class Migrator:
         lock.finish()
 
     @contextmanager
-    def opened(self, session: Any) -> Iterator[tuple[Engine, Store]]:
+    def opened(self, session: Any, stopped: Callable[[], bool] = lambda: False) -> Iterator[tuple[Engine, Store]]:
         """The engine, to be started, and the store; ended afterwards.
+
+        Args:
+            stopped: once it answers True, nothing is waited for much longer.
 
         Raises:
             EngineUnavailable: also for what the store refuses inside.
         """
-        with closing(Engine(lambda: self._open_executor(self.catalog, self.run, session))) as engine:
+        with closing(Engine(lambda: self._open_executor(self.catalog, self.run, session), stopped)) as engine:
             try:
                 yield engine, self._open_store(self.catalog, engine)
             except EngineError as error:
@@ -237,7 +241,8 @@ class Migrator:
                 raise EngineUnavailable(
                     "STORE_UNAVAILABLE",
                     f"catalog {self.catalog.name}: history and lock in {where} cannot be used: {error.message}",
-                    "check the catalog file, its server and the rights on that namespace; `glacierbase doctor` looks closer",
+                    error.hint
+                    or "check the catalog file, its server and the rights on that namespace; `glacierbase doctor` looks closer",
                 ) from error
 
     def look(self, store: Store, environment: str | None = None) -> View:
@@ -271,13 +276,19 @@ class Migrator:
                 f" {FORMAT_VERSION}",
                 "pip install --upgrade glacierbase",
             )
-        history = fold(store.read_history(), living_fence(row, self.catalog.store.lease_seconds, store.now()))
+        history = fold(store.read_history(), living_fence(row, self.catalog.store.lease_seconds, store))
         check_environment(history, self.catalog.name, environment or self.catalog.environment)
         if row is not None:
             check_head(history, self.catalog.name, (row.head_fence, row.head_sequence))
-        return View(history, row, tuple(self._lock_warnings(history, row)))
+        return View(history, row, tuple(self._lock_warnings(history, row, store)))
 
-    def _lock_warnings(self, history: History, row: LockRow | None) -> Iterator[str]:
+    def _lock_warnings(self, history: History, row: LockRow | None, store: Store) -> Iterator[str]:
+        lease = self.catalog.store.lease_seconds
+        if living_fence(row, lease, store) and row is not None and overdue(row, lease, store) > timedelta(0):
+            yield (
+                f"the lease of the run that holds the lock of {self.catalog.name} is over by this machine's clock, which may"
+                f" differ from its own: {describe(row)}; the next migrate watches whether it is renewed"
+            )
         if history.events and row is None:
             yield f"the lock table of {self.catalog.name} is gone; the next run makes it again"
         if row is not None and row.fence < history.fence:
@@ -466,7 +477,7 @@ class _Files:
         logger.debug("%s: statement %d of %d starts", where, statement.index, total)
         try:
             tag = statement_tag(self._run.id, prepared.migration.version, statement.index)
-            with cancelling(session, self._stopped):
+            with cancelling(session, self._stopped, self._engine.end):
                 return session.execute(statement.text, tag=tag)
         except EngineError as error:
             # Before its last statement, the end of the session takes a transaction back, whatever happened.
@@ -523,8 +534,12 @@ def _failed(prepared: Prepared, step: Step, statement: Statement, error: EngineE
     rest = f"statement {first}" if first == total else f"statements {first} to {total}"
     return MigrationFailed(
         "STATEMENT_FAILED",
-        f"{where}, line {statement.line}: statement {statement.index} of {total} failed: [{error.error_class}]"
-        f" {error.message}\n{_quoted(statement.text)}\n{done}{back}",
+        (
+            f"{where}, line {statement.line}: statement {statement.index} of {total} failed: [{error.error_class}]"
+            f" {error.message}",
+            *_beginning(statement.text),
+            f"{done}{back}",
+        ),
         f"remove the cause and run `glacierbase migrate` again: it goes on at statement {first}; or `glacierbase repair"
         f" {prepared.migration.version} --as done` (somebody completed it by hand) or `--as abandoned` (the file ends here, the"
         f" fix is a new one); or correct {rest} where no other environment has applied the file",
@@ -536,9 +551,12 @@ def _failed(prepared: Prepared, step: Step, statement: Statement, error: EngineE
 def _unknown(prepared: Prepared, statement: Statement, error: EngineError) -> NeedsRepair:
     return NeedsRepair(
         "OUTCOME_UNKNOWN",
-        f"{prepared.migration.location}, line {statement.line}: the answer to statement {statement.index} of"
-        f" {len(prepared.statements)} was lost or proves nothing: [{error.error_class}] {error.message}\n"
-        f"{_quoted(statement.text)}\nwhether it took effect is unknown",
+        (
+            f"{prepared.migration.location}, line {statement.line}: the answer to statement {statement.index} of"
+            f" {len(prepared.statements)} was lost or proves nothing: [{error.error_class}] {error.message}",
+            *_beginning(statement.text),
+            "whether it took effect is unknown",
+        ),
         f"`glacierbase repair {prepared.migration.version}` shows what the engine remembers of it; nothing runs on this catalog"
         " until that is settled",
         **_place(prepared, statement),
@@ -556,10 +574,9 @@ def _place(prepared: Prepared, statement: Statement) -> dict[str, Any]:
     }
 
 
-def _quoted(sql: str) -> str:
-    lines = sql.splitlines()
-    shown = [f"    {line}" for line in lines[:10]]
-    return "\n".join([*shown, "    …"] if len(lines) > 10 else shown)
+def _beginning(sql: str) -> list[str]:
+    lines = quoted(sql)
+    return [*lines[:10], *quoted("…")] if len(lines) > 10 else lines
 
 
 def _interrupted(message: str) -> Interrupted:

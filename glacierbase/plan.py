@@ -113,8 +113,8 @@ def _state(
 def _check_selection(migrations: Sequence[Migration], selection: Selection) -> None:
     known = {migration.number for migration in migrations}
     named = [selection.to, selection.only, *(selection.out_of_order or ())]
-    for version in filter(None, named):
-        if version_number(version) not in known:
+    for version in named:
+        if version is not None and version_number(version) not in known:
             raise ConfigurationError(
                 "UNKNOWN_VERSION",
                 f"there is no migration with version {version}",

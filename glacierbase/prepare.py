@@ -10,13 +10,11 @@ from typing import Any, Protocol
 
 from glacierbase.errors import GlacierbaseError, MigrationFileError, collected, raise_all
 from glacierbase.migration import Migration, Statement, checksum
+from glacierbase.names import NAME, kept
 from glacierbase.statements import split_statements
 from glacierbase.transactions import Step, steps
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
-_PART = r"(?:`[^`]+`|\"[^\"]+\"|[\w$]+)"
-# A name as a statement writes it.
-NAME = rf"{_PART}(?:\s*\.\s*{_PART})*"
 # The table or view that a statement changes, where its first words say so.
 _TARGET = re.compile(
     rf"""(?ix)
@@ -116,5 +114,5 @@ def targets(statements: Iterable[Statement]) -> str | None:
         found = _TARGET.match(statement.text)
         if not found:
             return None
-        names.append(re.sub(r"[`\s]", "", found["name"]))
+        names.append(kept(found["name"]))
     return json.dumps(list(dict.fromkeys(names)))

@@ -90,15 +90,16 @@ class Project:
             environment: default `GLACIERBASE_ENV`, else each catalog's `defaultEnvironment`.
 
         Raises:
-            ConfigurationError: there is no project, or a catalog file is wrong.
+            ConfigurationError: there is no project, a catalog file is wrong, or a name is empty.
         """
-        path = path or os.environ.get("GLACIERBASE_PROJECT")
+        path = _given("path", path, "GLACIERBASE_PROJECT")
+        environment = _given("environment", environment, "GLACIERBASE_ENV")
         root = Path(path).resolve() if path else find_root()
         if not (root / "catalogs").is_dir():
             raise ConfigurationError(
                 "PROJECT_NOT_FOUND", f"{root} holds no folder catalogs/", "`glacierbase init` makes one"
             )
-        return cls(root, _load_files(root), environment or os.environ.get("GLACIERBASE_ENV") or None)
+        return cls(root, _load_files(root), environment)
 
     @property
     def catalogs(self) -> tuple[str, ...]:
@@ -237,14 +238,32 @@ class Project:
             raise _unknown_version(f"no catalog has a version {version}")
         return results
 
-    def render(self, versions: Collection[str] = (), catalogs: Collection[str] = ()) -> tuple[RenderResult, ...]:
-        """The files as each environment renders them, environments that render all alike together. Contacts nothing."""
+    def render(
+        self, versions: Collection[str] = (), catalogs: Collection[str] = (), *, resolve: bool = False
+    ) -> tuple[RenderResult, ...]:
+        """The files as each environment renders them, environments that render all alike together. Contacts nothing.
+
+        Args:
+            resolve: read `${env:…}`, `${secret:…}` and `${file:…}`, only on a branch that you trust; else placeholders such
+                as `env_NAME` stand for them.
+        """
         wanted = set(map(version_number, versions))
         groups: dict[tuple[str, tuple[RenderedFile, ...]], list[str]] = {}
         known: set[int] = set()
+<<<<<<< HEAD
         for checked in self._every_environment(catalogs, lambda each: not versions or each.number in wanted):
             known.update(migration.number for migration in checked.migrations)
             groups.setdefault((checked.catalog, checked.files), []).append(checked.environment)
+=======
+        for migrator in self._every_environment(catalogs, resolve):
+            known.update(migration.number for migration in migrator.migrations)
+            files = tuple(
+                RenderedFile(each.migration.version, each.migration.location, each.text)
+                for number, each in migrator.prepare(migrator.migrations).items()
+                if not versions or number in wanted
+            )
+            groups.setdefault((migrator.catalog.name, files), []).append(migrator.catalog.environment)
+>>>>>>> main
         unknown = [version for version in versions if version_number(version) not in known]
         if unknown:
             raise _unknown_version(f"there is no migration with version {unknown[0]}")
@@ -253,19 +272,41 @@ class Project:
             for (name, files), environments in groups.items()
         )
 
-    def validate(self, catalogs: Collection[str] = (), *, base: str | None = None) -> tuple[ValidateResult, ...]:
+    def validate(
+        self, catalogs: Collection[str] = (), *, base: str | None = None, resolve: bool = False
+    ) -> tuple[ValidateResult, ...]:
         """Check all files of all environments: names, headers, templates, splitting. Contacts nothing.
 
         Args:
-            base: a git ref; its files must stand unchanged, and new versions must be above its highest.
+            base: a git ref; its migrations must be here unchanged, under the same catalog's name, and new versions must be
+                above its highest.
+            resolve: as for `render`.
 
         Raises:
             GlacierbaseError: all that is wrong, at once.
         """
+<<<<<<< HEAD
         checked = self._every_environment(catalogs, lambda _: False)
         if base:
             check_against_base(self.root, base, {each.stem: each.migrations for each in checked})
         return tuple(ValidateResult(each.catalog, each.environment, files=len(each.migrations)) for each in checked)
+=======
+        migrators = self._every_environment(catalogs, resolve)
+        warnings: dict[str, tuple[str, ...]] = {}
+        if base is not None:
+            stems = {file.name: file.stem for file in self._files}
+            here = {m.catalog.name: m.migrations for m in migrators}
+            warnings = check_against_base(self.root, base, stems, here, all_catalogs=not catalogs)
+        return tuple(
+            ValidateResult(
+                m.catalog.name,
+                m.catalog.environment,
+                warnings=warnings.get(m.catalog.name, ()),
+                files=len(m.migrations),
+            )
+            for m in migrators
+        )
+>>>>>>> main
 
     def repair(
         self,
@@ -299,6 +340,7 @@ class Project:
             raise ConfigurationError(
                 "INVALID_VALUE", f"{as_} cannot be said of a version", f"say one of {', '.join(map(str, Resolution))}"
             )
+        _check_not_empty("environment_was", environment_was)
         if as_ or environment_was:
             _check_reason(reason)
             self._only(catalogs)
@@ -498,8 +540,15 @@ class Project:
             )
         return chosen[0]
 
+<<<<<<< HEAD
     def _build(self, having: Iterable[tuple[CatalogFile, str]]) -> list[Migrator]:
         """Read catalogs and migrations; all that is wrong is raised in one go."""
+=======
+    def _build(
+        self, having: Iterable[tuple[CatalogFile, str]], *, prepared: bool = False, resolve: bool = True
+    ) -> list[Migrator]:
+        """Read catalogs and migrations, render and split them if `prepared`; all that is wrong is raised in one go."""
+>>>>>>> main
         run = Run.here(self.root)
         found: list[Migrator] = []
         read: dict[str, tuple[Migration, ...]] = {}
@@ -510,11 +559,12 @@ class Project:
                 read[file.stem], wrong = load_migrations(self.root / "migrations" / file.stem, self.root, files)
                 errors += wrong
             with collected(errors):
-                catalog = file.for_environment(environment, self.root)
+                catalog = file.for_environment(environment, self.root, resolve=resolve)
                 found.append(Migrator(catalog, read[file.stem], run, set(self.catalogs) - {file.name}))
         raise_all(_each_once(errors))
         return found
 
+<<<<<<< HEAD
     def _every_environment(self, catalogs: Collection[str], keep: Callable[[Migration], bool]) -> list[_Checked]:
         """The chosen catalogs in the chosen environment, or in all where none is, every file rendered and split in a sandbox.
 
@@ -523,6 +573,10 @@ class Project:
         """
         from glacierbase.sandbox import Sandbox  # Nobody else needs processes.
 
+=======
+    def _every_environment(self, catalogs: Collection[str], resolve: bool) -> list[Migrator]:
+        """The chosen catalogs in the chosen environment, or in all where none is; prepared."""
+>>>>>>> main
         pairs = [
             (file, env)
             for file in self._chosen(catalogs)
@@ -531,6 +585,7 @@ class Project:
         ]
         if not pairs:
             raise ConfigurationError("UNKNOWN_ENVIRONMENT", f"no catalog has an environment {self._environment}")
+<<<<<<< HEAD
         files = migration_files(self.root)
         stems = dict.fromkeys(file.stem for file, _ in pairs)
         read = {stem: load_migrations(self.root / "migrations" / stem, self.root, files) for stem in stems}
@@ -567,6 +622,9 @@ class _Checked:
 def _each_once(errors: Iterable[GlacierbaseError]) -> list[GlacierbaseError]:
     """Environments share files: what is wrong in all of them is said once."""
     return list({error.message: error for error in errors}.values())
+=======
+        return self._build(pairs, prepared=True, resolve=resolve)
+>>>>>>> main
 
 
 _SKIPPED = "it does not have this environment"
@@ -606,6 +664,19 @@ def _no_folder(name: str) -> MigrationFileError:
 def _misplaced(name: str, what: str, hint: str) -> MigrationFileError:
     path = f"migrations/{name}"
     return MigrationFileError("MISPLACED_FILE", f"{path} {what}", hint, path=path)
+
+
+def _given(name: str, value: str | Path | None, variable: str) -> str | None:
+    """The value that the caller gave, else that of the environment variable."""
+    name, value = (name, value) if value is not None else (variable, os.environ.get(variable))
+    _check_not_empty(name, value)
+    return None if value is None else str(value)
+
+
+def _check_not_empty(name: str, value: str | Path | None) -> None:
+    """An empty value comes from a variable that is not set where it should be."""
+    if value is not None and not str(value).strip():
+        raise ConfigurationError("EMPTY_VALUE", f"{name} is empty", "give it a value, or leave it out")
 
 
 def _check_reason(reason: str | None) -> None:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import logging
+import shlex
+import time
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
 from typing import Any
 
 from glacierbase.engine import Engine
-from glacierbase.errors import EngineError, NeedsRepair
+from glacierbase.errors import EngineError, NeedsRepair, StatementRefused
 from glacierbase.history import History, details
 from glacierbase.lock import Lock
 from glacierbase.migration import Event, EventType, State
@@ -20,7 +23,15 @@ from glacierbase.stores import Store
 
 logger = logging.getLogger("glacierbase")
 
-_TRIES = 3
+# A store that refuses is tried again at once, for another writer may have come first; one that does not answer, for a lease.
+_REFUSALS = 3
+_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.1, 5.0
+# What `repair --as` says of the statement of an event that is missing from the history.
+_TOLD_BY = {
+    EventType.STATEMENT_DONE.value: "done",
+    EventType.APPLIED.value: "done",
+    EventType.FAILED.value: "not-done",
+}
 
 
 class Recorder:
@@ -88,21 +99,30 @@ class Recorder:
         batch = self._numbered()
         if not batch:
             return
-        for attempt in range(_TRIES):
-            try:
-                self._store.append(batch)
-                break
-            except EngineError as error:
-                # The answer was lost or the append refused: the table itself knows whether it took effect.
-                if self._is_written(batch):
-                    break
-                if attempt == _TRIES - 1:
-                    raise _not_written(batch[-1], error) from error
-                self._lock.prove()
+        self._write(batch)
         self._waiting.clear()
         self._behind = None
         self._sequence = batch[-1].sequence
         self._lock.acknowledge(batch[-1].fence, batch[-1].sequence)
+
+    def _write(self, batch: list[Event]) -> None:
+        """Append the batch; again, with pauses, while its answer is missing, the lock can be proven and a lease is not over."""
+        deadline, pause, refusals = time.monotonic() + self._lock.lease_seconds, _FIRST_PAUSE_SECONDS, 0
+        while True:
+            try:
+                self._store.append(batch)
+                return
+            except EngineError as error:
+                problem = error
+            # The answer was lost or the append refused: the table itself knows whether it took effect.
+            if self._is_written(batch):
+                return
+            refusals += isinstance(problem, StatementRefused)
+            is_over = refusals == _REFUSALS or time.monotonic() + pause > deadline or self._engine.cancelled()
+            if is_over or not self._lock.may_retry():
+                raise _not_written(batch, problem) from problem
+            time.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
 
     def compact(self) -> None:
         """Once every so many events, keep the tables small; what waits is appended before. Its failure fails no run."""
@@ -120,10 +140,11 @@ class Recorder:
             )  # fmt: skip
 
     def _is_written(self, batch: list[Event]) -> bool:
+        """Whether the history is seen to hold the batch. An append that is repeated for want of an answer counts once."""
         try:
             events = self._store.read_history()
-        except EngineError as error:
-            raise _not_written(batch[-1], error) from error
+        except EngineError:
+            return False
         keys = {(event.fence, event.sequence, event.run_id) for event in events}
         return all((event.fence, event.sequence, event.run_id) in keys for event in batch)
 
@@ -148,14 +169,31 @@ class Recorder:
             logger.debug("the end of the run could not be recorded: %s", error.message)
 
 
-def _not_written(event: Event, error: EngineError) -> NeedsRepair:
+def _not_written(batch: Sequence[Event], error: EngineError) -> NeedsRepair:
+    """The error that says what the history lacks, and the command that tells it."""
+    event = next((each for each in reversed(batch) if _is_outcome(each)), batch[-1])
+    query = f", query id {event.query_id}" if event.query_id else ""
     return NeedsRepair(
         "HISTORY_NOT_WRITTEN",
-        f"the history of {event.catalog} could not be written: {error.message}; the event was {event.event!r} of"
-        f" {event.path or 'the run'}, statement {event.statement_index} of {event.statement_total}, run {event.run_id}",
-        "restore access to the history table, then `glacierbase status` says where the file stands",
+        f"the history of {event.catalog} could not be written: {error.message}; it lacks the event {event.event!r} of"
+        f" {event.path or 'the run'}, statement {event.statement_index} of {event.statement_total}, run {event.run_id}{query}",
+        f"restore access to the history table, then run `{_command(event)}`",
         event=event.event,
         version=event.version,
         statement_index=event.statement_index,
         query_id=event.query_id,
     )
+
+
+def _is_outcome(event: Event) -> bool:
+    """Whether it tells of a statement; a file may have none."""
+    return event.event in _TOLD_BY and bool(event.statement_index)
+
+
+def _command(event: Event) -> str:
+    """What records the event by hand, or goes on where there is nothing to record."""
+    where = f"--catalog {event.catalog} --env {event.environment}"
+    if not _is_outcome(event):
+        return f"glacierbase migrate {where}"
+    reason = shlex.quote(f"run {event.run_id} could not write its history")
+    return f"glacierbase repair {event.version} --as {_TOLD_BY[event.event]} --reason {reason} {where}"

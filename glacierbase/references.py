@@ -5,16 +5,18 @@
 
 from __future__ import annotations
 
-import os
 import re
+from collections.abc import Callable
 from collections.abc import Mapping as Values
 from difflib import get_close_matches
-from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from glacierbase.errors import ConfigurationError, GlacierbaseError, collected
+from glacierbase.errors import GlacierbaseError, collected
+from glacierbase.outside import KINDS, Outside, unset
 from glacierbase.secrets import is_secret, register
 from glacierbase.yamlfile import Mapping, Node, Place, Scalar, Sequence, is_null
+
+T = TypeVar("T")
 
 _REFERENCE = re.compile(r"\$\$\{|\$\{([^{}]*)\}")
 _LONGEST, _DEEPEST = 1_000_000, 50
@@ -24,15 +26,15 @@ _KNOWN = ("env:NAME", "secret:NAME", "file:PATH", "projectRoot", "variables.NAME
 class References:
     """What references stand for in one catalog, for one environment."""
 
-    def __init__(self, names: Values[str, str], variables: Mapping, root: Path) -> None:
+    def __init__(self, names: Values[str, str], variables: Mapping, outside: Outside) -> None:
         """Args:
         names: what `environment`, `catalog` and `projectRoot` stand for.
         variables: the catalog's, with references in them.
-        root: what the paths of `${file:PATH}` are relative to.
+        outside: what `env`, `secret` and `file` stand for.
         """
         self._names = names
         self._variables = variables
-        self._root = root
+        self._outside = outside
         self._open: list[str] = []
         self._found: dict[str, str | int | float | bool | None] = {}
 
@@ -47,9 +49,28 @@ class References:
             raise node.place.error(
                 "INVALID_VALUE", "its references stand for more than a million characters", "shorten them"
             )
-        if is_secret(key):
+        if is_secret(key) and not self.is_unread(text):
             register(text)
         return text
+
+    def parsed(self, node: Scalar, name: str, parse: Callable[[str], T], default: T) -> T:
+        """The value of `name`, parsed; `default` where it cannot be, because a reference in it was not read.
+
+        Raises:
+            ConfigurationError: `INVALID_VALUE` with what is written where `parse` raises ValueError; and as `text`.
+        """
+        text = self.text(node, name)
+        try:
+            return parse(text)
+        except ValueError as error:
+            if self.is_unread(text):
+                return default
+            what = f"{name}: {node.text!r} is not {error}"
+            raise node.place.error("INVALID_VALUE", what, "correct the value") from error
+
+    def is_unread(self, text: str) -> bool:
+        """Return whether a reference in this text was not read, so that its real value is not known."""
+        return self._outside.is_unread(text)
 
     def variable(self, node: Scalar) -> str | int | float | bool | None:
         """A variable's value. One that is a reference to another variable alone has that one's type.
@@ -77,10 +98,8 @@ class References:
         if name in self._names:
             return self._names[name]
         kind, _, rest = name.partition(":")
-        if kind in ("env", "secret") and rest:
-            return _from_environment(kind, rest, place)
-        if kind == "file" and rest:
-            return self._from_file(rest, place)
+        if kind in KINDS and rest:
+            return self._outside.value(kind, rest, place)
         if name.startswith("variables."):
             return _as_text(self._variable(name, place))
         near = get_close_matches(name, [*_KNOWN, *self._names], n=1)
@@ -93,9 +112,9 @@ class References:
     def _variable(self, name: str, place: Place) -> str | int | float | bool | None:
         node = self._variables.get(*name.split(".")[1:])
         if node is None or is_null(node):
-            raise _unset(place, name, "write it under `variables`")
+            raise unset(place, name, "write it under `variables`")
         if not isinstance(node, Scalar):
-            raise _unset(place, name, "it is not a single value; name one below it", "has keys or items of its own")
+            raise unset(place, name, "it is not a single value; name one below it", "has keys or items of its own")
         if name in self._found:
             return self._found[name]
         if len(self._open) > _DEEPEST:
@@ -111,17 +130,6 @@ class References:
         finally:
             self._open.pop()
 
-    def _from_file(self, name: str, place: Place) -> str:
-        try:
-            text = (self._root / name).read_text("utf-8").rstrip("\r\n")
-        except (OSError, ValueError) as error:
-            why = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
-            raise _unset(
-                place, f"file:{name}", "paths are relative to the project", f"cannot be read: {why}"
-            ) from error
-        register(text)
-        return text
-
 
 def resolved(node: Node, references: References, errors: list[GlacierbaseError]) -> Any:
     """Variables as Python's dict, list, str, int, float, bool and None; what is wrong with one is put into `errors`."""
@@ -134,19 +142,5 @@ def resolved(node: Node, references: References, errors: list[GlacierbaseError])
     return None
 
 
-def _from_environment(kind: str, name: str, place: Place) -> str:
-    value = os.environ.get(name) if name.isprintable() else None
-    # CI services hand over a secret that does not exist as an empty one.
-    if value is None or (kind == "secret" and not value):
-        raise _unset(place, f"{kind}:{name}", f"set the environment variable {name}")
-    if kind == "secret":
-        register(value)
-    return value
-
-
 def _as_text(value: str | int | float | bool | None) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _unset(place: Place, name: str, hint: str, what: str = "is not set") -> ConfigurationError:
-    return place.error("UNSET_REFERENCE", f"${{{name}}} {what}", hint)

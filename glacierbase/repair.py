@@ -13,7 +13,7 @@ from typing import Any
 
 from glacierbase.engine import Engine
 from glacierbase.errors import ConfigurationError, GlacierbaseError, MigrationFileError, NeedsRepair
-from glacierbase.executors import Evidence
+from glacierbase.executors import Evidence, InFlight
 from glacierbase.history import Record, details
 from glacierbase.migration import Event, EventType, State
 from glacierbase.migrator import Migrator, View
@@ -125,10 +125,10 @@ def _case(migrator: Migrator, record: Record, state: State, engine: Engine) -> R
     first = step[0] if step else None
     last = record.last
     # Of a transaction, its COMMIT: what the statements before it said means nothing.
-    tag = statement_tag(last.run_id, record.version, step[-1].index) if step and record.is_tagged else None
+    tag = statement_tag(last.run_id, record.version, step[-1].index) if step else ""
     evidence = Evidence()
     if state is State.UNKNOWN:
-        evidence = _evidence(engine, record, step, tag or "")
+        evidence = _evidence(engine, record, step, tag)
     may_run = state is State.UNKNOWN and not _has_ended(record, evidence)
     return RepairCase(
         version=record.version,
@@ -145,7 +145,7 @@ def _case(migrator: Migrator, record: Record, state: State, engine: Engine) -> R
         ci_url=last.ci_url,
         since=record.announced_at,
         query_id=last.query_id if last.event in (EventType.UNKNOWN, EventType.FAILED) else None,
-        query_tag=tag,
+        query_tag=tag if step and record.is_tagged else None,
         evidence=evidence.found,
         suggests=None if evidence.took_effect is None else _suggestion(evidence.took_effect).value,
         may_run=may_run,
@@ -168,11 +168,13 @@ def _step_at_stop(migrator: Migrator, record: Record) -> Step | None:
 
 
 def _evidence(engine: Engine, record: Record, step: Step | None, tag: str) -> Evidence:
-    tables: Sequence[str] = json.loads(targets(step or ()) or "[]")
-    if record.announced_at is None:
+    if record.announced_at is None or step is None:
         return Evidence()
+    tables: Sequence[str] = json.loads(targets(step) or "[]")
+    application = details(record.started).get("process", {}).get("application")
+    statement = InFlight(tables, record.announced_at, tag, step[-1].text, application)
     try:
-        return engine.start().evidence(tables, record.announced_at, tag)
+        return engine.start().evidence(statement)
     except GlacierbaseError as error:
         return Evidence((f"the engine could not be asked: {error.message}",))
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import getpass
 import os
 import socket
-import subprocess
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import glacierbase
+from glacierbase.git import GitFailed, git
 
 # The variable in which a CI service names the page of the running job.
 _CI_JOB_URL = ("CI_JOB_URL", "BUILD_URL", "CIRCLE_BUILD_URL", "BUILDKITE_BUILD_URL", "TRAVIS_BUILD_WEB_URL")
@@ -98,6 +98,12 @@ def is_running_here(holder: Mapping[str, Any]) -> bool:
 _PROCESSES = ("pid", "engine_pid")
 
 
+def is_same_boot(holder: Mapping[str, Any]) -> bool:
+    """Whether the holder runs, or ran, on the kernel that this process runs on, and so by the same clock."""
+    here = _boot_id()
+    return here is not None and holder.get("boot_id") == here
+
+
 def _has_ended_here(holder: Mapping[str, Any], key: str) -> bool:
     return isinstance(holder.get(key), int) and _is_here(holder) and not _lives(holder, key)
 
@@ -108,8 +114,24 @@ def _is_here(holder: Mapping[str, Any]) -> bool:
 
 
 def _lives(holder: Mapping[str, Any], key: str) -> bool:
+    """Whether the process may live: what is only hidden (proc(5), `hidepid`), or another user's, is not gone."""
+    pid = holder[key]
+    started = _pid_started(pid)
+    if started is None:
+        return _exists(pid) and not _is_zombie(pid)
     # A process id is used again some time: the same id with another start is another process.
-    return _pid_started(holder[key]) == holder.get(f"{key}_started")
+    return started == holder.get(f"{key}_started")
+
+
+def _exists(pid: int) -> bool:
+    """Whether there is a process of this id (kill(2), signal 0)."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 def _os_user() -> str:
@@ -129,15 +151,13 @@ def _ci_url() -> str | None:
 def _git_commit(project: Path) -> str | None:
     """The commit that the files come from, with `+dirty` where the work tree differs; None outside of git."""
     try:
-        commit = _git(project, "rev-parse", "HEAD")
-        return commit + ("+dirty" if _git(project, "status", "--porcelain") else "")
-    except (OSError, subprocess.SubprocessError):
+        commit = git(project, "rev-parse", "--verify", "HEAD").decode().strip()
+        # A submodule at another commit is a difference; edits inside it are not, since git would run there to find them.
+        # Pairing renamed files would need contents that a partial clone lacks.
+        changed = git(project, "status", "--porcelain", "--no-renames", "--ignore-submodules=dirty")
+    except (OSError, GitFailed):
         return None
-
-
-def _git(project: Path, *arguments: str) -> str:
-    command = ["git", "-C", str(project), *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=20).stdout.strip()
+    return commit + ("+dirty" if changed else "")
 
 
 def _boot_id() -> str | None:
@@ -152,12 +172,20 @@ def _pid_namespace() -> str | None:
 
 
 def _pid_started(pid: int) -> str | None:
-    """The process's start in clock ticks since boot (proc(5): field 22 of stat); None when there is none, or it is a zombie."""
+    """The process's start in clock ticks since boot (proc(5): field 22 of stat); None where it cannot be seen, or is a zombie."""
+    fields = _stat(pid)
+    return fields[19] if fields and fields[0] != "Z" else None
+
+
+def _is_zombie(pid: int) -> bool:
+    fields = _stat(pid)
+    return fields is not None and fields[0] == "Z"
+
+
+def _stat(pid: int) -> list[str] | None:
+    """The fields behind the name of the process: its state first."""
     stat = _read(f"/proc/{pid}/stat")
-    if stat is None:
-        return None
-    fields = stat.rpartition(")")[2].split()
-    return None if fields[0] == "Z" else fields[19]
+    return stat.rpartition(")")[2].split() if stat else None
 
 
 def _read(path: str) -> str | None:

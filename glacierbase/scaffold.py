@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import os
 import re
+<<<<<<< HEAD
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+=======
+>>>>>>> main
 from datetime import datetime, timezone
 from importlib.resources import files
 from pathlib import Path
 
 from glacierbase.errors import ConfigurationError
+<<<<<<< HEAD
 from glacierbase.files import FileRefused, create, inside
+=======
+from glacierbase.git import GitFailed, git
+>>>>>>> main
 
 _TEMPLATE = """\
 -- MIGRATION_DESCRIPTION: {description}
@@ -99,10 +106,8 @@ def git_user() -> str:
         ConfigurationError: it does not.
     """
     try:
-        found = subprocess.run(
-            ["git", "config", "user.name"], capture_output=True, text=True, check=False
-        ).stdout.strip()
-    except OSError:
+        found = git(Path.cwd(), "config", "user.name").decode(errors="replace").strip()
+    except (OSError, GitFailed):
         found = ""
     if not found:
         raise ConfigurationError("AUTHOR_MISSING", "git knows no user.name here", "add --author 'Data Platform Team'")

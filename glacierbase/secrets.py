@@ -31,7 +31,8 @@ def register(value: str) -> None:
         text = line.strip()
         if text and not _HARMLESS.fullmatch(text):
             quoted = (quote(text, safe, errors="surrogatepass") for safe in ("/", ""))
-            for form in (text, *quoted, quote_plus(text, errors="surrogatepass"), json.dumps(text)[1:-1]):
+            escaped = (json.dumps(text, ensure_ascii=ascii_only)[1:-1] for ascii_only in (True, False))
+            for form in (text, *quoted, quote_plus(text, errors="surrogatepass"), *escaped):
                 bounded = rf"(?<!\w){re.escape(form)}(?!\w)" if len(text) < _SHORT else re.escape(form)
                 _patterns[bounded] = None
     # Longest first: of two secrets, one inside the other, the outer one goes as a whole.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -14,20 +15,33 @@ GRACE_SECONDS = 3.0
 _LOOK_SECONDS = 0.2
 # An engine that was between two jobs of the statement when it was asked begins the next one.
 _AGAIN_SECONDS = 1.0
+# A statement that waits for a server without an answer has no job that could be cancelled.
+_GIVE_UP_SECONDS = 10.0
 
 
 @contextmanager
-def cancelling(session: Session, stopped: Callable[[], bool]) -> Iterator[None]:
-    """While the session runs a statement in here: cancel it if it still runs a while after `stopped` has said so."""
+def cancelling(session: Session, stopped: Callable[[], bool], end_engine: Callable[[], None]) -> Iterator[None]:
+    """While the session runs a statement in here: cancel it if it still runs a while after `stopped` has said so.
+
+    Args:
+        end_engine: called when the statement goes on for all that; `execute` then raises that its outcome is unknown.
+    """
     ended = threading.Event()
 
     def watch() -> None:
         while not ended.wait(_LOOK_SECONDS):
             if stopped():
-                wait = GRACE_SECONDS
-                while not ended.wait(wait):
-                    session.cancel()
-                    wait = _AGAIN_SECONDS
+                cancel_until_it_ends()
+                return
+
+    def cancel_until_it_ends() -> None:
+        wait, given_up = GRACE_SECONDS, time.monotonic() + _GIVE_UP_SECONDS
+        while not ended.wait(wait):
+            session.cancel()
+            wait = _AGAIN_SECONDS
+            if time.monotonic() > given_up:
+                end_engine()
+                return
 
     watcher = threading.Thread(target=watch, name="glacierbase-stop", daemon=True)
     watcher.start()

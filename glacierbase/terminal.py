@@ -18,16 +18,20 @@ from typing import Any, NoReturn
 import click
 
 from glacierbase import documents
-from glacierbase.errors import ConfigurationError, GlacierbaseError
+from glacierbase.errors import ConfigurationError, GlacierbaseError, Interrupted
 from glacierbase.lock import describe, held_here
+from glacierbase.printable import printable, split_lines
 from glacierbase.project import Project
 from glacierbase.results import Result
-from glacierbase.secrets import mask
 from glacierbase.stop import GRACE_SECONDS
 
 logger = logging.getLogger("glacierbase")
 
 _INTERNAL = 70
+_AGAIN = "run `glacierbase {}` again"
+
+# The whole help, where no command is given; a class of its own since click 8.2.
+_HELP = getattr(click.exceptions, "NoArgsIsHelpError", ())
 
 
 def answer(command: str, form: str, verbose: bool, ask: Callable[[], Sequence[Any]]) -> Sequence[Any]:
@@ -35,11 +39,15 @@ def answer(command: str, form: str, verbose: bool, ask: Callable[[], Sequence[An
     _log_to_stderr(verbose)
     error: GlacierbaseError | None = None
     try:
-        results = ask()
+        with _interrupted_by_signal():
+            results = ask()
     except GlacierbaseError as caught:
         error, results = caught, caught.results
         if _received:  # Whatever it came to, the signal ended it.
             error.exit_code = 128 + _received[0]
+    except (KeyboardInterrupt, click.Abort):
+        error, results = Interrupted("INTERRUPTED", f"{command} was stopped by a signal", _AGAIN.format(command)), ()
+        error.exit_code = 128 + (_received or [signal.SIGINT])[0]
     if form == "json":
         click.echo(documents.json_document(command, results, error))
     elif text := documents.text_document(results):
@@ -63,7 +71,8 @@ def confirm(environments: Sequence[str], yes: bool) -> None:
                 f"environment {environment} is protected, and there is no terminal to ask on",
                 "add --yes",
             )
-        if click.prompt(f"environment {environment} is protected; type its name to go on", err=True) != environment:
+        question = printable([f"environment {environment} is protected; type its name to go on"])
+        if click.prompt(question, err=True) != environment:
             raise ConfigurationError("NOT_CONFIRMED", f"that is not {environment}; nothing ran")
 
 
@@ -92,40 +101,65 @@ def stop_by_signal() -> Iterator[threading.Event]:
     """SIGINT and SIGTERM ask the run to stop; the second one ends the process at once."""
     stop = threading.Event()
 
-    def handle(number: int, _frame: FrameType | None) -> None:
-        _received.append(number)
-        if stop.is_set():
-            for row in held_here():
-                click.echo(f"the lock of {row.catalog} is left behind, {describe(row)}", err=True)
-            os._exit(128 + number)
+    def ask_to_stop() -> None:
         stop.set()
         logger.warning(
             "stopping: what runs has %.0f s to end, then it is cancelled; once more ends everything at once",
             GRACE_SECONDS,
         )
 
+    with _on_signal(ask_to_stop):
+        yield stop
+
+
+@contextmanager
+def _interrupted_by_signal() -> Iterator[None]:
+    """SIGINT and SIGTERM raise KeyboardInterrupt, so that locks and engines are given back; the second one ends the process."""
+
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    with _on_signal(interrupt):
+        yield
+
+
+@contextmanager
+def _on_signal(first: Callable[[], None]) -> Iterator[None]:
+    """Call `first` at the first SIGINT or SIGTERM, and end the process at once at the second."""
+
+    def handle(number: int, _frame: FrameType | None) -> None:
+        _received.append(number)
+        if len(_received) > 1:
+            for row in held_here():
+                click.echo(printable([f"the lock of {row.catalog} is left behind, {describe(row)}"]), err=True)
+            os._exit(128 + number)
+        first()
+
     before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        yield stop
+        yield
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
 
 
-class _MaskedFormatter(logging.Formatter):
+class _PrintableFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
-        return mask(super().format(record))
+        return printable([super().format(record)])
 
 
 def _log_to_stderr(verbose: bool) -> None:
     handler = logging.StreamHandler()
-    handler.setFormatter(_MaskedFormatter("%(message)s"))
+    handler.setFormatter(_PrintableFormatter("%(message)s"))
     logger.handlers = [handler]
     logger.setLevel(logging.DEBUG if verbose else logging.INFO)
     logger.propagate = False
     # Vendors' logs and warnings repeat, with a stack, what our errors say in a line.
     logging.getLogger().addHandler(logging.NullHandler())
-    if not verbose:
+    if verbose:
+        logging.captureWarnings(True)
+        logging.getLogger("py.warnings").handlers = [handler]
+    else:
         warnings.simplefilter("ignore")
 
 
@@ -134,8 +168,10 @@ def usage_error(error: click.ClickException, *, as_json: bool) -> NoReturn:
     usage = ConfigurationError("USAGE", error.format_message(), "glacierbase --help")
     if as_json:
         click.echo(documents.json_document("usage", (), usage))
-    else:
+    elif isinstance(error, _HELP):
         error.show()
+    else:
+        click.UsageError(printable([error.format_message()]), getattr(error, "ctx", None)).show()
     sys.exit(usage.exit_code)
 
 
@@ -146,6 +182,7 @@ def unexpected(error: Exception) -> NoReturn:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(141)
     with tempfile.NamedTemporaryFile("w", prefix="glacierbase-", suffix=".log", delete=False) as file:
-        file.write(mask("".join(traceback.format_exception(error))))
-    click.echo(f"error: INTERNAL_ERROR: a bug of glacierbase; please report it with {file.name}", err=True)
+        file.write(printable(split_lines("".join(traceback.format_exception(error)))))
+    told = f"error: INTERNAL_ERROR: a bug of glacierbase; please report it with {file.name}"
+    click.echo(printable([told]), err=True)
     sys.exit(_INTERNAL)

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from glacierbase.errors import LockHeld
-from glacierbase.lock import describe, holder_of, is_held
+from glacierbase.lock import describe, holder_of, is_held, lease_of
 from glacierbase.migration import EventType
 from glacierbase.migrator import Migrator
 from glacierbase.run import is_gone, is_running_here
 from glacierbase.stores import LockRow, Store
+from glacierbase.waiting import uninterrupted
 
 logger = logging.getLogger("glacierbase")
 
@@ -47,7 +48,12 @@ def unlock(migrator: Migrator, reason: str | None, *, force: bool = False, sessi
 
     Raises:
         LockHeld: the run may be alive, or renewed its lease a moment ago; nothing was changed.
+        KeyboardInterrupt: once the lock is free and the event recorded.
     """
+    return uninterrupted(lambda: _unlock(migrator, reason, force, session))
+
+
+def _unlock(migrator: Migrator, reason: str | None, force: bool, session: Any) -> Held | None:
     with migrator.opened(session) as (engine, store):
         view = migrator.look(store)
         held = _held(store, view.lock)
@@ -62,7 +68,7 @@ def unlock(migrator: Migrator, reason: str | None, *, force: bool = False, sessi
             # Such a holder looks at its lease and not at the row: it may begin a statement until that is over, and only
             # then does the history tell all that it did.
             logger.info("%s: waiting until the former holder's lease is over", migrator.catalog.name)
-            time.sleep(migrator.catalog.store.lease_seconds)
+            time.sleep(lease_of(held.row, migrator.catalog.store.lease_seconds))
         with migrator.holding(lock, engine, taken=EventType.UNLOCKED, reason=reason) as (_, recorder):
             recorder.append()
         return held

@@ -380,7 +380,8 @@ class CatalogBed:
     text: str
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
-        return [tuple(row) for row in self.executor.open_session().query(sql)]
+        with closing(self.executor.open_session()) as session:
+            return [tuple(row) for row in session.query(sql)]
 
 
 @dataclass

@@ -10,7 +10,7 @@ from datetime import datetime, timezone
 from typing import Any
 
 from glacierbase.errors import OutcomeUnknown, StatementRefused, TableNotFound
-from glacierbase.executors import Evidence
+from glacierbase.executors import Evidence, InFlight
 from glacierbase.migration import Event
 from glacierbase.stores import LockRow
 
@@ -60,7 +60,7 @@ class FakeExecutor:
     def open_session(self, *, ours: bool = False) -> FakeSession:
         return FakeSession(self._uri, lambda sql: self.before(sql))
 
-    def evidence(self, tables: Sequence[str], since: datetime, tag: str) -> Evidence:
+    def evidence(self, statement: InFlight) -> Evidence:
         return self.remembers
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
@@ -86,6 +86,7 @@ class MemoryStore:
     """The port of a store over shared memory. `before` is called with each verb and may raise what a store would."""
 
     compacts_every = 100
+    has_clock = False
 
     def __init__(self, tables: MemoryTables, name: str, before: Callable[[str], None] = lambda verb: None) -> None:
         self._tables = tables

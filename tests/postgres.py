@@ -15,6 +15,8 @@ from tests.connect import free_port
 
 USER = "migrator"
 START_SECONDS = 60
+# Fewer than a run has files, and than servers have for everybody.
+CONNECTIONS = 30
 
 
 @contextmanager
@@ -29,7 +31,7 @@ def postgresql(folder: Path, password: str) -> Iterator[str]:
         "port": port,
         "unix_socket_directories": "",
         "fsync": "off",
-        "max_connections": 1000,  # Of Iceberg's, each Spark session keeps some as long as its JVM lives.
+        "max_connections": CONNECTIONS,
     }
     settings = [part for key, value in options.items() for part in ("-c", f"{key}={value}")]
     with log.open("w") as output:

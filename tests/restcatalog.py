@@ -43,7 +43,7 @@ class RestCatalog:
         loses: requests that are done and never answered, each once.
     """
 
-    def __init__(self, jvm: Any, folder: Path, token: str) -> None:
+    def __init__(self, jvm: Any, folder: Path, token: str, busy_timeout: int) -> None:
         self._jvm = jvm
         self.token = token
         self._iceberg = jvm.org.apache.iceberg
@@ -51,7 +51,7 @@ class RestCatalog:
         self.requests: list[str] = []
         self.loses: list[str] = []
         properties = jvm.java.util.HashMap()
-        properties.put("uri", f"jdbc:sqlite:{folder}/rest.db?busy_timeout=30000")
+        properties.put("uri", f"jdbc:sqlite:{folder}/rest.db?busy_timeout={busy_timeout}")
         properties.put("warehouse", f"file://{folder}/tables")
         properties.put("jdbc.schema-version", "V1")
         self._catalog = self._iceberg.jdbc.JdbcCatalog()
@@ -118,8 +118,9 @@ class RestCatalog:
         return self._iceberg.catalog.TableIdentifier.of(self._levels(namespace), name)
 
     def _request(self, body: str, name: str) -> Any:
-        kind = self._jvm.java.lang.Class.forName(f"org.apache.iceberg.rest.requests.{name}")
-        return self._mapper.readValue(body, kind)
+        # Not by Class.forName: on a first start the jars are in Spark's own class loader, which it does not search.
+        loader = self._catalog.getClass().getClassLoader()
+        return self._mapper.readValue(body, loader.loadClass(f"org.apache.iceberg.rest.requests.{name}"))
 
     def _namespaces(self, body: str, query: dict[str, list[str]]) -> Any:
         parent = query.get("parent", [""])[0]
@@ -151,9 +152,9 @@ def _told(code: int, kind: str, message: str) -> tuple[int, str]:
 
 
 @contextmanager
-def rest_catalog(jvm: Any, folder: Path, token: str) -> Iterator[tuple[RestCatalog, str]]:
-    """A server for as long as it is used, and its address."""
-    catalog = RestCatalog(jvm, folder, token)
+def rest_catalog(jvm: Any, folder: Path, token: str, busy_timeout: int = 30000) -> Iterator[tuple[RestCatalog, str]]:
+    """A server for as long as it is used, and its address; it waits so many milliseconds for its own database."""
+    catalog = RestCatalog(jvm, folder, token, busy_timeout)
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"

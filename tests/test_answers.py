@@ -9,7 +9,8 @@ import pytest
 from glacierbase.answers import next_step, shown_statements, statuses
 from glacierbase.documents import json_document, text_document
 from glacierbase.errors import GlacierbaseError, MigrationFailed
-from glacierbase.results import StatusResult
+from glacierbase.results import StatusResult, WrittenResult
+from glacierbase.secrets import register
 from tests.conftest import ProjectFolder
 from tests.test_migrator import FIVE, World
 
@@ -66,6 +67,13 @@ def test_status_reads_as_a_table_with_the_engines_words(world: World) -> None:
     entry = json.loads(json_document("status", [result], None))["catalogs"][0]
     assert [(each["version"], each["state"]) for each in entry["migrations"]] == [("1", "failed"), ("2", "pending")]
     assert entry["lock"] is None
+
+
+def test_a_secret_of_letters_and_quotes_is_masked_in_a_document() -> None:
+    """JSON escapes the quotes and leaves the letters."""
+    register('canary"of"Zürich')
+    document = json_document("new", [WrittenResult("shop", "", files=('a canary"of"Zürich',))], None)
+    assert json.loads(document)["catalogs"][0]["files"] == ["a ***"]
 
 
 def test_a_document_of_an_error_has_its_data() -> None:

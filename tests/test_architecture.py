@@ -14,10 +14,18 @@ PACKAGE = Path(__file__).parent.parent / "glacierbase"
 
 # A module imports only modules of a lower layer, or of its own folder. The README shows the same table.
 LAYERS = [
+<<<<<<< HEAD
     {"secrets", "templates", "files"},
     {"errors"},
     {"migration", "run", "clock", "yamlfile", "template"},
+=======
+    {"secrets", "git", "templates"},
+    {"errors", "printable"},
+    {"migration", "run", "clock", "waiting", "yamlfile", "template", "names"},
+    {"outside"},
+>>>>>>> main
     {"references", "catalogfile"},
+    {"dependencies"},
     {"catalog", "source", "render", "statements", "transactions", "results"},
     {"history", "prepare", "base"},
     {"plan", "worker"},
@@ -44,6 +52,7 @@ VENDORS = {
     "snowflake": "executors/snowflake/",
     "pyiceberg": "stores/iceberg/",
     "pyarrow": "stores/iceberg/",
+    "sqlalchemy": "stores/iceberg/",
     "click": ("cli.py", "terminal.py"),
 }
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from glacierbase import Project
+from glacierbase import GlacierbaseError, Project
 from tests.conftest import LakeBed, ProjectFolder, migration
 
 # No engine can start: its server cannot be reached.
@@ -69,12 +69,13 @@ CASES: dict[str, tuple[Callable[[ProjectFolder], object], int, str]] = {
 
 @pytest.mark.parametrize("code", CASES)
 def test_each_error_has_its_name_its_exit_code_and_says_where_and_what_to_do(code: str, project: ProjectFolder) -> None:
-    """In text and in JSON, from `migrate` as from `validate`."""
+    """In text and in JSON, from `migrate` as from `validate`, which reads references where it is told to alone."""
     project.catalog(READABLE)
     arrange, exit_code, where = CASES[code]
     arrange(project)
-    for command in ("migrate", "pending", "validate"):
-        told = project.ask(command)
+    assert project.run("validate").code == (0 if code == "UNSET_REFERENCE" else exit_code)
+    for command in (["migrate"], ["pending"], ["validate", "--resolve"]):
+        told = project.ask(*command)
         error = told.document["error"]
         assert (told.code, error["code"], error["exit_code"]) == (exit_code, code, exit_code)
         assert where in error["message"]
@@ -194,6 +195,63 @@ def test_validate_renders_every_environment_of_every_catalog(project: ProjectFol
     assert project.ask("validate", "--env", "dev").code == 0
 
 
+# What a stranger's branch would print of the machine that checks it: reversed, so that masking does not find it.
+HOSTILE = """\
+outOfOrder: ${file:/proc/self/environ}
+protected: ${env:CANARY}
+store: {lockLease: "${file:canary}", type: "${secret:CANARY}", namespace: "${file:/dev/zero}"}
+variables: {a: "${env:CANARY}"}
+"""
+
+
+@pytest.mark.parametrize("command", ["validate", "render"])
+def test_a_strangers_branch_prints_no_file_and_no_environment_variable(command: str, project: ProjectFolder) -> None:
+    """`validate` and `render` read no reference: the values of options are not checked, and variables get placeholders."""
+    project.catalog(UNREACHABLE.replace("variables: {size: 4}\n", HOSTILE))
+    (project.root / "canary").write_text("canary-of-a-file")
+    project.file("1_a.sql", "SELECT '{{ variables.a | reverse }} {{ variables.a }}'")
+    for form in ("text", "json"):
+        told = project.run(command, "--format", form, environ={"CANARY": "canary-of-the-environment"})
+        assert told.code == 0, told.stderr
+        for word in ("canary-of", "fo-yranac"):
+            assert word not in told.stdout + told.stderr
+    rendered = project.ask("render").entry()["files"][0]["sql"]
+    assert "SELECT 'YRANAC_vne env_CANARY'" in rendered
+
+
+def test_references_are_read_where_the_branch_is_trusted(project: ProjectFolder) -> None:
+    """With `--resolve`, and by the same argument in Python; a wrong value is named as it is written, never as it is read."""
+    project.catalog(UNREACHABLE.replace("{size: 4}", '{a: "${env:CANARY}"}'))
+    project.file("1_a.sql", "SELECT '{{ variables.a }}'")
+    environ = {"CANARY": "read-from-the-environment"}
+    assert "SELECT 'read-from-the-environment'" in project.run("render", "--resolve", environ=environ).stdout
+    with pytest.raises(GlacierbaseError, match="CANARY"):
+        Project.load(project.root).render(resolve=True)
+    project.catalog(UNREACHABLE.replace("variables: {size: 4}\n", HOSTILE.replace("/dev/zero", "canary")))
+    (project.root / "canary").write_text("canary-of-a-file")
+    for command in (["validate", "--resolve"], ["migrate"]):
+        told = project.run(*command, environ=environ)
+        assert told.code == 2
+        for option in ("outOfOrder: '${file:/proc/self/environ}'", "protected: '${env:CANARY}'"):
+            assert option.partition(": ")[2].strip("'") in told.stderr
+        assert "store.lockLease: '${file:canary}' is not a duration" in told.stderr
+        assert "canary-of" not in told.stderr
+        assert "read-from-the-environment" not in told.stderr
+
+
+def test_no_environment_needs_anothers_variables_to_be_checked(project: ProjectFolder) -> None:
+    """All environments of a project are rendered where none of its secrets and variables is set."""
+    conf = '{migrationExecutor: {conf: {sparkConf: {k: "${secret:NO_SUCH}"}}}, variables: {size: "${env:NO_SUCH}"}}'
+    project.catalog(UNREACHABLE + f"environments: {{dev: {{}}, prod: {conf}}}\n")
+    project.file("1_a.sql", "SELECT {{ variables.size }} FROM t")
+    assert project.run("validate").code == 0
+    told = project.run("render")
+    assert told.code == 0, told.stderr
+    assert "SELECT 4 FROM t" in told.stdout
+    assert "SELECT env_NO_SUCH FROM t" in told.stdout
+    assert project.ask("validate", "--resolve").document["error"]["code"] == "UNSET_REFERENCE"
+
+
 def test_render_prints_identical_environments_once(project: ProjectFolder) -> None:
     """And different ones apart."""
     text = "environments: {dev: {variables: {x: 1}}, test: {variables: {x: 1}}, prod: {variables: {x: 2}}}\n"
@@ -202,33 +260,6 @@ def test_render_prints_identical_environments_once(project: ProjectFolder) -> No
     entries = project.ask("render").document["catalogs"]
     assert [entry["environments"] for entry in entries] == [["dev", "test"], ["prod"]]
     assert entries[1]["files"][0]["sql"].rstrip().endswith("SELECT 2")
-
-
-def git(project: ProjectFolder, *arguments: str) -> None:
-    identity = ["-c", "user.name=t", "-c", "user.email=t@example.com"]
-    subprocess.run(["git", "-C", str(project.root), *identity, *arguments], check=True, capture_output=True)
-
-
-def test_validate_against_a_base_refuses_what_a_merge_would_break(project: ProjectFolder) -> None:
-    """A file of the base edited or deleted, and a new version that is not above its highest, with the command to move it."""
-    project.catalog(UNREACHABLE)
-    for name in ("0001_a.sql", "0002_b.sql", "0005_c.sql"):
-        project.file(name, GOOD)
-    git(project, "init", "-q", "-b", "main")
-    git(project, "add", "-A")
-    git(project, "commit", "-qm", "base")
-    assert project.ask("validate", "--base", "main").code == 0
-    project.file("0001_a.sql", GOOD + " ")
-    (project.root / "migrations/shop/0002_b.sql").unlink()
-    project.file("0003_late.sql", GOOD)
-    project.file("0006_new.sql", GOOD)
-    told = project.ask("validate", "--base", "main")
-    assert told.code == 3
-    assert [each["code"] for each in told.document["error"]["errors"]] == [
-        "BASE_FILE_EDITED", "BASE_FILE_DELETED", "VERSION_BELOW_BASE",
-    ]  # fmt: skip
-    late = told.document["error"]["errors"][2]
-    assert late["hint"] == "git mv migrations/shop/0003_late.sql migrations/shop/0007_late.sql"
 
 
 def test_init_writes_a_project_that_is_in_order_and_overwrites_nothing(project: ProjectFolder) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -181,6 +182,11 @@ def test_an_environment_goes_over_the_file_and_the_file_over_the_shared_one(fold
         ("migrationExecutor:\n  dependencies: []\n  conf: {dependencies: []}\n", "DUPLICATE_KEY", 2, "under conf"),
         ("migrationExecutor: {type: spark}\n", "STORE_CATALOG_UNCLEAR", 1, "none"),
         (with_conf(spark_sql_catalog_two="x"), "STORE_CATALOG_UNCLEAR", 1, "lake, two"),
+        (with_conf(spark_sql_defaultCatalog="a`b"), "INVALID_VALUE", 6, "sparkConf.spark.sql.defaultCatalog"),
+        (with_conf(spark_sql_defaultCatalog="'x; DROP TABLE y'"), "INVALID_VALUE", 6, "the name of a catalog"),
+        (LAKE + "store: {catalog: 'a`b'}\n", "INVALID_VALUE", 2, "store.catalog"),
+        (LAKE + 'store: {catalog: "\\"a\\nb\\""}\n', "INVALID_VALUE", 2, "store.catalog"),
+        (LAKE.replace("catalog.lake", "catalog.la`ke"), "STORE_CATALOG_UNCLEAR", 1, "la`ke"),
         (with_conf(a="${env:NO_SUCH}"), "UNSET_REFERENCE", 6, "NO_SUCH"),
         (with_conf(a="${secret:NO_SUCH}"), "UNSET_REFERENCE", 6, "NO_SUCH"),
         (with_conf(a="${file:no/such}"), "UNSET_REFERENCE", 6, "no/such"),
@@ -249,6 +255,121 @@ def test_references_stand_for_their_values(folder: Folder, monkeypatch: pytest.M
         "a": "<${env:THERE}>", "b": f"{folder.root}/x", "c": "default-shop", "d": "${HOME}", "e": "line", "f": "4true", "g": "$1 $",
     }  # fmt: skip
     assert catalog.variables["deep"] == {"t": True, "copy": 4, "env": "e-default"}
+
+
+@pytest.mark.parametrize(
+    ("option", "says"),
+    [
+        ("outOfOrder: ${env:CANARY}", "outOfOrder: '${env:CANARY}' is not refuse or allow"),
+        ("protected: a${file:canary}b", "protected: 'a${file:canary}b' is not true or false"),
+        (
+            "store: {type: '${variables.a}'}\nvariables: {a: '${env:CANARY}'}",
+            "store.type: '${variables.a}' is not auto",
+        ),
+        ("store: {lockLease: '${env:CANARY}'}", "store.lockLease: '${env:CANARY}' is not a duration"),
+        ("store: {namespace: '${env:CANARY}'}", "store.namespace: '${env:CANARY}' is not names"),
+        ("store: {catalog: '${env:CANARY}'}", "store.catalog: '${env:CANARY}' is not the name"),
+        ("migrationExecutor: {type: '${env:CANARY}'}", "migrationExecutor.type: '${env:CANARY}' is not spark"),
+        ("migrationExecutor: {type: spark, dependencies: ['${env:CANARY}']}", "dependencies: '${env:CANARY}' is not"),
+    ],
+)
+def test_a_message_shows_what_is_written_and_not_what_it_stands_for(
+    option: str, says: str, folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The value of a reference is in no message, masked or not; unread, it is no error."""
+    monkeypatch.setenv("CANARY", "canary of; the `environment")
+    (folder.root / "canary").write_text("canary of a file\n")
+    folder.write(option if "migrationExecutor" in option else LAKE + option)
+    error = folder.error()
+    assert says in error.message
+    assert "canary of" not in error.message + error.hint + str(error.data)
+    folder.write(option + "\nstore: {catalog: lake}" if "migrationExecutor" in option else LAKE + option)
+    [file] = folder.files()
+    assert file.for_environment("default", folder.root, resolve=False).store.lease_seconds == 60.0
+
+
+def test_unread_references_are_words_that_sql_takes_for_names(folder: Folder) -> None:
+    """Whatever the references name; what is known without reading, such as `${projectRoot}`, is put in as ever."""
+    folder.write(
+        with_conf(a="${env:A.B-C}/${secret:NO_SUCH}", b="${file:../secrets/key.pem}", c="${projectRoot}/${environment}")
+        + "variables: {n: '${env:N}', deep: {copy: 'x${variables.n}'}}\nstore: {namespace: '${env:N}'}\n"
+    )
+    [file] = folder.files()
+    catalog = file.for_environment("default", folder.root, resolve=False)
+    assert catalog.spark_conf["a"] == "env_A_B_C/secret_NO_SUCH"
+    assert catalog.spark_conf["b"] == "file____secrets_key_pem"
+    assert catalog.spark_conf["c"] == f"{folder.root}/default"
+    assert catalog.variables == {"n": "env_N", "deep": {"copy": "xenv_N"}}
+    assert catalog.store.namespace == "env_N"
+
+
+@pytest.mark.parametrize(
+    ("option", "code"),
+    [
+        ("variables: {a: '${secret:X}'}", "SECRET_IN_VARIABLES"),
+        ("variables: {a: '${file:x}'}", "SECRET_IN_VARIABLES"),
+        ("variables: {a: '${variables.a}'}", "CYCLIC_REFERENCE"),
+        ("variables: {a: '${variables.b}'}", "UNSET_REFERENCE"),
+        ("variables: {a: '${nope}'}", "UNKNOWN_REFERENCE"),
+        ("outOfOrder: maybe", "INVALID_VALUE"),
+        ("outOfOrder: '${environment}'", "INVALID_VALUE"),
+    ],
+)
+def test_what_is_wrong_without_reading_stays_an_error_of_unread_files(option: str, code: str, folder: Folder) -> None:
+    """Placeholders excuse no error that the catalog file holds by itself."""
+    folder.write(LAKE + option)
+    [file] = folder.files()
+    with pytest.raises(GlacierbaseError) as caught:
+        file.for_environment("default", folder.root, resolve=False)
+    assert caught.value.code == code
+
+
+@pytest.mark.parametrize(
+    ("keys", "engine"),
+    [("sparkConf: {spark.sql.catalog.lake: x}", "spark"), ("connection: {database: D}", "snowflake")],
+)
+def test_an_unread_engine_is_the_one_whose_keys_are_there(keys: str, engine: str, folder: Folder) -> None:
+    """The migrations are split as that engine's."""
+    folder.write(f"migrationExecutor: {{type: '${{env:ENGINE}}', conf: {{{keys}}}}}\n")
+    [file] = folder.files()
+    assert file.for_environment("default", folder.root, resolve=False).executor_type == engine
+
+
+@pytest.mark.parametrize(
+    ("path", "why"),
+    [
+        ("/proc/self/environ", "a file of the kernel"),
+        ("/proc/version", "a file of the kernel"),
+        ("/sys/kernel/uevent_seqnum", "a file of the kernel"),
+        ("link", "a file of the kernel"),
+        ("inside/version", "a file of the kernel"),
+        ("/dev/zero", "not a regular file"),
+        ("pipe", "not a regular file"),
+        ("catalogs", "Is a directory"),
+        ("large", "larger than 1 MiB"),
+        ("latin", "not UTF-8 text"),
+        ("none", "No such file"),
+    ],
+)
+def test_only_a_small_regular_file_is_read(path: str, why: str, folder: Folder) -> None:
+    """Nothing is waited for, filled with or learnt from other files, through links neither."""
+    (folder.root / "link").symlink_to("/proc/self/environ")
+    (folder.root / "inside").symlink_to("/proc")
+    os.mkfifo(folder.root / "pipe")
+    (folder.root / "large").write_bytes(b"x" * (1024 * 1024 + 1))
+    (folder.root / "latin").write_bytes(b"\xff\xfe")
+    folder.write(with_conf(a=f"${{file:{path}}}"))
+    error = folder.error()
+    assert (error.code, error.data["line"]) == ("UNSET_REFERENCE", 6)
+    assert f"${{file:{path}}} cannot be read: {why}" in error.message
+
+
+def test_a_large_file_is_read(folder: Folder) -> None:
+    """So is one that another path leads to."""
+    (folder.root / "key").write_bytes(b"k" * 900_000)
+    (folder.root / "link").symlink_to("key")
+    folder.write(with_conf(a="${file:link}"))
+    assert folder.catalog().spark_conf["a"] == "k" * 900_000
 
 
 def test_only_the_chosen_environments_references_are_resolved(folder: Folder) -> None:
@@ -333,6 +454,7 @@ def test_the_connectors_keywords_keep_their_names_and_types(folder: Folder, monk
             "sparkConf means nothing to snowflake",
         ),
         ("      database: ${variables.database}\n", "", "STORE_CATALOG_UNCLEAR", "connection names no database"),
+        ("${variables.database}", "'A; DROP DATABASE B'", "INVALID_VALUE", "connection.database: 'A; DROP DATABASE B'"),
         ("variables: {", "store: {namespace: a.b}\nvariables: {", "INVALID_VALUE", "the name of a schema"),
         ("type: snowflake", "type: snowflik", "INVALID_VALUE", "spark or snowflake"),
     ],

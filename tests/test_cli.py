@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import glacierbase
-from glacierbase import Project, cli
+from glacierbase import GlacierbaseError, Project, cli
 from glacierbase.secrets import register
 from tests.benchmarks.applied import numbered_project
 from tests.conftest import ProjectFolder
@@ -21,6 +21,30 @@ COMMANDS = [
     "unlock", "validate", "warm",
 ]  # fmt: skip
 
+
+# Each option and argument that takes text, in a call that is whole without it.
+TAKING_TEXT = [
+    *(
+        [command, "--" + name, ""]
+        for command, names in {
+            "migrate": ["project", "env", "catalog", "to", "only", "reason", "allow-out-of-order", "lock-timeout"],
+            "plan": ["to", "only", "allow-out-of-order"],
+            "pending": ["project", "env", "catalog"],
+            "validate": ["base"],
+            "repair": ["as", "environment-was", "reason"],
+            "unlock": ["reason"],
+            "new": ["author", "catalog"],
+        }.items()
+        for name in names
+    ),
+    ["baseline", "--to", "", "--reason", "a test"],
+    ["baseline", "--to", "1", "--reason", ""],
+    ["show", ""],
+    ["render", "1", ""],
+    ["repair", ""],
+    ["new", ""],
+    ["init", ""],
+]
 
 COUNTED = """\
 import atexit, gc
@@ -122,3 +146,44 @@ def test_a_reader_that_closes_early_is_no_error(project: ProjectFolder) -> None:
     command = f"{sys.executable} -m glacierbase render | head -1"
     done = subprocess.run(command, shell=True, cwd=project.root, capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == ("shop (default)\n", "")
+
+
+@pytest.mark.parametrize("arguments", TAKING_TEXT, ids=" ".join)
+def test_an_empty_value_is_a_usage_error(arguments: list[str], lake_project: ProjectFolder) -> None:
+    """It comes from a variable that a script forgot to set; ignored, it would mean everything."""
+    lake_project.file("1_a.sql", "SELECT 1")
+    more = ["a change"] if arguments[0] == "new" and len(arguments) > 2 else []
+    told = lake_project.ask(*arguments, *more)
+    assert (told.code, told.document["error"]["code"]) == (2, "USAGE")
+    assert not (lake_project.root / "warehouse").exists()
+
+
+@pytest.mark.parametrize("name", ["GLACIERBASE_ENV", "GLACIERBASE_PROJECT"])
+def test_an_empty_environment_variable_is_an_error_too(name: str, lake_project: ProjectFolder) -> None:
+    """The default environment is not what its author meant."""
+    lake_project.file("1_a.sql", "SELECT 1")
+    told = lake_project.ask("pending", environ={name: ""})
+    assert (told.code, told.document["error"]["code"]) == (2, "EMPTY_VALUE")
+    assert name in told.document["error"]["message"]
+
+
+def test_the_api_takes_no_empty_name_either(lake_project: ProjectFolder) -> None:
+    """Nothing is contacted."""
+    lake_project.file("1_a.sql", "SELECT 1")
+    project = Project.load(lake_project.root)
+    calls: list[Callable[[], object]] = [
+        lambda: Project.load(""),
+        lambda: Project.load(lake_project.root, environment=""),
+        lambda: project.migrate(to=""),
+        lambda: project.migrate(only="", reason="a test"),
+        lambda: project.migrate([""]),
+        lambda: project.plan(allow_out_of_order=[""]),
+        lambda: project.validate(base=""),
+        lambda: project.repair(environment_was="", reason="a test"),
+        lambda: project.show(""),
+    ]
+    for call in calls:
+        with pytest.raises(GlacierbaseError) as caught:
+            call()
+        assert caught.value.exit_code == 2
+    assert not (lake_project.root / "warehouse").exists()

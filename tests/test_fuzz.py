@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from random import Random
@@ -167,7 +168,13 @@ migrationExecutor:
       spark.sql.catalog.lake: org.apache.iceberg.spark.SparkCatalog
       spark.sql.catalog.lake.uri: "${projectRoot}/${environment}/$${x}"
       spark.password: "${secret:PATH}"
-    dependencies: ["a:b:1", "${catalog}:b:1"]
+      spark.jars.packages: "a:b:1,c/d/2"
+      spark.jars.repositories: "https://a/b,http://localhost/${environment}"
+    dependencies:
+      - "a:b:1"
+      - "${catalog}:b:1"
+      - {coordinate: "a:b:2", sha256: "0000000000000000000000000000000000000000000000000000000000000000"}
+    allowFloating: false
 variables:
   a: 1
   b: {c: "${variables.a}", d: ["${env:PATH}", 0x1F, null]}
@@ -195,6 +202,7 @@ REFERENCES = [*(f'"${{{name}}}"' for name in NAMED), '"${}"', '"${env:A\\tB}"', 
 HOSTILE_YAML = [
     *words("name sparkConf connection dependencies variables environments catalog autocommit a << [ ] { } [] {} [[{a:[b]}]] # |"),
     *words("' \" > ! !x!y *c : @ ` null ~ yes 1e99 -.5 0o8 2026-01-01 12:30:00 é 😀"), "!!int ", "!!map ", "!!binary ", "&c ",
+    *words("sha256 coordinate allowFloating [1,) latest.release"),
     "? ", ": ", "- ", ", ", "store: [1]\n", "protected: 1\n", "<<: *c\n", "- a\n", "%YAML 1.1\n", "---\n", "...\n", "\n", "\n  ",
     "\n      ", "\t", "\r", BOM, "\0", "\x85", "", "9" * 40, "x" * 5_000, "[" * 3_000,
 ]  # fmt: skip
@@ -213,6 +221,7 @@ def test_any_catalog_file_is_read_or_refused(text: str, shared: str, encoding: s
         [[file], _] = load_migrations(root / "migrations/shop", root)
         for each in answer(2, load_catalog_files, root / "catalogs", root) or ():
             for environment in each.environments:
+                answer(2, partial(each.for_environment, resolve=False), environment, root)
                 if catalog := answer(2, each.for_environment, environment, root):
                     check_prepared(file, catalog)
 

@@ -25,6 +25,7 @@ SQLITE = {
     "warehouse": "file:///data/tables",
 }
 POSTGRESQL = {**SQLITE, "uri": "jdbc:postgresql://db.example:5433/lake"}
+TIMEOUTS = "connect_timeout=10&tcp_user_timeout=30000"
 
 
 def catalog(properties: dict[str, str], implementation: str = SPARK, **conf: str) -> Catalog:
@@ -119,6 +120,7 @@ def test_sparks_session_catalog_is_opened_where_its_metastore_is(properties: dic
         ({"rest.auth.type": "oauth2", "token-refresh-enabled": "false", "default-namespace": "web"}, {}),
         ({"table-default.write.parquet.compression-codec": "zstd", "table-override.commit.retry.num-retries": "4"}, {}),
         ({"snapshot-loading-mode": "refs"}, {}),
+        ({"rest.client.connection-timeout-ms": "500", "rest.client.socket-timeout-ms": "0"}, None),
     ],
 )  # fmt: skip
 def test_properties_keep_their_meaning(given: dict[str, str], made: dict[str, str] | None) -> None:
@@ -131,6 +133,8 @@ def test_properties_keep_their_meaning(given: dict[str, str], made: dict[str, st
     [
         (REST, "io-impl", "com.example.EncryptingFileIO"),
         (REST, "rest.auth.type", "basic"),
+        (REST, "rest.client.socket-timeout-ms", "-1"),
+        (REST, "rest.client.connection-timeout-ms", "10s"),
         (REST, "rest.client.proxy.hostname", "gate.example"),
         (REST, "s3.sse.key", "arn:aws:kms:1"),
         (REST, "s3.acl", "public-read"),
@@ -192,12 +196,12 @@ def test_what_only_sparks_own_machine_or_hadoop_reaches_is_left_to_them(
         ("jdbc:sqlite:file:///data/a%20b.db", "sqlite:////data/a b.db?timeout=3.0", "/data/a b.db"),
         ("jdbc:sqlite:/data/100%.db?busy_timeout=30000", "sqlite:////data/100%.db?timeout=30.0", "/data/100%.db"),
         ("jdbc:sqlite:data/a.db?journal_mode=WAL", "sqlite:///data/a.db?timeout=3.0", "data/a.db"),
-        ("jdbc:postgresql://db/lake", "postgresql+psycopg2://db/lake", None),
-        ("jdbc:postgresql://db:5433/lake", "postgresql+psycopg2://db:5433/lake", None),
-        ("jdbc:postgresql://[::1]:5433/lake", "postgresql+psycopg2://[::1]:5433/lake", None),
+        ("jdbc:postgresql://db/lake", f"postgresql+psycopg2://db/lake?{TIMEOUTS}", None),
+        ("jdbc:postgresql://db:5433/lake", f"postgresql+psycopg2://db:5433/lake?{TIMEOUTS}", None),
+        ("jdbc:postgresql://[::1]:5433/lake", f"postgresql+psycopg2://[::1]:5433/lake?{TIMEOUTS}", None),
         (
             "jdbc:postgresql://db/lake?user=a%40b&password=p%2Fw&sslmode=require&ApplicationName=x",
-            "postgresql+psycopg2://a%40b:p%2Fw@db/lake?sslmode=require",
+            f"postgresql+psycopg2://a%40b:p%2Fw@db/lake?sslmode=require&{TIMEOUTS}",
             None,
         ),
     ],
@@ -213,8 +217,24 @@ def test_user_and_password_may_stand_beside_the_address() -> None:
     """As `jdbc.user` and `jdbc.password`; what the address says goes before."""
     beside = {"jdbc.user": "migrator", "jdbc.password": "p@ss/word", "jdbc.sslmode": "require"}
     found = opened({**POSTGRESQL, **beside, "uri": "jdbc:postgresql://db/lake?sslmode=verify-full"})
-    assert found.properties["uri"] == "postgresql+psycopg2://migrator:p%40ss%2Fword@db/lake?sslmode=verify-full"
+    login = "migrator:p%40ss%2Fword"
+    assert found.properties["uri"] == f"postgresql+psycopg2://{login}@db/lake?sslmode=verify-full&{TIMEOUTS}"
     assert "p%40ss" not in repr(found)
+
+
+@pytest.mark.parametrize(
+    ("given", "made"),
+    [
+        ("", TIMEOUTS),
+        ("?connectTimeout=3&socketTimeout=60", "connect_timeout=3&tcp_user_timeout=60000"),
+        ("?connectTimeout=3&loginTimeout=5", "connect_timeout=5&tcp_user_timeout=30000"),
+        ("?connectTimeout=0&socketTimeout=0", "connect_timeout=0&tcp_user_timeout=0"),
+    ],
+)
+def test_the_jdbc_drivers_time_outs_are_libpqs(given: str, made: str) -> None:
+    """Without any, connecting is bounded by 10 s and an answer by 30 s; 0 waits without limit."""
+    uri = opened({**POSTGRESQL, "uri": f"jdbc:postgresql://db/lake{given}"}).properties["uri"]
+    assert uri.partition("?")[2] == made
 
 
 @pytest.mark.parametrize(
@@ -230,6 +250,8 @@ def test_user_and_password_may_stand_beside_the_address() -> None:
         ({"uri": "https://db/lake"}, "knows SQLite and PostgreSQL, not https"),
         ({"uri": "jdbc:postgresql://db/lake?currentSchema=other"}, "its address has currentSchema"),
         ({"uri": "jdbc:postgresql://db/lake?ssl=true"}, "its address has ssl"),
+        ({"uri": "jdbc:postgresql://db/lake?socketTimeout=-1"}, "its socketTimeout is not a number of seconds"),
+        ({"jdbc.connectTimeout": "soon"}, "its connectTimeout is not a number of seconds"),
         ({"jdbc.schema-version": "V0"}, "its jdbc.schema-version is not V1"),
         ({"jdbc.currentSchema": "other"}, "its address has currentSchema"),
     ],
@@ -249,3 +271,17 @@ def test_only_the_properties_of_the_stores_catalog_count() -> None:
     """Another's name may begin alike."""
     found = opened(REST, **{"spark.sql.catalog.lakehouse": SPARK, "spark.sql.catalog.lakehouse.lock-impl": "x"})
     assert found == opened(REST)
+
+
+@pytest.mark.parametrize(
+    ("warehouse", "conf"),
+    [
+        ("hdfs://canary/data", {}),
+        ("/canary", {"spark.hadoop.fs.defaultFS": "hdfs://name"}),
+        ("s3://canary", {"spark.remote": "sc://server"}),
+    ],
+)
+def test_a_refusal_does_not_show_where_the_warehouse_is(warehouse: str, conf: dict[str, str]) -> None:
+    """The value may be that of an environment variable."""
+    uri = "jdbc:sqlite:/canary/a.db"
+    assert "canary" not in refusal({**SQLITE, "uri": uri, "warehouse": warehouse, "io-impl": S3}, **conf)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sqlite3
 import sys
 from collections.abc import Callable, Iterator
@@ -38,6 +39,7 @@ from glacierbase.stores import LockRow
 from glacierbase.stores.iceberg import IcebergStore, open_store
 from glacierbase.stores.iceberg.errors import mapped
 from tests.conftest import ProjectFolder
+from tests.foreign import foreign_writer
 
 URI = "spark.sql.catalog.lake.uri"
 FREE = free_row(Terms("shop", "default", 60))
@@ -309,16 +311,42 @@ def test_a_lock_that_cannot_be_written_says_why(store: IcebergStore) -> None:
     assert store.read_lock() == held(0)
 
 
-def test_a_database_that_stays_locked_is_an_error_of_the_engine(iceberg_catalog: Catalog, store: IcebergStore) -> None:
-    """In a line of its own, without the statement."""
+def test_a_database_that_another_process_holds_is_an_error_that_names_its_file(
+    iceberg_catalog: Catalog, store: IcebergStore
+) -> None:
+    """The hint finds the process; the message has neither the SQL nor SQLAlchemy's own words."""
     uri = iceberg_catalog.spark_conf[URI].replace("30000", "100")
     impatient = open_store(replace(iceberg_catalog, spark_conf={**iceberg_catalog.spark_conf, URI: uri}))
-    with closing(sqlite3.connect(database_of(iceberg_catalog), isolation_level=None)) as other:
+    database = database_of(iceberg_catalog)
+    with closing(sqlite3.connect(database, isolation_level=None)) as other:
         other.execute("BEGIN EXCLUSIVE")
-        with pytest.raises(OutcomeUnknown) as caught:
+        with pytest.raises(StatementRefused) as caught:
             impatient.read_lock()
-    assert caught.value.message == "database is locked"
-    assert store.read_lock() == held(0)
+    assert caught.value.message.startswith(f"database is locked: another process holds {database}: ")
+    assert "\n" not in caught.value.message
+    assert f"`fuser {database}`" in caught.value.hint
+    assert impatient.read_lock() == store.read_lock() == held(0)
+
+
+def test_a_commit_of_a_stopped_process_is_told_with_the_way_to_find_it(
+    iceberg_catalog: Catalog, lake_project: ProjectFolder, store: IcebergStore
+) -> None:
+    """`migrate` and `pending` end with exit 5, the file of the database and the hint; the store is as it was."""
+    path = lake_project.root / "catalogs/shop.yaml"
+    path.write_text(path.read_text().replace("busy_timeout=30000", "busy_timeout=100"))
+    lake_project.file("1_a.sql", "SELECT 1")
+    database = database_of(iceberg_catalog)
+    with foreign_writer(database, exclusive=True) as other:
+        other.send_signal(signal.SIGSTOP)
+        asked = [lake_project.run("pending"), lake_project.run("migrate")]
+        other.send_signal(signal.SIGCONT)
+    for said in asked:
+        assert said.code == 5
+        assert said.stderr.count("STORE_UNAVAILABLE") == 1
+        assert f"another process holds {database}" in said.stderr
+        assert f"`lsof {database}`" in said.stderr
+        assert "check the catalog file" not in said.stderr
+    assert (sequences(store), store.read_lock()) == ([1], held(0))
 
 
 def test_a_missing_driver_is_named_with_what_brings_it(

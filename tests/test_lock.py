@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from glacierbase.errors import LockLost
+from glacierbase.errors import CommitConflict, EngineError, LockLost, OutcomeUnknown
 from glacierbase.lock import Lock, Terms, free_row, living_fence
 from glacierbase.run import Run
 from glacierbase.stores import LockRow
@@ -54,6 +54,20 @@ def test_a_lease_that_was_renewed_in_time_proves_the_lock_without_a_request(run:
     assert verbs == ["compare_and_set"]
 
 
+@pytest.mark.parametrize("clock", ["since boot", "of the day"])
+def test_a_lease_runs_out_while_the_machine_sleeps(run: Run, monkeypatch: pytest.MonkeyPatch, clock: str) -> None:
+    """A suspended machine's monotonic clock stands still; a paused virtual machine's clock since boot does, too."""
+    day, booted = [1000.0], [1000.0]
+    clocks = {time.CLOCK_BOOTTIME: booted, time.CLOCK_MONOTONIC: [1000.0]}
+    monkeypatch.setattr(time, "clock_gettime", lambda which: clocks[which][0])
+    monkeypatch.setattr(time, "time", lambda: day[0])
+    lock, _ = held(run, proves_by_lease=True)
+    lock.prove()
+    (booted if clock == "since boot" else day)[0] += 2 * LEASE
+    with pytest.raises(LockLost):
+        lock.prove()
+
+
 class Onlooker(MemoryStore):
     """A store that is not told whether it changed the row, and looks; another run takes a free one before it does."""
 
@@ -82,6 +96,24 @@ def test_a_lock_that_is_freed_and_taken_again_at_once_was_not_lost(run: Run) -> 
         with pytest.raises(LockLost) if taken else nullcontext():
             lock.finish()
         assert tables.locks["shop"].owner == "other"
+
+
+@pytest.mark.parametrize(("error", "tries"), [(OutcomeUnknown, 1), (CommitConflict, 5)])
+def test_a_change_that_times_out_is_not_repeated(
+    error: type[EngineError], tries: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Five times a time-out of 30 seconds would outlast every lease; a conflict shows that the catalog answers."""
+    clock = [0.0]
+    monkeypatch.setattr("time.monotonic", lambda: clock[0])
+    free = free_row(Terms("shop", "dev", LEASE))
+
+    def change() -> bool:
+        clock[0] += 30
+        raise error("Timeout", "timed out")
+
+    with pytest.raises(error):
+        settle(change, lambda: free, free, replace(free, owner="a", fence=1))
+    assert clock[0] == tries * 30
 
 
 def test_elsewhere_the_row_is_read(run: Run) -> None:
@@ -122,4 +154,4 @@ def test_leases_are_told_by_the_servers_clock(project: ProjectFolder) -> None:
         server.row = replace(server.row, owner="other", fence=7, expires_at=server.now() + left, holder="{}")
         row = store.read_lock()
         assert abs(store.now() - server.now()) < timedelta(seconds=0.2)
-        assert living_fence(row, LEASE, store.now()) == living
+        assert living_fence(row, LEASE, store) == living

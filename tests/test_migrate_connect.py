@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import replace
+from datetime import datetime, timedelta, timezone
 
 import pytest
 
 from glacierbase import Project
 from glacierbase.errors import ConfigurationError, MigrationFailed
-from glacierbase.executors import open_executor
+from glacierbase.executors import InFlight, open_executor
 from glacierbase.run import Run
 from tests.conftest import RemoteLake
 
@@ -41,3 +43,20 @@ def test_migrations_run_on_a_server_fail_there_and_resume(remote_lake: RemoteLak
     [status] = Project.load(remote_lake.project.root).status()
     assert [str(each.state) for each in status.migrations] == ["applied", "applied"]
     assert status.lock is None
+
+
+def test_a_commit_on_a_server_proves_nobody_and_its_clock_is_not_ours(remote_lake: RemoteLake) -> None:
+    """All its clients are one application; only where nothing was committed for longer than clocks differ, nothing was."""
+    with closing(remote_lake.executor.open_session()) as session:
+        session.execute("CREATE NAMESPACE IF NOT EXISTS lake.evidence")
+        session.execute("CREATE OR REPLACE TABLE lake.evidence.t USING iceberg AS SELECT 1 AS a")
+        [[application]] = session.query("SELECT summary['spark.app.id'] FROM lake.evidence.t.snapshots")
+    now = datetime.now(timezone.utc)
+
+    def suggested(since: datetime) -> bool | None:
+        statement = InFlight(("lake.evidence.t",), since, "tag", "INSERT INTO lake.evidence.t VALUES (1)", application)
+        return remote_lake.executor.evidence(statement).took_effect
+
+    assert suggested(now - timedelta(minutes=1)) is None
+    assert suggested(now + timedelta(minutes=9)) is None
+    assert suggested(now + timedelta(minutes=11)) is False

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sqlite3
 import uuid
 from collections.abc import Callable
 from contextlib import closing
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
+from pyiceberg.catalog import load_catalog
 
 from glacierbase import Project
 from glacierbase.errors import (
@@ -23,6 +27,8 @@ from glacierbase.errors import (
     StatementRefused,
 )
 from glacierbase.executors.spark.session import SparkSessionPort
+from glacierbase.prepare import targets
+from glacierbase.statements import split_statements
 from tests.conftest import LakeBed, ProjectFolder
 
 
@@ -124,27 +130,72 @@ def test_what_iceberg_refuses_is_failed_and_not_unknown(shop: Shop, wrong: str, 
     assert shop.history()[-1][0] == "failed"
 
 
-@pytest.mark.parametrize(("committed", "suggests"), [(True, "done"), (False, "not-done")])
-def test_of_a_lost_answer_the_table_tells_whether_there_was_a_commit(
-    committed: bool, suggests: str, shop: Shop, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The run recorded itself that it does not know; what counts is when the statement began, and no commit from before."""
+def by_somebody_else(shop: Shop) -> None:
+    """An append that comes from no Spark."""
+    conf = {key.rpartition(".")[2]: value for key, value in shop.lake.catalog.spark_conf.items() if ".lake." in key}
+    uri = conf["uri"].removeprefix("jdbc:sqlite:").partition("?")[0]
+    catalog = load_catalog("lake", type="sql", uri=f"sqlite:///{uri}", warehouse=conf["warehouse"])
+    catalog.load_table(f"{shop.name}.t").append(pa.table({"a": pa.array([1], pa.int64())}))
+
+
+def by_the_run(shop: Shop) -> None:
+    """The statement took effect; only its answer is lost."""
+
+
+LOST_INSERT = "INSERT INTO NS.t VALUES (1)"
+LOST_ALTER = "ALTER TABLE NS.t ADD COLUMN b INT"
+
+
+@pytest.mark.parametrize(
+    ("lost", "committed", "suggests", "author"),
+    [
+        (LOST_INSERT, by_the_run, "done", " by this run's application"),
+        (LOST_INSERT, by_somebody_else, None, " by no Spark application"),
+        (LOST_INSERT, None, "not-done", None),
+        (LOST_ALTER, by_the_run, None, " UTC"),
+    ],
+)
+def test_of_a_lost_answer_the_table_tells_who_committed_since(
+    lost: str, committed: Callable[[Shop], None] | None, suggests: str | None, author: str | None, shop: Shop,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """Another writer's commit is shown and suggests nothing, as does a change of metadata, which names nobody."""
     execute = SparkSessionPort.execute
 
     def lose(session: SparkSessionPort, sql: str, *arguments: Any, **options: Any) -> None:
-        lost = "VALUES (1)" in sql
-        if committed or not lost:
+        is_lost = sql == lost
+        if not is_lost or committed is by_the_run:
             execute(session, sql, *arguments, **options)
-        if lost:
+        if is_lost:
+            if committed:
+                committed(shop)
             raise OutcomeUnknown("SocketException", "the connection was reset")
 
     monkeypatch.setattr(SparkSessionPort, "execute", lose)
-    shop.file("1_create.sql", f"{CREATE}; INSERT INTO NS.t VALUES (1)")
+    lost = lost.replace("NS.", f"{shop.namespace}.")
+    shop.file("1_create.sql", f"{CREATE}; {lost}")
     with pytest.raises(NeedsRepair):
         shop.migrate()
     [case] = shop.project.repair(spark=shop.lake.spark)[0].cases
-    assert shop.values() == ([1] if committed else [])
     assert case.suggests == suggests
+    assert any(each.endswith(author) for each in case.evidence) if author else case.evidence == ()
+
+
+def test_the_commits_of_a_table_are_found_whatever_its_name(shop: Shop) -> None:
+    """Dots, blanks and backticks in a name are the table's; no statement begins behind them."""
+    since = datetime.now(timezone.utc)
+    names = ("`a.b`", "`my table`", "`c``; DROP TABLE d; --`")
+    session = shop.lake.executor.open_session()
+    session.execute(f"CREATE NAMESPACE {shop.namespace}")
+    for name in names:
+        session.execute(f"CREATE TABLE {shop.namespace}.{name} (a INT) USING iceberg")
+        insert = f"INSERT INTO {shop.namespace} . {name} VALUES (1)"
+        session.execute(insert)
+        [statement] = split_statements(insert, "spark")
+        tables = json.loads(targets([statement]) or "[]")
+        evidence = shop.lake.executor.evidence(tables, since, "")
+        assert evidence.took_effect
+        assert any(f"{shop.namespace}.{name}: append snapshot" in line for line in evidence.found)
 
 
 def test_a_catalog_that_cannot_be_opened_was_sent_nothing(lake: LakeBed, tmp_path: Path) -> None:
@@ -167,6 +218,68 @@ def test_a_failed_procedure_is_unknown(shop: Shop) -> None:
         shop.migrate()
     assert (caught.value.code, caught.value.exit_code) == ("OUTCOME_UNKNOWN", 6)
     assert shop.history()[-1][0] == "unknown"
+
+
+@pytest.mark.parametrize(
+    "several",
+    [
+        "BEGIN INSERT INTO NS.t VALUES (1); INSERT INTO NS.missing VALUES (1); END",
+        "BEGIN INSERT INTO NS.t VALUES (1); EXECUTE IMMEDIATE 'SELEKT 1'; END",
+        "FROM NS.one INSERT INTO NS.t SELECT a INSERT INTO NS.t SELECT CAST(raise_error('no') AS BIGINT)",
+    ],
+)
+def test_what_failed_after_its_first_step_is_unknown_and_does_not_run_again(several: str, shop: Shop) -> None:
+    """The first of two rows is there once, also after the next `migrate`, which refuses to run."""
+    shop.file("1_create.sql", f"{CREATE}; CREATE TABLE NS.one USING iceberg AS SELECT 1L AS a")
+    shop.file("2_several.sql", several)
+    for _ in range(2):
+        with pytest.raises(NeedsRepair) as caught:
+            shop.migrate()
+        assert (caught.value.code, caught.value.exit_code) == ("OUTCOME_UNKNOWN", 6)
+        assert shop.values() == [1]
+
+
+def test_a_purge_that_dropped_the_table_and_failed_on_its_files_is_unknown(shop: Shop) -> None:
+    """Its stage failed, and the table is gone all the same."""
+    shop.file("1_create.sql", f"{CREATE}; INSERT INTO NS.t VALUES (1)")
+    shop.migrate()
+    [[manifests]] = shop.lake.rows(f"SELECT manifest_list FROM {shop.namespace}.t.snapshots")
+    Path(manifests.removeprefix("file:")).unlink()
+    shop.file("2_drop.sql", "DROP TABLE NS.t PURGE")
+    with pytest.raises(NeedsRepair) as caught:
+        shop.migrate()
+    assert (caught.value.code, caught.value.exit_code) == ("OUTCOME_UNKNOWN", 6)
+    assert shop.lake.rows(f"SHOW TABLES IN {shop.namespace}") == []
+
+
+@pytest.mark.parametrize("engine", ["lake", "remote_lake"])
+@pytest.mark.parametrize(
+    ("script", "kind", "values"),
+    [
+        ("BEGIN\n  INSERT INTO NS.t VALUES (1);\n  SELEKT 1;\nEND", StatementRefused, []),
+        ("BEGIN\n  INSERT INTO NS.t VALUES (1);\n  EXECUTE IMMEDIATE 'SELEKT 1';\nEND", OutcomeUnknown, [(1,)]),
+        ("BEGIN\n  INSERT INTO NS.t VALUES (1);\n  SELECT * FROM NS.missing;\nEND", OutcomeUnknown, [(1,)]),
+    ],
+)
+def test_a_script_is_refused_only_where_it_cannot_be_read_at_all(
+    script: str, kind: type, values: list[tuple[int]], engine: str, request: pytest.FixtureRequest
+) -> None:
+    """Dynamic SQL that cannot be read is found out when the statements before it are done."""
+    namespace = f"lake.s{uuid.uuid4().hex[:8]}"
+    with closing(request.getfixturevalue(engine).executor.open_session()) as session:
+        session.execute(f"CREATE NAMESPACE {namespace}")
+        session.execute(f"CREATE TABLE {namespace}.t (a BIGINT) USING iceberg")
+        with pytest.raises(kind):
+            session.execute(script.replace("NS.", f"{namespace}."))
+        assert session.query(f"SELECT a FROM {namespace}.t") == values
+
+
+def test_a_clause_that_the_parser_refuses_is_known_from_the_engine_where_the_message_lacks_the_text(
+    lake: LakeBed,
+) -> None:
+    """Spark prints only a part of the statement then."""
+    with pytest.raises(StatementRefused):
+        SparkSessionPort(lake.spark).execute("ALTER TABLE lake.a.t ADD PARTITION (a)")
 
 
 def test_what_a_file_sets_or_uses_does_not_reach_the_next(shop: Shop) -> None:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import shlex
 import threading
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,12 +26,14 @@ from glacierbase.errors import (
     MigrationFailed,
     NeedsRepair,
 )
-from glacierbase.lock import Lock, Terms, free_row
-from glacierbase.migration import State
+from glacierbase.lock import Lock, Terms, free_row, lease_of
+from glacierbase.migration import Event, State
 from glacierbase.migrator import Progress
 from glacierbase.plan import Selection
+from glacierbase.repair import Orders, Resolution, repair
+from glacierbase.secrets import register
 from tests.conftest import ProjectFolder
-from tests.fakes import lost_answer
+from tests.fakes import MemoryStore, lost_answer
 from tests.world import World
 
 FIVE = """\
@@ -281,17 +287,88 @@ def test_a_waiting_run_goes_on_when_the_lock_is_released(world: World) -> None:
     assert world.events[0].fence == 6
 
 
-def test_a_lease_that_ended_more_than_a_lease_ago_is_taken_over_and_recorded(world: World) -> None:
-    """Clocks may differ by less than a lease."""
+@pytest.mark.parametrize(
+    ("ended", "machine", "lease", "at_once"),
+    [
+        (61, "this", "60s", True),
+        (61, "another", "1s", False),
+        (700, "another", "60s", True),
+    ],
+)
+def test_a_lease_that_ended_more_than_a_lease_ago_is_taken_over_and_recorded(
+    world: World, ended: int, machine: str, lease: str, at_once: bool
+) -> None:
+    """At once by a clock that the holder shares; else once nobody renews it for a lease, or it ended long ago."""
+    world.variables = f"store: {{lockLease: {lease}}}\n"
     world.file("1_a.sql", "CREATE TABLE t (a INT)")
     world.tables.histories["shop"] = []
-    world.tables.locks["shop"] = replace(
-        held_row("dead"), expires_at=datetime.now(timezone.utc) - timedelta(seconds=61)
-    )
+    world.tables.locks["shop"] = overdue_row(ended, machine)
+    began = time.monotonic()
     world.migrate()
     assert world.kinds[0] == ("taken_over", None)
     assert json.loads(world.events[0].details or "")["owner"] == "dead"
     assert world.values() == []
+    assert at_once or time.monotonic() - began >= 1
+
+
+def overdue_row(seconds_ago: int, machine: str) -> Any:
+    """The lock of a run whose lease ended so long ago by this machine's clock."""
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip() if machine == "this" else "another"
+    row = held_row("dead")
+    holder = json.dumps({**json.loads(row.holder), "boot_id": boot})
+    return replace(row, expires_at=datetime.now(timezone.utc) - timedelta(seconds=seconds_ago), holder=holder)
+
+
+def test_a_living_run_whose_clock_is_leases_behind_keeps_its_lock(world: World) -> None:
+    """It renews its lease while it is watched; a read-only command calls its statement running, with a warning."""
+    world.variables = "store: {lockLease: 1s}\n"
+    world.file("1_a.sql", "CREATE TABLE t (a INT)")
+    world.migrate()
+    del world.events[1:]
+    world.tables.locks["shop"] = replace(overdue_row(150, "another"), fence=1, head_sequence=1)
+    view = world.migrator().view()
+    assert [record.state for record in view.history.records.values()] == [State.RUNNING]
+    assert any("by this machine's clock" in warning for warning in view.warnings)
+    ended = threading.Event()
+
+    def renew() -> None:
+        while not ended.wait(0.2):
+            row = world.tables.locks["shop"]
+            world.tables.locks["shop"] = replace(row, beat=row.beat + 1)
+
+    renewing = threading.Thread(target=renew)
+    renewing.start()
+    try:
+        with pytest.raises(LockHeld):
+            world.migrate()
+    finally:
+        ended.set()
+        renewing.join()
+
+
+def test_a_holder_with_a_longer_lease_keeps_its_lock_as_long(world: World) -> None:
+    """The row has its lease: a run with a shorter one of its own waits for the longer."""
+    world.variables = "store: {lockLease: 1s}\n"
+    world.file("1_a.sql", "CREATE TABLE t (a INT)")
+    row = held_row("slow")
+    holder = json.dumps({**json.loads(row.holder), "lease_seconds": 3600})
+    world.tables.histories["shop"], world.tables.locks["shop"] = [], replace(row, holder=holder)
+    with pytest.raises(LockHeld):
+        world.migrate(lock_timeout=2.5)
+    assert world.tables.locks["shop"].owner == "slow"
+    for nonsense in ("3600", True, -1, 10**12, None):
+        world.tables.locks["shop"] = replace(row, holder=json.dumps({"host": "x", "lease_seconds": nonsense}))
+        assert lease_of(world.tables.locks["shop"], 1.0) == 1.0
+
+
+def test_the_lock_row_says_how_long_its_holder_may_be_silent(world: World) -> None:
+    """It is what a run with another lease waits for."""
+    world.variables = "store: {lockLease: 90s}\n"
+    world.file("1_a.sql", "CREATE TABLE t (a INT)")
+    seen: list[Any] = []
+    world.break_at("CREATE", lambda sql: seen.append(json.loads(world.tables.locks["shop"].holder or "")))
+    world.migrate()
+    assert seen[0]["lease_seconds"] == 90
 
 
 def test_a_row_that_nobody_renews_for_a_lease_is_taken_over_whatever_its_clock_says(world: World) -> None:
@@ -420,13 +497,157 @@ def test_an_append_that_did_not_arrive_is_repeated_while_the_lock_is_ours(world:
 
 def test_a_history_that_cannot_be_written_stops_the_run_before_the_statement(world: World) -> None:
     """Nothing runs that is not announced."""
+    world.variables = "store: {lockLease: 1s}\n"
     world.file("1_a.sql", "CREATE TABLE t (a INT)")
     world.store_before = lambda verb: lost_answer() if verb == "append" else None
     with pytest.raises(NeedsRepair) as caught:
         world.migrate()
     assert caught.value.code == "HISTORY_NOT_WRITTEN"
+    assert caught.value.hint.endswith("`glacierbase migrate --catalog shop --env default`")
     assert world.events == []
     assert world.engine.rows("SELECT name FROM sqlite_master") == []
+
+
+@pytest.mark.parametrize("answered", ["append", "append answered"])
+def test_an_outage_shorter_than_a_lease_costs_nobody_anything(world: World, answered: str) -> None:
+    """Each event is there once, and each statement ran once."""
+    world.variables = "store: {lockLease: 5s}\n"
+    world.file("1_a.sql", "CREATE TABLE t (a INT); INSERT INTO t VALUES (1); INSERT INTO t VALUES (2)")
+    until: list[float] = []
+
+    def outage(verb: str) -> None:
+        if verb == answered and len(world.events) >= 2 and not until:
+            until.append(time.monotonic() + 1)
+        if until and time.monotonic() < until[0]:
+            lost_answer()
+
+    world.store_before = outage
+    world.migrate()
+    assert until
+    assert world.values() == [1, 2]
+    assert sorted({event.sequence for event in world.events}) == [1, 2, 3, 4] or len(world.events) == 4
+    view = world.migrator().view()
+    assert [record.state for record in view.history.records.values()] == [State.APPLIED]
+
+
+def test_giving_up_a_run_prints_the_command_that_records_what_ran(world: World) -> None:
+    """The command, as printed, makes the history whole: the statement is not run again."""
+    world.variables = "store: {lockLease: 1s}\n"
+    world.file("1_a.sql", "CREATE TABLE t (a INT); INSERT INTO t VALUES (1); INSERT INTO t VALUES (2)")
+    world.store_before = lambda verb: lost_answer() if verb == "append" and len(world.events) >= 2 else None
+    with pytest.raises(NeedsRepair) as caught:
+        world.migrate()
+    assert (caught.value.code, caught.value.data["statement_index"]) == ("HISTORY_NOT_WRITTEN", 2)
+    world.store_before = lambda verb: None
+    command = shlex.split(caught.value.hint.partition("`")[2].rpartition("`")[0])
+    assert command[:5] == ["glacierbase", "repair", "1", "--as", "done"]
+    assert command[-4:] == ["--catalog", "shop", "--env", "default"]
+    orders = Orders(Resolution(command[4]), command[6])
+    repair(world.migrator(), [int(command[2])], orders)
+    world.migrate()
+    assert world.values() == [1, 2]
+
+
+def test_a_store_that_hangs_does_not_keep_a_run_that_is_done(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A renewal without an answer holds up neither the next append nor the release."""
+    world.variables = "store: {lockLease: 1s}\n"
+    world.file("1_a.sql", "CREATE TABLE t (a INT)")
+    hung, go_on = threading.Event(), threading.Event()
+
+    def hang(verb: str) -> None:
+        if verb == "compare_and_set" and "heartbeat" in threading.current_thread().name:
+            hung.set()
+            go_on.wait(60)
+
+    world.store_before = hang
+    world.break_at("CREATE", lambda sql: hung.wait(10))
+    began = time.monotonic()
+    world.migrate()
+    assert time.monotonic() - began < 30
+    go_on.set()
+    assert world.tables.locks["shop"].owner == ""
+
+
+def test_a_run_that_is_stopped_waits_for_no_store_that_hangs(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One signal ends it in bounded time, and the lock is not its own yet."""
+    monkeypatch.setattr("glacierbase.stores.bounded.CANCELLED_SECONDS", 0.5)
+    world.file("1_a.sql", "CREATE TABLE t (a INT)")
+    go_on, stop = threading.Event(), threading.Event()
+    world.store_before = lambda verb: (stop.set(), go_on.wait(60)) if verb == "read_history" else None
+    with pytest.raises(EngineUnavailable) as caught:
+        world.migrate(stopped=stop.is_set)
+    go_on.set()
+    assert "did not answer before the run was stopped" in caught.value.message
+
+
+def test_a_heartbeat_outlives_whatever_its_store_raises(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    """The next renewal may go through; what it raised is a warning, with secrets masked."""
+    world.variables = "store: {lockLease: 1s}\n"
+    world.file("1_a.sql", "CREATE TABLE t (a INT)")
+    register("canary-of-the-heart")
+    failed: list[str] = []
+
+    def fail_once(verb: str) -> None:
+        if verb == "compare_and_set" and "heartbeat" in threading.current_thread().name and not failed:
+            failed.append(verb)
+            raise ZeroDivisionError("canary-of-the-heart")
+
+    world.store_before = fail_once
+    seen: list[int] = []
+    world.break_at("CREATE", lambda _: (threading.Event().wait(1.3), seen.append(world.tables.locks["shop"].beat)))
+    world.migrate()
+    assert failed
+    assert seen[0] >= 2
+    assert "could not be renewed: ***" in caplog.text
+    assert "canary" not in caplog.text
+
+
+def test_the_lock_row_names_the_engine_before_it_works(world: World) -> None:
+    """Whoever takes over waits for the end of both processes; the engine is ready only after the lock is acquired."""
+    world.file("1_a.sql", "CREATE TABLE t (a INT)")
+    world.migrate()
+    world.file("2_b.sql", "INSERT INTO t VALUES (1)")
+    world.engine.process = {"engine_pid": 4711, "engine_pid_started": "12"}
+    migrator, seen = world.migrator(), list[Any]()
+
+    def open_late(*_: object) -> Any:
+        while not world.tables.locks["shop"].owner:
+            time.sleep(0.01)
+        return world.engine
+
+    migrator._open_executor = open_late
+    world.break_at("INSERT", lambda _: seen.append(json.loads(world.tables.locks["shop"].holder or "")))
+    migrator.migrate(Selection(), Progress())
+    assert seen[0]["engine_pid"] == 4711
+
+
+class Snapshot(MemoryStore):
+    """A session under snapshot isolation: what was committed after its first read of the history is not in it."""
+
+    first: tuple[Event, ...] | None = None
+
+    def read_history(self) -> tuple[Event, ...]:
+        self.first = self.first if self.first is not None else super().read_history()
+        return self.first
+
+
+def test_the_history_is_read_under_the_lock_by_a_store_that_was_opened_for_it(world: World) -> None:
+    """The one that looked before may be a session that never sees what the lock's last holder committed."""
+    world.file("1_a.sql", "CREATE TABLE t (a INT)")
+    world.migrate()
+    world.file("2_b.sql", "INSERT INTO t VALUES (1)")
+    late = world.migrator()
+    late._open_store = lambda catalog, engine: Snapshot(world.tables, "shop", run_another_meanwhile)
+    done: list[str] = []
+
+    def run_another_meanwhile(verb: str) -> None:
+        if verb == "compare_and_set" and not done:
+            done.append(verb)
+            world.migrate()
+
+    with suppress(LockHeld):
+        late.migrate(Selection(), Progress(), lock_timeout=5)
+    assert world.values() == [1]
 
 
 def test_another_environments_history_is_refused(world: World) -> None:

@@ -345,7 +345,7 @@ def test_the_real_run_writes_what_the_model_writes(
         if loss != "none":
             real.tables.locks["shop"] = replace(real.tables.locks["shop"], owner="thief", fence=2)
         if loss == "lease over":
-            monkeypatch.setattr("glacierbase.lock.seconds", lambda: math.inf)
+            monkeypatch.setattr("glacierbase.clock.seconds", lambda: math.inf)
 
     real = RealWorld(project)
     real.file("1_a.sql", "CREATE TABLE t0 (a INT); CREATE TABLE t1 (a INT)")

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 import time
 import uuid
 from contextlib import closing
+from typing import Any
 from urllib.parse import urlsplit
 
 import psycopg2
@@ -15,14 +19,11 @@ from glacierbase.migrator import Progress
 from glacierbase.plan import Selection
 from tests.benchmarks.applied import migrator_of
 from tests.catalogserver import check_it_migrates, check_refused, check_spark_tells_it, describe
-from tests.conftest import POSTGRES_PASSWORD, CatalogBed, ProjectFolder
-from tests.postgres import USER
+from tests.conftest import POSTGRES_PASSWORD, REPOSITORY, CatalogBed, ProjectFolder
+from tests.postgres import CONNECTIONS, USER
 
-# All but the question's own and those of a JVM, which tell their driver's name.
-CONNECTED = """\
-SELECT count(*) FROM pg_stat_activity
-WHERE backend_type = 'client backend' AND pid <> pg_backend_pid() AND application_name NOT LIKE '%JDBC%'
-"""
+# All but the question's own.
+CONNECTED = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
 
 
 def test_a_migration_runs_and_is_recorded_there(postgres: CatalogBed, project: ProjectFolder) -> None:
@@ -46,8 +47,44 @@ def test_a_process_that_goes_on_keeps_no_connection(postgres: CatalogBed, projec
     assert still_connected(postgres) == 0
 
 
+@pytest.mark.parametrize("door", ["command line", "session"])
+def test_a_run_of_more_files_than_the_server_has_connections_is_applied(
+    door: str, postgres: CatalogBed, project: ProjectFolder
+) -> None:
+    """Each file has a session of its own, whose catalog is closed with it; a session of the caller's goes on."""
+    namespace, files = f"g{uuid.uuid4().hex[:8]}", CONNECTIONS + 10
+    project.catalog(f"{postgres.text}store: {{catalog: lake, namespace: {namespace}, type: '${{env:STORE}}'}}\n")
+    for number in range(1, files + 1):
+        project.file(f"{number}_a.sql", f"CREATE TABLE lake.{namespace}.t{number} (a INT) USING iceberg")
+    if door == "command line":
+        done = project.run("migrate", environ={"STORE": "auto"})
+        assert done.code == 0, done.stderr
+    else:
+        [first, *later] = answers_of_a_racer(postgres, f"{project.root} 0 sql", 4)
+        assert first["applied"] == [str(number) for number in range(1, files + 1)], first
+        assert [answer["error"] for answer in later] == [None] * 4
+    assert len(postgres.rows(f"SHOW TABLES IN lake.{namespace} LIKE 't*'")) == files
+
+
+def answers_of_a_racer(postgres: CatalogBed, line: str, again: int) -> list[dict[str, Any]]:
+    """What a process says that migrates in its own session, and so many times again; it keeps no connection of Spark's."""
+    racer = subprocess.Popen(
+        [sys.executable, "-m", "tests.raced"], cwd=REPOSITORY, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        answers = []
+        for _ in range(again + 1):
+            racer.stdin.write(f"{line}\n")
+            racer.stdin.flush()
+            answers.append(json.loads(racer.stdout.readline()))
+        assert still_connected(postgres) == 0
+        return answers
+    finally:
+        racer.communicate(timeout=60)
+
+
 def still_connected(postgres: CatalogBed) -> int:
-    """How many connections of Python's are there still, after the server had time to see that they ended."""
+    """How many connections are there still, after the server had time to see that they ended."""
     address = urlsplit(postgres.catalog.spark_conf["spark.sql.catalog.lake.uri"].removeprefix("jdbc:"))
     login = {"host": address.hostname, "port": address.port, "user": USER, "password": POSTGRES_PASSWORD}
     with closing(psycopg2.connect(dbname="postgres", **login)) as connection:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import signal
+import sqlite3
 import subprocess
 import time
+from contextlib import closing
 from pathlib import Path
 
 from pyiceberg.catalog.sql import SqlCatalog
@@ -66,6 +68,29 @@ def test_stopped_a_run_cancels_a_long_statement(lake_project: ProjectFolder) -> 
     [case] = lake_project.ask("repair").entry()["cases"]
     assert (case["suggests"], case["may_run"]) == ("not-done", False)
     assert rows_of(lake_project) == []
+
+
+def test_stopped_a_run_does_not_wait_for_a_statement_that_cannot_be_cancelled(lake_project: ProjectFolder) -> None:
+    """Its catalog's server does not answer: the engine is ended with it, and what is known is recorded."""
+    database = lake_project.root / "silent.db"
+    text = LAKE.replace("WAREHOUSE", str(lake_project.root / "warehouse"))
+    silent = LAKE.replace("WAREHOUSE/catalog.db", str(database)).replace("=30000", "=300000")
+    declared = [line for line in silent.splitlines() if "sql.catalog.lake" in line]
+    more = "\n".join(declared).replace("catalog.lake", "catalog.silent")
+    lake_project.catalog(text.replace("    dependencies", f"{more}\n    dependencies") + "store: {catalog: lake}\n")
+    lake_project.file("1_a.sql", "CREATE NAMESPACE silent.a")
+    with closing(sqlite3.connect(database, isolation_level=None)) as holder:
+        holder.execute("BEGIN EXCLUSIVE")
+        process = lake_project.start("migrate", "-v")
+        wait_for_line(process, "1_a.sql: statement 1 of 1 starts")
+        began = time.monotonic()
+        process.send_signal(signal.SIGTERM)
+        stderr = process.communicate(timeout=200)[1]
+    assert time.monotonic() - began < 100
+    assert process.returncode == 143, stderr
+    assert "Traceback" not in stderr
+    status = lake_project.ask("status").entry()
+    assert ([each["state"] for each in status["migrations"]], status["lock"]) == (["unknown"], None)
 
 
 def test_a_secret_appears_nowhere(lake_project: ProjectFolder, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import uuid
 from collections.abc import Iterator
+from contextlib import closing
 from itertools import cycle
 from pathlib import Path
 from typing import Any
@@ -64,8 +65,8 @@ class Course:
         return project, f"lake.{name}"
 
     def rows(self, table: str) -> list[int]:
-        session = self._bed.executor.open_session()
-        return sorted(row[0] for row in session.query(f"SELECT a FROM {table}"))
+        with closing(self._bed.executor.open_session()) as session:
+            return sorted(row[0] for row in session.query(f"SELECT a FROM {table}"))
 
     def events(self, project: ProjectFolder) -> Any:
         return Project.load(project.root).history(spark=self._spark)[0].events

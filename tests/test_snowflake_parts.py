@@ -10,7 +10,8 @@ from snowflake.connector import errors
 
 from glacierbase import Project
 from glacierbase.errors import ConfigurationError, EngineError, OutcomeUnknown, StatementRefused, TableNotFound
-from glacierbase.executors.snowflake.errors import map_error
+from glacierbase.executors.snowflake.errors import is_atomic, map_error
+from glacierbase.executors.snowflake.evidence import judged
 from glacierbase.executors.snowflake.session import SnowflakeSession
 from tests.conftest import ProjectFolder
 
@@ -73,14 +74,81 @@ def test_an_error_without_the_servers_word_proves_nothing(error: Exception) -> N
     assert type(map_error(error, "ALTER TABLE t ADD b INT")) is OutcomeUnknown
 
 
-@pytest.mark.parametrize(
-    "sql", ["BEGIN\n x; END", "DECLARE a INT; BEGIN a := 1; END", "CALL p()", "EXECUTE IMMEDIATE $$ x $$"]
-)
+SEVERAL_STEPS = [
+    "BEGIN\n x; END",
+    "DECLARE a INT; BEGIN a := 1; END",
+    "CALL p()",
+    "/* a comment */ CALL p()",
+    "EXECUTE IMMEDIATE $$ x $$",
+    "EXECUTE TASK t",
+    "WITH p AS PROCEDURE () RETURNS INT AS $$ x $$ CALL p()",
+    "SHOW TABLES ->> INSERT INTO t SELECT 1",
+    "COPY INTO @stage FROM t",
+    "COPY INTO 's3://bucket' FROM t",
+    "PUT file:///a @stage",
+    "CREATE OR ALTER TABLE t (a INT)",
+    "SOMETHING NEW",
+    "",
+]
+
+
+@pytest.mark.parametrize("sql", SEVERAL_STEPS)
 def test_what_is_several_statements_may_have_stopped_in_the_middle(sql: str) -> None:
     """Only where it could not be read at all, nothing of it ran."""
     assert type(answered(100183, "P0000", sql=sql)) is OutcomeUnknown
     assert type(answered(2003, "42S02", "Uncaught exception of type 'STATEMENT_ERROR'", sql)) is OutcomeUnknown
     assert isinstance(answered(1003, "42000", "syntax error line 1", sql), StatementRefused)
+
+
+def test_the_error_of_an_inner_statement_is_not_one_of_the_script() -> None:
+    """A script that calls a procedure has run when the procedure cannot be read."""
+    error = answered(1003, "42000", "Execution error in store procedure P: syntax error line 1", "CALL p()")
+    assert type(error) is OutcomeUnknown
+    assert type(answered(2003, "42S02", "Object 'T' does not exist", "CALL p()")) is OutcomeUnknown
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "INSERT ALL INTO a VALUES (1) INTO b VALUES (1) SELECT 1",
+        "-- a comment\nINSERT INTO t SELECT 1",
+        "WITH x AS (SELECT 1) SELECT * FROM x",
+        "(SELECT 1)",
+        "COPY INTO t FROM @stage",
+        "CREATE TASK t AS BEGIN x; END",
+        "CREATE OR REPLACE TABLE t AS SELECT 1",
+        "ALTER TABLE t ADD COLUMN b INT",
+        "DROP SCHEMA s CASCADE",
+        "COMMIT",
+    ],
+)
+def test_a_single_statement_is_atomic(sql: str) -> None:
+    """A task with a script in it is created as a whole."""
+    assert is_atomic(sql)
+    assert type(answered(2002, "42710", sql=sql)) is StatementRefused
+
+
+@pytest.mark.parametrize(
+    ("sql", "states", "took_effect", "has_ended", "is_proof"),
+    [
+        ("INSERT INTO t SELECT 1", [], None, None, False),
+        ("INSERT INTO t SELECT 1", ["RUNNING"], None, False, False),
+        ("INSERT INTO t SELECT 1", ["SUCCESS"], True, True, True),
+        ("INSERT INTO t SELECT 1", ["FAILED_WITH_ERROR"], False, True, True),
+        ("INSERT INTO t SELECT 1", ["FAILED_WITH_INCIDENT"], False, True, False),
+        ("INSERT INTO t SELECT 1", ["SUCCESS", "FAILED_WITH_ERROR"], True, True, False),
+        ("CALL p()", ["SUCCESS"], True, True, False),
+        ("CALL p()", ["FAILED_WITH_ERROR"], None, True, False),
+        ("CALL p()", ["FAILED_WITH_ERROR", "SUCCESS"], None, True, False),
+        ("CALL p()", ["RUNNING", "SUCCESS"], None, False, False),
+    ],
+)
+def test_the_query_history_proves_the_outcome_of_one_atomic_statement(
+    sql: str, states: list[str], took_effect: bool | None, has_ended: bool | None, is_proof: bool
+) -> None:
+    """A failed procedure may have done something before, and a statement that was sent twice is two."""
+    evidence = judged([("id", state, None) for state in states], sql)
+    assert (evidence.took_effect, evidence.has_ended, evidence.is_proof) == (took_effect, has_ended, is_proof)
 
 
 def test_a_message_is_said_once_and_without_the_drivers_noise() -> None:

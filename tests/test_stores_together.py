@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, fields, replace
 from datetime import datetime, timezone
 from typing import Any
@@ -27,16 +27,33 @@ TEXT = "SELECT 'it''s \\ \"ünï\" ?:x ☃ 🧊\t\r\n' -- \x7f"
 
 @dataclass
 class Both:
-    """The two kinds of store on one catalog, by name, each opened anew for every use."""
+    """The two kinds of store on one catalog, by name."""
 
     catalog: Catalog
     bed: LakeBed | CatalogBed
 
-    def open(self, kind: str) -> Store:
+    def open(self, kind: str) -> Any:
         return sql.open_store(self.catalog, self.bed.executor) if kind == "spark" else iceberg.open_store(self.catalog)
+
+    def anew(self, kind: str) -> Any:
+        return Anew(lambda: self.open(kind))
 
     def table(self, name: str) -> str:
         return f"lake.{self.catalog.store.namespace}.{name}_contract"
+
+
+class Anew:
+    """A store that is opened for every verb, and closed behind it."""
+
+    def __init__(self, open_store: Callable[[], Any]) -> None:
+        self._open = open_store
+
+    def __getattr__(self, verb: str) -> Callable[..., Any]:
+        def call(*arguments: Any) -> Any:
+            with closing(self._open()) as store:
+                return getattr(store, verb)(*arguments)
+
+        return call
 
 
 @pytest.fixture(params=["lake", "web", "postgres"])
@@ -60,35 +77,35 @@ def full_event(sequence: int) -> Event:
 @pytest.mark.parametrize(("first", "second"), [("spark", "pyiceberg"), ("pyiceberg", "spark")])
 def test_each_reads_what_the_other_wrote(first: str, second: str, both: Both) -> None:
     """On tables that either created: every column to the byte and the microsecond, and absent as absent."""
-    both.open(first).create(FREE)
-    both.open(second).create(FREE)
-    assert both.open(second).read_history() == ()
-    assert both.open(second).read_lock() == FREE
-    both.open(first).append([full_event(1), event(2)])
-    both.open(second).append([full_event(3)])
-    both.open(second).append([event(4)])
+    both.anew(first).create(FREE)
+    both.anew(second).create(FREE)
+    assert both.anew(second).read_history() == ()
+    assert both.anew(second).read_lock() == FREE
+    both.anew(first).append([full_event(1), event(2)])
+    both.anew(second).append([full_event(3)])
+    both.anew(second).append([event(4)])
     written = (full_event(1), event(2), full_event(3), event(4))
-    assert both.open(first).read_history() == written
-    assert both.open(second).read_history() == written
+    assert both.anew(first).read_history() == written
+    assert both.anew(second).read_history() == written
     row = replace(FREE, owner="a", fence=1, acquired_at=NOW, expires_at=EARLY, holder=TEXT)
-    assert both.open(first).compare_and_set(FREE, row)
-    assert both.open(second).read_lock() == row
-    assert not both.open(second).compare_and_set(FREE, replace(row, owner="thief"))
+    assert both.anew(first).compare_and_set(FREE, row)
+    assert both.anew(second).read_lock() == row
+    assert not both.anew(second).compare_and_set(FREE, replace(row, owner="thief"))
     mine = replace(row, owner="b", fence=2, expires_at=None)
-    assert both.open(second).compare_and_set(row, mine)
-    assert both.open(first).read_lock() == mine
-    both.open(first).compact()
+    assert both.anew(second).compare_and_set(row, mine)
+    assert both.anew(first).read_lock() == mine
+    both.anew(first).compact()
     for kind in (first, second):
-        assert both.open(kind).read_history() == written
-        assert both.open(kind).read_lock() == mine
+        assert both.anew(kind).read_history() == written
+        assert both.anew(kind).read_lock() == mine
 
 
 @pytest.mark.parametrize("name", ["history", "lock"])
 def test_both_create_the_same_tables(name: str, both: Both) -> None:
     """Columns, types and properties, but for what each says of itself."""
     other = with_own_namespace(both.catalog)
-    both.open("spark").create(FREE)
-    iceberg.open_store(other).create(FREE)
+    both.anew("spark").create(FREE)
+    Both(other, both.bed).anew("pyiceberg").create(FREE)
     made = [both.table(name), both.table(name).replace(both.catalog.store.namespace, other.store.namespace)]
     columns = [[row[:2] for row in both.bed.rows(f"DESCRIBE {table}")] for table in made]
     assert columns[0] == columns[1]
@@ -99,7 +116,7 @@ def test_both_create_the_same_tables(name: str, both: Both) -> None:
 
 def test_of_both_kinds_that_set_at_once_exactly_one_wins(both: Both) -> None:
     """Every round, and the row says who."""
-    both.open("pyiceberg").create(FREE)
+    both.anew("pyiceberg").create(FREE)
     row = FREE
     for number in range(6):
         stores = {f"{kind}{n}": both.open(kind) for kind in ("spark", "pyiceberg") for n in range(2)}
@@ -112,7 +129,9 @@ def test_of_both_kinds_that_set_at_once_exactly_one_wins(both: Both) -> None:
                 winners.append(name)
 
         together([(compete, name, store, row, winners, barrier) for name, store in stores.items()])
-        found = both.open("spark").read_lock()
+        for store in stores.values():
+            store.close()
+        found = both.anew("spark").read_lock()
         assert found is not None
         assert winners == [found.owner], f"round {number}"
         assert found.fence == number + 1
@@ -122,10 +141,10 @@ def test_of_both_kinds_that_set_at_once_exactly_one_wins(both: Both) -> None:
 def test_first_runs_of_both_kinds_make_each_table_once(both: Both) -> None:
     """Raw errors of the race between them reach nobody."""
     kinds = ("spark", "pyiceberg", "spark", "pyiceberg")
-    together([(lambda kind: both.open(kind).create(FREE), kind) for kind in kinds])
+    together([(lambda kind: both.anew(kind).create(FREE), kind) for kind in kinds])
     for kind in set(kinds):
-        assert both.open(kind).read_lock() == FREE
-        assert both.open(kind).read_history() == ()
+        assert both.anew(kind).read_lock() == FREE
+        assert both.anew(kind).read_history() == ()
     assert both.bed.rows(f"SELECT count(*) FROM {both.table('lock')}") == [(1,)]
 
 
@@ -148,7 +167,7 @@ def test_what_sparks_own_maintenance_rewrites_and_forgets_meanwhile_loses_nothin
 
     def compact() -> None:
         while not ended.wait(0.3):
-            until_first(both.open("pyiceberg").compact)
+            until_first(both.anew("pyiceberg").compact)
 
     def maintain() -> None:
         session, namespace = both.bed.executor.open_session(), both.catalog.store.namespace
@@ -162,13 +181,15 @@ def test_what_sparks_own_maintenance_rewrites_and_forgets_meanwhile_loses_nothin
                     with suppress(EngineError):  # The writer may come first.
                         session.execute(f"CALL lake.system.{call}")
                         done.append(call)
+        session.close()
 
     done: list[str] = []
     together([(write,), (compact,), (maintain,)])
+    writer.close()
     assert done
     for kind in ("spark", "pyiceberg"):
-        assert [each.sequence for each in both.open(kind).read_history()] == list(range(25))
-        assert both.open(kind).read_lock() == replace(FREE, owner="a", fence=1, beat=24)
+        assert [each.sequence for each in both.anew(kind).read_history()] == list(range(25))
+        assert both.anew(kind).read_lock() == replace(FREE, owner="a", fence=1, beat=24)
 
 
 def until_first(commit: Callable[[], None]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import json
 import threading
 import time
@@ -14,6 +15,7 @@ import pytest
 
 from glacierbase.errors import LockHeld, LockLost
 from glacierbase.lock import Terms, free_row
+from glacierbase.migrator import Migrator
 from glacierbase.run import Run
 from glacierbase.unlock import look, unlock
 from tests.conftest import ProjectFolder, SnowBed
@@ -123,13 +125,41 @@ def test_where_the_lease_is_the_proof_nobody_else_begins_before_it_is_over(world
     """The former holder looks at its clock, not at the row."""
     migrator = world.migrator()
     migrator.catalog = replace(migrator.catalog, store=replace(migrator.catalog.store, lease_seconds=0.5))
-    store = migrator._open_store(migrator.catalog, None)
-    store.proves_by_lease = True
-    migrator._open_store = lambda *_: store
+    make_lease_the_proof(migrator)
     hold(world, lease_left=50)
     started = time.monotonic()
     unlock(migrator, None, force=True)
     assert time.monotonic() - started >= 0.5
+
+
+def make_lease_the_proof(migrator: Migrator) -> None:
+    store = migrator._open_store(migrator.catalog, None)
+    store._store.proves_by_lease = True
+    migrator._open_store = lambda *_: store
+
+
+def test_where_the_lease_is_the_proof_the_longer_lease_is_waited_for(world: World) -> None:
+    """The former holder goes by its own, which the row has."""
+    migrator = world.migrator()
+    migrator.catalog = replace(migrator.catalog, store=replace(migrator.catalog.store, lease_seconds=0.1))
+    make_lease_the_proof(migrator)
+    hold(world, lease_left=50, lease_seconds=0.8)
+    started = time.monotonic()
+    unlock(migrator, None, force=True)
+    assert time.monotonic() - started >= 0.8
+
+
+def test_interrupted_while_it_waits_it_frees_and_records_before_it_ends(world: World) -> None:
+    """Left as it is, the lock would be held by a run that is gone, and no event would say why."""
+    migrator = world.migrator()
+    migrator.catalog = replace(migrator.catalog, store=replace(migrator.catalog.store, lease_seconds=0.5))
+    make_lease_the_proof(migrator)
+    hold(world, lease_left=50)
+    threading.Timer(0.2, _thread.interrupt_main).start()
+    with pytest.raises(KeyboardInterrupt):
+        unlock(migrator, "a test", force=True)
+    assert (world.events[-1].event, world.events[-1].reason) == ("unlocked", "a test")
+    assert world.tables.locks["shop"].owner == ""
 
 
 def test_a_holder_that_goes_on_by_its_lease_runs_nothing_twice(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ from glacierbase.migrator import Migrator, Progress
 from glacierbase.plan import Selection
 from glacierbase.run import Run
 from glacierbase.source import load_migrations
+from glacierbase.stores.bounded import BoundedStore
 from tests.conftest import LAKE, ProjectFolder
 from tests.fakes import FakeExecutor, MemoryStore, MemoryTables
 
@@ -41,8 +42,9 @@ class World:
             load_migrations(self.project.root / "migrations" / name, self.project.root)[0],
             Run.here(self.project.root),
             open_executor=lambda *_: self.engine,
-            open_store=lambda catalog, executor: MemoryStore(
-                self.tables, catalog.name, lambda verb: self.store_before(verb)
+            open_store=lambda catalog, engine: BoundedStore(
+                lambda: MemoryStore(self.tables, catalog.name, lambda verb: self.store_before(verb)),
+                engine.cancelled if engine else lambda: False,
             ),
         )
 

@@ -50,6 +50,25 @@ class Session(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class InFlight:
+    """A statement whose outcome nobody recorded.
+
+    Attributes:
+        tables: what it changes, as far as its text says so.
+        since: when it was about to start, by the clock of its run.
+        tag: by which it was run.
+        sql: its text, as the history has it: masked.
+        application: of the engine that ran it, as `Executor.process` names it; None where none was recorded.
+    """
+
+    tables: Sequence[str]
+    since: datetime
+    tag: str
+    sql: str
+    application: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Evidence:
     """What an engine remembers of a statement whose outcome nobody recorded.
 
@@ -57,11 +76,13 @@ class Evidence:
         found: in a line each.
         took_effect: what that suggests; None where it says nothing.
         has_ended: whether the statement is known to run no more; None where the engine cannot tell.
+        is_proof: whether `took_effect` is the engine's own record of this very statement, and not only a suggestion.
     """
 
     found: tuple[str, ...] = ()
     took_effect: bool | None = None
     has_ended: bool | None = None
+    is_proof: bool = False
 
 
 class Executor(Protocol):
@@ -89,8 +110,8 @@ class Executor(Protocol):
             EngineUnavailable: the engine gives none any more.
         """
 
-    def evidence(self, tables: Sequence[str], since: datetime, tag: str) -> Evidence:
-        """What it remembers of a statement on these tables that was about to start at `since`, with this tag.
+    def evidence(self, statement: InFlight) -> Evidence:
+        """What it remembers of the statement.
 
         Raises:
             EngineError: it cannot be asked.

@@ -53,6 +53,7 @@ class Store(Protocol):
 
     Attributes:
         proves_by_lease: whether a lease that was renewed in time proves the lock, because a read costs what a statement does.
+        has_clock: whether `now` is the time of a server that all runs share.
         compacts_every: so many events make a compaction worth its price. Each event is a file to read.
     """
 
@@ -60,6 +61,9 @@ class Store(Protocol):
 
     @property
     def proves_by_lease(self) -> bool: ...
+
+    @property
+    def has_clock(self) -> bool: ...
 
     def now(self) -> datetime:
         """The time that leases are told by: the server's where all runs share one, once the lock was read; else this machine's."""

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib.util import find_spec
+from typing import Protocol
 
 from glacierbase.catalog import Catalog
 from glacierbase.engine import Engine
 from glacierbase.stores import Store, iceberg
+from glacierbase.stores.bounded import BoundedStore
+
+
+class Closable(Store, Protocol):
+    """A store with connections or sessions of its own."""
+
+    def close(self) -> None: ...
 
 
 def open_store(catalog: Catalog, engine: Engine) -> Store:
@@ -16,13 +25,23 @@ def open_store(catalog: Catalog, engine: Engine) -> Store:
         ConfigurationError: `store.type` says iceberg, and PyIceberg cannot open the catalog; or as the engine's start does.
         EngineUnavailable: as the engine's start does.
     """
+    store = BoundedStore(_opener(catalog, engine), engine.cancelled)
+    engine.at_close(store.close)
+    return store
+
+
+def _opener(catalog: Catalog, engine: Engine) -> Callable[[], Store]:
     if catalog.store.type == "iceberg" or (catalog.store.type == "auto" and _opens_without(catalog)):
-        store = iceberg.open_store(catalog)
-        engine.at_close(store.close)
-        return store
+        return lambda: _closed_with(engine, iceberg.open_store(catalog))
     from glacierbase.stores import sql
 
-    return sql.open_store(catalog, engine.start())
+    executor = engine.start()
+    return lambda: _closed_with(engine, sql.open_store(catalog, executor))
+
+
+def _closed_with(engine: Engine, store: Closable) -> Store:
+    engine.at_close(store.close)
+    return store
 
 
 def _opens_without(catalog: Catalog) -> bool:

@@ -9,9 +9,10 @@ from typing import Any
 
 from glacierbase.catalog import Catalog, StoreOptions
 from glacierbase.clock import seconds
-from glacierbase.errors import EngineError, TableNotFound
+from glacierbase.errors import ConfigurationError, EngineError, TableNotFound
 from glacierbase.executors import Executor, Row, Session
 from glacierbase.migration import Event
+from glacierbase.names import in_backticks, in_quotes
 from glacierbase.stores import LockRow
 from glacierbase.stores.tables import (
     ICEBERG_PROPERTIES,
@@ -69,18 +70,6 @@ class _Words:
         return self.with_properties.format(pairs)
 
 
-def _in_backticks(name: str) -> str:
-    return f"`{name}`"
-
-
-def _in_quotes(name: str) -> str:
-    """As Snowflake reads the name without quotes: in capitals. One that comes in quotes is left alone.
-
-    https://docs.snowflake.com/en/sql-reference/identifiers-syntax
-    """
-    return name if name.startswith('"') else f'"{name.upper()}"'
-
-
 _WORDS = {
     "spark": _Words(
         # For one row, a job that looks for the files to rewrite costs more than it can save. And a task for each of 200
@@ -89,7 +78,7 @@ _WORDS = {
             "SET spark.sql.optimizer.runtime.rowLevelOperationGroupFilter.enabled=false",
             "SET spark.sql.shuffle.partitions=1",
         ],
-        quoted=_in_backticks,
+        quoted=in_backticks,
         types={"int": "BIGINT", "str": "STRING", "datetime": "TIMESTAMP"},
         read_time="unix_micros({})",
         now="",
@@ -116,7 +105,7 @@ _WORDS = {
     ),
     "snowflake": _Words(
         begin=[],
-        quoted=_in_quotes,
+        quoted=in_quotes,
         types={"int": "BIGINT", "str": "STRING", "datetime": "TIMESTAMP_TZ"},
         # Numbers, also because a driver may read an absent timestamp as one.
         read_time="DATE_PART(EPOCH_MICROSECOND, {})",
@@ -126,7 +115,7 @@ _WORDS = {
         with_properties="",
         show_properties="SELECT 1 FROM {} LIMIT 0",
         show_tables="SHOW TERSE TABLES IN SCHEMA {}",
-        show_namespace="SELECT 1 FROM {catalog}.INFORMATION_SCHEMA.SCHEMATA WHERE SCHEMA_NAME = UPPER('{name}')",
+        show_namespace="SELECT 1 FROM {catalog}.INFORMATION_SCHEMA.SCHEMATA WHERE SCHEMA_NAME = UPPER({name})",
         for_good="",
         compact=[],
         # https://docs.snowflake.com/en/user-guide/security-access-control-privileges
@@ -191,7 +180,11 @@ def open_store(catalog: Catalog, executor: Executor) -> SqlStore:
 
 
 def ddl(catalog: Catalog, free: LockRow) -> tuple[str, ...]:
-    """What creates namespace and tables, and what the role that migrates needs of them, for somebody else to run."""
+    """What creates namespace and tables, and what the role that migrates needs of them, for somebody else to run.
+
+    Raises:
+        ConfigurationError: a role or warehouse whose name no person could read.
+    """
     words = _WORDS[catalog.executor_type]
     tables = _Tables(words, catalog.store, catalog.name)
     names = {
@@ -199,11 +192,20 @@ def ddl(catalog: Catalog, free: LockRow) -> tuple[str, ...]:
         "namespace": tables.namespace,
         "history": tables.history,
         "lock": tables.lock,
-        "role": catalog.connection.get("role") or "MIGRATOR",
-        "warehouse": catalog.connection.get("warehouse") or "WAREHOUSE",
+        "role": words.quoted(_name(catalog, "role", "MIGRATOR")),
+        "warehouse": words.quoted(_name(catalog, "warehouse", "WAREHOUSE")),
     }
     grants = (grant.format_map(names) for grant in words.grants)
     return (tables.create_namespace(), tables.create_history(), tables.create_lock(free), *grants)
+
+
+def _name(catalog: Catalog, key: str, default: str) -> str:
+    name = str(catalog.connection.get(key) or default)
+    if not name.isprintable():
+        raise ConfigurationError(
+            "INVALID_VALUE", f"catalogs/{catalog.file.name}: connection.{key} is not a name", "correct the value"
+        )
+    return name
 
 
 class SqlStore:
@@ -223,6 +225,10 @@ class SqlStore:
     @property
     def proves_by_lease(self) -> bool:
         return self._words.proves_by_lease
+
+    @property
+    def has_clock(self) -> bool:
+        return bool(self._words.now)
 
     def now(self) -> datetime:
         if self._clock is None:
@@ -321,7 +327,7 @@ class SqlStore:
     def has_namespace(self) -> bool:
         store = self._tables.store
         question = self._words.show_namespace.format(
-            namespace=self._tables.namespace, catalog=self._words.quoted(store.catalog), name=store.namespace
+            namespace=self._tables.namespace, catalog=self._words.quoted(store.catalog), name=_literal(store.namespace)
         )
         try:
             return bool(self._session.query(question))
@@ -366,9 +372,16 @@ class SqlStore:
 
         return settle(change, self.read_lock, expected, new)
 
+    def close(self) -> None:
+        """Close the session. Never raises."""
+        self._session.close()
+
 
 def _literal(value: str | int | None) -> str:
     """A value of the lock's first row, which goes in with the table: names and numbers, where no parameter may stand."""
     if value is None:
         return "NULL"
-    return str(value) if isinstance(value, int) else f"'{value}'"
+    if isinstance(value, int):
+        return str(value)
+    # Both engines read a backslash as an escape: https://spark.apache.org/docs/latest/sql-ref-literals.html
+    return "'" + value.replace("\\", r"\\").replace("'", r"\'") + "'"

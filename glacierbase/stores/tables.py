@@ -4,15 +4,18 @@ several runs at once create and change them.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import Field
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
-from glacierbase.errors import ConfigurationError, EngineError
+from glacierbase.errors import CommitConflict, ConfigurationError, EngineError
 from glacierbase.stores import LockRow
 
 _TRIES = 5
+# An error that takes longer is a time-out. Repeating it would outlast a lease of the usual length, which is three times this.
+_RETRY_SECONDS = 20
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 # Copy-on-write under serializable isolation without retries: of two updates from one snapshot, one is refused.
@@ -75,14 +78,15 @@ def check_properties(table: str, must: Mapping[str, str], found: Mapping[str, st
 
 def ensure(make: Callable[[], object], exists: Callable[[], bool]) -> None:
     """Create something that another first run may be creating at this moment: an error counts only if it is still absent."""
+    started = time.monotonic()
     for attempt in range(_TRIES):
         try:
             make()
             return
-        except EngineError:
+        except EngineError as error:
             if exists():
                 return
-            if attempt == _TRIES - 1:
+            if _is_final(error, attempt, started):
                 raise
 
 
@@ -92,6 +96,7 @@ def settle(change: Callable[[], bool], read: Callable[[], LockRow | None], expec
     Args:
         change: make it `new` if its claim is still `expected`'s; True if it is known to be `new` then.
     """
+    started = time.monotonic()
     for attempt in range(_TRIES):
         problem: EngineError | None = None
         try:
@@ -104,6 +109,12 @@ def settle(change: Callable[[], bool], read: Callable[[], LockRow | None], expec
             return False
         if row.claim == new.claim:
             return True
-        if problem and attempt == _TRIES - 1:
+        if problem and _is_final(problem, attempt, started):
             raise problem
     return False
+
+
+def _is_final(error: EngineError, attempt: int, started: float) -> bool:
+    """Whether to give up; a conflict proves that the catalog answers, however slow the machine is."""
+    is_over = time.monotonic() - started > _RETRY_SECONDS and not isinstance(error, CommitConflict)
+    return is_over or attempt == _TRIES - 1

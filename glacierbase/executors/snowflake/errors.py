@@ -8,16 +8,25 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from glacierbase.errors import EngineError, OutcomeUnknown, StatementRefused, TableNotFound
+from glacierbase.errors import EngineError, MigrationFileError, OutcomeUnknown, StatementRefused, TableNotFound
+from glacierbase.statements import words
 
-# Each statement is atomic (https://docs.snowflake.com/en/sql-reference/transactions), but a script or a procedure is several.
-_NOT_ATOMIC = re.compile(r"(?i)(?:begin|declare|call|execute)\b")
-_INSIDE = re.compile(r"(?i)uncaught exception|stored procedure")
+# Each of these takes effect as a whole or not at all: https://docs.snowflake.com/en/sql-reference/transactions. A script, a
+# procedure, a task and what moves files are several steps, and CREATE OR ALTER promises nothing:
+# https://docs.snowflake.com/en/sql-reference/sql/create-table#create-or-alter-table-usage-notes
+_ATOMIC = re.compile(
+    r"(?:\( )*(?:SELECT|VALUES|WITH|INSERT|UPDATE|DELETE|MERGE|TRUNCATE|COPY INTO(?! [@'])|CREATE(?! OR ALTER)|ALTER|DROP"
+    r"|UNDROP|COMMENT|GRANT|REVOKE|SHOW|DESC|DESCRIBE|EXPLAIN|LIST|LS|USE|SET|UNSET|COMMIT|ROLLBACK)(?= |\Z)(?! :)"
+)
+# An anonymous procedure, and the operator that chains statements:
+# https://docs.snowflake.com/en/sql-reference/sql/call-with, https://docs.snowflake.com/en/sql-reference/operators-flow
+_SEVERAL = re.compile(r"\AWITH .*\bPROCEDURE\b| - > >")
+_INSIDE = re.compile(r"(?i)uncaught exception|stored? procedure")
 
 # SQLSTATE classes that name a wrong statement, wrong data or a missing right; 57P03 is a session without a warehouse.
 _REFUSED_SQLSTATE = re.compile(r"(?:02|0A|21|22|23|42)...|57P03")
 _LOCK_TIMEOUT = 625
-_SYNTAX = re.compile(r"42...")
+_SYNTAX = 1003
 _NOT_FOUND = (2003, 2043)
 
 _NOISE = re.compile(r"\A(?:\d{6} \(\w{5}\): )+| \(request_id=[0-9a-f-]+\)\Z")
@@ -45,9 +54,19 @@ def _state(error: BaseException) -> str | None:
 def _kind(number: Any, state: str | None, message: str, sql: str) -> type[EngineError]:
     if state is None:
         return OutcomeUnknown
-    if _NOT_ATOMIC.match(sql) and not (_SYNTAX.fullmatch(state) and not _INSIDE.search(message)):
+    # Only where a script could not be read at all, nothing of it ran.
+    if not is_atomic(sql) and (number != _SYNTAX or _INSIDE.search(message)):
         return OutcomeUnknown
     if number in _NOT_FOUND:
         return TableNotFound
     refused = number == _LOCK_TIMEOUT or _REFUSED_SQLSTATE.fullmatch(state)
     return StatementRefused if refused else OutcomeUnknown
+
+
+def is_atomic(sql: str) -> bool:
+    """Return whether the statement is known to take effect as a whole or not at all."""
+    try:
+        text = " ".join(words(sql, "snowflake"))
+    except MigrationFileError:
+        return False
+    return _ATOMIC.match(text) is not None and not _SEVERAL.search(text)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -12,9 +11,12 @@ from typing import Any
 
 from glacierbase.catalog import Catalog
 from glacierbase.errors import ConfigurationError, EngineUnavailable
-from glacierbase.executors import Evidence, Executor, Row, Session
+from glacierbase.executors import Evidence, Executor, InFlight, Row, Session
 from glacierbase.executors.snowflake.errors import error_text, map_error
+from glacierbase.executors.snowflake.evidence import ENDED, judged
+from glacierbase.names import in_quotes
 from glacierbase.run import Run, run_tag
+from glacierbase.waiting import Caller, result
 
 # Of a session of ours. A query whose client has vanished ends by itself, and nobody waits long for a lock of a moment.
 # https://docs.snowflake.com/en/sql-reference/parameters
@@ -23,11 +25,12 @@ _OUR_PARAMETERS = {"ABORT_DETACHED_QUERY": True, "LOCK_TIMEOUT": 30}
 # of ours to the connector's makers.
 _DEFAULTS = {"login_timeout": 60}
 _DEFAULT_PARAMETERS = {"CLIENT_TELEMETRY_ENABLED": False}
+# Of a session of ours: it is idle while a statement of the user's runs, and Snowflake ends an idle one after four hours.
+# https://docs.snowflake.com/en/user-guide/session-policies
+_OUR_KEYWORDS = {"client_session_keep_alive": True}
+_LOG_OUT_SECONDS = 10.0
 # Whether to ask for running queries before a logout; the connector's line 5 warns where nobody says.
 _LOGS_OUT = "enable_server_session_keep_alive_auto_detection"
-
-# What the query history says of a statement that runs no more.
-_ENDED = frozenset({"SUCCESS", "FAILED_WITH_ERROR", "FAILED_WITH_INCIDENT"})
 
 # Clocks differ by less.
 _MARGIN = timedelta(minutes=10)
@@ -72,7 +75,7 @@ class SnowflakeSession:
         self._tag: str | None = None  # Of the statement that runs.
         self._began_as = self._state()
         # The connector takes SIGINT for itself while a statement runs on the main thread.
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="glacierbase-snowflake")
+        self._caller = Caller()
         self.is_clean = True
 
     def execute(self, sql: str, parameters: Sequence[Any] = (), *, tag: str | None = None) -> str | None:
@@ -87,9 +90,12 @@ class SnowflakeSession:
         clean, self.is_clean = self.is_clean and _LEAVES_SESSION.match(sql) is not None, False
         self._tag = tag
         try:
-            answer = self._thread.submit(self._run, sql, parameters, tag).result()
+            answer = self._caller.submit(lambda: self._run(sql, parameters, tag)).result()
         except Exception as error:
             raise map_error(error, sql) from error
+        except BaseException:
+            self.cancel()  # The caller of the API was interrupted, and waits no longer.
+            raise
         finally:
             self._tag = None
         self.is_clean = clean and self._state() == self._began_as
@@ -116,10 +122,10 @@ class SnowflakeSession:
         self._done(self)
 
     def log_out(self) -> None:
-        """End it. Never raises: the server may be gone, and ends it by itself."""
+        """End it. Never raises: the server may be gone, or a statement may go on; the server ends it by itself."""
         with suppress(Exception):
-            self._thread.submit(self._connection.close).result()
-        self._thread.shutdown()
+            result(self._caller.submit(self._connection.close), _LOG_OUT_SECONDS)
+        self._caller.end()
 
 
 class _SnowflakeExecutor:
@@ -151,14 +157,11 @@ class _SnowflakeExecutor:
         idle, self._idle = self._idle, None
         return idle or self._session(self._connect(ours=False), self._keep_clean)
 
-    def evidence(self, tables: Sequence[str], since: datetime, tag: str) -> Evidence:  # noqa: ARG002 (the tag says it all)
+    def evidence(self, statement: InFlight) -> Evidence:
         """What the query history says of the statement with this tag."""
         with closing(self.open_session(ours=True)) as session:
-            rows = self._queries(session, since, tag)
-        found = tuple(f"query {query_id}: {status}{f', {error}' if error else ''}" for query_id, status, error in rows)
-        states = {status for _, status, _ in rows}
-        ended = states <= _ENDED if rows else None
-        return Evidence(found, "SUCCESS" in states if ended else None, ended)
+            rows = self._queries(session, statement.since, statement.tag)
+        return judged(rows, statement.sql)
 
     def _queries(self, session: Session, since: datetime, tag: str) -> list[Row]:
         """Id, status and error of the statements with this tag; the account forgets them after seven days.
@@ -167,7 +170,7 @@ class _SnowflakeExecutor:
         """
         return session.query(
             "SELECT query_id, execution_status, error_message"
-            f" FROM TABLE({self._catalog.store.catalog}.INFORMATION_SCHEMA.QUERY_HISTORY("
+            f" FROM TABLE({in_quotes(self._catalog.store.catalog)}.INFORMATION_SCHEMA.QUERY_HISTORY("
             f"END_TIME_RANGE_START => '{since - _MARGIN:%Y-%m-%d %H:%M:%S} +0000'::TIMESTAMP_LTZ, RESULT_LIMIT => 10000))"
             " WHERE query_tag = ?",
             [tag],
@@ -177,7 +180,7 @@ class _SnowflakeExecutor:
         """https://docs.snowflake.com/en/sql-reference/functions/system_cancel_query"""
         with closing(self.open_session(ours=True)) as session:
             for query_id, status, _ in self._queries(session, self._opened_at, tag):
-                if status not in _ENDED:
+                if status not in ENDED:
                     session.query("SELECT SYSTEM$CANCEL_QUERY(?)", [query_id])
 
     def _session(self, connection: Any, done: Callable[[SnowflakeSession], None]) -> SnowflakeSession:
@@ -229,7 +232,7 @@ def _connector(catalog: Catalog) -> Any:
 
 def _keywords(connector: Any, catalog: Catalog, run: Run, *, ours: bool) -> dict[str, Any]:
     """The catalog file's keywords, over defaults of ours and under what must be so."""
-    keywords = {**_DEFAULTS, **catalog.connection}
+    keywords = {**_DEFAULTS, **(_OUR_KEYWORDS if ours else {}), **catalog.connection}
     if int(connector.__version__.split(".")[0]) >= 5:
         keywords = {_LOGS_OUT: False, **keywords}
     of_store = {**_OUR_PARAMETERS, "QUERY_TAG": run_tag(run.id)} if ours else {}

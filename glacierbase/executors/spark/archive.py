@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from glacierbase.errors import EngineUnavailable
-from glacierbase.executors.spark.cache import cache_folder, digest, make_folder, replacing
+from glacierbase.executors.spark.cache import cache_folder, digest, is_own, make_folder, replacing
 
 # An archive that does not fit is no news to anybody.
 _QUIET = "-Xlog:cds=off -Xlog:cds+dynamic=off -Xlog:class+path=off"
@@ -38,9 +38,11 @@ class ClassArchive:
 
     @property
     def flags(self) -> str:
-        """What maps the archive; nothing where there is none."""
-        base = f"{self._base}:" if self._base else ""
-        return f"-XX:SharedArchiveFile={base}{self.path} {_QUIET}" if self.path.is_file() else ""
+        """What maps the archive; nothing where there is none of this user."""
+        files = [self._base, self.path] if self._base else [self.path]
+        if not all(map(is_own, files)):  # It holds code: one that somebody else could have written is none.
+            return ""
+        return f"-XX:SharedArchiveFile={':'.join(map(str, files))} {_QUIET}"
 
     @contextmanager
     def making(self) -> Iterator[str]:
@@ -51,7 +53,7 @@ class ClassArchive:
             EngineUnavailable: it wrote none.
         """
         make_folder(self.path.parent)
-        if self._base and not self._base.is_file():
+        if self._base and not is_own(self._base):
             with replacing(self._base) as draft:
                 dump = (self._java, "-Xshare:dump", f"-XX:SharedArchiveFile={draft}")
                 subprocess.run(dump, capture_output=True, check=False)

@@ -8,9 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from glacierbase.errors import CommitConflict, EngineError, OutcomeUnknown, StatementRefused, TableNotFound
-
-# Scripts and procedures commit step by step: only an error found before the first step proves that nothing happened.
-_NOT_ATOMIC = re.compile(r"(?i)(?:(?:\w+|`[^`]+`)\s*:\s*)?begin\b|call\b")
+from glacierbase.executors.spark.atomic import is_atomic
 
 _CONFLICT = ("org.apache.iceberg.exceptions.CommitFailedException", "io.delta.exceptions.Concurrent")
 _NOT_FOUND = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND", "_LEGACY_ERROR_TEMP_1055")
@@ -19,10 +17,12 @@ _NOT_FOUND_CLASSES = ("NoSuchTableException", "NoSuchNamespaceException", "NoSuc
 # Seen anywhere in the chain of causes, these leave the outcome open whatever else stands in it.
 _UNCERTAIN = re.compile(
     r"CommitStateUnknownException|ServiceFailureException|ServiceUnavailableException|SocketException|SocketTimeout"
-    r"|\.ConnectException|HostConnectException|NoHttpResponse|InterruptedException|ClosedByInterrupt|OutOfMemoryError|SQLTransientConnection"
+    r"|\.ConnectException|HostConnectException|NoHttpResponse|TTransportException|InterruptedException|ClosedByInterrupt"
+    r"|OutOfMemoryError|SQLTransientConnection"
 )
 # Proof: found while the statement was read, planned or checked, or a commit that was refused as a whole.
 _ANALYSIS = re.compile(r"org\.apache\.spark\.sql\.(?:[\w.]*\.)?(?:\w*AnalysisException|\w*ParseException)$")
+_PARSE_ERROR = re.compile(r"org\.apache\.spark\.sql\.(?:\w+\.)*\w*ParseException$")
 _REFUSED = re.compile(
     r"org\.apache\.iceberg\.exceptions\.(?:CommitFailed|Validation|AlreadyExists|NoSuch\w+|NamespaceNotEmpty|BadRequest"
     r"|Forbidden|NotAuthorized|UnprocessableEntity|NotSupported)Exception$"
@@ -52,6 +52,7 @@ class _Cause:
     message: str
     condition: str | None = None
     sqlstate: str | None = None
+    unparsed: str | None = None  # The text that Spark's parser refused.
 
 
 def map_error(error: BaseException, sql: str) -> EngineError:
@@ -70,16 +71,16 @@ def _kind(causes: tuple[_Cause, ...], sql: str) -> type[EngineError]:
     classes = [name for cause in causes for name in cause.classes]
     if any(_UNCERTAIN.search(name) for name in classes):
         return OutcomeUnknown
-    analysis = any(_ANALYSIS.match(name) for name in classes)
+    # Scripts, dynamic SQL and stored views are parsed while they run, after earlier statements took effect.
+    if not is_atomic(sql) and all(cause.unparsed != sql for cause in causes):
+        return OutcomeUnknown
     if any(cause.condition in _NOT_FOUND for cause in causes) or any(
         name.endswith(_NOT_FOUND_CLASSES) for name in classes
     ):
         return TableNotFound
-    if _NOT_ATOMIC.match(sql) and not analysis:
-        return OutcomeUnknown
     if any(name.startswith(_CONFLICT) for name in classes):
         return CommitConflict
-    proven = analysis or any(_REFUSED.match(name) for name in classes) or any(map(_proves, causes))
+    proven = any(_ANALYSIS.match(name) or _REFUSED.match(name) for name in classes) or any(map(_proves, causes))
     return StatementRefused if proven else OutcomeUnknown
 
 
@@ -113,7 +114,25 @@ def _java_cause(java: Any) -> _Cause:
     while kind is not None and kind.getName() != "java.lang.Throwable":
         classes.append(kind.getName())
         kind = kind.getSuperclass()
-    return _Cause(tuple(classes), java.getMessage() or "")
+    return _Cause(tuple(classes), java.getMessage() or "", unparsed=_command(java, classes[0]))
+
+
+def _command(java: Any, name: str) -> str | None:
+    """The text of a parse error. One that is raised while a script runs has the text of one of its statements."""
+    if not _PARSE_ERROR.match(name):
+        return None
+    command = java.command()
+    return str(command.get()) if command.isDefined() else None
+
+
+def _printed_command(message: str) -> str | None:
+    """The same on Spark Connect, from the message: the whole text, with a mark below the line at fault."""
+    place, _, text = message.partition("\n\nJVM stacktrace:")[0].partition("\n\n== SQL ==\n")
+    line = re.search(r" \(line (\d+), pos \d+\)\Z", place)
+    if line is None:
+        return None
+    lines = text.removesuffix("\n").split("\n")
+    return "\n".join(lines[: int(line[1])] + lines[int(line[1]) + 1 :])
 
 
 def _python_causes(error: BaseException) -> Iterator[_Cause]:
@@ -125,7 +144,7 @@ def _python_causes(error: BaseException) -> Iterator[_Cause]:
 
 
 def _python_cause(error: BaseException) -> _Cause:
-    from pyspark.errors import AnalysisException
+    from pyspark.errors import AnalysisException, ParseException
 
     names = [f"{kind.__module__}.{kind.__name__}" for kind in type(error).__mro__ if issubclass(kind, Exception)]
     if isinstance(error, AnalysisException):  # ParseException is one too.
@@ -138,6 +157,7 @@ def _python_cause(error: BaseException) -> _Cause:
         f"Spark's JVM does not answer any more: {error}" if is_gone else _message(error),
         _ask(error, "getCondition", "getErrorClass"),
         _ask(error, "getSqlState"),
+        _printed_command(_message(error)) if isinstance(error, ParseException) else None,
     )
 
 

@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from glacierbase.errors import ConfigurationError
-from glacierbase.executors.spark.cache import cache_folder, make_folder, replacing
+from glacierbase.executors.spark.cache import cache_folder, is_own, make_folder, replacing
 from glacierbase.executors.spark.trust import trust_store
 
 SUPPORTED = (17, 21)
@@ -83,7 +83,7 @@ def _wheel_home() -> Path:
 
 def _write(path: Path, content: bytes) -> None:
     """Make `path` an executable file of that content, whole at any time: other processes may be starting from it."""
-    if path.is_file() and path.read_bytes() == content:
+    if is_own(path) and path.read_bytes() == content:
         return
     make_folder(path.parent)
     with replacing(path) as draft:

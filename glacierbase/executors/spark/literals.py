@@ -1,10 +1,12 @@
-"""Values written into SQL of our own. Spark's parameters would do, were it not for extensions whose parser loses them: Delta's
-(4.4.0 on Spark 4.1) refuses every `?` as unbound."""
+"""Values and names written into SQL of our own. Spark's parameters would do, were it not for extensions whose parser loses
+them: Delta's (4.4.0 on Spark 4.1) refuses every `?` as unbound."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta, timezone
+
+from glacierbase.names import in_backticks, parts
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
@@ -16,6 +18,11 @@ def bound(sql: str, parameters: Sequence[Value]) -> str:
     parts = sql.split("?")
     literals = [*map(_literal, parameters), ""]
     return "".join(part + literal for part, literal in zip(parts, literals, strict=True))
+
+
+def quoted_name(name: str) -> str:
+    """Return a table's name, as the history keeps it, as an identifier: each part in backticks."""
+    return ".".join(map(in_backticks, parts(name)))
 
 
 def _literal(value: Value) -> str:

@@ -7,22 +7,24 @@ import re
 import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import closing, contextmanager, nullcontext, suppress
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
 from glacierbase.catalog import Catalog
 from glacierbase.errors import ConfigurationError, EngineUnavailable, StatementRefused
-from glacierbase.executors import Evidence, Executor, Row, Session
+from glacierbase.executors import Evidence, Executor, InFlight, Row, Session
 from glacierbase.executors.spark.archive import ClassArchive
+from glacierbase.executors.spark.catalogs import close_catalogs
 from glacierbase.executors.spark.errors import map_error
+from glacierbase.executors.spark.evidence import Commit, judged
 from glacierbase.executors.spark.flags import with_flags
 from glacierbase.executors.spark.gateway import Gateway
 from glacierbase.executors.spark.installed import spark_home, spark_version
-from glacierbase.executors.spark.jars import check_jars, record_jars, resolved_jars
+from glacierbase.executors.spark.jars import check_digests, check_jars, record_jars, resolved_jars
 from glacierbase.executors.spark.java import find_java_home
-from glacierbase.executors.spark.literals import bound
+from glacierbase.executors.spark.literals import bound, quoted_name
 from glacierbase.run import Run, engine_process
 from glacierbase.secrets import shown
 
@@ -39,12 +41,22 @@ _DEFAULTS = {
 _LOCAL_DEFAULTS = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 # What Iceberg remembers of its commits: https://iceberg.apache.org/docs/latest/spark-queries/#inspecting-tables
 _COMMITS = (
-    "SELECT unix_micros(committed_at), concat(operation, ' snapshot ', snapshot_id) FROM {}.snapshots",
-    "SELECT unix_micros(timestamp), concat('metadata ', regexp_extract(file, '[^/]*$', 0)) FROM {}.metadata_log_entries",
+    "SELECT unix_micros(committed_at), concat(operation, ' snapshot ', snapshot_id),"
+    " coalesce(summary['spark.app.id'], '') FROM {}.snapshots",
+    "SELECT unix_micros(timestamp), concat('metadata ', regexp_extract(file, '[^/]*$', 0)), NULL"
+    " FROM {}.metadata_log_entries",
 )
 # And Delta: https://docs.delta.io/latest/delta-utility.html#retrieve-delta-table-history
 _DELTA_COMMITS = "DESCRIBE HISTORY {}"
+_USER_METADATA = 13  # Its column.
+# What Delta writes into each commit's userMetadata: https://docs.delta.io/latest/delta-batch.html#set-user-defined-commit-metadata
+_DELTA_TAG = "spark.databricks.delta.commitInfo.userMetadata"
+# These keep the settings under which they were made.
+_KEEPS_SETTINGS = re.compile(r"(?i)\b(?:VIEW|FUNCTION)\b")
+# Clocks of two machines differ by less.
+_MARGIN = timedelta(minutes=10)
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_GRACE_SECONDS = 20
 _POOL = "spark.scheduler.pool"
 _SQLITE = re.compile(r"jdbc:sqlite:(?:file:)?(/[^?\n]+)")
 
@@ -69,6 +81,9 @@ class SparkSessionPort:
     """A Spark session behind the executor's port."""
 
     def __init__(self, spark: Any, *, in_own_pool: bool = False) -> None:
+        """Args:
+        spark: what `newSession()` made, where the port is going to be closed: that closes its catalogs.
+        """
         self._spark = spark
         self._pool = "glacierbase" if in_own_pool else None
         self._tag: str | None = None  # Of the statement that runs.
@@ -76,9 +91,9 @@ class SparkSessionPort:
     def execute(self, sql: str, parameters: Sequence[Any] = (), *, tag: str | None = None) -> None:
         """Run a statement to its end. Spark runs commands at once but puts off questions: those are run without a result.
 
-        The tag is that of its jobs; Spark keeps no log in which it could be looked up.
+        The tag is that of its jobs, and what Delta keeps with its commits.
         """
-        with self._answering(sql), self._tagged(tag) if tag else nullcontext():
+        with self._answering(sql), self._tagged(tag, sql) if tag else nullcontext():
             frame = self._spark.sql(bound(sql, parameters) if parameters else sql)
             if not frame.isLocal():
                 frame.write.format("noop").mode("overwrite").save()
@@ -98,15 +113,30 @@ class SparkSessionPort:
             raise map_error(error, sql) from error
 
     @contextmanager
-    def _tagged(self, tag: str) -> Iterator[None]:
+    def _tagged(self, tag: str, sql: str) -> Iterator[None]:
         self._add_tag(tag)
         self._tag = tag
         try:
-            yield
+            with nullcontext() if _KEEPS_SETTINGS.search(sql) else self._signed(tag):
+                yield
         finally:
             self._tag = None
             with suppress(Exception):  # The JVM may be gone, and what was raised inside is the answer.
                 self._remove_tag(tag)
+
+    @contextmanager
+    def _signed(self, tag: str) -> Iterator[None]:
+        """Let Delta's commits carry the tag, unless they carry something of the author's. To other formats it means nothing."""
+        conf = self._spark.conf
+        with suppress(Exception):  # Whatever it is, the statement will say so.
+            if conf.get(_DELTA_TAG, None) is None:
+                conf.set(_DELTA_TAG, tag)
+        try:
+            yield
+        finally:
+            with suppress(Exception):
+                if conf.get(_DELTA_TAG, None) == tag:
+                    conf.unset(_DELTA_TAG)
 
     def _add_tag(self, tag: str) -> None:
         self._spark.sparkContext.addJobTag(tag)
@@ -124,7 +154,8 @@ class SparkSessionPort:
         self._spark.sparkContext.cancelJobsWithTag(tag)
 
     def close(self) -> None:
-        """It ends with its JVM."""
+        """Close its catalogs; the rest of it ends with its JVM."""
+        close_catalogs(self._spark)
 
 
 class ConnectSessionPort(SparkSessionPort):
@@ -160,6 +191,7 @@ class _SparkExecutor:
     """What the three have in common."""
 
     dialect = "spark"
+    _is_elsewhere = False  # Whether its clock is another machine's, and its application also that of others.
 
     def __init__(self, catalog: Catalog, spark: Any, process: Mapping[str, Any], principal: str) -> None:
         self._catalog = catalog
@@ -178,15 +210,11 @@ class _SparkExecutor:
         """`newSession` shares jars, catalogs and configuration, and nothing that `USE` or `SET` changes."""
         return SparkSessionPort(self._spark.newSession(), in_own_pool=ours)
 
-    def evidence(self, tables: Sequence[str], since: datetime, tag: str) -> Evidence:  # noqa: ARG002 (Spark keeps no tags)
-        """What was committed to the tables since; by whom, no format says."""
-        session = self.open_session()
-        commits = [(table, *commit) for table in tables for commit in _commits(session, table)]
-        session.close()
-        found = tuple(
-            f"{table}: {what} of {at:%Y-%m-%d %H:%M:%S.%f} UTC" for table, at, what in sorted(commits) if at >= since
-        )
-        return Evidence(found, bool(found) if commits else None)
+    def evidence(self, statement: InFlight) -> Evidence:
+        """What was committed to its tables since, and by whom."""
+        with closing(self.open_session()) as session:
+            commits = [commit for table in statement.tables for commit in _commits(session, table)]
+        return judged(commits, statement, _MARGIN if self._is_elsewhere else timedelta(0))
 
     def close(self) -> None:
         """Nothing here was started by us."""
@@ -206,16 +234,18 @@ class _BorrowedExecutor(_SparkExecutor):
                     "create the session with the catalog file's sparkConf, or correct the file",
                 )
         super().__init__(catalog, spark, {"application": _application(spark)}, _current_user(spark))
-        self._remote = not hasattr(type(spark), "newSession") or "connect" in type(spark).__module__
+        self._is_elsewhere = not hasattr(type(spark), "newSession") or "connect" in type(spark).__module__
 
     def _new_session(self, *, ours: bool) -> Session:
-        if self._remote:
+        if self._is_elsewhere:
             return ConnectSessionPort(self._spark.cloneSession())
         return super()._new_session(ours=ours)
 
 
 class _ConnectExecutor(_SparkExecutor):
     """On a Spark Connect server, which brings its own jars."""
+
+    _is_elsewhere = True
 
     def __init__(self, catalog: Catalog) -> None:
         spark_version()
@@ -295,6 +325,9 @@ class LocalExecutor(_SparkExecutor):
         check_jars(catalog.spark_conf, catalog.dependencies)
         jars = resolved_jars(catalog.spark_conf, catalog.dependencies) if catalog.dependencies else []
         java_home = find_java_home()
+        if jars is None and catalog.digests:
+            jars = _resolve(catalog, run, java_home)
+        check_digests(jars or [], catalog.digests)
         conf = launch_conf(catalog, jars)
         for place in _SQLITE.findall("\n".join(conf.values())):
             Path(place).parent.mkdir(parents=True, exist_ok=True)  # SQLite creates its file, but not the folder.
@@ -313,7 +346,7 @@ class LocalExecutor(_SparkExecutor):
             self.close()
             raise _unavailable(catalog, error, f"see {self._gateway.log}") from error
 
-    def close(self, grace_seconds: float = 20) -> None:
+    def close(self, grace_seconds: float = _GRACE_SECONDS) -> None:
         """End the JVM, which stops Spark on its way out, so that the next catalog gets one of its own."""
         from pyspark import SparkContext
         from pyspark.sql import SparkSession
@@ -333,6 +366,23 @@ def _is_active() -> bool:
 def _with_defaults(catalog: Catalog) -> dict[str, str]:
     conf = {**_DEFAULTS, "spark.app.name": f"glacierbase {catalog.name}", **catalog.spark_conf}
     return {**_LOCAL_DEFAULTS, **conf} if is_local(conf) else conf
+
+
+def _resolve(catalog: Catalog, run: Run, java_home: Path) -> list[Path]:
+    """Resolve the dependencies in a JVM that ends without a session, so that their digests are compared before one has them.
+
+    Raises:
+        EngineUnavailable: they cannot be resolved.
+    """
+    logger.info("%s: resolving %d dependencies (first time)", catalog.name, len(catalog.dependencies))
+    gateway = Gateway(launch_conf(catalog, None), run, java_home)
+    try:
+        found = gateway.py4j.jvm.java.lang.System.getProperty("spark.jars") or ""
+    except Exception as error:
+        raise _unavailable(catalog, error, f"see {gateway.log}") from error
+    finally:
+        gateway.close(_GRACE_SECONDS)
+    return record_jars(catalog.spark_conf, catalog.dependencies, list(filter(None, found.split(","))))
 
 
 def _start(conf: Mapping[str, str], run: Run, java_home: Path, flags: str | None) -> Gateway:
@@ -402,15 +452,16 @@ def _create_session(gateway: Gateway, conf: Mapping[str, str], catalog: Catalog)
     return made[0]
 
 
-def _commits(session: Session, table: str) -> Iterator[tuple[datetime, str]]:
-    """When what was committed to a table; nothing where it is not there or its format keeps no log."""
+def _commits(session: Session, table: str) -> Iterator[Commit]:
+    """What was committed to a table; nothing where it is not there or its format keeps no log."""
     for question in _COMMITS:
         with suppress(StatementRefused):
-            for micros, what in session.query(question.format(table)):
-                yield _EPOCH + timedelta(microseconds=micros), what
+            for micros, what, application in session.query(question.format(quoted_name(table))):
+                yield Commit(table, _EPOCH + timedelta(microseconds=micros), what, application)
     with suppress(StatementRefused):
-        for version, at, _, _, operation, *_ in session.query(_DELTA_COMMITS.format(table)):
-            yield at.astimezone(timezone.utc), f"{operation} version {version}"
+        for row in session.query(_DELTA_COMMITS.format(quoted_name(table))):
+            version, at, operation, tag = row[0], row[1], row[4], row[_USER_METADATA]
+            yield Commit(table, at.astimezone(timezone.utc), f"{operation} version {version}", tag=tag)
 
 
 def _current_user(spark: Any) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from shlex import quote
 
 from glacierbase.errors import (
     CommitConflict,
@@ -35,6 +36,8 @@ _KINDS: dict[str, type[EngineError]] = {
 }
 # Some print the whole table.
 _LONGEST = 300
+# SQLite's answer where another connection holds the file for longer than the busy time-out.
+_LOCKED = "database is locked"
 # A SQL catalog whose own tables nobody has created yet: in SQLite's words and in PostgreSQL's.
 _EMPTY_CATALOG = re.compile(r"no such table: iceberg_|relation \"iceberg_\w+\" does not exist")
 
@@ -48,6 +51,18 @@ def mapped() -> Iterator[None]:
         raise
     except Exception as error:
         raise _mapped(error) from error
+
+
+def database_locked(file: str, error: BaseException) -> EngineError | None:
+    """The error for a SQLite database that another process holds, or None where `error` is another one."""
+    if str(error) != _LOCKED:
+        return None
+    return StatementRefused(
+        type(error).__name__,
+        f"{_LOCKED}: another process holds {file}: it commits just now, or was stopped or left behind; what was asked of the"
+        " database had no effect",
+        hint=f"find the process with `fuser {quote(file)}` or `lsof {quote(file)}`, wait for its end or end it, and run again",
+    )
 
 
 def _mapped(error: Exception) -> EngineError:

@@ -11,9 +11,9 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 # What only the driver needs.
 _OF_SQLITE_ALONE = r"journal_mode|synchronous|transaction_mode|cache_size|user|password"
 _ONE_SERVER = re.compile(r"[^,@]+")
-_OF_POSTGRESQL_ALONE = (
-    r"ApplicationName|(connect|socket|login)Timeout|tcpKeepAlive|prepareThreshold|reWriteBatchedInserts"
-)
+_OF_POSTGRESQL_ALONE = r"ApplicationName|tcpKeepAlive|prepareThreshold|reWriteBatchedInserts"
+# 0 waits without limit, as in the JDBC driver.
+_CONNECT_SECONDS, _ANSWER_SECONDS = 10, 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +58,30 @@ def _postgresql(place: str, parameters: dict[str, str]) -> Database:
         raise ValueError("its address names not one server and one database")
     user, password = parameters.pop("user", ""), parameters.pop("password", "")
     login = ":".join(quote(part, safe="") for part in (user, password) if part)
-    ssl = [(key, parameters.pop(key)) for key in ("sslmode", "sslrootcert") if key in parameters]
+    ssl = {str(key): parameters.pop(key) for key in ("sslmode", "sslrootcert") if key in parameters}
+    query = urlencode(ssl | _timeouts(parameters))
     _check_rest(parameters, _OF_POSTGRESQL_ALONE)
     # The driver that PyIceberg's extra brings; SQLAlchemy's default is another one since 2.1.
     uri = f"postgresql+psycopg2://{login}{'@' if login else ''}{url.netloc}{unquote(url.path)}"
-    return Database(f"{uri}?{urlencode(ssl)}" if ssl else uri)
+    return Database(f"{uri}?{query}")
+
+
+def _timeouts(parameters: dict[str, str]) -> dict[str, str]:
+    """The JDBC driver's time-outs as libpq's; takes them out of `parameters`.
+
+    Sources: https://jdbc.postgresql.org/documentation/use/, https://www.postgresql.org/docs/current/libpq-connect.html
+    """
+    login = _seconds(parameters, "loginTimeout", 0)
+    connect = _seconds(parameters, "connectTimeout", _CONNECT_SECONDS)
+    answer = _seconds(parameters, "socketTimeout", _ANSWER_SECONDS)
+    return {"connect_timeout": str(login or connect), "tcp_user_timeout": str(answer * 1000)}
+
+
+def _seconds(parameters: dict[str, str], key: str, default: int) -> int:
+    value = parameters.pop(key, str(default))
+    if not re.fullmatch(r"\d{1,6}", value):
+        raise ValueError(f"its {key} is not a number of seconds")
+    return int(value)
 
 
 def _check_rest(parameters: Mapping[str, str], harmless: str) -> None:

@@ -44,12 +44,12 @@ _FILES = {"glue": _S3_FILES, "hive": _HADOOP_FILES, "sql": _HADOOP_FILES}
 _SAME = {
     "all": r"warehouse|client\.region|s3\.(endpoint|access-key-id|secret-access-key|session-token)",
     "rest": r"uri|prefix|credential|token|scope|audience|resource|oauth2-server-uri|header\..+"
-    r"|rest\.(sigv4-enabled|signing-name|signing-region)",
+    r"|rest\.(sigv4-enabled|signing-name|signing-region)|rest\.client\.(connection|socket)-timeout-ms",
     "glue": r"glue\.(id|endpoint|skip-archive)",
     "hive": r"uri",
     "sql": r"uri|jdbc\..+",
 }
-# What says nothing about where and who: caches, pools, time-outs, reports, sizes, and defaults that our tables' own go before.
+# What says nothing about where and who: caches, pools, reports, sizes, and defaults that our tables' own go before.
 _HARMLESS = {
     "all": r"cache-enabled|cache\..+|io\.manifest\.cache.+|metrics-reporter-impl|default-namespace|clients"
     r"|use-nullable-query-schema|http-client\.(?!proxy).+"
@@ -57,8 +57,7 @@ _HARMLESS = {
     r"|table-(default|override)\.(format-version|commit\..+|history\..+|read\..+|write\.(parquet|update|delete|merge)\..+"
     r"|write\.(distribution-mode|target-file-size-bytes)|write\.metadata\.(delete-after-commit|previous-versions|metrics).+)",
     "rest": r"token-(refresh-enabled|exchange-enabled|expires-in-ms)|auth\.session-timeout-ms|rest-page-size"
-    r"|rest-metrics-reporting-enabled|rest\.client\.(connection|socket)-timeout-ms|view-endpoints-supported"
-    r"|snapshot-loading-mode",
+    r"|rest-metrics-reporting-enabled|view-endpoints-supported|snapshot-loading-mode",
     "glue": r"glue\.skip-name-validation",
     "hive": r"client-pool-cache-keys|client\.pool\..+|list-all-tables",
     "sql": r"",
@@ -148,15 +147,17 @@ def _check_files(warehouse: str, files: str, conf: Mapping[str, str]) -> None:
         if files == _HADOOP_FILES:
             raise ValueError(f"its files are read as Hadoop is configured; set io-impl to {_S3_FILES}")
     elif scheme not in ("", "file"):
-        raise ValueError(f"its warehouse {warehouse} is neither on S3 nor on this machine")
+        raise ValueError("its warehouse is neither on S3 nor on this machine")
     elif "spark.remote" in conf or (not scheme and "spark.hadoop.fs.defaultFS" in conf):
-        raise ValueError(f"its warehouse {warehouse} may be on another machine")
+        raise ValueError("its warehouse may be on another machine")
 
 
 def _translated(kind: str, found: Mapping[str, str]) -> dict[str, str]:
     properties = {}
     for key, value in found.items():
         if _is_one_of(_SAME, kind, key):
+            if key.endswith("-timeout-ms") and not re.fullmatch(r"\d{1,9}", value):
+                raise ValueError(f"its {key} is not a number of milliseconds")
             properties[key] = value
         elif key == "s3.path-style-access":
             properties["s3.force-virtual-addressing"] = "false" if value.lower() == "true" else "true"
@@ -176,7 +177,7 @@ def _in_database(name: str, properties: dict[str, str], conf: Mapping[str, str])
     drivers = {key.removeprefix("jdbc."): value for key, value in drivers.items() if key not in _JDBC_OWN}
     place = database(properties["uri"], drivers)
     if place.file and "spark.remote" in conf:
-        raise ValueError(f"its database {place.file} is on the server's machine")
+        raise ValueError("its database is on the server's machine")
     # A connection that the server closed meanwhile is opened anew; the tables are made by `create`, not by a question.
     more = {"uri": place.uri, "pool_pre_ping": "true", "init_catalog_tables": "false"}
     return Opening("sql", name, properties | more, place.file)

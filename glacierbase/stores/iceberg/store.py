@@ -36,12 +36,8 @@ T = TypeVar("T")
 # It warns of files that somebody else removed first; where nobody listens, Python would print that.
 logging.getLogger("pyiceberg").addHandler(logging.NullHandler())
 
-_CLASSES = {
-    "rest": ("pyiceberg.catalog.rest", "RestCatalog"),
-    "glue": ("pyiceberg.catalog.glue", "GlueCatalog"),
-    "hive": ("pyiceberg.catalog.hive", "HiveCatalog"),
-    "sql": ("pyiceberg.catalog.sql", "SqlCatalog"),
-}
+# By the kind of a catalog, which its module is called as well.
+_CLASSES = {"rest": "RestCatalog", "glue": "GlueCatalog", "hive": "HiveCatalog", "sql": "SqlCatalog"}
 # What brings a package that PyIceberg itself does without.
 _EXTRAS = {"boto3": "pyiceberg[glue]", "thrift": "pyiceberg[hive]", "psycopg2": "pyiceberg[sql-postgres]"}
 # Every renewal of the lock adds two snapshots, and each makes the next one slower; a statement may run for days.
@@ -74,6 +70,10 @@ class IcebergStore:
 
     @property
     def proves_by_lease(self) -> bool:
+        return False
+
+    @property
+    def has_clock(self) -> bool:
         return False
 
     def now(self) -> datetime:
@@ -265,9 +265,10 @@ class IcebergStore:
 
     @cached_property
     def _opened(self) -> Any:
-        module, name = _CLASSES[self._opening.kind]
+        module = self._opening.kind
         try:
-            return getattr(import_module(module), name)(self._opening.name, **self._opening.properties)
+            made = getattr(import_module(f"{__package__}.{module}"), _CLASSES[module])
+            return made(self._opening.name, **self._opening.properties)
         except ImportError as error:
             missing = (error.name or "pyiceberg").partition(".")[0]
             raise ConfigurationError(

@@ -1,0 +1,97 @@
+"""A store whose every call ends: within a time limit, and soon after the run is cancelled, whatever hangs behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any
+
+from glacierbase.errors import OutcomeUnknown
+from glacierbase.migration import Event
+from glacierbase.stores import LockRow, Store
+from glacierbase.waiting import Caller, NoAnswer, result
+
+# Far above what a call takes: the time-outs of HTTP and SQL end it first where the protocol has one.
+CALL_SECONDS = 300.0
+# After a signal. What orchestrators grant before they kill is 10 to 30 s.
+CANCELLED_SECONDS = 10.0
+
+
+class BoundedStore:
+    """The `Store` that `open_store` opens, opened again after a call without an answer.
+
+    A connection whose last answer was lost may be dead, or hold a transaction that nobody else sees.
+    """
+
+    def __init__(self, open_store: Callable[[], Store], cancelled: Callable[[], bool] = lambda: False) -> None:
+        self._open_store = open_store
+        self._cancelled = cancelled
+        self._caller = Caller()
+        self._store: Store = self._within_limit(open_store)
+        self._is_sound = True
+        self.compacts_every = self._store.compacts_every
+
+    @property
+    def proves_by_lease(self) -> bool:
+        return self._store.proves_by_lease
+
+    @property
+    def has_clock(self) -> bool:
+        return self._store.has_clock
+
+    def now(self) -> datetime:
+        return self._store.now()
+
+    def read_history(self) -> tuple[Event, ...]:
+        events: tuple[Event, ...] = self._call("read_history")
+        return events
+
+    def read_other_histories(self) -> dict[str, tuple[Event, ...]]:
+        histories: dict[str, tuple[Event, ...]] = self._call("read_other_histories")
+        return histories
+
+    def read_lock(self) -> LockRow | None:
+        row: LockRow | None = self._call("read_lock")
+        return row
+
+    def has_namespace(self) -> bool:
+        return bool(self._call("has_namespace"))
+
+    def create(self, free: LockRow) -> None:
+        self._call("create", free)
+
+    def drop(self, *, namespace: bool) -> None:
+        self._call("drop", namespace=namespace)
+
+    def append(self, events: Sequence[Event]) -> None:
+        self._call("append", events)
+
+    def compact(self) -> None:
+        self._call("compact")
+
+    def compare_and_set(self, expected: LockRow, new: LockRow) -> bool:
+        return bool(self._call("compare_and_set", expected, new))
+
+    def close(self) -> None:
+        """End the thread of the calls. What is behind the store is closed with the engine."""
+        self._caller.end()
+
+    def _call(self, verb: str, *arguments: Any, **options: Any) -> Any:
+        if not self._is_sound:
+            self._store = self._within_limit(self._open_store)
+            self._is_sound = True
+        store = self._store
+        try:
+            return self._within_limit(lambda: getattr(store, verb)(*arguments, **options))
+        except OutcomeUnknown:
+            self._is_sound = False
+            raise
+
+    def _within_limit(self, call: Callable[[], Any]) -> Any:
+        try:
+            return result(self._caller.submit(call), CALL_SECONDS, self._cancelled, CANCELLED_SECONDS)
+        except NoAnswer as error:
+            self._caller.end()
+            self._caller = Caller()  # The other one is busy, for how long nobody knows.
+            why = "before the run was stopped" if self._cancelled() else f"within {CALL_SECONDS:.0f} s"
+            raise OutcomeUnknown("NoAnswer", f"the catalog did not answer {why}") from error

@@ -1,0 +1,57 @@
+"""Catalogs that load no code which an answer or a table names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from pyiceberg.catalog import Catalog
+
+from glacierbase.errors import OutcomeUnknown
+
+# All properties whose value PyIceberg imports and calls, with those of its own that they may name. The last is a mapping, in
+# which `impl` names a class, and whose other kinds fetch this machine's own credentials for the server.
+_IMPLEMENTATIONS: Mapping[str, tuple[str, ...]] = {
+    "py-io-impl": ("pyiceberg.io.pyarrow.PyArrowFileIO", "pyiceberg.io.fsspec.FsspecFileIO"),
+    "write.py-location-provider.impl": (
+        "pyiceberg.table.locations.SimpleLocationProvider",
+        "pyiceberg.table.locations.ObjectStoreLocationProvider",
+    ),
+    "s3.retry-strategy-impl": ("pyarrow.fs.AwsStandardS3RetryStrategy", "pyarrow.fs.AwsDefaultS3RetryStrategy"),
+    "auth": (),
+}
+_LONGEST = 100
+
+
+def check_implementations(properties: Mapping[str, Any], source: str) -> None:
+    """Let properties pass that name no code but PyIceberg's own.
+
+    Args:
+        source: where they come from, for the message.
+
+    Raises:
+        EngineError: they do; nothing of it was imported.
+    """
+    for key, known in _IMPLEMENTATIONS.items():
+        value = properties.get(key)
+        if value and value not in known:
+            raise OutcomeUnknown(
+                "UntrustedImplementation",
+                f"{source} sets {key} to {repr(value)[:_LONGEST]}, which PyIceberg would import and run; it was not loaded",
+                hint=f"find out who set {key} and remove it; `store: {{type: sql}}` reads history and lock without PyIceberg",
+            )
+
+
+class Guarded(Catalog):  # type: ignore[misc]
+    """Checks the properties of every table before anything is made of them."""
+
+    def _load_file_io(self, properties: Mapping[str, Any] | None = None, location: str | None = None) -> Any:
+        """What PyIceberg calls with the properties of each table that it loads."""
+        check_implementations(properties or {}, f"the table with the metadata {location}")
+        return super()._load_file_io(properties or {}, location)
+
+    def commit_table(self, table: Any, requirements: Any, updates: Any) -> Any:
+        """Check the answer as well, which becomes the table's new metadata."""
+        response = super().commit_table(table, requirements, updates)
+        check_implementations(response.metadata.properties, f"the table with the metadata {response.metadata_location}")
+        return response

@@ -1,0 +1,131 @@
+"""A catalog server that may be silent, or name classes for its client to load; and tables that it serves.
+
+In Python alone: no engine, no JVM.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+CATALOG = """\
+migrationExecutor:
+  type: spark
+  conf:
+    sparkConf:
+      spark.sql.catalog.lake: org.apache.iceberg.spark.SparkCatalog
+      spark.sql.catalog.lake.type: rest
+      spark.sql.catalog.lake.uri: ADDRESS
+      spark.sql.catalog.lake.rest.client.socket-timeout-ms: 1000
+store: {type: iceberg}
+"""
+# Writes a file when it is imported, and another when its class is made.
+CANARY = """\
+from pathlib import Path
+Path({folder!r}, "imported").touch()
+
+
+class Canary:
+    def __init__(self, *arguments, **named):
+        Path({folder!r}, "made").touch()
+"""
+
+
+@dataclass
+class HostileServer:
+    """What it answers.
+
+    Attributes:
+        tables: the metadata of each table, by its name.
+        config: of the catalog, as the server decides it; `defaults`, which the client's own go before.
+        table_config: goes with every table.
+        table_properties: in the metadata of every table; `commit_properties` only in the answer to a commit.
+        silent: whether a request is never answered, by its method and path.
+    """
+
+    address: str = ""
+    tables: dict[str, Any] = field(default_factory=dict)
+    config: dict[str, Any] = field(default_factory=dict)
+    defaults: dict[str, Any] = field(default_factory=dict)
+    table_config: dict[str, Any] = field(default_factory=dict)
+    table_properties: dict[str, str] = field(default_factory=dict)
+    commit_properties: dict[str, str] = field(default_factory=dict)
+    silent: Callable[[str], bool] = lambda request: False
+    requests: list[str] = field(default_factory=list)
+    ended: threading.Event = field(default_factory=threading.Event)
+
+    def answer(self, request: str) -> tuple[int, Any] | None:
+        """Status and document; None, at the end of the test, where it is silent."""
+        self.requests.append(request)
+        if self.silent(request):
+            self.ended.wait()
+            return None
+        if request == "GET /v1/config":
+            return 200, {"defaults": self.defaults, "overrides": self.config}
+        found = re.fullmatch(r"(GET|POST) /v1/namespaces/\w+/tables/(\w+)", request)
+        if not found or found[2] not in self.tables:
+            return 404, {"error": {"message": request, "type": "NoSuchTableException", "code": 404}}
+        metadata = self.tables[found[2]]
+        properties = metadata["properties"] | self.table_properties
+        if found[1] == "POST":
+            properties |= self.commit_properties
+        return 200, {
+            "metadata-location": f"{metadata['location']}/metadata/00001-a.metadata.json",
+            "metadata": metadata | {"properties": properties},
+            "config": self.table_config,
+        }
+
+
+def metadata_of(table: Any) -> Any:
+    """The metadata of one of PyIceberg's tables, as a server tells it."""
+    return json.loads(metadata_file(table).read_text())
+
+
+def metadata_file(table: Any) -> Path:
+    """The file on this machine that has it."""
+    return Path(urlsplit(table.metadata_location).path)
+
+
+@contextmanager
+def hostile_server() -> Iterator[HostileServer]:
+    """A server without tables, until the block ends."""
+    made = HostileServer()
+
+    class Handler(BaseHTTPRequestHandler):
+        def _serve(self) -> None:
+            self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            answer = made.answer(f"{self.command} {urlsplit(self.path).path}")
+            if answer is None:
+                return
+            status, document = answer
+            said = json.dumps(document).encode()
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(said)))
+            self.end_headers()
+            self.wfile.write(said)
+
+        do_GET = do_POST = _serve  # noqa: N815 (the names that the base class looks up)
+
+        def log_message(self, *_: object) -> None:
+            """To nobody."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    made.address = f"http://127.0.0.1:{server.server_port}"
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield made
+    finally:
+        made.ended.set()
+        server.shutdown()
+        thread.join()
+        server.server_close()

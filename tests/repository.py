@@ -1,0 +1,23 @@
+"""git as a test's author runs it."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+IDENTITY = ("-c", "user.name=Alice", "-c", "user.email=alice@example.com")
+
+
+def git(folder: Path, *arguments: str) -> str:
+    """What git prints in `folder`."""
+    command = ["git", "-C", str(folder), *IDENTITY, "-c", "protocol.file.allow=always", *arguments]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+
+def commit_all(folder: Path, message: str = "base") -> str:
+    """Commit everything below `folder`, in a repository that is made where there is none; its hash."""
+    if not (folder / ".git").exists():
+        git(folder, "init", "-q", "-b", "main")
+    git(folder, "add", "-A", "-f")
+    git(folder, "commit", "-qm", message)
+    return git(folder, "rev-parse", "HEAD")

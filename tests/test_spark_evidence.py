@@ -1,0 +1,67 @@
+"""What the commits of a table suggest of a statement whose answer was lost."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+
+import pytest
+
+from glacierbase.executors import Evidence, InFlight
+from glacierbase.executors.spark.evidence import Commit, judged
+
+SINCE = datetime(2026, 11, 20, 10, 30, tzinfo=timezone.utc)
+SECOND, MINUTES = timedelta(seconds=1), timedelta(minutes=10)
+STATEMENT = InFlight(("t",), SINCE, "glacierbase;run;1;1", "INSERT INTO t VALUES (1)", "local-1")
+OWN, OTHER, NO_SPARK = "local-1", "local-2", ""
+
+
+def commit(seconds: int, application: str | None = None, tag: str | None = None) -> Commit:
+    return Commit("t", SINCE + seconds * SECOND, "append", application, tag)
+
+
+@pytest.mark.parametrize(
+    ("commits", "margin", "took_effect"),
+    [
+        ([], 0 * SECOND, None),
+        ([commit(-1, OWN)], 0 * SECOND, False),
+        ([commit(-1, OWN), commit(1, OWN)], 0 * SECOND, True),
+        ([commit(1, OTHER), commit(2, OWN)], 0 * SECOND, True),
+        ([commit(1, OTHER)], 0 * SECOND, None),
+        ([commit(1, NO_SPARK)], 0 * SECOND, None),
+        ([commit(1)], 0 * SECOND, None),
+        ([commit(1, tag="another")], 0 * SECOND, None),
+        ([commit(1, tag=STATEMENT.tag)], 0 * SECOND, True),
+        ([commit(1, OWN)], MINUTES, None),
+        ([commit(-599, OWN)], MINUTES, None),
+        ([commit(-601, OWN)], MINUTES, False),
+        ([commit(-601, tag=STATEMENT.tag)], MINUTES, True),
+    ],
+)
+def test_only_a_commit_of_its_own_says_done_and_only_none_at_all_not_done(
+    commits: list[Commit], margin: timedelta, took_effect: bool | None
+) -> None:
+    """A log never proves anything by itself: a person decides."""
+    evidence = judged(commits, STATEMENT, margin)
+    assert (evidence.took_effect, evidence.is_proof) == (took_effect, False)
+
+
+def test_no_application_is_not_an_application() -> None:
+    """A run that recorded none has made no commit that names none."""
+    unnamed = InFlight(("t",), SINCE, "tag", "", None)
+    assert judged([commit(1), commit(1, NO_SPARK)], unnamed).took_effect is None
+
+
+def test_each_line_says_whose_commit_it_is() -> None:
+    """As far as the log names somebody."""
+    commits = [commit(1, OWN), commit(2, OTHER), commit(3, NO_SPARK), commit(4), commit(5, tag=STATEMENT.tag)]
+    at = "t: append of 2026-11-20 10:30:0{}.000000 UTC{}"
+    assert judged(commits, STATEMENT) == Evidence(
+        (
+            at.format(1, " by this run's application"),
+            at.format(2, " by application local-2"),
+            at.format(3, " by no Spark application"),
+            at.format(4, ""),
+            at.format(5, " by this statement"),
+        ),
+        took_effect=True,
+    )
