@@ -250,20 +250,9 @@ class Project:
         wanted = set(map(version_number, versions))
         groups: dict[tuple[str, tuple[RenderedFile, ...]], list[str]] = {}
         known: set[int] = set()
-<<<<<<< HEAD
-        for checked in self._every_environment(catalogs, lambda each: not versions or each.number in wanted):
+        for checked in self._every_environment(catalogs, resolve, lambda each: not versions or each.number in wanted):
             known.update(migration.number for migration in checked.migrations)
             groups.setdefault((checked.catalog, checked.files), []).append(checked.environment)
-=======
-        for migrator in self._every_environment(catalogs, resolve):
-            known.update(migration.number for migration in migrator.migrations)
-            files = tuple(
-                RenderedFile(each.migration.version, each.migration.location, each.text)
-                for number, each in migrator.prepare(migrator.migrations).items()
-                if not versions or number in wanted
-            )
-            groups.setdefault((migrator.catalog.name, files), []).append(migrator.catalog.environment)
->>>>>>> main
         unknown = [version for version in versions if version_number(version) not in known]
         if unknown:
             raise _unknown_version(f"there is no migration with version {unknown[0]}")
@@ -285,28 +274,21 @@ class Project:
         Raises:
             GlacierbaseError: all that is wrong, at once.
         """
-<<<<<<< HEAD
-        checked = self._every_environment(catalogs, lambda _: False)
-        if base:
-            check_against_base(self.root, base, {each.stem: each.migrations for each in checked})
-        return tuple(ValidateResult(each.catalog, each.environment, files=len(each.migrations)) for each in checked)
-=======
-        migrators = self._every_environment(catalogs, resolve)
+        checked = self._every_environment(catalogs, resolve, lambda _: False)
         warnings: dict[str, tuple[str, ...]] = {}
         if base is not None:
             stems = {file.name: file.stem for file in self._files}
-            here = {m.catalog.name: m.migrations for m in migrators}
+            here = {each.catalog: each.migrations for each in checked}
             warnings = check_against_base(self.root, base, stems, here, all_catalogs=not catalogs)
         return tuple(
             ValidateResult(
-                m.catalog.name,
-                m.catalog.environment,
-                warnings=warnings.get(m.catalog.name, ()),
-                files=len(m.migrations),
+                each.catalog,
+                each.environment,
+                warnings=warnings.get(each.catalog, ()),
+                files=len(each.migrations),
             )
-            for m in migrators
+            for each in checked
         )
->>>>>>> main
 
     def repair(
         self,
@@ -540,15 +522,8 @@ class Project:
             )
         return chosen[0]
 
-<<<<<<< HEAD
     def _build(self, having: Iterable[tuple[CatalogFile, str]]) -> list[Migrator]:
         """Read catalogs and migrations; all that is wrong is raised in one go."""
-=======
-    def _build(
-        self, having: Iterable[tuple[CatalogFile, str]], *, prepared: bool = False, resolve: bool = True
-    ) -> list[Migrator]:
-        """Read catalogs and migrations, render and split them if `prepared`; all that is wrong is raised in one go."""
->>>>>>> main
         run = Run.here(self.root)
         found: list[Migrator] = []
         read: dict[str, tuple[Migration, ...]] = {}
@@ -559,13 +534,14 @@ class Project:
                 read[file.stem], wrong = load_migrations(self.root / "migrations" / file.stem, self.root, files)
                 errors += wrong
             with collected(errors):
-                catalog = file.for_environment(environment, self.root, resolve=resolve)
+                catalog = file.for_environment(environment, self.root)
                 found.append(Migrator(catalog, read[file.stem], run, set(self.catalogs) - {file.name}))
         raise_all(_each_once(errors))
         return found
 
-<<<<<<< HEAD
-    def _every_environment(self, catalogs: Collection[str], keep: Callable[[Migration], bool]) -> list[_Checked]:
+    def _every_environment(
+        self, catalogs: Collection[str], resolve: bool, keep: Callable[[Migration], bool]
+    ) -> list[_Checked]:
         """The chosen catalogs in the chosen environment, or in all where none is, every file rendered and split in a sandbox.
 
         Args:
@@ -573,10 +549,6 @@ class Project:
         """
         from glacierbase.sandbox import Sandbox  # Nobody else needs processes.
 
-=======
-    def _every_environment(self, catalogs: Collection[str], resolve: bool) -> list[Migrator]:
-        """The chosen catalogs in the chosen environment, or in all where none is; prepared."""
->>>>>>> main
         pairs = [
             (file, env)
             for file in self._chosen(catalogs)
@@ -585,7 +557,6 @@ class Project:
         ]
         if not pairs:
             raise ConfigurationError("UNKNOWN_ENVIRONMENT", f"no catalog has an environment {self._environment}")
-<<<<<<< HEAD
         files = migration_files(self.root)
         stems = dict.fromkeys(file.stem for file, _ in pairs)
         read = {stem: load_migrations(self.root / "migrations" / stem, self.root, files) for stem in stems}
@@ -598,10 +569,10 @@ class Project:
                 wrong.clear()
                 with collected(errors):
                     sandbox.check_time(f"catalogs/{file.path.name}")
-                    catalog = file.for_environment(environment, self.root)
+                    catalog = file.for_environment(environment, self.root, resolve=resolve)
                     prepared = sandbox.prepare_all(migrations, catalog, catalog.executor_type, keep)
                     rendered = tuple(RenderedFile(p.migration.version, p.migration.location, p.text) for p in prepared)
-                    found.append(_Checked(file.name, file.stem, environment, migrations, rendered))
+                    found.append(_Checked(file.name, environment, migrations, rendered))
                 if sandbox.is_spent:
                     break
         raise_all(_each_once(errors))
@@ -613,7 +584,6 @@ class _Checked:
     """One catalog in one environment, its files rendered and split, and those that were wanted of them."""
 
     catalog: str
-    stem: str
     environment: str
     migrations: tuple[Migration, ...]
     files: tuple[RenderedFile, ...]
@@ -622,9 +592,6 @@ class _Checked:
 def _each_once(errors: Iterable[GlacierbaseError]) -> list[GlacierbaseError]:
     """Environments share files: what is wrong in all of them is said once."""
     return list({error.message: error for error in errors}.values())
-=======
-        return self._build(pairs, prepared=True, resolve=resolve)
->>>>>>> main
 
 
 _SKIPPED = "it does not have this environment"

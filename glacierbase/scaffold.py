@@ -4,22 +4,15 @@ from __future__ import annotations
 
 import os
 import re
-<<<<<<< HEAD
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
-=======
->>>>>>> main
 from datetime import datetime, timezone
 from importlib.resources import files
 from pathlib import Path
 
 from glacierbase.errors import ConfigurationError
-<<<<<<< HEAD
 from glacierbase.files import FileRefused, create, inside
-=======
 from glacierbase.git import GitFailed, git
->>>>>>> main
 
 _TEMPLATE = """\
 -- MIGRATION_DESCRIPTION: {description}

@@ -110,17 +110,9 @@ def load_yaml(path: Path, location: str, files: Files) -> Mapping:
         ConfigurationError, SeveralErrors: `UNREADABLE_FILE`, `OUTSIDE_PROJECT`, `INVALID_YAML`, and every `DUPLICATE_KEY`.
     """
     try:
-<<<<<<< HEAD
-        root = yaml.compose(files.read(path), Loader=_CoreLoader)
-        node = reader.read(root) if root else Mapping({}, Place(location, 1))
+        content = files.read(path)
     except FileRefused as error:
         raise Place(location, 1).error(error.code, error.what, error.hint) from error
-=======
-        content = path.read_bytes()
-    except OSError as error:
-        raise Place(location, 1).error(
-            "UNREADABLE_FILE", f"cannot be read: {error.strerror}", "check the file"
-        ) from error
     return parse_yaml(content, location)
 
 
@@ -137,7 +129,6 @@ def parse_yaml(content: bytes, location: str) -> Mapping:
     try:
         root = yaml.compose(content, Loader=_CoreLoader)
         node = reader.read(root) if root else Mapping({}, Place(location, 1))
->>>>>>> main
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         what = getattr(error, "problem", None) or "this is not YAML in UTF-8"

@@ -14,16 +14,10 @@ PACKAGE = Path(__file__).parent.parent / "glacierbase"
 
 # A module imports only modules of a lower layer, or of its own folder. The README shows the same table.
 LAYERS = [
-<<<<<<< HEAD
-    {"secrets", "templates", "files"},
-    {"errors"},
-    {"migration", "run", "clock", "yamlfile", "template"},
-=======
-    {"secrets", "git", "templates"},
+    {"secrets", "git", "files", "templates"},
     {"errors", "printable"},
     {"migration", "run", "clock", "waiting", "yamlfile", "template", "names"},
     {"outside"},
->>>>>>> main
     {"references", "catalogfile"},
     {"dependencies"},
     {"catalog", "source", "render", "statements", "transactions", "results"},
