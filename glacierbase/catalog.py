@@ -20,7 +20,7 @@ from glacierbase.dependencies import Dependencies, DependencyReader
 from glacierbase.errors import GlacierbaseError, collected, raise_all
 from glacierbase.outside import Outside, Placeholders, Reader
 from glacierbase.references import References, resolved
-from glacierbase.yamlfile import Mapping, Node, Place, Scalar, Sequence, is_null, merge, yaml_files
+from glacierbase.yamlfile import MOST_ERRORS, Mapping, Node, Place, Scalar, Sequence, is_null, merge, yaml_files
 
 DEFAULT_ENVIRONMENT = "default"
 
@@ -239,7 +239,7 @@ class _Reader:
                 type=self._option("store.type", _choice("auto", "iceberg", "sql"), "auto"),
             ),
         )
-        raise_all(self._errors)
+        raise_all(self._errors[:MOST_ERRORS])
         return made
 
     def _option(self, path: str, parse: Callable[[str], Any], default: Any) -> Any:

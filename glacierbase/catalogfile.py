@@ -20,6 +20,8 @@ _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _ENVIRONMENT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 # Each is one more rendering of every file.
 _MOST_ENVIRONMENTS = 1_000
+# Of an engine: each that is a secret makes the masking of every message slower.
+_MOST_SETTINGS = 500
 
 # The keys of a file, and what may stand behind each.
 _ANY, _SCALAR, _SCALARS, _LIST = "anything", "a single value", "keys with single values", "a list"
@@ -53,7 +55,9 @@ def load_catalog_file(path: Path, location: str, files: Files) -> Mapping:
     """
     content = load_yaml(path, location, files)
     shape = _FILE if path.name == SHARED else {"name": _SCALAR, **_FILE}
-    found = chain(_misshapen(content, shape, ""), _misshapen_environments(content.get("environments")))
+    found = chain(
+        _misshapen(content, shape, ""), _misshapen_environments(content.get("environments")), _too_large(content)
+    )
     raise_all(list(islice(found, MOST_ERRORS)))
     return _with_one_spelling(content)
 
@@ -89,6 +93,23 @@ def catalog_name(content: Mapping, stem: str, location: str) -> str:
             "use lower-case letters, digits and _; `name:` in the file names the catalog otherwise than its file",
         )
     return name
+
+
+def _too_large(content: Mapping) -> Iterator[GlacierbaseError]:
+    environments = content.get("environments")
+    inside = environments.values.values() if isinstance(environments, Mapping) else ()
+    for node in (content, *inside):
+        executor = node.get("migrationExecutor") if isinstance(node, Mapping) else None
+        if executor and next(islice(_nodes(executor), _MOST_SETTINGS, None), None):
+            what = f"migrationExecutor: it holds more than {_MOST_SETTINGS} values"
+            yield executor.place.error("INVALID_VALUE", what, "keep what the engine needs")
+
+
+def _nodes(node: Node) -> Iterator[Node]:
+    yield node
+    children = node.values.values() if isinstance(node, Mapping) else node.items if isinstance(node, Sequence) else ()
+    for child in children:
+        yield from _nodes(child)
 
 
 def _misshapen(node: Node, shape: Any, path: str) -> Iterator[GlacierbaseError]:

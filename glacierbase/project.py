@@ -536,7 +536,8 @@ class Project:
             with collected(errors):
                 catalog = file.for_environment(environment, self.root)
                 found.append(Migrator(catalog, read[file.stem], run, set(self.catalogs) - {file.name}))
-        raise_all(_each_once(errors))
+        # Catalogs share a file: what is wrong in it is said once.
+        raise_all(list({error.message: error for error in errors}.values()))
         return found
 
     def _every_environment(
@@ -561,21 +562,22 @@ class Project:
         stems = dict.fromkeys(file.stem for file, _ in pairs)
         read = {stem: load_migrations(self.root / "migrations" / stem, self.root, files) for stem in stems}
         found: list[_Checked] = []
-        errors: list[GlacierbaseError] = []
+        errors: dict[str, GlacierbaseError] = {}
         with Sandbox(sum(len(read[file.stem][0]) for file, _ in pairs)) as sandbox:
             for file, environment in pairs:
                 migrations, wrong = read[file.stem]
-                errors += wrong
-                wrong.clear()
-                with collected(errors):
+                with collected(wrong):
                     sandbox.check_time(f"catalogs/{file.path.name}")
                     catalog = file.for_environment(environment, self.root, resolve=resolve)
                     prepared = sandbox.prepare_all(migrations, catalog, catalog.executor_type, keep)
                     rendered = tuple(RenderedFile(p.migration.version, p.migration.location, p.text) for p in prepared)
                     found.append(_Checked(file.name, environment, migrations, rendered))
+                # Environments share files: what is wrong in all of them is said once.
+                errors.update({error.message: error for error in wrong})
+                wrong.clear()
                 if sandbox.is_spent:
                     break
-        raise_all(_each_once(errors))
+        raise_all(list(errors.values()))
         return found
 
 
@@ -587,11 +589,6 @@ class _Checked:
     environment: str
     migrations: tuple[Migration, ...]
     files: tuple[RenderedFile, ...]
-
-
-def _each_once(errors: Iterable[GlacierbaseError]) -> list[GlacierbaseError]:
-    """Environments share files: what is wrong in all of them is said once."""
-    return list({error.message: error for error in errors}.values())
 
 
 _SKIPPED = "it does not have this environment"

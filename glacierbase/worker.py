@@ -51,7 +51,7 @@ def main() -> None:
     """Answer requests until there are no more. Arguments: seconds for each, bytes of memory."""
     seconds, memory = float(sys.argv[2]), int(sys.argv[3])
     _restore_signals()
-    most = _limit_memory(memory)
+    enough = _limit_memory(memory)
     _write({"ready": True})
     names: _Names | None = None
     while True:
@@ -66,7 +66,7 @@ def main() -> None:
             assert names
             answer = _answer(request, names)
             # Memory that is lost to this file would be missing to the next.
-            _write({**answer, "seconds": time.process_time(), "full": _memory() > most - memory // 2})
+            _write({**answer, "seconds": time.process_time(), "full": _memory() > enough})
         except MemoryError:
             os._exit(NO_MEMORY)
 
@@ -110,15 +110,16 @@ def _restore_signals() -> None:
 
 
 def _limit_memory(memory: int) -> int:
-    """Limit what this process has now, and `memory` bytes more; the total. Only Linux tells what it has."""
+    """Limit what this process has to what it has now and `memory` bytes more; return the middle. Only Linux tells what it has."""
     import glacierbase.render  # noqa: F401 (Jinja is needed by every request.)
 
-    most = _memory() + memory
-    if _STATM.exists():
-        allowed = resource.getrlimit(resource.RLIMIT_AS)[1]
-        most = most if allowed == resource.RLIM_INFINITY else min(most, allowed)
-        resource.setrlimit(resource.RLIMIT_AS, (most, most))
-    return most
+    now = _memory()
+    if not _STATM.exists():
+        return now
+    allowed = resource.getrlimit(resource.RLIMIT_AS)[1]
+    most = now + memory if allowed == resource.RLIM_INFINITY else min(now + memory, allowed)
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))
+    return (now + most) // 2
 
 
 _STATM = Path("/proc/self/statm")

@@ -253,9 +253,12 @@ def test_the_worker_takes_no_more_memory_than_it_may(project: ProjectFolder) -> 
     assert 100 < peak < 1024 + 200
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("group", [False, True])
-def test_an_interrupt_during_a_rendering_leaves_no_process(group: bool, project: ProjectFolder) -> None:
-    """Of the program alone, or of all that the terminal's Ctrl-C reaches: exit 130, and no error is said of the file."""
+def test_a_signal_during_a_rendering_leaves_no_process(
+    group: bool, number: signal.Signals, project: ProjectFolder
+) -> None:
+    """Of the program alone, or of all that the terminal's Ctrl-C reaches: exit 130 or 143, and no error is said of the file."""
     project.catalog(CATALOG)
     project.file("1_a.sql", COSTLY["loops"])
     process = subprocess.Popen(
@@ -266,8 +269,22 @@ def test_an_interrupt_during_a_rendering_leaves_no_process(group: bool, project:
     stat = Path(f"/proc/{worker}/stat")
     while int(stat.read_text().rpartition(")")[2].split()[11]) < 60:  # Ticks of processor time: past its start.
         time.sleep(0.01)
-    (os.killpg if group else os.kill)(process.pid, signal.SIGINT)
+    (os.killpg if group else os.kill)(process.pid, number)
     stdout, stderr = process.communicate(timeout=60)
-    assert (process.returncode, stdout) == (130, ""), stderr
+    assert (process.returncode, stdout) == (128 + number, ""), stderr
     assert "TEMPLATE_TOO_COSTLY" not in stderr
     assert not stat.exists()
+
+
+def test_the_time_of_the_command_covers_its_catalogs(
+    project: ProjectFolder, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A thousand environments of a large file cost their time without any migration."""
+    monkeypatch.setattr(sandbox, "_SECONDS_IN_ALL", 0.2)
+    values = "".join(f"  a{number}: {number}\n" for number in range(5_000))
+    project.catalog(
+        f"{CATALOG.partition('variables')[0]}variables:\n{values}environments:\n"
+        + "".join(f"  e{number}: {{}}\n" for number in range(900))
+    )
+    error = validated(project, capsys)["error"]
+    assert (error["code"], error["path"]) == ("TEMPLATE_TOO_COSTLY", "catalogs/shop.yaml")
