@@ -20,7 +20,7 @@ from glacierbase.dependencies import Dependencies, DependencyReader
 from glacierbase.errors import GlacierbaseError, collected, raise_all
 from glacierbase.outside import Outside, Placeholders, Reader
 from glacierbase.references import References, resolved
-from glacierbase.yamlfile import Mapping, Node, Place, Scalar, Sequence, is_null, merge
+from glacierbase.yamlfile import MOST_ERRORS, Mapping, Node, Place, Scalar, Sequence, is_null, merge, yaml_files
 
 DEFAULT_ENVIRONMENT = "default"
 
@@ -132,6 +132,7 @@ def load_catalog_files(folder: Path, root: Path) -> tuple[CatalogFile, ...]:
         ConfigurationError, SeveralErrors: all that is wrong in all of them.
     """
     errors: list[GlacierbaseError] = []
+    files = yaml_files(root)
     shared = Mapping({}, Place(SHARED, 1))
     found: dict[str, CatalogFile] = {}
     paths = sorted(
@@ -147,7 +148,7 @@ def load_catalog_files(folder: Path, root: Path) -> tuple[CatalogFile, ...]:
                     "catalog files end in .yaml",
                     f"git mv {location} {location.removesuffix(path.suffix)}.yaml",
                 )
-            content = load_catalog_file(path, location)
+            content = load_catalog_file(path, location, files)
             if path.name == SHARED:
                 shared = content
                 continue
@@ -238,7 +239,7 @@ class _Reader:
                 type=self._option("store.type", _choice("auto", "iceberg", "sql"), "auto"),
             ),
         )
-        raise_all(self._errors)
+        raise_all(self._errors[:MOST_ERRORS])
         return made
 
     def _option(self, path: str, parse: Callable[[str], Any], default: Any) -> Any:

@@ -6,16 +6,22 @@ import re
 from collections.abc import Iterator
 from collections.abc import Mapping as Values
 from difflib import get_close_matches
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 from glacierbase.errors import ConfigurationError, GlacierbaseError, raise_all
-from glacierbase.yamlfile import Mapping, Node, Place, Scalar, Sequence, is_null, load_yaml
+from glacierbase.files import Files
+from glacierbase.yamlfile import MOST_ERRORS, Mapping, Node, Place, Scalar, Sequence, is_null, load_yaml
 
 SHARED = "_shared.yaml"
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _ENVIRONMENT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+# Each is one more rendering of every file.
+_MOST_ENVIRONMENTS = 1_000
+# Of an engine: each that is a secret makes the masking of every message slower.
+_MOST_SETTINGS = 500
 
 # The keys of a file, and what may stand behind each.
 _ANY, _SCALAR, _SCALARS, _LIST = "anything", "a single value", "keys with single values", "a list"
@@ -37,32 +43,38 @@ _ENVIRONMENT = {
 _FILE = {**_ENVIRONMENT, "environments": _ANY, "defaultEnvironment": _SCALAR}
 
 
-def load_catalog_file(path: Path, location: str) -> Mapping:
+def load_catalog_file(path: Path, location: str, files: Files) -> Mapping:
     """One file, with nothing in it that has no meaning.
 
     Args:
         location: what messages call the file.
+        files: the `yaml_files` of its project.
 
     Raises:
         ConfigurationError, SeveralErrors: `UNKNOWN_KEY`, `INVALID_VALUE` and the like, all of them.
     """
-    content = load_yaml(path, location)
+    content = load_yaml(path, location, files)
     shape = _FILE if path.name == SHARED else {"name": _SCALAR, **_FILE}
-    errors = list(_misshapen(content, shape, ""))
-    environments = content.get("environments")
+    found = chain(
+        _misshapen(content, shape, ""), _misshapen_environments(content.get("environments")), _too_large(content)
+    )
+    raise_all(list(islice(found, MOST_ERRORS)))
+    return _with_one_spelling(content)
+
+
+def _misshapen_environments(environments: Node | None) -> Iterator[GlacierbaseError]:
     if isinstance(environments, Mapping):
+        if len(environments.values) > _MOST_ENVIRONMENTS:
+            what = f"environments: there are {len(environments.values)}, and at most {_MOST_ENVIRONMENTS} are possible"
+            yield environments.place.error("INVALID_VALUE", what, "write what differs into `variables`")
         for name, node in environments.values.items():
             if not _ENVIRONMENT_NAME.fullmatch(name):
                 what = f"{name!r} cannot be an environment's name"
-                errors.append(environments.keys[name].error("INVALID_NAME", what, "use letters, digits, . _ and -"))
+                yield environments.keys[name].error("INVALID_NAME", what, "use letters, digits, . _ and -")
             elif not is_null(node):
-                errors += _misshapen(node, _ENVIRONMENT, f"environments.{name}")
+                yield from _misshapen(node, _ENVIRONMENT, f"environments.{name}")
     elif environments and not is_null(environments):
-        errors.append(
-            _expected(environments, "environments", "names with keys of their own, as in {dev: {}, prod: {}}")
-        )
-    raise_all(errors)
-    return _with_one_spelling(content)
+        yield _expected(environments, "environments", "names with keys of their own, as in {dev: {}, prod: {}}")
 
 
 def catalog_name(content: Mapping, stem: str, location: str) -> str:
@@ -81,6 +93,23 @@ def catalog_name(content: Mapping, stem: str, location: str) -> str:
             "use lower-case letters, digits and _; `name:` in the file names the catalog otherwise than its file",
         )
     return name
+
+
+def _too_large(content: Mapping) -> Iterator[GlacierbaseError]:
+    environments = content.get("environments")
+    inside = environments.values.values() if isinstance(environments, Mapping) else ()
+    for node in (content, *inside):
+        executor = node.get("migrationExecutor") if isinstance(node, Mapping) else None
+        if executor and next(islice(_nodes(executor), _MOST_SETTINGS, None), None):
+            what = f"migrationExecutor: it holds more than {_MOST_SETTINGS} values"
+            yield executor.place.error("INVALID_VALUE", what, "keep what the engine needs")
+
+
+def _nodes(node: Node) -> Iterator[Node]:
+    yield node
+    children = node.values.values() if isinstance(node, Mapping) else node.items if isinstance(node, Sequence) else ()
+    for child in children:
+        yield from _nodes(child)
 
 
 def _misshapen(node: Node, shape: Any, path: str) -> Iterator[GlacierbaseError]:

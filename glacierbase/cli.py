@@ -404,8 +404,9 @@ def new(
         from glacierbase import scaffold
         from glacierbase.results import WrittenResult
 
-        folder = _load(project).folder(catalog)
-        path = scaffold.new(folder, description, author or scaffold.git_user())
+        loaded = _load(project)
+        folder = loaded.folder(catalog)
+        path = scaffold.new(folder, loaded.root, description, author or scaffold.git_user())
         return (WrittenResult(catalog or folder.name, "", files=(str(path),)),)
 
     _answer("new", form, verbose, write)

@@ -6,8 +6,8 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any, Protocol
 
-from glacierbase.catalog import Catalog
 from glacierbase.errors import GlacierbaseError, MigrationFileError, collected, raise_all
 from glacierbase.migration import Migration, Statement, checksum
 from glacierbase.names import NAME, kept
@@ -50,7 +50,18 @@ class Prepared:
         return tuple(statement.checksum for statement in self.statements)
 
 
-def prepare(migration: Migration, catalog: Catalog, dialect: str) -> Prepared:
+class Names(Protocol):
+    """What a template may name: of a `Catalog`, rendering reads no more."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def environment(self) -> str: ...
+    @property
+    def variables(self) -> Mapping[str, Any]: ...
+
+
+def prepare(migration: Migration, catalog: Names, dialect: str) -> Prepared:
     """Render and split one file.
 
     Raises:
@@ -81,7 +92,7 @@ def prepare(migration: Migration, catalog: Catalog, dialect: str) -> Prepared:
     return Prepared(migration, rendered.text, checksum(rendered.text.encode()), placed)
 
 
-def prepare_all(migrations: Iterable[Migration], catalog: Catalog, dialect: str) -> Mapping[int, Prepared]:
+def prepare_all(migrations: Iterable[Migration], catalog: Names, dialect: str) -> Mapping[int, Prepared]:
     """Render and split all files, by version number.
 
     Raises:

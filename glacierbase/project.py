@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Event as Flag
 from typing import Any, TypeVar
@@ -46,7 +46,7 @@ from glacierbase.results import (
     WarmResult,
 )
 from glacierbase.run import Run
-from glacierbase.source import load_migrations
+from glacierbase.source import load_migrations, migration_files
 from glacierbase.unlock import look, unlock
 
 R = TypeVar("R", bound=Result)
@@ -250,14 +250,9 @@ class Project:
         wanted = set(map(version_number, versions))
         groups: dict[tuple[str, tuple[RenderedFile, ...]], list[str]] = {}
         known: set[int] = set()
-        for migrator in self._every_environment(catalogs, resolve):
-            known.update(migration.number for migration in migrator.migrations)
-            files = tuple(
-                RenderedFile(each.migration.version, each.migration.location, each.text)
-                for number, each in migrator.prepare(migrator.migrations).items()
-                if not versions or number in wanted
-            )
-            groups.setdefault((migrator.catalog.name, files), []).append(migrator.catalog.environment)
+        for checked in self._every_environment(catalogs, resolve, lambda each: not versions or each.number in wanted):
+            known.update(migration.number for migration in checked.migrations)
+            groups.setdefault((checked.catalog, checked.files), []).append(checked.environment)
         unknown = [version for version in versions if version_number(version) not in known]
         if unknown:
             raise _unknown_version(f"there is no migration with version {unknown[0]}")
@@ -279,20 +274,20 @@ class Project:
         Raises:
             GlacierbaseError: all that is wrong, at once.
         """
-        migrators = self._every_environment(catalogs, resolve)
+        checked = self._every_environment(catalogs, resolve, lambda _: False)
         warnings: dict[str, tuple[str, ...]] = {}
         if base is not None:
             stems = {file.name: file.stem for file in self._files}
-            here = {m.catalog.name: m.migrations for m in migrators}
+            here = {each.catalog: each.migrations for each in checked}
             warnings = check_against_base(self.root, base, stems, here, all_catalogs=not catalogs)
         return tuple(
             ValidateResult(
-                m.catalog.name,
-                m.catalog.environment,
-                warnings=warnings.get(m.catalog.name, ()),
-                files=len(m.migrations),
+                each.catalog,
+                each.environment,
+                warnings=warnings.get(each.catalog, ()),
+                files=len(each.migrations),
             )
-            for m in migrators
+            for each in checked
         )
 
     def repair(
@@ -527,29 +522,34 @@ class Project:
             )
         return chosen[0]
 
-    def _build(
-        self, having: Iterable[tuple[CatalogFile, str]], *, prepared: bool = False, resolve: bool = True
-    ) -> list[Migrator]:
-        """Read catalogs and migrations, render and split them if `prepared`; all that is wrong is raised in one go."""
+    def _build(self, having: Iterable[tuple[CatalogFile, str]]) -> list[Migrator]:
+        """Read catalogs and migrations; all that is wrong is raised in one go."""
         run = Run.here(self.root)
         found: list[Migrator] = []
         read: dict[str, tuple[Migration, ...]] = {}
+        files = migration_files(self.root)
         errors: list[GlacierbaseError] = []
         for file, environment in having:
             if file.stem not in read:
-                read[file.stem], wrong = load_migrations(self.root / "migrations" / file.stem, self.root)
+                read[file.stem], wrong = load_migrations(self.root / "migrations" / file.stem, self.root, files)
                 errors += wrong
             with collected(errors):
-                catalog = file.for_environment(environment, self.root, resolve=resolve)
+                catalog = file.for_environment(environment, self.root)
                 found.append(Migrator(catalog, read[file.stem], run, set(self.catalogs) - {file.name}))
-                if prepared:
-                    found[-1].prepare(found[-1].migrations)
-        # Environments share files: what is wrong in all of them is said once.
+        # Catalogs share a file: what is wrong in it is said once.
         raise_all(list({error.message: error for error in errors}.values()))
         return found
 
-    def _every_environment(self, catalogs: Collection[str], resolve: bool) -> list[Migrator]:
-        """The chosen catalogs in the chosen environment, or in all where none is; prepared."""
+    def _every_environment(
+        self, catalogs: Collection[str], resolve: bool, keep: Callable[[Migration], bool]
+    ) -> list[_Checked]:
+        """The chosen catalogs in the chosen environment, or in all where none is, every file rendered and split in a sandbox.
+
+        Args:
+            keep: which files are wanted as they are rendered.
+        """
+        from glacierbase.sandbox import Sandbox  # Nobody else needs processes.
+
         pairs = [
             (file, env)
             for file in self._chosen(catalogs)
@@ -558,7 +558,37 @@ class Project:
         ]
         if not pairs:
             raise ConfigurationError("UNKNOWN_ENVIRONMENT", f"no catalog has an environment {self._environment}")
-        return self._build(pairs, prepared=True, resolve=resolve)
+        files = migration_files(self.root)
+        stems = dict.fromkeys(file.stem for file, _ in pairs)
+        read = {stem: load_migrations(self.root / "migrations" / stem, self.root, files) for stem in stems}
+        found: list[_Checked] = []
+        errors: dict[str, GlacierbaseError] = {}
+        with Sandbox(sum(len(read[file.stem][0]) for file, _ in pairs)) as sandbox:
+            for file, environment in pairs:
+                migrations, wrong = read[file.stem]
+                with collected(wrong):
+                    sandbox.check_time(f"catalogs/{file.path.name}")
+                    catalog = file.for_environment(environment, self.root, resolve=resolve)
+                    prepared = sandbox.prepare_all(migrations, catalog, catalog.executor_type, keep)
+                    rendered = tuple(RenderedFile(p.migration.version, p.migration.location, p.text) for p in prepared)
+                    found.append(_Checked(file.name, environment, migrations, rendered))
+                # Environments share files: what is wrong in all of them is said once.
+                errors.update({error.message: error for error in wrong})
+                wrong.clear()
+                if sandbox.is_spent:
+                    break
+        raise_all(list(errors.values()))
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Checked:
+    """One catalog in one environment, its files rendered and split, and those that were wanted of them."""
+
+    catalog: str
+    environment: str
+    migrations: tuple[Migration, ...]
+    files: tuple[RenderedFile, ...]
 
 
 _SKIPPED = "it does not have this environment"
@@ -580,7 +610,8 @@ def _load_files(root: Path) -> tuple[CatalogFile, ...]:
         files = load_catalog_files(root / "catalogs", root)
         errors += _without_catalog(folders, files)
     if errors:
-        errors += [error for folder in folders for error in load_migrations(folder, root)[1]]
+        read = migration_files(root)
+        errors += [error for folder in folders for error in load_migrations(folder, root, read)[1]]
     raise_all(errors)
     return files
 

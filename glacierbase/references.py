@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 _REFERENCE = re.compile(r"\$\$\{|\$\{([^{}]*)\}")
 _KEPT = re.compile("secret:|file:")
-_LONGEST, _DEEPEST = 1_000_000, 50
+_LONGEST, _LONGEST_IN_ALL, _DEEPEST = 1_000_000, 10_000_000, 50
 _KNOWN = ("env:NAME", "secret:NAME", "file:PATH", "projectRoot", "variables.NAME", "environment", "catalog")
 
 
@@ -38,6 +38,7 @@ class References:
         self._outside = outside
         self._open: list[str] = []
         self._found: dict[str, str | int | float | bool | None] = {}
+        self._length = 0  # Of all that references have stood for.
 
     def text(self, node: Scalar, key: str = "") -> str:
         """The scalar as written, with what its references stand for; secrets of the setting `key` are masked from now on.
@@ -100,8 +101,14 @@ class References:
         return self.text(node)
 
     def _stands_for(self, name: str | None, place: Place) -> str:
-        if name is None:
-            return "${"
+        text = self._text_of(name, place) if name is not None else "${"
+        self._length += len(text)
+        if self._length > _LONGEST_IN_ALL:
+            what = "the references up to here stand for more than ten million characters"
+            raise place.error("INVALID_VALUE", what, "shorten what they stand for")
+        return text
+
+    def _text_of(self, name: str, place: Place) -> str:
         if name in self._names:
             return self._names[name]
         kind, _, rest = name.partition(":")

@@ -17,7 +17,7 @@ from jinja2 import Template, TemplateSyntaxError
 
 from glacierbase.errors import MigrationFileError, raise_all
 from glacierbase.migration import Migration
-from glacierbase.template import CURRENT, LIMIT, Copied, LineEnds, jinja, listed, seen
+from glacierbase.template import CURRENT, LIMIT, Copied, jinja, listed, seen, with_marks
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
 
@@ -63,8 +63,8 @@ def render(migration: Migration, variables: Mapping[str, Any], environment: str,
 
     Raises:
         MigrationFileError: `UNDEFINED_VARIABLE`: what is used has no value, or is null. `UNPRINTABLE_VALUE`: SQL has no text
-            for what is printed. `TEMPLATE_SYNTAX`: Jinja cannot read the file. `TEMPLATE_FAILED`: anything else that goes
-            wrong in the template. `data` holds `path` and `line`.
+            for what is printed. `TEMPLATE_SYNTAX`: Jinja cannot read the file. `TEMPLATE_TOO_COSTLY`: it needs more memory
+            than there is. `TEMPLATE_FAILED`: anything else that goes wrong in it. `data` holds `path` and `line`.
         SeveralErrors: several values of the file are missing or unprintable.
     """
     values = {"environment": environment, "catalog": catalog, "variables": variables}
@@ -90,7 +90,6 @@ class _Rendering:
     """One migration being rendered, and all that is wrong in it."""
 
     def __init__(self, location: str, values: Mapping[str, Any]) -> None:
-        self.line_ends = LineEnds("")
         self._location = location
         self._values = values
         self._errors: dict[tuple[int, str], MigrationFileError] = {}
@@ -110,19 +109,28 @@ class _Rendering:
         except TemplateSyntaxError as error:
             hint = "where the SQL itself holds {{ or {%, write it between {% raw %} and {% endraw %}"
             self.report("TEMPLATE_SYNTAX", error.lineno, error.message or "the template cannot be read", hint)
+        except MemoryError as error:
+            hint = "make its loops and values smaller"
+            self.report(
+                "TEMPLATE_TOO_COSTLY",
+                self._line_of(error),
+                "the template needs more memory than its process may have",
+                hint,
+            )
         except Exception as error:
             # What fails behind a missing value mostly fails because of it.
             if not self._errors:
-                line = self._innermost(reversed(list(walk_tb(error.__traceback__)))) or 1
                 reason = error.msg if isinstance(error, SyntaxError) else error
                 what = f"the template fails with {type(error).__name__}: {reason}"
-                self.report("TEMPLATE_FAILED", line, what, "correct what the template computes there")
+                self.report("TEMPLATE_FAILED", self._line_of(error), what, "correct what the template computes there")
         return []
 
+    def _line_of(self, error: Exception) -> int:
+        return self._innermost(reversed(list(walk_tb(error.__traceback__)))) or 1
+
     def _run(self, text: str) -> Iterator[tuple[str, int]]:
-        self.line_ends = LineEnds(text)
         templates = jinja()
-        code = templates.compile(self.line_ends.hidden(text), filename=self._location)
+        code = templates.compile(with_marks(text), filename=self._location)
         template = Template.from_code(templates, code, templates.make_globals(None))
         self._lines = template.debug_info
         context = template.new_context({name: seen(value, name) for name, value in self._values.items()})

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime, timezone
 from importlib.resources import files
 from pathlib import Path
 
 from glacierbase.errors import ConfigurationError
+from glacierbase.files import FileRefused, create, inside
 from glacierbase.git import GitFailed, git
 
 _TEMPLATE = """\
@@ -24,7 +28,7 @@ def init(root: str | Path, name: str, executor_type: str = "spark") -> tuple[Pat
     """Write a project, or one more catalog of it, with its first migration. Answers the files written.
 
     Raises:
-        ConfigurationError: the catalog or its migrations exist already, or the name is none.
+        ConfigurationError: the catalog or its migrations exist already, the name is none, or a link leads out of `root`.
     """
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
         raise ConfigurationError(
@@ -34,27 +38,29 @@ def init(root: str | Path, name: str, executor_type: str = "spark") -> tuple[Pat
     catalog = folder / "catalogs" / f"{name}.yaml"
     migration = folder / "migrations" / name / "0001_create_events.sql"
     for path in (catalog, migration.parent):
-        if path.exists():
-            raise ConfigurationError(
-                "ALREADY_EXISTS", f"{path} exists already; nothing was written", "choose another NAME"
-            )
+        if os.path.lexists(path):
+            raise _exists(path, "; nothing was written", "choose another NAME")
+        with _refused(path):
+            inside(path, folder)
     templates = files("glacierbase") / "templates" / executor_type
     written = {catalog: templates / "catalog.yaml", migration: templates / "migration.sql"}
     for path, template in written.items():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(template.read_text("utf-8").replace("@NAME@", name), "utf-8")
+        create(path, folder, template.read_text("utf-8").replace("@NAME@", name))
     beside = {folder / ".gitignore": _GITIGNORE, folder / ".gitattributes": _GITATTRIBUTES}
-    new = {path: text for path, text in beside.items() if not path.exists()}
+    new = {path: text for path, text in beside.items() if not os.path.lexists(path)}
     for path, text in new.items():
-        path.write_text(text, "utf-8")
+        create(path, folder, text)
     return (*written, *new)
 
 
-def new(folder: Path, description: str, author: str, now: datetime | None = None) -> Path:
+def new(folder: Path, root: Path, description: str, author: str, now: datetime | None = None) -> Path:
     """Write the next migration into a catalog's folder, its version the present UTC time, and answer its path.
 
+    Args:
+        root: of the project; no link leads out of it.
+
     Raises:
-        ConfigurationError: the description has no word for the file name, or the file exists.
+        ConfigurationError: the description has no word for the file name, the file exists, or the folder is not in `root`.
     """
     description, author = " ".join(description.split()), " ".join(author.split())
     words = re.sub(r"[^a-z0-9]+", "_", description.lower()).strip("_")[:60].strip("_")
@@ -66,15 +72,24 @@ def new(folder: Path, description: str, author: str, now: datetime | None = None
         )
     version = f"{now or datetime.now(timezone.utc):%Y%m%d%H%M%S}"
     path = folder / f"{version}_{words}.sql"
-    path.parent.mkdir(parents=True, exist_ok=True)
     try:
-        with path.open("x", encoding="utf-8", newline="\n") as target:
-            target.write(_TEMPLATE.format(description=description, author=author))
+        with _refused(path):
+            create(path, root, _TEMPLATE.format(description=description, author=author))
     except FileExistsError as error:
-        raise ConfigurationError(
-            "ALREADY_EXISTS", f"{path} exists already", "wait a second, or use other words"
-        ) from error
+        raise _exists(path, "", "wait a second, or use other words") from error
     return path
+
+
+@contextmanager
+def _refused(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except FileRefused as error:
+        raise ConfigurationError(error.code, f"{path} {error.what}", error.hint, path=str(path)) from error
+
+
+def _exists(path: Path, state: str, hint: str) -> ConfigurationError:
+    return ConfigurationError("ALREADY_EXISTS", f"{path} exists already{state}", hint)
 
 
 def git_user() -> str:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from difflib import get_close_matches
 from pathlib import Path
 
 from glacierbase.errors import GlacierbaseError, MigrationFileError, collected, raise_all
+from glacierbase.files import FileRefused, Files, inside
 from glacierbase.migration import Migration, checksum
 
 DESCRIPTION = "MIGRATION_DESCRIPTION"
@@ -17,22 +18,36 @@ AUTHOR = "MIGRATION_AUTHOR"
 _FILE_NAME = re.compile(r"(?P<version>[0-9]+)_(?P<name>[a-z0-9]+(?:_[a-z0-9]+)*)\.sql")
 _LINE = re.compile(r"([^\r\n]*)(?:\r\n|\r|\n|\Z)")
 _COMMENT = re.compile(r"\s*(?:--.*)?")
-_HEADER = re.compile(r"\s*--\s*(MIGRATION_[A-Z_]+)\s*:(.*)")
+_HEADER = re.compile(r"\s*--\s*(MIGRATION_[A-Z_]{1,60})\s*:(.*)")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_MOST_BYTES, _MOST_BYTES_IN_ALL = 10 * 2**20, 256 * 2**20
+# Python 3.11 walks folders by recursion.
+_DEEPEST = 100
+# More wrong headers of one file than this are of no use to anybody.
+_MOST_ERRORS = 20
 
 
-def load_migrations(folder: Path, root: Path) -> tuple[tuple[Migration, ...], list[GlacierbaseError]]:
+def migration_files(root: Path) -> Files:
+    """What reads the migration files of a project, and no more of them than the memory of a small machine holds."""
+    return Files(root, _MOST_BYTES, _MOST_BYTES_IN_ALL)
+
+
+def load_migrations(
+    folder: Path, root: Path, files: Files | None = None
+) -> tuple[tuple[Migration, ...], list[GlacierbaseError]]:
     """Read a catalog's migrations, sub-folders included: those in order, ascending, and all that is wrong with the others.
 
     Args:
         folder: may be absent, which is the same as empty.
         root: of the project; `Migration.location` is relative to it.
+        files: the `migration_files` of a command that reads several catalogs.
     """
+    files = files or migration_files(root)
     found: dict[int, Migration] = {}
     errors: list[GlacierbaseError] = []
-    for path in _sql_files(folder, lambda error: errors.append(_unreadable(error, root))):
+    for path in _sql_files(folder, root, errors):
         with collected(errors):
-            migration = _load(path, path.relative_to(root).as_posix())
+            migration = _load(path, path.relative_to(root).as_posix(), files)
             first = found.setdefault(migration.number, migration)
             if first is not migration:
                 raise _error(
@@ -44,27 +59,45 @@ def load_migrations(folder: Path, root: Path) -> tuple[tuple[Migration, ...], li
     return tuple(found[number] for number in sorted(found)), errors
 
 
-def _unreadable(error: OSError, root: Path) -> GlacierbaseError:
-    location = Path(error.filename).relative_to(root).as_posix()
-    what, hint = f"cannot be read: {error.strerror}", "restore the folder's permissions"
-    return MigrationFileError("UNREADABLE_FILE", f"{location}: {what}", hint, path=location)
-
-
-def _sql_files(folder: Path, unreadable: Callable[[OSError], None]) -> Iterator[Path]:
+def _sql_files(folder: Path, root: Path, errors: list[GlacierbaseError]) -> Iterator[Path]:
     """Everything that looks like SQL, linked folders included, each folder once; sorted, so that errors are too."""
-    seen = set()
+    seen: set[Path] = set()
+
+    def refuse(error: OSError | FileRefused, path: str) -> None:
+        errors.append(_folder_refused(error, Path(path).relative_to(root).as_posix()))
+
     # One that is absent is empty.
-    for parent, folders, names in os.walk(folder, followlinks=True, onerror=unreadable) if folder.exists() else ():
+    walk = os.walk(folder, followlinks=True, onerror=lambda error: refuse(error, error.filename))
+    for parent, folders, names in walk if folder.exists() else ():
         folders.sort()
         names += [name for name in folders if name.lower().endswith(".sql")]
-        if (place := Path(parent).resolve()) in seen:
+        place = None
+        try:
+            place = _place(Path(parent), folder, root)
+        except FileRefused as error:
+            refuse(error, parent)
+        if place is None or place in seen:
             folders.clear()
             continue
         seen.add(place)
         yield from (Path(parent, name) for name in sorted(names) if name.lower().endswith(".sql"))
 
 
-def _load(path: Path, location: str) -> Migration:
+def _place(path: Path, folder: Path, root: Path) -> Path:
+    """Where a folder below `folder` really is."""
+    if len(path.parts) - len(folder.parts) > _DEEPEST:
+        what = f"cannot be read: it is more than {_DEEPEST} folders deep"
+        raise FileRefused("UNREADABLE_FILE", what, "move the files up")
+    return inside(path, root)
+
+
+def _folder_refused(error: OSError | FileRefused, location: str) -> GlacierbaseError:
+    if isinstance(error, OSError):
+        error = FileRefused("UNREADABLE_FILE", f"cannot be read: {error.strerror}", "restore the folder's permissions")
+    return MigrationFileError(error.code, f"{location}: {error.what}", error.hint, path=location)
+
+
+def _load(path: Path, location: str, files: Files) -> Migration:
     named = _FILE_NAME.fullmatch(path.name)
     if not named:
         raise _error(
@@ -73,7 +106,7 @@ def _load(path: Path, location: str) -> Migration:
             "a migration's name is digits, an underscore, lower-case words and .sql",
             "rename it as in 0042_add_device.sql; `glacierbase new` makes names that fit",
         )
-    content = _read(path, location)
+    content = _read(path, location, files)
     text = _decoded(content.removeprefix(_BYTE_ORDER_MARK), location)
     headers = _headers(text, location)
     return Migration(
@@ -88,16 +121,11 @@ def _load(path: Path, location: str) -> Migration:
     )
 
 
-def _read(path: Path, location: str) -> bytes:
+def _read(path: Path, location: str, files: Files) -> bytes:
     try:
-        return path.read_bytes()
-    except OSError as error:
-        raise _error(
-            location,
-            "UNREADABLE_FILE",
-            f"cannot be read: {error.strerror}",
-            "restore the file or its permissions",
-        ) from error
+        return files.read(path)
+    except FileRefused as error:
+        raise _error(location, error.code, error.what, error.hint) from error
 
 
 def _decoded(content: bytes, location: str) -> str:
@@ -126,6 +154,8 @@ def _headers(text: str, location: str) -> dict[str, str]:
         with collected(errors):
             _check_header(name, found, location, number)
             found[name] = value
+        if len(errors) == _MOST_ERRORS:
+            raise_all(errors)
     errors += [
         _error(
             location,

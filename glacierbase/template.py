@@ -13,14 +13,14 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
 from contextlib import suppress
 from contextvars import ContextVar
-from functools import cache
+from functools import cache, cached_property
 from itertools import chain, islice, pairwise
 from typing import Any, NoReturn, Protocol, cast
 
 from jinja2 import TemplateSyntaxError, Undefined, nodes, pass_context
 from jinja2.compiler import CodeGenerator, Frame
 from jinja2.ext import Extension
-from jinja2.lexer import Token, TokenStream
+from jinja2.lexer import Lexer, Token, TokenStream
 from jinja2.runtime import Context, LoopContext
 from jinja2.sandbox import SandboxedEnvironment
 from jinja2.utils import Cycler, Namespace
@@ -49,13 +49,7 @@ _FOR_MISSING = frozenset({"d", "default", "defined", "undefined"})
 
 
 class Rendering(Protocol):
-    """What a template tells of while it is rendered.
-
-    Attributes:
-        line_ends: of the file's text.
-    """
-
-    line_ends: LineEnds
+    """What a template tells of while it is rendered."""
 
     def line(self) -> int:
         """The line of the template that is running; 0 if it is not."""
@@ -92,23 +86,25 @@ def seen(value: Any, path: str) -> Any:
     return Missing(f"{path} is null") if value is None else value
 
 
-class LineEnds:
-    """The line ends of a text, kept from Jinja, which makes LF of all of them.
+# What stands for a CR while Jinja, which makes LF of every line end, reads a text: whitespace to Jinja, as CR is. Each line end
+# still holds one LF, so that lines are counted as ever. The first character of a mark is marked itself: no text holds one.
+_MARKS = {"\r\n": "\x1f\x1c\n", "\r": "\x1f\x1d\n", "\x1f": "\x1f\x1e"}
+_MARKED = {mark: text for text, mark in _MARKS.items()}
+_TO_MARK = re.compile("\r\n?|\x1f")
+_MARK = re.compile("\x1f(?:[\x1c\x1d]\n|\x1e)")
 
-    Each CR is replaced by a mark that is whitespace to Jinja, as CR is, and each line end still holds one LF, so that lines
-    are counted as ever. The mark is longer than any that the text, or a string in it once its escapes are resolved, can hold.
-    """
 
-    def __init__(self, text: str) -> None:
-        self._mark = "\x1f" * (1 + text.count("\x1f") + text.count("\\"))
-        self._marked = re.compile(f"({self._mark})?{self._mark}\n")
+def with_marks(text: str) -> str:
+    """A template with marks for its CRs, as Jinja reads it; at most three times as long."""
+    return _TO_MARK.sub(lambda found: _MARKS[found[0]], text)
 
-    def hidden(self, text: str) -> str:
-        crlf, cr = f"{self._mark}\n", f"{self._mark * 2}\n"
-        return re.sub("\r\n?", lambda end: cr if end.group() == "\r" else crlf, text)
 
-    def shown(self, text: str) -> str:
-        return self._marked.sub(lambda end: "\r" if end.group(1) else "\r\n", text)
+class _Lexer(Lexer):
+    """Jinja's, which keeps line ends as they are in the file's text and in strings."""
+
+    def _normalize_newlines(self, value: str) -> str:
+        # Of text and strings as they are written: what an escape stands for is no mark.
+        return _MARK.sub(lambda found: _MARKED[found[0]], value)
 
 
 class Missing(Undefined):
@@ -164,15 +160,12 @@ class _Syntax(Extension):
     """How templates differ from Jinja's: `{{ .variables.a }}` is `{{ variables.a }}`, and no block reads another file."""
 
     def filter_stream(self, stream: TokenStream) -> Iterator[Token]:
-        line_ends = CURRENT.get().line_ends
         last = deque([Token(1, "initial", "")] * 3, maxlen=3)
         for token, following in pairwise(chain(stream, [Token(1, "eof", "")])):
             if last[-1].type == "block_begin":
                 _check_block(token)
             if token.type == "dot" and following.type == "name" and not _looks_up(*last):
                 continue
-            if token.type in ("data", "string"):
-                token = token._replace(value=line_ends.shown(token.value))
             last.append(token)
             yield token
 
@@ -277,6 +270,10 @@ class _Environment(SandboxedEnvironment):
         kept = {name: function for name, function in self.filters.items() if name not in _FILTERS_DROPPED}
         self.filters = {name: _strict(name, function) for name, function in {**kept, "join": _join}.items()}
         self.tests = {name: _strict(name, function) for name, function in self.tests.items()}
+
+    @cached_property
+    def lexer(self) -> _Lexer:
+        return _Lexer(self)
 
     def look_up(self, value: Any, key: Any, path: str, line: int) -> Any:
         """What a dot or brackets name: an item, but an attribute of Jinja's own objects, which have no items."""

@@ -15,9 +15,15 @@ from typing import Any, TypeAlias
 import yaml
 
 from glacierbase.errors import ConfigurationError, GlacierbaseError, raise_all
+from glacierbase.files import FileRefused, Files
 
 # Aliases of aliases can stand for more than any machine holds.
 _MOST_NODES = 100_000
+_MOST_BYTES, _MOST_BYTES_IN_ALL = 2**20, 16 * 2**20
+# More errors of one file than this are of no use to anybody.
+MOST_ERRORS = 100
+# Of a number; that of a tag may otherwise have more digits than Python converts.
+_LONGEST_NUMBER = 40
 _TAG = "tag:yaml.org,2002:"
 
 
@@ -88,21 +94,25 @@ def merge(base: Mapping, over: Mapping) -> Mapping:
     return Mapping(values, over.place, {**base.keys, **over.keys})
 
 
-def load_yaml(path: Path, location: str) -> Mapping:
+def yaml_files(root: Path) -> Files:
+    """What reads the YAML files of a project, and no more of them than can be parsed in a minute or two."""
+    return Files(root, _MOST_BYTES, _MOST_BYTES_IN_ALL)
+
+
+def load_yaml(path: Path, location: str, files: Files) -> Mapping:
     """Read a file that holds one mapping; an empty file holds an empty one.
 
     Args:
         location: what messages call the file.
+        files: the `yaml_files` of its project.
 
     Raises:
-        ConfigurationError, SeveralErrors: `UNREADABLE_FILE`, `INVALID_YAML`, and every `DUPLICATE_KEY`.
+        ConfigurationError, SeveralErrors: `UNREADABLE_FILE`, `OUTSIDE_PROJECT`, `INVALID_YAML`, and every `DUPLICATE_KEY`.
     """
     try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise Place(location, 1).error(
-            "UNREADABLE_FILE", f"cannot be read: {error.strerror}", "check the file"
-        ) from error
+        content = files.read(path)
+    except FileRefused as error:
+        raise Place(location, 1).error(error.code, error.what, error.hint) from error
     return parse_yaml(content, location)
 
 
@@ -129,7 +139,7 @@ def parse_yaml(content: bytes, location: str) -> Mapping:
         ) from error
     except RecursionError as error:
         raise _invalid(Place(location, 1), "it is nested too deeply") from error
-    raise_all(reader.errors)
+    raise_all(reader.errors[:MOST_ERRORS])
     if not isinstance(node, Mapping):
         raise _invalid(node.place, "keys and values are expected here")
     return node
@@ -137,6 +147,17 @@ def parse_yaml(content: bytes, location: str) -> Mapping:
 
 class _CoreLoader(yaml.BaseLoader):
     """The parser of the YAML library, with the scalars of the core schema."""
+
+    def __init__(self, stream: Any) -> None:
+        super().__init__(stream)
+        self._nodes = 0
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        self._nodes += 1
+        if self._nodes > _MOST_NODES:
+            problem = f"it holds more than {_MOST_NODES} values"
+            raise yaml.MarkedYAMLError(problem=problem, problem_mark=self.peek_event().start_mark)  # type: ignore[no-untyped-call]
+        return super().compose_node(parent, index)
 
 
 for _name, _pattern, _first in (
@@ -178,9 +199,11 @@ class _Reader:
             _check_characters(node.value, place)
         if isinstance(node, yaml.ScalarNode) and kind in _VALUES:
             try:
+                if kind in ("int", "float") and len(node.value) > _LONGEST_NUMBER:
+                    raise ValueError("too long")
                 return Scalar(_VALUES[kind](node.value), node.value, place)
             except ValueError as error:  # A tag that was written, on something else.
-                raise _invalid(place, f"{node.value!r} is no {kind}") from error
+                raise _invalid(place, f"{node.value[:_LONGEST_NUMBER]!r} is no {kind}") from error
         if isinstance(node, yaml.SequenceNode) and kind == "seq":
             return Sequence(tuple(self.read(item) for item in node.value), place)
         if isinstance(node, yaml.MappingNode) and kind == "map":

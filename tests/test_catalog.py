@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from glacierbase.catalog import Catalog, CatalogFile, load_catalog_files, parse_duration
-from glacierbase.errors import GlacierbaseError
+from glacierbase.errors import ConfigurationError, GlacierbaseError, SeveralErrors
 from glacierbase.secrets import mask
 
 LAKE = "migrationExecutor: {type: spark, conf: {sparkConf: {spark.sql.catalog.lake: x.SparkCatalog}}}\n"
@@ -495,3 +496,43 @@ def test_an_environment_variable_that_is_no_text_is_masked_all_the_same(
     folder.write(with_conf(a="${secret:RAW}"))
     folder.catalog()
     assert mask("it is canary\udcffsecret") == "it is ***"
+
+
+def test_references_stand_for_no_more_than_fits(tmp_path: Path) -> None:
+    """A long variable that many others repeat is refused before all of them are made."""
+    repeated = "".join(f"  b{number}: ['${{variables.a}}{'${variables.a}' * 99}']\n" for number in range(50))
+    text = (
+        "migrationExecutor: {type: spark, conf: {sparkConf: {spark.sql.catalog.lake: x}}}\nvariables:\n  a: "
+        + "x" * 500_000
+    )
+    (tmp_path / "catalogs").mkdir()
+    (tmp_path / "catalogs/shop.yaml").write_text(f"{text}\n{repeated}")
+    [file] = load_catalog_files(tmp_path / "catalogs", tmp_path)
+    tracemalloc.start()
+    with pytest.raises(SeveralErrors, match="more than ten million characters"):
+        file.for_environment("default", tmp_path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 60 * 2**20
+
+
+@pytest.mark.parametrize("where", ["{}", "environments: {{dev: {{{}}}}}"])
+def test_an_engine_has_at_most_five_hundred_settings(where: str, tmp_path: Path) -> None:
+    """Each may be a secret, which every message is searched for."""
+    settings = ", ".join(f"k{number}.token: abcdef{number}" for number in range(501))
+    executor = f"migrationExecutor: {{type: spark, conf: {{sparkConf: {{{settings}}}}}}}"
+    (tmp_path / "catalogs").mkdir()
+    (tmp_path / "catalogs/shop.yaml").write_text(where.format(executor))
+    with pytest.raises(ConfigurationError, match="more than 500 values"):
+        load_catalog_files(tmp_path / "catalogs", tmp_path)
+
+
+def test_a_hundred_errors_of_an_environment_are_told(tmp_path: Path) -> None:
+    """Not one for each of thousands of references."""
+    text = "migrationExecutor: {type: spark, conf: {sparkConf: {spark.sql.catalog.lake: x}}}\nvariables:\n"
+    (tmp_path / "catalogs").mkdir()
+    (tmp_path / "catalogs/shop.yaml").write_text(text + "".join(f"  a{n}: ${{variables.x{n}}}\n" for n in range(500)))
+    [file] = load_catalog_files(tmp_path / "catalogs", tmp_path)
+    with pytest.raises(SeveralErrors) as caught:
+        file.for_environment("default", tmp_path)
+    assert len(caught.value.errors) == 100

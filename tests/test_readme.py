@@ -158,6 +158,8 @@ def test_every_error_has_its_row_in_the_readme() -> None:
         "GLACIERBASE_ENV",
         "XDG_CACHE_HOME",
         "SSL_CERT_FILE",
+        "LD_LIBRARY_PATH",
+        "DYLD_LIBRARY_PATH",
         "JAVA_HOME",
         "JAVA_TOOL_OPTIONS",
         "JDK_JAVA_OPTIONS",

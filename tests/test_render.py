@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from glacierbase.errors import GlacierbaseError, MigrationFileError, SeveralErrors
 from glacierbase.migration import Migration
 from glacierbase.render import Rendered, render
+from glacierbase.template import with_marks
 
 LOCATION = "migrations/shop/1_a.sql"
 VARIABLES: dict[str, Any] = {
@@ -496,6 +497,20 @@ def test_line_ends_stay_as_they_are(template: str) -> None:
 def test_an_escape_in_a_string_is_no_line_end() -> None:
     """The character that keeps CR from Jinja may be written as an escape."""
     assert sql("{{ '\\x1f\\n' }}{{ '\\037\\u001f\\n' }}\r\n") == "\x1f\n\x1f\x1f\n\r\n"
+
+
+def test_an_escape_before_the_characters_of_a_mark_is_no_line_end() -> None:
+    """A string may hold one half of what stands for a CR, and an escape for the other half."""
+    assert sql("{{ '\\x1f\x1c\n\\x1f\x1d\n\\x1f\x1e' }}\r") == "\x1f\x1c\n\x1f\x1d\n\x1f\x1e\r"
+
+
+@pytest.mark.parametrize("line", ["\\\r", "\x1f\r", "\\\x1f\r\n", "\r"])
+def test_what_keeps_line_ends_is_no_longer_than_three_times_the_text(line: str) -> None:
+    """Also where each line has what a mark is made of; four times the text is four times the work."""
+    short, long = (len(with_marks(line * count)) for count in (1_000, 4_000))
+    assert short <= 3 * 1_000 * len(line)
+    assert long == 4 * short
+    assert sql(line * 4_000) == line * 4_000
 
 
 def test_a_minus_takes_carriage_returns_with_it() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -10,14 +11,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from glacierbase.catalog import load_catalog_files
 from glacierbase.errors import ConfigurationError, SeveralErrors
-from glacierbase.yamlfile import Mapping, Node, Scalar, load_yaml, merge
+from glacierbase.yamlfile import Mapping, Node, Scalar, load_yaml, merge, yaml_files
 
 
 def load(tmp_path: Path, text: str) -> Mapping:
     path = tmp_path / "a.yaml"
     path.write_bytes(text.encode("utf-8", "surrogatepass"))
-    return load_yaml(path, "catalogs/a.yaml")
+    return load_yaml(path, "catalogs/a.yaml", yaml_files(tmp_path))
 
 
 def plain(node: Node) -> Any:
@@ -102,7 +104,7 @@ def test_an_empty_file_is_an_empty_mapping(tmp_path: Path) -> None:
     assert load(tmp_path, "# nothing\n").values == {}
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=300)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=300, deadline=None)
 @given(st.text(alphabet=st.sampled_from("ab:-[]{}&*!|>'\"# \n?,<~0x.%@"), max_size=40))
 def test_no_text_raises_anything_else(tmp_path: Path, text: str) -> None:
     """One clear error, or a mapping."""
@@ -115,5 +117,42 @@ def test_an_escape_that_is_no_character_is_said(text: str, tmp_path: Path) -> No
     """It could be neither printed nor sent."""
     (tmp_path / "x.yaml").write_text(text)
     with pytest.raises(ConfigurationError) as caught:
-        load_yaml(tmp_path / "x.yaml", "x.yaml")
+        load_yaml(tmp_path / "x.yaml", "x.yaml", yaml_files(tmp_path))
     assert caught.value.code == "INVALID_YAML"
+
+
+@pytest.mark.parametrize(
+    "text", ["a: [" + "b," * 200_000 + "]", "{" + "a: b," * 80_000 + "}", "a: &a b\nc: [" + "*a," * 200_000 + "]"]
+)
+def test_a_file_of_very_many_values_is_refused_before_they_are_held(text: str, tmp_path: Path) -> None:
+    """The parser needs a kilobyte for each."""
+    tracemalloc.start()
+    with pytest.raises(ConfigurationError, match="more than 100000 values"):
+        load(tmp_path, text)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 120 * 2**20
+
+
+def test_a_number_with_very_many_digits_is_no_number(tmp_path: Path) -> None:
+    """Python does not write as text what a tag would make of it."""
+    with pytest.raises(ConfigurationError, match="is no int"):
+        load(tmp_path, "a: !!int 0x" + "f" * 10_000)
+
+
+def test_a_file_of_wrong_keys_is_a_hundred_errors(tmp_path: Path) -> None:
+    """Not one for each key."""
+    (tmp_path / "catalogs").mkdir()
+    for text in ("a: 1\n" * 1_000, "".join(f"k{number}: 1\n" for number in range(1_000))):
+        (tmp_path / "catalogs/shop.yaml").write_text(text)
+        with pytest.raises(SeveralErrors) as caught:
+            load_catalog_files(tmp_path / "catalogs", tmp_path)
+        assert len(caught.value.errors) == 100
+
+
+def test_a_catalog_has_at_most_a_thousand_environments(tmp_path: Path) -> None:
+    """Every file is rendered in each of them."""
+    (tmp_path / "catalogs").mkdir()
+    (tmp_path / "catalogs/shop.yaml").write_text("environments:\n" + "".join(f"  e{n}: {{}}\n" for n in range(1_001)))
+    with pytest.raises(ConfigurationError, match="at most 1000"):
+        load_catalog_files(tmp_path / "catalogs", tmp_path)

@@ -1,0 +1,115 @@
+"""Files of a project that a stranger may have written: only regular files of limited size inside the project are opened."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from pathlib import Path
+
+# O_NONBLOCK: a FIFO that nobody writes to is opened at once, and then refused.
+_READING = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC | os.O_NOFOLLOW
+_KINDS = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a FIFO", stat.S_IFSOCK: "a socket"}
+
+
+class FileRefused(Exception):
+    """A file that is not read or written; the caller raises the error with this code, text and hint, and the file's name."""
+
+    def __init__(self, code: str, what: str, hint: str) -> None:
+        self.code = code
+        self.what = what
+        self.hint = hint
+        super().__init__(what)
+
+
+class Files:
+    """Reads files below one root, and no more than a number of bytes of each and of all together."""
+
+    def __init__(self, root: Path, most: int, most_in_all: int) -> None:
+        self._root = root
+        self._most = most
+        self._most_in_all = most_in_all
+        self._read = 0
+        self._folders: set[Path] = set()  # Those that are known to lie inside.
+
+    def read(self, path: Path) -> bytes:
+        """Return the content of a regular file.
+
+        Raises:
+            FileRefused: `OUTSIDE_PROJECT`, or `UNREADABLE_FILE`: no permission, a FIFO, too large and the like.
+        """
+        try:
+            content = self._content(path)
+        except OSError as error:
+            raise _unreadable(error.strerror or str(error), "restore the file or its permissions") from error
+        self._read += len(content)
+        if self._read > self._most_in_all:
+            raise _unreadable(
+                f"the files up to this one hold more than {_shown(self._most_in_all)} together",
+                "move data out of the files; a migration changes a schema",
+            )
+        return content
+
+    def _content(self, path: Path) -> bytes:
+        descriptor = self._opened(path)
+        try:
+            status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode):
+                kind = _KINDS.get(stat.S_IFMT(status.st_mode), "a device")
+                raise _unreadable(f"it is {kind} and no regular file", "remove it, or rename it")
+            if status.st_size > self._most:
+                raise _unreadable(f"it holds more than {_shown(self._most)}", "split it, or move data out of it")
+            with os.fdopen(descriptor, "rb", closefd=False) as file:
+                return file.read(status.st_size)
+        finally:
+            os.close(descriptor)
+
+    def _opened(self, path: Path) -> int:
+        if path.parent not in self._folders:
+            inside(path.parent, self._root)
+            self._folders.add(path.parent)
+        try:
+            return os.open(path, _READING)
+        except OSError as error:
+            if error.errno != errno.ELOOP:
+                raise
+        return os.open(inside(path, self._root), _READING)
+
+
+def inside(path: Path, root: Path) -> Path:
+    """Return `path` with all symbolic links resolved; it need not exist.
+
+    Raises:
+        FileRefused: `OUTSIDE_PROJECT`: it lies outside of `root`.
+    """
+    # Not `Path.resolve`, which fails in its own way where links lead in a circle.
+    real = Path(os.path.realpath(path))
+    if real.is_relative_to(os.path.realpath(root)):
+        return real
+    raise FileRefused(
+        "OUTSIDE_PROJECT",
+        f"leads to {real}, outside of the project {root}",
+        "copy the files into the project, or choose the folder that holds both as its root",
+    )
+
+
+def create(path: Path, root: Path, text: str) -> None:
+    """Write a new file, and the folders that it needs. No link is followed out of the project, and nothing is overwritten.
+
+    Raises:
+        FileRefused: `OUTSIDE_PROJECT`.
+        FileExistsError: the file exists, if only as a link that leads nowhere.
+    """
+    folder = inside(path.parent, root)
+    folder.mkdir(parents=True, exist_ok=True)
+    # `x` does not follow a link in the place of the file.
+    with (folder / path.name).open("x", encoding="utf-8", newline="\n") as target:
+        target.write(text)
+
+
+def _unreadable(why: str, hint: str) -> FileRefused:
+    return FileRefused("UNREADABLE_FILE", f"cannot be read: {why}", hint)
+
+
+def _shown(count: int) -> str:
+    return f"{count // 2**20} MiB"
