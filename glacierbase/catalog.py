@@ -301,7 +301,7 @@ class _Reader:
     def _keyword(self, key: str, node: Node) -> Any:
         """A keyword's value with the type it has in YAML, its references resolved."""
         if isinstance(node, Mapping):
-            return {inner: self._keyword(inner, value) for inner, value in node.values.items()}
+            return {inner: self._keyword(f"{key}.{inner}", value) for inner, value in node.values.items()}
         if isinstance(node, Sequence):
             return [self._keyword(key, item) for item in node.items]
         with collected(self._errors):

@@ -31,7 +31,7 @@ from glacierbase.errors import (
     StatementRefused,
     raise_all,
 )
-from glacierbase.executors import Executor, Session, open_executor
+from glacierbase.executors import Executor, InFlight, Session, open_executor
 from glacierbase.history import History, check_environment, check_head, check_renamed, fold
 from glacierbase.lock import Lock, Terms, describe, free_row, is_held, living_fence, overdue, told
 from glacierbase.migration import EventType, Migration, State, Statement
@@ -41,6 +41,7 @@ from glacierbase.printable import quoted
 from glacierbase.recorder import Recorder
 from glacierbase.results import AppliedFile, FailedFile
 from glacierbase.run import Run, statement_tag
+from glacierbase.secrets import mask
 from glacierbase.stop import cancelling
 from glacierbase.stores import FORMAT_VERSION, LockRow, Store
 from glacierbase.stores.choice import open_store
@@ -475,21 +476,44 @@ class _Files:
         started = time.monotonic()
         where, total = prepared.migration.location, len(prepared.statements)
         logger.debug("%s: statement %d of %d starts", where, statement.index, total)
+        tag = statement_tag(self._run.id, prepared.migration.version, statement.index)
+        began = datetime.now(timezone.utc)
         try:
-            tag = statement_tag(self._run.id, prepared.migration.version, statement.index)
             with cancelling(session, self._stopped, self._engine.end):
                 return session.execute(statement.text, tag=tag)
-        except EngineError as error:
+        except EngineError as lost:
+            error = self._looked_up(lost, InFlight((), began, tag, statement.text, None))
+            if error is None:
+                return lost.query_id
             # Before its last statement, the end of the session takes a transaction back, whatever happened.
             if isinstance(error, StatementRefused) or statement is not step[-1]:
                 self._fail(prepared, statement, error, EventType.FAILED, _since(started))
-                raise _failed(prepared, step, statement, error) from error
+                raise _failed(prepared, step, statement, error) from lost
             self._fail(prepared, statement, error, EventType.UNKNOWN, _since(started))
-            raise _unknown(prepared, statement, error) from error
+            raise _unknown(prepared, statement, error) from lost
         except BaseException:
             # The caller's KeyboardInterrupt, say: the engine was left in the middle of the statement.
             self._recorder.append(self._ended(prepared, statement, EventType.UNKNOWN, _since(started)))
             raise
+
+    def _looked_up(self, error: EngineError, statement: InFlight) -> EngineError | None:
+        """The error as the engine's own record of the statement has it; None where that proves that it took effect.
+
+        An engine that gave the statement an id keeps such a record. A cancelled statement is left to `repair`.
+        """
+        if isinstance(error, StatementRefused) or error.query_id is None or self._stopped():
+            return error
+        try:
+            evidence = self._engine.start().evidence(statement)
+        except GlacierbaseError as failed:
+            logger.debug("the engine's record of query %s could not be read: %s", error.query_id, failed.message)
+            return error
+        if not evidence.is_proof:
+            return error
+        logger.warning("the answer to query %s was lost; by the engine's record: %s", error.query_id, evidence.found[0])
+        if evidence.took_effect:
+            return None
+        return StatementRefused(error.error_class, f"{error.message}; {evidence.found[0]}", error.query_id)
 
     def _fail(
         self, prepared: Prepared, statement: Statement, error: EngineError, kind: EventType, duration_ms: int
@@ -575,7 +599,7 @@ def _place(prepared: Prepared, statement: Statement) -> dict[str, Any]:
 
 
 def _beginning(sql: str) -> list[str]:
-    lines = quoted(sql)
+    lines = quoted(mask(sql))
     return [*lines[:10], *quoted("…")] if len(lines) > 10 else lines
 
 

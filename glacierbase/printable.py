@@ -49,8 +49,11 @@ def split_lines(text: str) -> list[str]:
 
 
 def printable_json(document: str) -> str:
-    """A JSON document that parses to the same values, with escapes of JSON for what `printable` escapes."""
-    return _COMMAND_ANYWHERE.sub(r"\\u0023", _CONTROL.sub(_json_escape, mask(document)))
+    """A JSON document that parses to the same values, with escapes of JSON for what `printable` escapes.
+
+    Its values were masked before they became a document.
+    """
+    return _COMMAND_ANYWHERE.sub(r"\\u0023", _CONTROL.sub(_json_escape, document))
 
 
 def _parts(line: str) -> list[str]:

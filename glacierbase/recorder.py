@@ -18,7 +18,7 @@ from glacierbase.lock import Lock
 from glacierbase.migration import Event, EventType, State
 from glacierbase.prepare import Prepared
 from glacierbase.run import Run
-from glacierbase.secrets import mask
+from glacierbase.secrets import masked
 from glacierbase.stores import Store
 
 logger = logging.getLogger("glacierbase")
@@ -32,6 +32,9 @@ _TOLD_BY = {
     EventType.APPLIED.value: "done",
     EventType.FAILED.value: "not-done",
 }
+_TRIES = 3
+# Columns that hold a JSON document, which must remain one.
+_JSON = ("tables", "details")
 
 
 class Recorder:
@@ -52,7 +55,7 @@ class Recorder:
             "run_id": run.id,
             "os_user": run.os_user,
             "host": run.host,
-            "ci_url": run.ci_url,
+            "ci_url": masked(run.ci_url),
             "git_commit": run.git_commit,
             "tool_version": run.tool_version,
         }
@@ -70,9 +73,6 @@ class Recorder:
                 "rendered_checksum": prepared.checksum,
                 "statement_total": len(prepared.statements),
             }
-        masked: dict[str, Any] = {
-            key: mask(value) if isinstance(value, str) else value for key, value in values.items()
-        }
         state_value = state.value if state else None
         return Event(
             sequence=0,
@@ -82,7 +82,7 @@ class Recorder:
             principal=self._engine.principal or self._signature["os_user"],
             engine=self._engine.name,
             **self._signature,
-            **masked,
+            **{key: _masked(key, value) for key, value in values.items()},
         )
 
     def defer(self, *events: Event) -> None:
@@ -167,6 +167,10 @@ class Recorder:
             self._store.append(self._numbered())
         except EngineError as error:
             logger.debug("the end of the run could not be recorded: %s", error.message)
+
+
+def _masked(column: str, value: Any) -> Any:
+    return json.dumps(masked(json.loads(value))) if column in _JSON and value else masked(value)
 
 
 def _not_written(batch: Sequence[Event], error: EngineError) -> NeedsRepair:

@@ -13,12 +13,13 @@ from typing import Any, TypeVar
 
 from glacierbase.errors import GlacierbaseError, collected
 from glacierbase.outside import KINDS, Outside, unset
-from glacierbase.secrets import is_secret, register
+from glacierbase.secrets import reaches_command_line, register_setting
 from glacierbase.yamlfile import Mapping, Node, Place, Scalar, Sequence, is_null
 
 T = TypeVar("T")
 
 _REFERENCE = re.compile(r"\$\$\{|\$\{([^{}]*)\}")
+_KEPT = re.compile("secret:|file:")
 _LONGEST, _LONGEST_IN_ALL, _DEEPEST = 1_000_000, 10_000_000, 50
 _KNOWN = ("env:NAME", "secret:NAME", "file:PATH", "projectRoot", "variables.NAME", "environment", "catalog")
 
@@ -40,18 +41,25 @@ class References:
         self._length = 0  # Of all that references have stood for.
 
     def text(self, node: Scalar, key: str = "") -> str:
-        """The scalar as written, with what its references stand for; masked from now on if `key` says it is secret.
+        """The scalar as written, with what its references stand for; secrets of the setting `key` are masked from now on.
 
         Raises:
-            ConfigurationError: `UNSET_REFERENCE`, `UNKNOWN_REFERENCE` or `CYCLIC_REFERENCE`.
+            ConfigurationError: `UNSET_REFERENCE`, `UNKNOWN_REFERENCE`, `CYCLIC_REFERENCE`, or `INVALID_VALUE` for a secret
+                that would reach a command line.
         """
+        if reaches_command_line(key) and (secret := _secret(node.text)):
+            raise node.place.error(
+                "INVALID_VALUE",
+                f"{key}: {secret} would be on Java's command line, which every user of the machine can read",
+                "write it under a property of its own, or let Java read it from a file",
+            )
         text = _REFERENCE.sub(lambda found: self._stands_for(found[1], node.place), node.text)
         if len(text) > _LONGEST:
             raise node.place.error(
                 "INVALID_VALUE", "its references stand for more than a million characters", "shorten them"
             )
-        if is_secret(key) and not self.is_unread(text):
-            register(text)
+        if key and not self.is_unread(text):
+            register_setting(key, text)
         return text
 
     def parsed(self, node: Scalar, name: str, parse: Callable[[str], T], default: T) -> T:
@@ -81,13 +89,12 @@ class References:
         """
         if not isinstance(node.value, str):
             return node.value
-        for found in _REFERENCE.finditer(node.text):
-            if (found[1] or "").startswith(("secret:", "file:")):
-                raise node.place.error(
-                    "SECRET_IN_VARIABLES",
-                    f"{found[0]} is a secret: in a variable it would reach SQL, checksums and query logs",
-                    "use it under migrationExecutor.conf, or ${env:NAME} for what is no secret",
-                )
+        if secret := _secret(node.text):
+            raise node.place.error(
+                "SECRET_IN_VARIABLES",
+                f"{secret} is a secret: in a variable it would reach SQL, checksums and query logs",
+                "use it under migrationExecutor.conf, or ${env:NAME} for what is no secret",
+            )
         whole = _REFERENCE.fullmatch(node.text)
         if whole and (whole[1] or "").startswith("variables."):
             return self._variable(whole[1], node.place)
@@ -147,6 +154,12 @@ def resolved(node: Node, references: References, errors: list[GlacierbaseError])
     with collected(errors):
         return references.variable(node)
     return None
+
+
+def _secret(text: str) -> str | None:
+    """The first reference to a secret in `text`."""
+    found = (reference[0] for reference in _REFERENCE.finditer(text) if _KEPT.match(reference[1] or ""))
+    return next(found, None)
 
 
 def _as_text(value: str | int | float | bool | None) -> str:

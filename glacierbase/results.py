@@ -10,25 +10,27 @@ from typing import Any
 
 from glacierbase.errors import GlacierbaseError, SeveralErrors
 from glacierbase.migration import Event, State
+from glacierbase.secrets import mask
 
 
 def to_json(value: Any) -> Any:
-    """`value` in JSON's types: times as ISO 8601 in UTC, values of ours as objects, errors as their documented object."""
+    """`value` in JSON's types, masked: times as ISO 8601 in UTC, values of ours as objects, errors as their documented object.
+
+    Masked before it is text, so that the document is JSON whatever the secret is. The format's own names are not data.
+    """
     if isinstance(value, datetime):
         return value.astimezone(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     if isinstance(value, GlacierbaseError):
         return error_to_json(value)
     if isinstance(value, Enum):
         return value.value
-    if isinstance(value, Path):
-        return str(value)
     if is_dataclass(value):
         return {field.name: to_json(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, dict):
-        return {key: to_json(item) for key, item in value.items()}
+        return {mask(str(key)): to_json(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [to_json(item) for item in value]
-    return value
+    return value if value is None or isinstance(value, (bool, int, float)) else mask(str(value))
 
 
 def error_to_json(error: GlacierbaseError) -> dict[str, Any]:
@@ -36,8 +38,8 @@ def error_to_json(error: GlacierbaseError) -> dict[str, Any]:
     document = {
         "code": error.code,
         "exit_code": error.exit_code,
-        "message": error.message,
-        "hint": error.hint,
+        "message": mask(error.message),
+        "hint": mask(error.hint),
     }
     document.update({key: to_json(value) for key, value in error.data.items() if key not in document})
     if isinstance(error, SeveralErrors):

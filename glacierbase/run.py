@@ -14,6 +14,7 @@ from typing import Any
 
 import glacierbase
 from glacierbase.git import GitFailed, git
+from glacierbase.secrets import masked
 
 # The variable in which a CI service names the page of the running job.
 _CI_JOB_URL = ("CI_JOB_URL", "BUILD_URL", "CIRCLE_BUILD_URL", "BUILDKITE_BUILD_URL", "TRAVIS_BUILD_WEB_URL")
@@ -49,17 +50,20 @@ class Run:
 
     def holder(self, engine: Mapping[str, Any]) -> dict[str, Any]:
         """What the lock row says of its holder: enough to find it, and to see on its own machine that it is gone."""
-        return {
-            "host": self.host,
-            "pid": os.getpid(),
-            "pid_started": _pid_started(os.getpid()),
-            "boot_id": _boot_id(),
-            "pid_namespace": _pid_namespace(),
-            "os_user": self.os_user,
-            "ci_url": self.ci_url,
-            "project": self.project,
-            **engine,
-        }
+        told: dict[str, Any] = masked(
+            {
+                "host": self.host,
+                "pid": os.getpid(),
+                "pid_started": _pid_started(os.getpid()),
+                "boot_id": _boot_id(),
+                "pid_namespace": _pid_namespace(),
+                "os_user": self.os_user,
+                "ci_url": self.ci_url,
+                "project": self.project,
+                **engine,
+            }
+        )
+        return told
 
 
 def statement_tag(run_id: str, version: str, index: int) -> str:

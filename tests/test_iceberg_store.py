@@ -328,6 +328,15 @@ def test_a_database_that_another_process_holds_is_an_error_that_names_its_file(
     assert impatient.read_lock() == store.read_lock() == held(0)
 
 
+def test_an_error_that_somebody_keeps_holds_no_lock(iceberg_catalog: Catalog, store: IcebergStore) -> None:
+    """Two first runs race to create a table; the loser's error must not keep the winner from the database."""
+    with pytest.raises(StatementRefused) as kept, mapped():
+        store._create_history()
+    with closing(sqlite3.connect(database_of(iceberg_catalog), timeout=0.1)) as other:
+        other.execute("BEGIN IMMEDIATE")
+    assert "already exists" in kept.value.message
+
+
 def test_a_commit_of_a_stopped_process_is_told_with_the_way_to_find_it(
     iceberg_catalog: Catalog, lake_project: ProjectFolder, store: IcebergStore
 ) -> None:

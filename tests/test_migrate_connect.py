@@ -12,7 +12,8 @@ from glacierbase import Project
 from glacierbase.errors import ConfigurationError, MigrationFailed
 from glacierbase.executors import InFlight, open_executor
 from glacierbase.run import Run
-from tests.conftest import RemoteLake
+from glacierbase.secrets import mask
+from tests.conftest import ProjectFolder, RemoteLake
 
 
 def test_a_setting_that_only_the_servers_start_can_make_must_agree_with_it(remote_lake: RemoteLake) -> None:
@@ -60,3 +61,24 @@ def test_a_commit_on_a_server_proves_nobody_and_its_clock_is_not_ours(remote_lak
     assert suggested(now - timedelta(minutes=1)) is None
     assert suggested(now + timedelta(minutes=9)) is None
     assert suggested(now + timedelta(minutes=11)) is False
+
+
+def test_the_parameters_of_the_address_are_recorded_nowhere(remote_lake: RemoteLake, project: ProjectFolder) -> None:
+    """They may hold a token; the history says on which server the statements ran."""
+    server = remote_lake.catalog.spark_conf["spark.remote"]
+    text = remote_lake.text.replace(server, f'"{server}/;x-canary-token=canary-1;x-plain=canary-2"')
+    project.catalog(
+        f"{text}\n".replace("store: {catalog: lake}", "store: {catalog: lake, namespace: parameters}"), "remote"
+    )
+    project.file("1_ask.sql", "SELECT 1", "remote")
+    [result] = Project.load(project.root).migrate()
+    assert [file.version for file in result.applied] == ["1"]
+    session = remote_lake.executor.open_session()
+    rows = [
+        str(row)
+        for name in ("history", "lock")
+        for row in session.query(f"SELECT * FROM lake.parameters.{name}_remote")
+    ]
+    assert [row for row in rows if "canary" in row] == []
+    assert any(f'"application": "{server}"' in row for row in rows)
+    assert mask("canary-1") == "***"

@@ -25,7 +25,9 @@ from glacierbase.errors import (
     LockLost,
     MigrationFailed,
     NeedsRepair,
+    OutcomeUnknown,
 )
+from glacierbase.executors import Evidence
 from glacierbase.lock import Lock, Terms, free_row, lease_of
 from glacierbase.migration import Event, State
 from glacierbase.migrator import Progress
@@ -183,6 +185,38 @@ def test_a_lost_answer_is_unknown_and_nothing_runs_until_it_is_settled(world: Wo
         assert "statement 2 of 2" in caught.value.message
     assert world.values() == []
     assert world.tables.locks["shop"].owner == ""
+
+
+def lose_answer(sql: str) -> None:
+    """The answer that is lost after the engine gave the statement an id."""
+    raise OutcomeUnknown("ConnectionReset", "the connection was reset", "query-7")
+
+
+@pytest.mark.parametrize(
+    ("evidence", "kinds", "code"),
+    [
+        (Evidence(("query-7: SUCCESS",), True, True, is_proof=True), ["started", "statement_done", "applied"], None),
+        (Evidence(("query-7: FAILED",), False, True, is_proof=True), ["started", "failed"], "STATEMENT_FAILED"),
+        (Evidence(("a snapshot",), True, True), ["started", "unknown"], "OUTCOME_UNKNOWN"),
+        (Evidence(), ["started", "unknown"], "OUTCOME_UNKNOWN"),
+    ],
+)
+def test_a_lost_answer_is_what_the_engines_own_record_proves(
+    evidence: Evidence, kinds: list[str], code: str | None, world: World
+) -> None:
+    """Looked up by the query's id before anybody is asked; a mere suggestion settles nothing."""
+    world.engine.rows("CREATE TABLE t (a INT)")
+    world.file("1_a.sql", "INSERT INTO t VALUES (1); INSERT INTO t VALUES (2)")
+    world.break_at("VALUES (1)", lose_answer)
+    world.engine.remembers = evidence
+    caught = None
+    try:
+        world.migrate()
+    except GlacierbaseError as error:
+        caught = error.code
+    assert caught == code
+    assert [kind for kind, _ in world.kinds] == kinds
+    assert world.values() == ([2] if code is None else [])
 
 
 def test_a_run_that_died_inside_a_statement_is_unknown(world: World) -> None:

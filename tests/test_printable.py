@@ -70,7 +70,7 @@ def test_a_secret_is_masked_before_anything_is_escaped() -> None:
     """Its escaped form is not among those that are known."""
     register("canary\x1bof\u202ethe\nthree lines")
     text = "it is canary\x1bof\u202ethe\nthree lines"
-    for shown in (printable([text]), on_one_line(text), printable_json(json.dumps(text, ensure_ascii=False))):
+    for shown in (printable([text]), on_one_line(text)):
         assert "canary" not in shown
         assert "three" not in shown
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import sqlite3
 import subprocess
@@ -9,6 +10,7 @@ import time
 from contextlib import closing
 from pathlib import Path
 
+import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
 from tests.conftest import LAKE, ProjectFolder
@@ -93,35 +95,117 @@ def test_stopped_a_run_does_not_wait_for_a_statement_that_cannot_be_cancelled(la
     assert ([each["state"] for each in status["migrations"]], status["lock"]) == (["unknown"], None)
 
 
-def test_a_secret_appears_nowhere(lake_project: ProjectFolder, tmp_path: Path) -> None:
-    """In no output, log, error or history row, and on no command line; also where the engine repeats it in an error."""
-    planted = (
-        "      spark.canary.token: x${secret:PLANTED}\n      spark.sql.catalog.lake.jdbc.password: ${secret:PLANTED}\n"
-    )
+# What spark-submit reads, what the session reads, and where a secret is a part of the value.
+PLANTED = """\
+      spark.canary.token: x${secret:PLANTED}
+      spark.driver.canary: ${secret:PLANTED}
+      spark.jars.canary: ${secret:PLANTED}
+      spark.submit.canary: https://${secret:PLANTED}@proxy.example
+      spark.sql.catalog.lake.jdbc.password: ${secret:PLANTED}
+      spark.driver.proxy: http://alice:canary-of-alice@proxy.example/?sas=canary-of-a-parameter
+      spark.hadoop.fs.azure.account.key.one: canary-of-azure
+      spark.canary.key: ${file:key.pem}
+"""
+PEM = "-----BEGIN PRIVATE KEY-----\ncanary+first/line\ncanary+second/line==\n-----END PRIVATE KEY-----\n"
+
+
+def test_a_secret_appears_nowhere(lake_project: ProjectFolder) -> None:
+    """In no output, log, error, history or lock, and on no command line; also where the engine repeats it in an error."""
     text = LAKE.replace("WAREHOUSE", str(lake_project.root / "warehouse"))
-    lake_project.catalog(text.replace("    sparkConf:\n", f"    sparkConf:\n{planted}"))
+    lake_project.catalog(text.replace("    sparkConf:\n", f"    sparkConf:\n{PLANTED}"))
+    (lake_project.root / "key.pem").write_text(PEM)
     lake_project.file("1_create.sql", CREATE)
     # Spark itself puts its configuration into SQL text.
-    lake_project.file("2_leak.sql", "SELECT raise_error('it is ${spark.canary.token}')")
-    environ = {"PLANTED": CANARY}
+    lake_project.file(
+        "2_leak.sql", "SELECT raise_error('it is ${spark.driver.canary} ${spark.driver.proxy} ${spark.canary.key}')"
+    )
+    environ = {"PLANTED": CANARY, "CI_JOB_URL": "https://bot:canary-of-ci@ci.example/1", "GITHUB_RUN_ID": None}
     process = lake_project.start("migrate", "-v", environ=environ)
     seen = watch_command_lines(process)
     stdout, stderr = process.communicate(timeout=300)
     assert process.returncode == 1, stderr
-    assert "it is ***" in stderr
+    assert "it is *** http://alice:***@proxy.example/?sas=*** ***" in stderr
     history = lake_project.ask("history", environ=environ)
     assert [event["event"] for event in history.entry()["events"]][-1] == "failed"
-    outputs = [stdout, stderr, *seen, history.stdout, history.stderr]
+    outputs = [stdout, stderr, *seen, history.stdout, history.stderr, *tables_of(lake_project)]
     outputs += [
         lake_project.run("show", "2", environ=environ).stdout,
         lake_project.run("status", environ=environ).stdout,
     ]
-    assert any("glacierbase" in line for line in seen)
+    assert [line for line in seen if "org.apache.spark.launcher.Main" in line]
+    assert [line for line in seen if "org.apache.spark.deploy.SparkSubmit" in line and "launcher" not in line]
     assert any("***" in text for text in outputs)
-    assert [text for text in outputs if CANARY in text] == []
-    assert [
-        path for path in lake_project.root.rglob("*") if path.is_file() and CANARY.encode() in path.read_bytes()
-    ] == []
+    assert [text for text in outputs if re.search("canary[-+]", text)] == []
+    [log] = (lake_project.root / ".glacierbase/logs").iterdir()
+    files = [path for path in lake_project.root.rglob("*") if path.is_file()]
+    told = {path.name for path in files if re.search(rb"canary[-+]", path.read_bytes())}
+    assert told == {"key.pem", "shop.yaml"}
+    assert (log.stat().st_mode & 0o777, log.parent.stat().st_mode & 0o777) == (0o600, 0o700)
+
+
+def tables_of(project: ProjectFolder) -> list[str]:
+    """The rows of history and lock, whose files are compressed."""
+    warehouse = project.root / "warehouse"
+    lake = SqlCatalog("lake", uri=f"sqlite:///{warehouse}/catalog.db", warehouse=f"file://{warehouse}/tables")
+    rows = [lake.load_table(f"glacierbase.{name}_shop").scan().to_arrow().to_pylist() for name in ("history", "lock")]
+    lake.close()
+    assert [len(each) > 0 for each in rows] == [True, True]
+    return [str(row) for each in rows for row in each]
+
+
+def test_an_administrators_defaults_count_below_the_catalog_file(lake_project: ProjectFolder, tmp_path: Path) -> None:
+    """The file is not replaced by the one that carries the catalog file's own values."""
+    text = LAKE.replace("WAREHOUSE", str(lake_project.root / "warehouse"))
+    lake_project.catalog(text.replace("    sparkConf:\n", "    sparkConf:\n      spark.driver.said: ä=b\\c d\n"))
+    (tmp_path / "spark-defaults.conf").write_text("spark.driver.said administrator\nspark.admin.said yes\\")
+    lake_project.file("1_ask.sql", "SELECT raise_error('${spark.driver.said} ${spark.admin.said}')")
+    told = lake_project.run("migrate", environ={"SPARK_CONF_DIR": str(tmp_path)})
+    assert "ä=b" in told.stderr, told.stderr
+    assert "d yes" in told.stderr, told.stderr
+
+
+KEYS = """\
+token credential jdbc.password header.Authorization header.X-Api-Key s3.access-key-id s3.secret-access-key adls.sas-token
+adls.account-key gcs.oauth2.token jdbc.passwd some.pwd some.passphrase some.passcode
+"""
+UNREACHABLE = """\
+migrationExecutor:
+  type: spark
+  conf:
+    sparkConf:
+      spark.sql.catalog.lake: org.apache.iceberg.spark.SparkCatalog
+      spark.sql.catalog.lake.type: rest
+      spark.sql.catalog.lake.uri: http://alice:canary-in-uri@127.0.0.1:9/?token=canary-in-parameter
+      spark.remote: sc://127.0.0.1:9/;token=canary-in-remote
+      spark.sql.catalog.lake.unmarked: ${secret:PLANTED}
+      spark.sql.catalog.lake.key: ${file:key.pem}
+"""
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["pending", "-v"],
+        ["status"],
+        ["validate"],
+        ["render"],
+        ["migrate", "-v"],
+        ["doctor"],
+        ["repair"],
+        ["migrate", "--dry-run"],
+    ],
+)
+def test_a_command_that_fails_tells_no_secret(command: list[str], project: ProjectFolder) -> None:
+    """Whatever key it stands under, with a catalog that cannot be reached; in text and in JSON."""
+    lines = [f"      spark.sql.catalog.lake.{key}: canary-{number}\n" for number, key in enumerate(KEYS.split())]
+    project.catalog(UNREACHABLE + "".join(lines))
+    (project.root / "key.pem").write_text(PEM)
+    project.file("1_a.sql", "SELECT 1")
+    for form in ("text", "json"):
+        told = project.run(*command, "--format", form, environ={"PLANTED": CANARY})
+        assert told.code in ((0,) if command[0] in ("validate", "render") else (2, 5)), told.stderr
+        assert "canary" not in told.stdout + told.stderr
+        assert form == "text" or told.document["schema"].startswith("glacierbase/")
 
 
 def watch_command_lines(process: subprocess.Popen[str]) -> list[str]:
@@ -133,7 +217,7 @@ def watch_command_lines(process: subprocess.Popen[str]) -> list[str]:
                 seen.add(path.read_bytes().replace(b"\0", b" ").decode(errors="replace"))
             except OSError:
                 continue
-        time.sleep(0.2)
+        time.sleep(0.05)
     return sorted(seen)
 
 

@@ -10,6 +10,7 @@ from glacierbase.executors.spark.errors import map_error
 
 ATOMIC = [
     "SELECT 1",
+    "SELECT raise_error('${a.b}')",
     "(SELECT 1)",
     "VALUES (1)",
     "TABLE t",

@@ -5,19 +5,23 @@ from __future__ import annotations
 import os
 import stat
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
 
-from glacierbase.errors import ConfigurationError
+from glacierbase.errors import ConfigurationError, EngineUnavailable
 from glacierbase.executors.spark import java
 from glacierbase.executors.spark.archive import ClassArchive
 from glacierbase.executors.spark.cache import cache_folder, make_folder
+from glacierbase.executors.spark.gateway import Gateway
 from glacierbase.executors.spark.installed import spark_version
 from glacierbase.executors.spark.jars import check_jars, record_jars, resolved_jars
 from glacierbase.executors.spark.java import find_java_home
+from glacierbase.executors.spark.properties import with_properties
 from glacierbase.executors.spark.trust import trust_store
-from tests.conftest import RUNTIME, ProjectFolder
+from glacierbase.run import Run
+from tests.conftest import RUNTIME, LakeBed, ProjectFolder
 
 
 @pytest.fixture
@@ -256,3 +260,112 @@ def test_nobody_else_may_write_the_launcher_that_is_used(no_java: None) -> None:
         assert find_java_home() / "bin/java" == launcher
         assert [stat.S_IMODE(each.stat().st_mode) & 0o022 for each in places] == [0, 0, 0, 0]
     assert launcher.read_text().startswith("#!/bin/sh\n")
+
+
+SUBMIT = """\
+#!/bin/sh
+echo "Error: arguments: $*"
+stat -c '%a %n' "$(dirname "$2")" "$2"
+cat "$2"
+exit 1
+"""
+
+
+@pytest.fixture
+def broken_spark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A Spark that prints what it was started with, and ends."""
+    home = tmp_path / "spark"
+    (home / "bin").mkdir(parents=True)
+    (home / "bin/spark-submit").write_text(SUBMIT)
+    (home / "bin/spark-submit").chmod(0o755)
+    monkeypatch.setenv("SPARK_HOME", str(home))
+    monkeypatch.delenv("SPARK_CONF_DIR", raising=False)
+    monkeypatch.delenv("PYSPARK_SUBMIT_ARGS", raising=False)
+    return home
+
+
+def failed_start(project: ProjectFolder, conf: dict[str, str]) -> Path:
+    """The log of a start that `broken_spark` ends."""
+    with pytest.raises(EngineUnavailable) as caught:
+        Gateway(conf, Run.here(project.root), Path("/no/java"))
+    return Path(caught.value.hint.removeprefix("see "))
+
+
+def test_what_spark_starts_with_is_in_a_file_of_the_user_alone(broken_spark: Path, project: ProjectFolder) -> None:
+    """The command line names the file, which is gone afterwards."""
+    log = failed_start(project, {"spark.driver.canary": "canary", "spark.sql.other": "not there"})
+    arguments, folder, file, *content = log.read_text().splitlines()
+    name = file.removeprefix("600 ")
+    assert arguments == f"Error: arguments: --properties-file {name} pyspark-shell"
+    assert folder == f"700 {Path(name).parent}"
+    assert [line for line in content if line] == ["spark.driver.canary=canary"]
+    assert not Path(name).parent.exists()
+
+
+def test_the_log_of_spark_is_for_the_user_alone(broken_spark: Path, project: ProjectFolder) -> None:
+    """Each start has one of its own."""
+    logs = [failed_start(project, {}) for _ in range(2)]
+    assert {stat.S_IMODE(log.stat().st_mode) for log in logs} == {0o600}
+    assert stat.S_IMODE(logs[0].parent.stat().st_mode) == 0o700
+    assert sorted(logs) == sorted((project.root / ".glacierbase/logs").iterdir())
+
+
+def test_a_log_in_a_shared_folder_follows_no_link(
+    broken_spark: Path, project: ProjectFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another user of the machine may have put links where logs are written when the checkout is read-only."""
+    run, shared, victim = Run.here(project.root), tmp_path / "shared", tmp_path / "victim"
+    shared.mkdir()
+    (project.root / ".glacierbase").write_text("not a folder")
+    monkeypatch.setattr(tempfile, "tempdir", str(shared))
+    for name in (f"spark-{run.id}.log", f"spark-{run.id}-.log"):
+        (shared / name).symlink_to(victim)
+    with pytest.raises(EngineUnavailable) as caught:
+        Gateway({}, run, Path("/no/java"))
+    log = Path(caught.value.hint.removeprefix("see "))
+    assert not victim.exists()
+    assert (log.parent, log.is_symlink(), stat.S_IMODE(log.stat().st_mode)) == (shared, False, 0o600)
+
+
+@pytest.mark.parametrize("form", ["--properties-file {}", "--properties-file={}"])
+def test_a_properties_file_of_the_user_takes_the_place_of_the_administrators(
+    form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As Spark has it; the catalog file's values go over it, and other arguments stay."""
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    (tmp_path / "spark-defaults.conf").write_text("spark.from administrator")
+    (tmp_path / "mine").write_text("spark.from mine")
+    given = [*form.format(tmp_path / "mine").split(), "--verbose", "pyspark-shell"]
+    arguments = with_properties({"spark.from": "file"}, given, tmp_path / "new")
+    assert arguments == ["--properties-file", str(tmp_path / "new"), "--verbose", "pyspark-shell"]
+    assert (tmp_path / "new").read_text().split("\n") == ["spark.from mine", "", "spark.from=file", ""]
+    missing = ["--properties-file", "/no/such/file", "pyspark-shell"]
+    assert with_properties({}, missing, tmp_path / "newer") == missing
+
+
+AWKWARD = [
+    "",
+    " a ",
+    "a=b:c#d!e",
+    "C:\\x\\",
+    "a\nb\r\n\tc\f",
+    "ä€😀\x00\x7f",
+    "${x} #{y}",
+    "\\u0041",
+    "\ufeffx",
+    "a\\\n b",
+]
+
+
+def test_java_reads_every_key_and_value_as_it_is(
+    lake: LakeBed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Though the file before them ends in a backslash; of two equal keys the last one counts."""
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    (tmp_path / "spark-defaults.conf").write_bytes("spark.a ä\nspark.k0 = administrator\nspark.z 1\\".encode())
+    values = {f"spark.k{number}": value for number, value in enumerate(AWKWARD)} | {" k=:#\\ä": "key"}
+    with_properties(values, ["pyspark-shell"], tmp_path / "new")
+    java = lake.spark._jvm.java
+    properties = java.util.Properties()
+    properties.load(java.io.InputStreamReader(java.io.FileInputStream(str(tmp_path / "new")), "UTF-8"))
+    assert dict(properties) == {"spark.a": "ä", "spark.z": "1", **values}

@@ -105,7 +105,13 @@ class SnowflakeSession:
         with self._connection.cursor() as cursor:
             # Without parameters the connector leaves the text alone: no `?`, `%` or `:x` of the author's is taken for one.
             bound = [_bound(value) for value in parameters] or None
-            cursor.execute(sql, bound, **({"_statement_params": {"QUERY_TAG": tag}} if tag else {}))
+            try:
+                cursor.execute(sql, bound, **({"_statement_params": {"QUERY_TAG": tag}} if tag else {}))
+            except Exception as error:
+                # Of a lost connection the error lacks the id that the server gave before.
+                if getattr(error, "sfqid", None) is None:
+                    error.sfqid = cursor.sfqid  # type: ignore[attr-defined]
+                raise
             return cursor.sfqid, [tuple(row) for row in cursor.fetchall()]
 
     def _state(self) -> tuple[Any, ...]:

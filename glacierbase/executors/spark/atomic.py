@@ -41,13 +41,14 @@ _KNOWN = tuple(
         (r"COMMENT ON|ANALYZE TABLE", _NEVER),
     )
 )
-# Variables that Spark puts in before it reads the statement, and properties that are a commit or more of their own.
-_HIDDEN = re.compile(r"(?i)\$\{|snapshot-id|enableRowTracking")
+# Variables that Spark puts in before it reads the statement, which leave a query a query; and properties that are a commit or
+# more of their own.
+_HIDDEN = re.compile(r"(?is)\A(?!SELECT\b).*(?:\$\{|snapshot-id|enableRowTracking)")
 
 
 def is_atomic(sql: str) -> bool:
     """Return whether the statement is known to take effect as a whole or not at all."""
-    if _HIDDEN.search(sql):
+    if _HIDDEN.match(sql):
         return False
     try:
         text = " ".join(words(sql, "spark"))

@@ -1,6 +1,6 @@
 """Closing what a session's catalogs hold open: each new session makes its own, and Spark closes none of them.
 
-Read from Spark 3.5 to 4.1 and Iceberg 1.10 to 1.12; where another version keeps its catalogs elsewhere, nothing is closed.
+Run on Spark 4.1 with Iceberg 1.12; where another version keeps its catalogs elsewhere, nothing is closed.
 """
 
 from __future__ import annotations

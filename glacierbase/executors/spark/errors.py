@@ -9,6 +9,7 @@ from typing import Any
 
 from glacierbase.errors import CommitConflict, EngineError, OutcomeUnknown, StatementRefused, TableNotFound
 from glacierbase.executors.spark.atomic import is_atomic
+from glacierbase.secrets import mask
 
 _CONFLICT = ("org.apache.iceberg.exceptions.CommitFailedException", "io.delta.exceptions.Concurrent")
 _NOT_FOUND = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND", "_LEGACY_ERROR_TEMP_1055")
@@ -61,7 +62,7 @@ def map_error(error: BaseException, sql: str) -> EngineError:
     innermost = next((cause for cause in reversed(causes) if cause.message), causes[-1])
     condition = next((cause.condition for cause in causes if cause.condition), None)
     name = condition or innermost.classes[0].rpartition(".")[2]
-    message = _first_paragraph(innermost.message) or name
+    message = _first_paragraph(mask(innermost.message)) or name
     if innermost.classes[0] in _CLASS_MISSING:
         message = f"no jar holds the class {message}; is one missing in dependencies?"
     return _kind(causes, sql)(name, message)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from pathlib import Path
 
-from glacierbase.executors.spark.installed import spark_home
+from glacierbase.executors.spark.properties import defaults_file
 
 # Started for a moment, not for a day: one simple collector, one quick compiler, no pause to resize what Spark's classes fill.
 _COLLECTOR = "-XX:+UseSerialGC"
@@ -19,7 +18,7 @@ _VARIABLES = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS", "SPARK_S
 
 def with_flags(conf: Mapping[str, str], archive: str) -> dict[str, str]:
     """`conf` with our flags, and those of a class archive, in front of the user's."""
-    said = " ".join([*(os.environ.get(name, "") for name in _VARIABLES), _defaults_file(), *conf.values()])
+    said = " ".join([*(os.environ.get(name, "") for name in _VARIABLES), _defaults(), *conf.values()])
     if _KEY in said:  # Ours would stand over it.
         return dict(conf)
     # Two collectors are an error, whichever comes last.
@@ -28,8 +27,7 @@ def with_flags(conf: Mapping[str, str], archive: str) -> dict[str, str]:
     return {**conf, _KEY: " ".join(filter(None, flags))}
 
 
-def _defaults_file() -> str:
-    """What an administrator wrote: https://spark.apache.org/docs/latest/configuration.html#dynamically-loading-spark-properties."""
-    folder = os.environ.get("SPARK_CONF_DIR") or spark_home() / "conf"
-    file = Path(folder, "spark-defaults.conf")
+def _defaults() -> str:
+    """What an administrator wrote."""
+    file = defaults_file()
     return file.read_text(errors="replace") if file.is_file() else ""

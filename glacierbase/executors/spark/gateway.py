@@ -16,10 +16,11 @@ from typing import IO, Any
 
 from glacierbase.errors import EngineUnavailable
 from glacierbase.executors.spark.installed import spark_home
+from glacierbase.executors.spark.properties import with_properties
 from glacierbase.run import Run
 from glacierbase.secrets import mask
 
-# What spark-submit itself reads. All else is set in the session: a command line is readable by every user of the machine.
+# What spark-submit itself reads. All else is set in the session.
 _LAUNCH = (
     "spark.master",
     "spark.submit.",
@@ -50,13 +51,14 @@ class Gateway:
         Raises:
             EngineUnavailable: the JVM ended before it was ready.
         """
-        self.log = _log_file(run)
+        output = _log_file(run)
+        self.log = Path(output.name)
         with tempfile.TemporaryDirectory() as folder:
             told = Path(folder, "told")
-            self._process = _launch(conf, java_home, told)
+            self._process = _launch(conf, java_home, Path(folder, "properties"), told)
             self.pid = self._process.pid
             # A thread of ours writes the file, so that no secret the JVM may print reaches the disk.
-            self._copier = threading.Thread(target=_copy_masked, args=(self._process.stdout, self.log), daemon=True)
+            self._copier = threading.Thread(target=_copy_masked, args=(self._process.stdout, output), daemon=True)
             self._copier.start()
             # Only now: importing pyspark takes as long as the JVM takes to begin.
             from pyspark.java_gateway import launch_gateway
@@ -87,13 +89,14 @@ class Gateway:
         self._copier.join(timeout=_COPY_SECONDS)
 
 
-def _launch(conf: Mapping[str, str], java_home: Path, told: Path) -> subprocess.Popen[str]:
-    """Start the JVM as pyspark does, which lets nobody do something else meanwhile. It writes to `told` where it listens, and
-    ends when its stdin does."""
-    options = [part for key, value in conf.items() if key.startswith(_LAUNCH) for part in ("--conf", f"{key}={value}")]
+def _launch(conf: Mapping[str, str], java_home: Path, properties: Path, told: Path) -> subprocess.Popen[str]:
+    """Start the JVM as pyspark does, which lets nobody do something else meanwhile. It reads `properties`, which is written
+    here, and writes to `told` where it listens; it ends when its stdin does."""
+    values = {key: value for key, value in conf.items() if key.startswith(_LAUNCH)}
+    arguments = shlex.split(os.environ.get("PYSPARK_SUBMIT_ARGS", "pyspark-shell"))
     home = spark_home()
     return subprocess.Popen(
-        [home / "bin" / "spark-submit", *options, *shlex.split(os.environ.get("PYSPARK_SUBMIT_ARGS", "pyspark-shell"))],
+        [home / "bin" / "spark-submit", *with_properties(values, arguments, properties)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -131,22 +134,28 @@ def _environ(**values: str) -> Iterator[None]:
                 os.environ[key] = value
 
 
-def _log_file(run: Run) -> Path:
+def _log_file(run: Run) -> IO[str]:
+    """A new file of this user alone, in the project or, where that is read-only, in the folder for temporary files."""
     folder = Path(run.project, ".glacierbase", "logs")
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        if not os.access(folder, os.W_OK):
-            raise PermissionError(folder)
-    except OSError:  # A read-only checkout.
-        folder = Path(tempfile.gettempdir())
-    return folder / f"spark-{run.id}.log"
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(0o700, exist_ok=True)
+        return _new_file(run, folder)
+    except OSError:
+        return _new_file(run, Path(tempfile.gettempdir()))
 
 
-def _copy_masked(source: IO[str], target: Path) -> None:
-    with source, target.open("a") as file:
+def _new_file(run: Run, folder: Path) -> IO[str]:
+    """Never a file or a link that another user has put there (tempfile opens with O_EXCL and mode 0600)."""
+    prefix = f"spark-{run.id}-"
+    return tempfile.NamedTemporaryFile("w", prefix=prefix, suffix=".log", dir=folder, delete=False)
+
+
+def _copy_masked(source: IO[str], target: IO[str]) -> None:
+    with source, target:
         for line in source:
-            file.write(mask(line))
-            file.flush()
+            target.write(mask(line))
+            target.flush()
 
 
 def _last_error(log: Path) -> str:

@@ -26,7 +26,7 @@ from glacierbase.executors.spark.jars import check_digests, check_jars, record_j
 from glacierbase.executors.spark.java import find_java_home
 from glacierbase.executors.spark.literals import bound, quoted_name
 from glacierbase.run import Run, engine_process
-from glacierbase.secrets import shown
+from glacierbase.secrets import address, shown
 
 logger = logging.getLogger("glacierbase")
 
@@ -254,7 +254,7 @@ class _ConnectExecutor(_SparkExecutor):
         self._created: list[Any] = []
         try:
             spark = self._create()
-            super().__init__(catalog, spark, {"application": self._conf["spark.remote"]}, _current_user(spark))
+            super().__init__(catalog, spark, {"application": address(self._conf["spark.remote"])}, _current_user(spark))
         except ImportError as error:
             raise ConfigurationError(
                 "CONNECT_NOT_INSTALLED",

@@ -15,6 +15,7 @@ from glacierbase.errors import (
     StatementRefused,
     TableNotFound,
 )
+from glacierbase.secrets import mask
 
 # By the names of the classes, which are not imported for it. Whatever is not here proves nothing.
 _KINDS: dict[str, type[EngineError]] = {
@@ -67,13 +68,15 @@ def database_locked(file: str, error: BaseException) -> EngineError | None:
 
 def _mapped(error: Exception) -> EngineError:
     innermost = _innermost(error)
-    message = next(iter(str(innermost).strip().splitlines()), "")[:_LONGEST] or type(innermost).__name__
+    said = str(innermost).strip()
+    # Masked before it is cut: half of a secret would not be found any more.
+    message = next(iter(mask(said).splitlines()), "")[:_LONGEST] or type(innermost).__name__
     asked = getattr(getattr(error, "request", None), "url", None)  # Of a server that did not answer.
     if asked:
-        message = f"{asked.partition('?')[0]}: {message}"
+        message = f"{mask(asked).partition('?')[0]}: {message}"
     classes = [f"{kind.__module__}.{kind.__name__}" for kind in type(error).__mro__]
     kind = next((_KINDS[name] for name in classes if name in _KINDS), OutcomeUnknown)
-    if _EMPTY_CATALOG.search(message):
+    if _EMPTY_CATALOG.search(said):
         kind = TableNotFound
     return kind(type(innermost).__name__, message)
 

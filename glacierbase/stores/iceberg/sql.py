@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 from pyiceberg.catalog.sql import SqlCatalog as _SqlCatalog
@@ -12,7 +13,7 @@ from glacierbase.stores.iceberg.guard import Guarded
 
 
 class SqlCatalog(Guarded, _SqlCatalog):  # type: ignore[misc]
-    """A connection is closed after any error, so that what was written is read through a new one.
+    """A connection is rolled back and closed after any error, so that what was written is read through a new one.
 
     SQLAlchemy returns a connection whose COMMIT failed to the pool without a rollback, although SQLite keeps the transaction
     open: every later read through that connection shows the uncommitted rows.
@@ -28,6 +29,12 @@ class SqlCatalog(Guarded, _SqlCatalog):  # type: ignore[misc]
         super()._init_catalog()
 
     def _discard(self, context: Any) -> Exception | None:
-        """Close the connection as if the database had ended it; this rolls its transaction back."""
+        """Roll back, and close the connection as if the database had ended it.
+
+        SQLite closes a connection, and gives its locks back, only when nothing refers to its cursors any more, such as the error.
+        """
+        if context.connection is not None:
+            with suppress(Exception):  # Of a connection that is broken, nothing is left to roll back.
+                context.connection.connection.rollback()
         context.is_disconnect = True
         return database_locked(self.engine.url.database, context.original_exception)
