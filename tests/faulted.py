@@ -98,7 +98,7 @@ def spark_bed(folder: Path, store: str) -> Iterator[Bed]:
 
 
 def _faults(disk: Path, database: Path) -> list[Fault]:
-    filler, holder = disk / "filler", sqlite3.connect(database, isolation_level=None)
+    filler, holder = disk / "filler", sqlite3.connect(database, isolation_level=None, check_same_thread=False)
 
     def fill() -> None:
         with suppress(OSError), filler.open("wb") as file:
