@@ -550,20 +550,17 @@ class Project:
         """
         from glacierbase.sandbox import Sandbox  # Nobody else needs processes.
 
-        pairs = [
-            (file, env)
-            for file in self._chosen(catalogs)
-            for env in file.environments
-            if self._environment in (None, env)
-        ]
-        if not pairs:
+        chosen = [file for file in self._chosen(catalogs) if self._environment in (None, *file.environments)]
+        if not chosen:
             raise ConfigurationError("UNKNOWN_ENVIRONMENT", f"no catalog has an environment {self._environment}")
+        environments = {file.name: (self._environment,) if self._environment else file.environments for file in chosen}
         files = migration_files(self.root)
-        stems = dict.fromkeys(file.stem for file, _ in pairs)
-        read = {stem: load_migrations(self.root / "migrations" / stem, self.root, files) for stem in stems}
+        read = {file.stem: load_migrations(self.root / "migrations" / file.stem, self.root, files) for file in chosen}
+        # Not a list: there may be a thousand for each of very many catalogs.
+        pairs = ((each, environment) for each in chosen for environment in environments[each.name])
         found: list[_Checked] = []
         errors: dict[str, GlacierbaseError] = {}
-        with Sandbox(sum(len(read[file.stem][0]) for file, _ in pairs)) as sandbox:
+        with Sandbox(sum(len(read[file.stem][0]) * len(environments[file.name]) for file in chosen)) as sandbox:
             for file, environment in pairs:
                 migrations, wrong = read[file.stem]
                 with collected(wrong):
