@@ -26,6 +26,7 @@ from glacierbase.errors import (
     OutcomeUnknown,
     StatementRefused,
 )
+from glacierbase.executors import InFlight
 from glacierbase.executors.spark.session import SparkSessionPort
 from glacierbase.prepare import targets
 from glacierbase.statements import split_statements
@@ -193,7 +194,9 @@ def test_the_commits_of_a_table_are_found_whatever_its_name(shop: Shop) -> None:
         session.execute(insert)
         [statement] = split_statements(insert, "spark")
         tables = json.loads(targets([statement]) or "[]")
-        evidence = shop.lake.executor.evidence(tables, since, "")
+        evidence = shop.lake.executor.evidence(
+            InFlight(tables, since, "", insert, shop.lake.executor.process["application"])
+        )
         assert evidence.took_effect
         assert any(f"{shop.namespace}.{name}: append snapshot" in line for line in evidence.found)
 
