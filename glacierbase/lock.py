@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
-from glacierbase.clock import NEVER, mark, since
+from glacierbase.clock import NEVER, mark, seconds, since
 from glacierbase.errors import EngineError, Interrupted, LockHeld, LockLost
 from glacierbase.run import Run, is_gone, is_same_boot
 from glacierbase.secrets import mask
@@ -169,7 +169,8 @@ class Lock:
                     told = True
             if stopped():
                 raise Interrupted("INTERRUPTED", "stopped while waiting for the lock; nothing ran")
-            time.sleep(_POLL_SECONDS if told else 0)
+            left = deadline - time.monotonic()
+            time.sleep((min(_POLL_SECONDS, left) if left > 0 else _POLL_SECONDS) if told else 0)
 
     def seize(self, row: LockRow, history_fence: int) -> bool:
         """Take the lock from whoever is in `row`, dead or alive: True if the row was still so."""
@@ -368,7 +369,7 @@ class _Watch:
         self._store = store
         self._claim: tuple[str, int, int] | None = None
         self._is_renewed = False
-        self._since = NEVER
+        self._since = 0.0
 
     def is_dead(self, row: LockRow) -> bool:
         lease = lease_of(row, self._lease)
@@ -376,8 +377,9 @@ class _Watch:
             return True
         if row.claim != self._claim:
             self._is_renewed = self._claim is not None
-            self._claim, self._since = row.claim, mark()
-        return since(self._since) > lease
+            self._claim, self._since = row.claim, seconds()
+        # By the one clock that nobody sets: a correction of the time of day would end the watch early.
+        return seconds() - self._since > lease
 
     def may_show_more(self, row: LockRow) -> bool:
         """Whether the lease is over by this machine's clock, which may not be its holder's, and no renewal was seen yet."""
