@@ -34,6 +34,7 @@ from glacierbase.migrator import Progress
 from glacierbase.plan import Selection
 from glacierbase.repair import Orders, Resolution, repair
 from glacierbase.secrets import register
+from glacierbase.stores.bounded import BoundedStore
 from tests.conftest import ProjectFolder
 from tests.fakes import MemoryStore, lost_answer
 from tests.world import World
@@ -580,6 +581,34 @@ def test_giving_up_a_run_prints_the_command_that_records_what_ran(world: World) 
     repair(world.migrator(), [int(command[2])], orders)
     world.migrate()
     assert world.values() == [1, 2]
+
+
+def test_an_outage_in_which_no_connection_opens_costs_nobody_anything(world: World) -> None:
+    """A refused login after a lost answer is part of the outage, and the append is retried."""
+    world.variables = "store: {lockLease: 5s}\n"
+    world.file("1_a.sql", "CREATE TABLE t (a INT); INSERT INTO t VALUES (1)")
+    until: list[float] = []
+
+    def is_out() -> bool:
+        return bool(until) and time.monotonic() < until[0]
+
+    def outage(verb: str) -> None:
+        if verb == "append" and world.events and not until:
+            until.append(time.monotonic() + 1)
+        if is_out():
+            lost_answer()
+
+    def log_in() -> MemoryStore:
+        if is_out():
+            raise EngineUnavailable("SNOWFLAKE_UNAVAILABLE", "no session")
+        return MemoryStore(world.tables, "shop", outage)
+
+    migrator = world.migrator()
+    migrator._open_store = lambda _, engine: BoundedStore(log_in, engine.cancelled)
+    migrator.migrate(Selection(), Progress())
+    assert until
+    assert world.values() == [1]
+    assert [event.sequence for event in world.events] == [1, 2, 3]
 
 
 def test_a_store_that_hangs_does_not_keep_a_run_that_is_done(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
 
-from glacierbase.errors import OutcomeUnknown
+from glacierbase.errors import EngineUnavailable, OutcomeUnknown
 from glacierbase.migration import Event
 from glacierbase.stores import LockRow, Store
 from glacierbase.waiting import Caller, NoAnswer, result
@@ -78,14 +78,20 @@ class BoundedStore:
 
     def _call(self, verb: str, *arguments: Any, **options: Any) -> Any:
         if not self._is_sound:
-            self._store = self._within_limit(self._open_store)
-            self._is_sound = True
+            self._open_again()
         store = self._store
         try:
             return self._within_limit(lambda: getattr(store, verb)(*arguments, **options))
         except OutcomeUnknown:
             self._is_sound = False
             raise
+
+    def _open_again(self) -> None:
+        try:
+            self._store = self._within_limit(self._open_store)
+        except EngineUnavailable as error:  # An outage: the caller may retry.
+            raise OutcomeUnknown(error.code, error.message, hint=error.hint) from error
+        self._is_sound = True
 
     def _within_limit(self, call: Callable[[], Any]) -> Any:
         try:
