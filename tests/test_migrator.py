@@ -611,6 +611,26 @@ def test_an_outage_in_which_no_connection_opens_costs_nobody_anything(world: Wor
     assert [event.sequence for event in world.events] == [1, 2, 3]
 
 
+def wait_until(is_so: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 30
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_a_store_that_does_not_open_leaves_no_thread() -> None:
+    """A program that asks again and again keeps its number of threads."""
+
+    def refuse() -> MemoryStore:
+        raise EngineUnavailable("SNOWFLAKE_UNAVAILABLE", "no session")
+
+    before = set(threading.enumerate())
+    for _ in range(10):
+        with pytest.raises(EngineUnavailable):
+            BoundedStore(refuse)
+    wait_until(lambda: set(threading.enumerate()) <= before)
+
+
 def test_a_store_that_hangs_does_not_keep_a_run_that_is_done(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """A renewal without an answer holds up neither the next append nor the release."""
     world.variables = "store: {lockLease: 1s}\n"

@@ -27,7 +27,11 @@ class BoundedStore:
         self._open_store = open_store
         self._cancelled = cancelled
         self._caller = Caller()
-        self._store: Store = self._within_limit(open_store)
+        try:
+            self._store: Store = self._within_limit(open_store)
+        except BaseException:
+            self.close()
+            raise
         self._is_sound = True
         self.compacts_every = self._store.compacts_every
 
