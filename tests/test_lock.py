@@ -15,10 +15,11 @@ from glacierbase.errors import CommitConflict, EngineError, LockLost, OutcomeUnk
 from glacierbase.lock import Lock, Terms, free_row, living_fence
 from glacierbase.run import Run
 from glacierbase.stores import LockRow
+from glacierbase.stores.bounded import BoundedStore
 from glacierbase.stores.sql import SqlStore
 from glacierbase.stores.tables import settle
 from tests.conftest import ProjectFolder, only_catalog
-from tests.fakes import MemoryStore, MemoryTables
+from tests.fakes import MemoryStore, MemoryTables, lost_answer
 
 LEASE = 0.3
 
@@ -114,6 +115,35 @@ def test_a_change_that_times_out_is_not_repeated(
     with pytest.raises(error):
         settle(change, lambda: free, free, replace(free, owner="a", fence=1))
     assert clock[0] == tries * 30
+
+
+class Clocked(MemoryStore):
+    """A store that knows the server's time once it has read the lock."""
+
+    has_clock = True
+    behind = timedelta(0)
+
+    def read_lock(self) -> LockRow | None:
+        row = super().read_lock()
+        self.behind = timedelta(hours=5)
+        return row
+
+    def now(self) -> datetime:
+        return super().now() - self.behind
+
+
+def test_a_store_that_was_opened_again_still_tells_the_servers_time() -> None:
+    """A renewal by this machine's clock would let others take over a lease that runs, or wait for hours."""
+    lost: list[str] = []
+    tables = MemoryTables()
+    store = BoundedStore(lambda: Clocked(tables, "shop", lambda _: lost_answer() if lost else None))
+    store.read_lock()
+    lost.append("connection")
+    for _ in range(2):
+        with pytest.raises(OutcomeUnknown):
+            store.read_lock()
+    assert datetime.now(timezone.utc) - store.now() > timedelta(hours=4)
+    store.close()
 
 
 def test_elsewhere_the_row_is_read(run: Run) -> None:
