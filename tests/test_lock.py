@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from glacierbase.errors import CommitConflict, EngineError, LockLost, OutcomeUnknown
-from glacierbase.lock import Lock, Terms, free_row, living_fence
+from glacierbase.lock import Lock, Terms, free_row, holder_of, living_fence
 from glacierbase.run import Run
 from glacierbase.stores import LockRow
 from glacierbase.stores.bounded import BoundedStore
@@ -115,6 +115,25 @@ def test_a_change_that_times_out_is_not_repeated(
     with pytest.raises(error):
         settle(change, lambda: free, free, replace(free, owner="a", fence=1))
     assert clock[0] == tries * 30
+
+
+class Asked(MemoryStore):
+    """A store whose answer to a change is lost: the row says what became of it."""
+
+    def compare_and_set(self, expected: LockRow, new: LockRow) -> bool:
+        return settle(lambda: super(Asked, self).compare_and_set(expected, new), self.read_lock, expected, new)
+
+
+def test_a_renewal_of_the_heartbeat_is_not_taken_for_the_one_that_names_the_engine(run: Run) -> None:
+    """Both threads write the same owner, fence and beat: without its engine in the row, the holder seems gone with its process."""
+    tables = MemoryTables()
+    store = Asked(tables, "shop")
+    store.create(free_row(Terms("shop", "dev", LEASE)))
+    lock = Lock(store, Terms("shop", "dev", LEASE), run, {})
+    lock.acquire(None, 0, 0, lambda: False)
+    tables.locks["shop"] = replace(lock.row, beat=lock.row.beat + 1)
+    lock.name_engine({"engine_pid": 4711})
+    assert holder_of(tables.locks["shop"])["engine_pid"] == 4711
 
 
 class Clocked(MemoryStore):
