@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from glacierbase.errors import CommitConflict, EngineError, LockLost, OutcomeUnknown
-from glacierbase.lock import Lock, Terms, free_row, holder_of, living_fence
+from glacierbase.lock import Lock, Terms, _Watch, free_row, holder_of, living_fence
 from glacierbase.run import Run
 from glacierbase.stores import LockRow
 from glacierbase.stores.bounded import BoundedStore
@@ -134,6 +134,20 @@ def test_a_renewal_of_the_heartbeat_is_not_taken_for_the_one_that_names_the_engi
     tables.locks["shop"] = replace(lock.row, beat=lock.row.beat + 1)
     lock.name_engine({"engine_pid": 4711})
     assert holder_of(tables.locks["shop"])["engine_pid"] == 4711
+
+
+def test_a_jump_of_the_time_of_day_kills_no_holder(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A waiting run whose clock is corrected has not watched the row for a lease."""
+    day = [time.time()]
+    monkeypatch.setattr(time, "time", lambda: day[0])
+    tables = MemoryTables()
+    store = MemoryStore(tables, "shop")
+    later = datetime.now(timezone.utc) + timedelta(days=1)
+    row = replace(free_row(Terms("shop", "dev", 60)), owner="other", fence=1, expires_at=later)
+    watch = _Watch(60, store)
+    assert not watch.is_dead(row)
+    day[0] += 3600
+    assert not watch.is_dead(row)
 
 
 class Clocked(MemoryStore):
