@@ -398,8 +398,12 @@ def told(row: LockRow) -> dict[str, Any]:
 
 
 def holder_of(row: LockRow) -> Mapping[str, Any]:
-    """What the row says of its holder."""
-    return json.loads(row.holder) if row.holder else {}
+    """What the row says of its holder; nothing where that is not what a run writes."""
+    try:
+        holder = json.loads(row.holder or "{}")
+    except (ValueError, RecursionError):
+        return {}
+    return holder if isinstance(holder, dict) else {}
 
 
 def describe(row: LockRow) -> str:

@@ -35,6 +35,7 @@ from glacierbase.plan import Selection
 from glacierbase.repair import Orders, Resolution, repair
 from glacierbase.secrets import register
 from glacierbase.stores.bounded import BoundedStore
+from glacierbase.unlock import unlock
 from tests.conftest import ProjectFolder
 from tests.fakes import MemoryStore, lost_answer
 from tests.world import World
@@ -629,6 +630,23 @@ def test_a_store_that_does_not_open_leaves_no_thread() -> None:
         with pytest.raises(EngineUnavailable):
             BoundedStore(refuse)
     wait_until(lambda: set(threading.enumerate()) <= before)
+
+
+@pytest.mark.parametrize("holder", ["no JSON", "[1]", "5", '"text"', "null", '{"lease_seconds": NaN}', "[" * 100_000])
+def test_a_lock_whose_holder_is_unreadable_is_held_and_can_be_unlocked(world: World, holder: str) -> None:
+    """Its lease counts all the same; no command ends in a traceback."""
+    world.file("1_a.sql", "CREATE TABLE t (a INT)")
+    world.migrate()
+    world.file("2_b.sql", "INSERT INTO t VALUES (1)")
+    later = datetime.now(timezone.utc) + timedelta(hours=1)
+    world.tables.locks["shop"] = replace(held_row("stranger"), holder=holder, expires_at=later)
+    assert len(world.migrator().plan(Selection()).pending) == 1
+    for refused in (world.migrate, lambda: unlock(world.migrator(), "a test")):
+        with pytest.raises(LockHeld):
+            refused()
+    assert unlock(world.migrator(), "a test", force=True)
+    world.migrate()
+    assert world.values() == [1]
 
 
 def test_a_store_that_hangs_does_not_keep_a_run_that_is_done(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
