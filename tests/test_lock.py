@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from glacierbase.errors import CommitConflict, EngineError, LockLost, OutcomeUnknown
-from glacierbase.lock import Lock, Terms, _Watch, free_row, holder_of, living_fence
+from glacierbase.lock import Lock, Terms, _Watch, free_row, holder_of, lease_of, living_fence
 from glacierbase.run import Run
 from glacierbase.stores import LockRow
 from glacierbase.stores.bounded import BoundedStore
@@ -148,6 +148,20 @@ def test_a_jump_of_the_time_of_day_kills_no_holder(monkeypatch: pytest.MonkeyPat
     assert not watch.is_dead(row)
     day[0] += 3600
     assert not watch.is_dead(row)
+
+
+def test_a_taker_by_force_keeps_the_former_holders_longer_lease_in_the_row(run: Run) -> None:
+    """`unlock` waits for that lease to end; a third run must not take over from it before."""
+    tables = MemoryTables()
+    store = MemoryStore(tables, "shop")
+    free = free_row(Terms("shop", "dev", 60))
+    tables.locks["shop"] = replace(free, owner="other", fence=1, holder='{"lease_seconds": 3600}')
+    lock = Lock(store, Terms("shop", "dev", 60), run, {})
+    assert lock.seize(tables.locks["shop"], 1)
+    assert lease_of(tables.locks["shop"], 60) == 3600
+    lock.check()
+    lock._renew(store)
+    assert lease_of(tables.locks["shop"], 60) == 60
 
 
 class Clocked(MemoryStore):

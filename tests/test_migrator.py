@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import json
 import shlex
 import threading
@@ -610,6 +611,27 @@ def test_an_outage_in_which_no_connection_opens_costs_nobody_anything(world: Wor
     assert until
     assert world.values() == [1]
     assert [event.sequence for event in world.events] == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("verb", "number"), [("compare_and_set", 1), ("compare_and_set", 2), ("append", 2), ("read_lock", 3)]
+)
+def test_an_interrupted_caller_leaves_no_lock_and_no_heartbeat(world: World, verb: str, number: int) -> None:
+    """KeyboardInterrupt in a notebook, where the process goes on living: also while the lock is acquired or released."""
+    world.file("1_a.sql", "CREATE TABLE t (a INT)")
+    calls: list[str] = []
+
+    def interrupt(called: str) -> None:
+        calls.append(called)
+        if called == verb and calls.count(verb) == number:
+            _thread.interrupt_main()
+            time.sleep(0.5)
+
+    world.store_before = interrupt
+    with pytest.raises(KeyboardInterrupt):
+        world.migrate()
+    wait_until(lambda: (world.tables.locks["shop"].fence, world.tables.locks["shop"].owner) == (1, ""))
+    wait_until(lambda: all(thread.name != "glacierbase-heartbeat" for thread in threading.enumerate()))
 
 
 def wait_until(is_so: Callable[[], bool]) -> None:
