@@ -613,6 +613,42 @@ def test_an_outage_in_which_no_connection_opens_costs_nobody_anything(world: Wor
     assert [event.sequence for event in world.events] == [1, 2, 3]
 
 
+def test_a_history_that_cannot_be_read_is_not_said_to_lack_an_event(world: World) -> None:
+    """The append took effect and its answer was lost: `repair` as printed would settle the next statement, which never ran."""
+    world.variables = "store: {lockLease: 1s}\n"
+    world.file("1_a.sql", "CREATE TABLE t (a INT); INSERT INTO t VALUES (1); INSERT INTO t VALUES (2)")
+    broken: list[str] = []
+
+    def outage(verb: str) -> None:
+        if verb == "append answered" and len(world.events) >= 2:
+            broken.append(verb)
+        if broken:
+            lost_answer()
+
+    world.store_before = outage
+    with pytest.raises(NeedsRepair) as caught:
+        world.migrate()
+    assert ("statement_done", "1") in world.kinds
+    assert "it may lack the event 'statement_done'" in caught.value.message
+    assert "run `glacierbase show 1 --catalog shop --env default`: only if it does not show" in caught.value.hint
+
+
+@pytest.mark.parametrize(("sql", "outcome"), [("SELECT 1", "applied"), ("INSERT INTO missing VALUES (1)", "failed")])
+def test_a_run_that_loses_its_lock_in_an_append_records_the_outcome(world: World, sql: str, outcome: str) -> None:
+    """The outcome of the last statement is known to this run alone; without it, a person has to find out."""
+    world.file("1_a.sql", f"CREATE TABLE t (a INT); {sql}")
+
+    def steal() -> None:
+        world.tables.locks["shop"] = replace(held_row("thief"), fence=2)
+        lost_answer()
+
+    stolen = once("append", steal)
+    world.store_before = lambda verb: stolen(verb) if len(world.events) == 2 else None
+    with pytest.raises(LockLost):
+        world.migrate()
+    assert world.kinds == [("started", "1"), ("statement_done", "1"), (outcome, "1")]
+
+
 @pytest.mark.parametrize(
     ("verb", "number"), [("compare_and_set", 1), ("compare_and_set", 2), ("append", 2), ("read_lock", 3)]
 )
