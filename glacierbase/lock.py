@@ -19,7 +19,7 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from glacierbase.clock import NEVER, Mark, mark, seconds, since
-from glacierbase.errors import EngineError, Interrupted, LockHeld, LockLost
+from glacierbase.errors import EngineError, GlacierbaseError, Interrupted, LockHeld, LockLost
 from glacierbase.run import Run, is_gone, is_same_boot
 from glacierbase.secrets import mask
 from glacierbase.stores import FORMAT_VERSION, LockRow, Store
@@ -190,7 +190,11 @@ class Lock:
         started = mark()
         try:
             is_won = self._store.compare_and_set(row, mine)
-        except KeyboardInterrupt:  # The call continues in its thread and may acquire the lock.
+        except GlacierbaseError:
+            raise
+        except (
+            BaseException
+        ):  # Ctrl-C, also as what Python makes of it in a wait: the call continues and may acquire the lock.
             self._hold(mine, started)
             self.release()
             raise
