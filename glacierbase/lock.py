@@ -338,13 +338,17 @@ class Lock:
         Where nobody can say whose it is, its lease ends by itself.
         """
         self._ended.set()
-        row, self._row = self._row, None
+        row = self._row
         if row is None:
             return False
-        _held_here.remove(self)
         freeing = Caller()
         try:
-            return result(freeing.submit(lambda: self._free(row)), max(self._terms.lease_seconds, _RELEASE_SECONDS))
+            answer = freeing.submit(lambda: self._free(row))
+            # Not before: a release that is interrupted up to here is repeated.
+            if self in _held_here:
+                _held_here.remove(self)
+            self._row = None
+            return result(answer, max(self._terms.lease_seconds, _RELEASE_SECONDS))
         except (EngineError, NoAnswer) as error:
             why = error.message if isinstance(error, EngineError) else "the catalog does not answer"
             logger.warning(

@@ -219,10 +219,10 @@ class Migrator:
                 recorder.defer(recorder.event(taken, None, reason=reason, details=json.dumps(told(former))))
             yield view, recorder
             recorder.compact()
+            lock.finish()
         except BaseException:
             lock.release()
             raise
-        lock.finish()
 
     @contextmanager
     def opened(self, session: Any, stopped: Callable[[], bool] = lambda: False) -> Iterator[tuple[Engine, Store]]:

@@ -37,6 +37,7 @@ from glacierbase.repair import Orders, Resolution, repair
 from glacierbase.secrets import register
 from glacierbase.stores.bounded import BoundedStore
 from glacierbase.unlock import unlock
+from glacierbase.waiting import Caller
 from tests.conftest import ProjectFolder
 from tests.fakes import MemoryStore, lost_answer
 from tests.world import World
@@ -668,6 +669,24 @@ def test_an_interrupted_caller_leaves_no_lock_and_no_heartbeat(world: World, ver
         world.migrate()
     wait_until(lambda: (world.tables.locks["shop"].fence, world.tables.locks["shop"].owner) == (1, ""))
     wait_until(lambda: all(thread.name != "glacierbase-heartbeat" for thread in threading.enumerate()))
+
+
+def test_a_release_that_is_interrupted_is_repeated(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C while the thread that frees the lock is started, at the end of a run that succeeded."""
+    world.file("1_a.sql", "CREATE TABLE t (a INT)")
+    started: list[Caller] = []
+
+    def start() -> Caller:
+        started.append(Caller())
+        if len(started) == 1:
+            raise KeyboardInterrupt
+        return started[-1]
+
+    monkeypatch.setattr("glacierbase.lock.Caller", start)
+    with pytest.raises(KeyboardInterrupt):
+        world.migrate()
+    assert world.tables.locks["shop"].owner == ""
+    started[0].end()
 
 
 def wait_until(is_so: Callable[[], bool]) -> None:
