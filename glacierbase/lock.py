@@ -18,8 +18,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
-from glacierbase.clock import NEVER, mark, seconds, since
-from glacierbase.errors import EngineError, Interrupted, LockHeld, LockLost
+from glacierbase.clock import NEVER, Mark, mark, seconds, since
+from glacierbase.errors import EngineError, GlacierbaseError, Interrupted, LockHeld, LockLost
 from glacierbase.run import Run, is_gone, is_same_boot
 from glacierbase.secrets import mask
 from glacierbase.stores import FORMAT_VERSION, LockRow, Store
@@ -184,16 +184,29 @@ class Lock:
             beat=0,
             acquired_at=now,
             expires_at=now + timedelta(seconds=self._terms.lease_seconds),
-            holder=self._holder,
+            # The former holder may rely on a longer lease: nobody takes over from this run before that has ended.
+            holder=json.dumps(self._holder | {"lease_seconds": lease_of(row, self._terms.lease_seconds)}),
         )
         started = mark()
-        if not self._store.compare_and_set(row, mine):
-            return False
+        try:
+            is_won = self._store.compare_and_set(row, mine)
+        except GlacierbaseError:
+            raise
+        except (
+            BaseException
+        ):  # Ctrl-C, also as what Python makes of it in a wait: the call continues and may acquire the lock.
+            self._hold(mine, started)
+            self.release()
+            raise
+        if is_won:
+            self._hold(mine, started)
+            self.taken_from = row if is_held(row) else None
+        return is_won
+
+    def _hold(self, mine: LockRow, started: Mark) -> None:
         self._row, self._fence, self._renewed = mine, mine.fence, started
         self._head = (mine.head_fence, mine.head_sequence)
-        self.taken_from = row if is_held(row) else None
         _held_here.append(self)
-        return True
 
     def start_heartbeat(self, open_store: Callable[[], Store]) -> None:
         """Renew the lease from a thread of its own, through a store of its own that does not queue behind statements."""
@@ -222,7 +235,9 @@ class Lock:
                 return False
             started = mark()
             expires = self._store.now() + timedelta(seconds=self._terms.lease_seconds)
-            renewed = replace(self._with_head(row), beat=row.beat + 1, expires_at=expires, holder=self._holder)
+            renewed = replace(
+                self._with_head(row), beat=row.beat + 1, expires_at=expires, holder=json.dumps(self._holder)
+            )
             if store.compare_and_set(row, renewed):
                 if self._row is not None:
                     self._row, self._renewed = renewed, started
@@ -323,15 +338,17 @@ class Lock:
         Where nobody can say whose it is, its lease ends by itself.
         """
         self._ended.set()
-        row, self._row = self._row, None
+        row = self._row
         if row is None:
             return False
-        _held_here.remove(self)
-        if self._heartbeat:
-            self._heartbeat.join(_JOIN_SECONDS)
         freeing = Caller()
         try:
-            return result(freeing.submit(lambda: self._free(row)), max(self._terms.lease_seconds, _RELEASE_SECONDS))
+            answer = freeing.submit(lambda: self._free(row))
+            # Not before: a release that is interrupted up to here is repeated.
+            if self in _held_here:
+                _held_here.remove(self)
+            self._row = None
+            return result(answer, max(self._terms.lease_seconds, _RELEASE_SECONDS))
         except (EngineError, NoAnswer) as error:
             why = error.message if isinstance(error, EngineError) else "the catalog does not answer"
             logger.warning(
@@ -344,6 +361,8 @@ class Lock:
     def _free(self, row: LockRow) -> bool:
         """Make the row free, also if a renewal that was under way came first. True as well if it says all that this run recorded:
         then it was freed and taken again before the store looked, or who took it reads a history that is whole."""
+        if self._heartbeat:
+            self._heartbeat.join(_JOIN_SECONDS)
         mine: LockRow | None = row
         found = None
         for _ in range(_TRIES):
@@ -356,9 +375,9 @@ class Lock:
             mine = self._mine(found)
         return found is not None and (found.head_fence, found.head_sequence) == self._head
 
-    def _describe(self, engine: Mapping[str, Any]) -> str:
+    def _describe(self, engine: Mapping[str, Any]) -> dict[str, Any]:
         """The holder for the row. Who takes over waits for the longer lease, which is why it has this one's."""
-        return json.dumps({**self._run.holder(engine), "lease_seconds": self._terms.lease_seconds})
+        return {**self._run.holder(engine), "lease_seconds": self._terms.lease_seconds}
 
 
 class _Watch:
@@ -398,8 +417,12 @@ def told(row: LockRow) -> dict[str, Any]:
 
 
 def holder_of(row: LockRow) -> Mapping[str, Any]:
-    """What the row says of its holder."""
-    return json.loads(row.holder) if row.holder else {}
+    """What the row says of its holder; nothing where that is not what a run writes."""
+    try:
+        holder = json.loads(row.holder or "{}")
+    except (ValueError, RecursionError):
+        return {}
+    return holder if isinstance(holder, dict) else {}
 
 
 def describe(row: LockRow) -> str:

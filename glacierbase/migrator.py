@@ -219,10 +219,10 @@ class Migrator:
                 recorder.defer(recorder.event(taken, None, reason=reason, details=json.dumps(told(former))))
             yield view, recorder
             recorder.compact()
+            lock.finish()
         except BaseException:
             lock.release()
             raise
-        lock.finish()
 
     @contextmanager
     def opened(self, session: Any, stopped: Callable[[], bool] = lambda: False) -> Iterator[tuple[Engine, Store]]:
@@ -364,6 +364,13 @@ class _Files:
 
     def run(self, plan: Plan) -> None:
         """All files of the plan, in order, up to the first that stops the run."""
+        try:
+            self._run_all(plan)
+        except LockLost:
+            self._recorder.append_without_lock()
+            raise
+
+    def _run_all(self, plan: Plan) -> None:
         for planned in plan.pending:
             prepared = self._prepared[planned.migration.number]
             self._check_stop(prepared)
@@ -452,7 +459,7 @@ class _Files:
             self._recorder.append()
             self._lock.prove()
         except LockLost:
-            self._recorder.append_interrupted(self._interrupted(prepared, first.index - 1))
+            self._recorder.defer(self._interrupted(prepared, first.index - 1))
             raise
 
     def _end_between(self, announcement: Any, prepared: Prepared, index: int) -> None:

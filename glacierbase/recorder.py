@@ -115,12 +115,13 @@ class Recorder:
             except EngineError as error:
                 problem = error
             # The answer was lost or the append refused: the table itself knows whether it took effect.
-            if self._is_written(batch):
+            is_written = self._is_written(batch)
+            if is_written:
                 return
             refusals += isinstance(problem, StatementRefused)
             is_over = refusals == _REFUSALS or time.monotonic() + pause > deadline or self._engine.cancelled()
             if is_over or not self._lock.may_retry():
-                raise _not_written(batch, problem) from problem
+                raise _not_written(batch, problem, is_seen=is_written is False) from problem
             time.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
 
@@ -139,12 +140,12 @@ class Recorder:
                 self._lock.row.catalog, every, error.message,
             )  # fmt: skip
 
-    def _is_written(self, batch: list[Event]) -> bool:
-        """Whether the history is seen to hold the batch. An append that is repeated for want of an answer counts once."""
+    def _is_written(self, batch: list[Event]) -> bool | None:
+        """Whether the history holds the batch; None if it cannot be read. An append that is repeated counts once."""
         try:
             events = self._store.read_history()
         except EngineError:
-            return False
+            return None
         keys = {(event.fence, event.sequence, event.run_id) for event in events}
         return all((event.fence, event.sequence, event.run_id) in keys for event in batch)
 
@@ -160,28 +161,37 @@ class Recorder:
             batch[0] = replace(batch[0], details=json.dumps(told))
         return batch
 
-    def append_interrupted(self, event: Event) -> None:
-        """All that a run which lost its lock may still append, under its old fence: what it has done, and that it ends."""
-        self._waiting.append(event)
+    def append_without_lock(self) -> None:
+        """Append the waiting events once, under the old fence of a lost lock: what was done, and that the run ends."""
+        batch = self._numbered()
+        if not batch:
+            return
         try:
-            self._store.append(self._numbered())
+            self._store.append(batch)
         except EngineError as error:
-            logger.debug("the end of the run could not be recorded: %s", error.message)
+            if self._is_written(batch):
+                return
+            logger.warning("%s", _not_written(batch, error, is_seen=False).message)
 
 
 def _masked(column: str, value: Any) -> Any:
     return json.dumps(masked(json.loads(value))) if column in _JSON and value else masked(value)
 
 
-def _not_written(batch: Sequence[Event], error: EngineError) -> NeedsRepair:
-    """The error that says what the history lacks, and the command that tells it."""
+def _not_written(batch: Sequence[Event], error: EngineError, *, is_seen: bool) -> NeedsRepair:
+    """Return the error that names the missing event, and the command that records it.
+
+    Args:
+        is_seen: whether the history was read and lacks the event; where it could not be read, it may hold the event.
+    """
     event = next((each for each in reversed(batch) if _is_outcome(each)), batch[-1])
+    lacks = "lacks" if is_seen else "may lack"
     query = f", query id {event.query_id}" if event.query_id else ""
     return NeedsRepair(
         "HISTORY_NOT_WRITTEN",
-        f"the history of {event.catalog} could not be written: {error.message}; it lacks the event {event.event!r} of"
+        f"the history of {event.catalog} could not be written: {error.message}; it {lacks} the event {event.event!r} of"
         f" {event.path or 'the run'}, statement {event.statement_index} of {event.statement_total}, run {event.run_id}{query}",
-        f"restore access to the history table, then run `{_command(event)}`",
+        f"restore access to the history table, then {_next(event, is_seen)}",
         event=event.event,
         version=event.version,
         statement_index=event.statement_index,
@@ -192,6 +202,14 @@ def _not_written(batch: Sequence[Event], error: EngineError) -> NeedsRepair:
 def _is_outcome(event: Event) -> bool:
     """Whether it tells of a statement; a file may have none."""
     return event.event in _TOLD_BY and bool(event.statement_index)
+
+
+def _next(event: Event, is_seen: bool) -> str:
+    """The next step. To record an event a second time would settle the statement after it, which never ran."""
+    if is_seen or not _is_outcome(event):
+        return f"run `{_command(event)}`"
+    show = f"glacierbase show {event.version} --catalog {event.catalog} --env {event.environment}"
+    return f"run `{show}`: only if it does not show the outcome of statement {event.statement_index}, run `{_command(event)}`"
 
 
 def _command(event: Event) -> str:

@@ -131,7 +131,7 @@ def _exists(pid: int) -> bool:
     """Whether there is a process of this id (kill(2), signal 0)."""
     try:
         os.kill(pid, 0)
-    except ProcessLookupError:
+    except (ProcessLookupError, OverflowError):  # More than an id can be.
         return False
     except PermissionError:
         return True

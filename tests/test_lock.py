@@ -12,13 +12,14 @@ from typing import Any
 import pytest
 
 from glacierbase.errors import CommitConflict, EngineError, LockLost, OutcomeUnknown
-from glacierbase.lock import Lock, Terms, free_row, living_fence
+from glacierbase.lock import Lock, Terms, _Watch, free_row, holder_of, lease_of, living_fence
 from glacierbase.run import Run
 from glacierbase.stores import LockRow
+from glacierbase.stores.bounded import BoundedStore
 from glacierbase.stores.sql import SqlStore
 from glacierbase.stores.tables import settle
 from tests.conftest import ProjectFolder, only_catalog
-from tests.fakes import MemoryStore, MemoryTables
+from tests.fakes import MemoryStore, MemoryTables, lost_answer
 
 LEASE = 0.3
 
@@ -114,6 +115,82 @@ def test_a_change_that_times_out_is_not_repeated(
     with pytest.raises(error):
         settle(change, lambda: free, free, replace(free, owner="a", fence=1))
     assert clock[0] == tries * 30
+
+
+class Asked(MemoryStore):
+    """A store whose answer to a change is lost: the row says what became of it."""
+
+    def compare_and_set(self, expected: LockRow, new: LockRow) -> bool:
+        return settle(lambda: super(Asked, self).compare_and_set(expected, new), self.read_lock, expected, new)
+
+
+def test_a_renewal_of_the_heartbeat_is_not_taken_for_the_one_that_names_the_engine(run: Run) -> None:
+    """Both threads write the same owner, fence and beat: without its engine in the row, the holder seems gone with its process."""
+    tables = MemoryTables()
+    store = Asked(tables, "shop")
+    store.create(free_row(Terms("shop", "dev", LEASE)))
+    lock = Lock(store, Terms("shop", "dev", LEASE), run, {})
+    lock.acquire(None, 0, 0, lambda: False)
+    tables.locks["shop"] = replace(lock.row, beat=lock.row.beat + 1)
+    lock.name_engine({"engine_pid": 4711})
+    assert holder_of(tables.locks["shop"])["engine_pid"] == 4711
+
+
+def test_a_jump_of_the_time_of_day_kills_no_holder(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A waiting run whose clock is corrected has not watched the row for a lease."""
+    day = [time.time()]
+    monkeypatch.setattr(time, "time", lambda: day[0])
+    tables = MemoryTables()
+    store = MemoryStore(tables, "shop")
+    later = datetime.now(timezone.utc) + timedelta(days=1)
+    row = replace(free_row(Terms("shop", "dev", 60)), owner="other", fence=1, expires_at=later)
+    watch = _Watch(60, store)
+    assert not watch.is_dead(row)
+    day[0] += 3600
+    assert not watch.is_dead(row)
+
+
+def test_a_taker_by_force_keeps_the_former_holders_longer_lease_in_the_row(run: Run) -> None:
+    """`unlock` waits for that lease to end; a third run must not take over from it before."""
+    tables = MemoryTables()
+    store = MemoryStore(tables, "shop")
+    free = free_row(Terms("shop", "dev", 60))
+    tables.locks["shop"] = replace(free, owner="other", fence=1, holder='{"lease_seconds": 3600}')
+    lock = Lock(store, Terms("shop", "dev", 60), run, {})
+    assert lock.seize(tables.locks["shop"], 1)
+    assert lease_of(tables.locks["shop"], 60) == 3600
+    lock.check()
+    lock._renew(store)
+    assert lease_of(tables.locks["shop"], 60) == 60
+
+
+class Clocked(MemoryStore):
+    """A store that knows the server's time once it has read the lock."""
+
+    has_clock = True
+    behind = timedelta(0)
+
+    def read_lock(self) -> LockRow | None:
+        row = super().read_lock()
+        self.behind = timedelta(hours=5)
+        return row
+
+    def now(self) -> datetime:
+        return super().now() - self.behind
+
+
+def test_a_store_that_was_opened_again_still_tells_the_servers_time() -> None:
+    """A renewal by this machine's clock would let others take over a lease that runs, or wait for hours."""
+    lost: list[str] = []
+    tables = MemoryTables()
+    store = BoundedStore(lambda: Clocked(tables, "shop", lambda _: lost_answer() if lost else None))
+    store.read_lock()
+    lost.append("connection")
+    for _ in range(2):
+        with pytest.raises(OutcomeUnknown):
+            store.read_lock()
+    assert datetime.now(timezone.utc) - store.now() > timedelta(hours=4)
+    store.close()
 
 
 def test_elsewhere_the_row_is_read(run: Run) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import json
 import shlex
 import threading
@@ -34,6 +35,9 @@ from glacierbase.migrator import Progress
 from glacierbase.plan import Selection
 from glacierbase.repair import Orders, Resolution, repair
 from glacierbase.secrets import register
+from glacierbase.stores.bounded import BoundedStore
+from glacierbase.unlock import unlock
+from glacierbase.waiting import Caller
 from tests.conftest import ProjectFolder
 from tests.fakes import MemoryStore, lost_answer
 from tests.world import World
@@ -580,6 +584,146 @@ def test_giving_up_a_run_prints_the_command_that_records_what_ran(world: World) 
     repair(world.migrator(), [int(command[2])], orders)
     world.migrate()
     assert world.values() == [1, 2]
+
+
+def test_an_outage_in_which_no_connection_opens_costs_nobody_anything(world: World) -> None:
+    """A refused login after a lost answer is part of the outage, and the append is retried."""
+    world.variables = "store: {lockLease: 5s}\n"
+    world.file("1_a.sql", "CREATE TABLE t (a INT); INSERT INTO t VALUES (1)")
+    until: list[float] = []
+
+    def is_out() -> bool:
+        return bool(until) and time.monotonic() < until[0]
+
+    def outage(verb: str) -> None:
+        if verb == "append" and world.events and not until:
+            until.append(time.monotonic() + 1)
+        if is_out():
+            lost_answer()
+
+    def log_in() -> MemoryStore:
+        if is_out():
+            raise EngineUnavailable("SNOWFLAKE_UNAVAILABLE", "no session")
+        return MemoryStore(world.tables, "shop", outage)
+
+    migrator = world.migrator()
+    migrator._open_store = lambda _, engine: BoundedStore(log_in, engine.cancelled)
+    migrator.migrate(Selection(), Progress())
+    assert until
+    assert world.values() == [1]
+    assert [event.sequence for event in world.events] == [1, 2, 3]
+
+
+def test_a_history_that_cannot_be_read_is_not_said_to_lack_an_event(world: World) -> None:
+    """The append took effect and its answer was lost: `repair` as printed would settle the next statement, which never ran."""
+    world.variables = "store: {lockLease: 1s}\n"
+    world.file("1_a.sql", "CREATE TABLE t (a INT); INSERT INTO t VALUES (1); INSERT INTO t VALUES (2)")
+    broken: list[str] = []
+
+    def outage(verb: str) -> None:
+        if verb == "append answered" and len(world.events) >= 2:
+            broken.append(verb)
+        if broken:
+            lost_answer()
+
+    world.store_before = outage
+    with pytest.raises(NeedsRepair) as caught:
+        world.migrate()
+    assert ("statement_done", "1") in world.kinds
+    assert "it may lack the event 'statement_done'" in caught.value.message
+    assert "run `glacierbase show 1 --catalog shop --env default`: only if it does not show" in caught.value.hint
+
+
+@pytest.mark.parametrize(("sql", "outcome"), [("SELECT 1", "applied"), ("INSERT INTO missing VALUES (1)", "failed")])
+def test_a_run_that_loses_its_lock_in_an_append_records_the_outcome(world: World, sql: str, outcome: str) -> None:
+    """The outcome of the last statement is known to this run alone; without it, a person has to find out."""
+    world.file("1_a.sql", f"CREATE TABLE t (a INT); {sql}")
+
+    def steal() -> None:
+        world.tables.locks["shop"] = replace(held_row("thief"), fence=2)
+        lost_answer()
+
+    stolen = once("append", steal)
+    world.store_before = lambda verb: stolen(verb) if len(world.events) == 2 else None
+    with pytest.raises(LockLost):
+        world.migrate()
+    assert world.kinds == [("started", "1"), ("statement_done", "1"), (outcome, "1")]
+
+
+@pytest.mark.parametrize(
+    ("verb", "number"), [("compare_and_set", 1), ("compare_and_set", 2), ("append", 2), ("read_lock", 3)]
+)
+def test_an_interrupted_caller_leaves_no_lock_and_no_heartbeat(world: World, verb: str, number: int) -> None:
+    """KeyboardInterrupt in a notebook, where the process goes on living: also while the lock is acquired or released."""
+    world.file("1_a.sql", "CREATE TABLE t (a INT)")
+    calls: list[str] = []
+
+    def interrupt(called: str) -> None:
+        calls.append(called)
+        if called == verb and calls.count(verb) == number:
+            _thread.interrupt_main()
+            time.sleep(0.5)
+
+    world.store_before = interrupt
+    with pytest.raises(KeyboardInterrupt):
+        world.migrate()
+    wait_until(lambda: (world.tables.locks["shop"].fence, world.tables.locks["shop"].owner) == (1, ""))
+    wait_until(lambda: all(thread.name != "glacierbase-heartbeat" for thread in threading.enumerate()))
+
+
+def test_a_release_that_is_interrupted_is_repeated(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C while the thread that frees the lock is started, at the end of a run that succeeded."""
+    world.file("1_a.sql", "CREATE TABLE t (a INT)")
+    started: list[Caller] = []
+
+    def start() -> Caller:
+        started.append(Caller())
+        if len(started) == 1:
+            raise KeyboardInterrupt
+        return started[-1]
+
+    monkeypatch.setattr("glacierbase.lock.Caller", start)
+    with pytest.raises(KeyboardInterrupt):
+        world.migrate()
+    assert world.tables.locks["shop"].owner == ""
+    started[0].end()
+
+
+def wait_until(is_so: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 30
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_a_store_that_does_not_open_leaves_no_thread() -> None:
+    """A program that asks again and again keeps its number of threads."""
+
+    def refuse() -> MemoryStore:
+        raise EngineUnavailable("SNOWFLAKE_UNAVAILABLE", "no session")
+
+    before = set(threading.enumerate())
+    for _ in range(10):
+        with pytest.raises(EngineUnavailable):
+            BoundedStore(refuse)
+    wait_until(lambda: set(threading.enumerate()) <= before)
+
+
+@pytest.mark.parametrize("holder", ["no JSON", "[1]", "5", '"text"', "null", '{"lease_seconds": NaN}', "[" * 100_000])
+def test_a_lock_whose_holder_is_unreadable_is_held_and_can_be_unlocked(world: World, holder: str) -> None:
+    """Its lease counts all the same; no command ends in a traceback."""
+    world.file("1_a.sql", "CREATE TABLE t (a INT)")
+    world.migrate()
+    world.file("2_b.sql", "INSERT INTO t VALUES (1)")
+    later = datetime.now(timezone.utc) + timedelta(hours=1)
+    world.tables.locks["shop"] = replace(held_row("stranger"), holder=holder, expires_at=later)
+    assert len(world.migrator().plan(Selection()).pending) == 1
+    for refused in (world.migrate, lambda: unlock(world.migrator(), "a test")):
+        with pytest.raises(LockHeld):
+            refused()
+    assert unlock(world.migrator(), "a test", force=True)
+    world.migrate()
+    assert world.values() == [1]
 
 
 def test_a_store_that_hangs_does_not_keep_a_run_that_is_done(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

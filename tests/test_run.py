@@ -34,6 +34,11 @@ def here(tmp_path: Path) -> dict[str, object]:
     return Run.here(tmp_path).holder({})
 
 
+def test_a_number_that_is_no_process_id_is_gone(here: dict[str, object]) -> None:
+    """The row may hold what no run wrote: it ends no command in a traceback."""
+    assert is_gone({**here, "pid": 10**30})
+
+
 @pytest.mark.parametrize("shown", ["shown", "hidden"])
 def test_another_users_process_that_lives_is_not_gone(shown: str, here: dict[str, object]) -> None:
     """The kernel may refuse to say more than that it is there (hidepid), and a signal to it."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any
 
-from glacierbase.errors import OutcomeUnknown
+from glacierbase.errors import EngineUnavailable, OutcomeUnknown
 from glacierbase.migration import Event
 from glacierbase.stores import LockRow, Store
 from glacierbase.waiting import Caller, NoAnswer, result
@@ -27,8 +27,13 @@ class BoundedStore:
         self._open_store = open_store
         self._cancelled = cancelled
         self._caller = Caller()
-        self._store: Store = self._within_limit(open_store)
+        try:
+            self._store: Store = self._within_limit(open_store)
+        except BaseException:
+            self.close()
+            raise
         self._is_sound = True
+        self._told_time: Store = self._store
         self.compacts_every = self._store.compacts_every
 
     @property
@@ -40,7 +45,7 @@ class BoundedStore:
         return self._store.has_clock
 
     def now(self) -> datetime:
-        return self._store.now()
+        return self._told_time.now()
 
     def read_history(self) -> tuple[Event, ...]:
         events: tuple[Event, ...] = self._call("read_history")
@@ -52,6 +57,7 @@ class BoundedStore:
 
     def read_lock(self) -> LockRow | None:
         row: LockRow | None = self._call("read_lock")
+        self._told_time = self._store  # A store that was opened again has no server time before its first read.
         return row
 
     def has_namespace(self) -> bool:
@@ -78,14 +84,20 @@ class BoundedStore:
 
     def _call(self, verb: str, *arguments: Any, **options: Any) -> Any:
         if not self._is_sound:
-            self._store = self._within_limit(self._open_store)
-            self._is_sound = True
+            self._open_again()
         store = self._store
         try:
             return self._within_limit(lambda: getattr(store, verb)(*arguments, **options))
         except OutcomeUnknown:
             self._is_sound = False
             raise
+
+    def _open_again(self) -> None:
+        try:
+            self._store = self._within_limit(self._open_store)
+        except EngineUnavailable as error:  # An outage: the caller may retry.
+            raise OutcomeUnknown(error.code, error.message, hint=error.hint) from error
+        self._is_sound = True
 
     def _within_limit(self, call: Callable[[], Any]) -> Any:
         try:

@@ -105,10 +105,11 @@ def settle(change: Callable[[], bool], read: Callable[[], LockRow | None], expec
         except EngineError as error:  # A conflict decides nothing: the row does.
             problem = error
         row = read()
-        if row is None or row.claim not in (expected.claim, new.claim):
-            return False
-        if row.claim == new.claim:
+        if row == new:
             return True
+        # The heartbeat thread of the same run may have written another row with the same claim.
+        if row is None or row.claim != expected.claim:
+            return False
         if problem and _is_final(problem, attempt, started):
             raise problem
     return False
