@@ -64,10 +64,13 @@ def check_against_base(
         HistoryDisagrees: all files that were edited or deleted, and all new ones whose version is not above the base's.
     """
     errors: list[GlacierbaseError] = []
-    warnings: dict[str, tuple[str, ...]] = {}
-    for base in _catalogs(ref, _files(root, ref), stems):
+    content = _files(root, ref)
+    # As where the project is new, or a link leads to it from where it was.
+    nothing: tuple[str, ...] = () if content else (f"{ref} has no project in the folder {root}: nothing was compared",)
+    warnings = dict.fromkeys(migrations, nothing)
+    for base in _catalogs(ref, content, stems):
         if base.name in migrations:
-            warnings[base.name] = warnings.get(base.name, ()) + base.doubt
+            warnings[base.name] += base.doubt
             errors += _edited(ref, base.files, migrations[base.name], f"migrations/{stems[base.name]}")
             errors += _too_low(ref, base.files, migrations[base.name])
         elif all_catalogs and base.name not in stems:

@@ -31,6 +31,8 @@ _DURATION = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)(ms|s|m|h)")
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 _SHORTEST_LEASE, _LONGEST_LEASE = 1.0, 86_400.0
 _SPARK_CATALOG = re.compile(r"spark\.sql\.catalog\.([^.]+)")
+# Names to choose the nearest one of, in every catalog of a project: each comparison takes milliseconds where they are long.
+_MOST_COMPARED = 20
 # The keys under migrationExecutor.conf that each engine reads.
 _CONF_KEYS = {"spark": ("sparkConf", "dependencies", "allowFloating"), "snowflake": ("connection",)}
 # The key under `conf` that names the engine's own default catalog.
@@ -180,13 +182,19 @@ def _catalog_file(path: Path, location: str, shared: Mapping, content: Mapping) 
     default = merge(shared, content).get("defaultEnvironment")
     chosen = default.text if isinstance(default, Scalar) else None
     if default and chosen not in names:
-        near = get_close_matches(chosen or "", names, n=1)
         raise default.place.error(
             "INVALID_VALUE",
             f"defaultEnvironment: there is no environment {chosen}",
-            f"did you mean {near[0]}?" if near else f"there are: {', '.join(names)}",
+            _instead(chosen or "", names),
         )
     return CatalogFile(path, name, names, chosen, (shared, content))
+
+
+def _instead(chosen: str, names: tuple[str, ...]) -> str:
+    if len(names) > _MOST_COMPARED:
+        return f"there are: {', '.join(names[:_MOST_COMPARED])} and {len(names) - _MOST_COMPARED} more"
+    near = get_close_matches(chosen, names, n=1)
+    return f"did you mean {near[0]}?" if near else f"there are: {', '.join(names)}"
 
 
 def _environments(layers: Iterable[Mapping]) -> tuple[str, ...]:

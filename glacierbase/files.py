@@ -93,15 +93,27 @@ def inside(path: Path, root: Path) -> Path:
     )
 
 
+def is_folder(path: Path) -> bool:
+    """Return whether `path` leads to a folder; no link fails, however long or circular it is."""
+    return os.path.isdir(path)  # noqa: PTH112 (`Path.is_dir` raises where a link's target has too long a name)
+
+
 def create(path: Path, root: Path, text: str) -> None:
     """Write a new file, and the folders that it needs. No link is followed out of the project, and nothing is overwritten.
 
     Raises:
-        FileRefused: `OUTSIDE_PROJECT`.
+        FileRefused: `OUTSIDE_PROJECT`, or `UNREADABLE_FILE`: the folder cannot be made.
         FileExistsError: the file exists, if only as a link that leads nowhere.
     """
     folder = inside(path.parent, root)
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FileRefused(
+            "UNREADABLE_FILE",
+            f"cannot be written: {folder} is no folder: {error.strerror}",
+            "remove what is in its place",
+        ) from error
     # `x` does not follow a link in the place of the file.
     with (folder / path.name).open("x", encoding="utf-8", newline="\n") as target:
         target.write(text)

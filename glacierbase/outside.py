@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from glacierbase.errors import ConfigurationError
-from glacierbase.secrets import register
+from glacierbase.secrets import TooManySecrets, register
 from glacierbase.yamlfile import Place
 
 KINDS = ("env", "secret", "file")
@@ -69,13 +69,21 @@ def unset(place: Place, name: str, hint: str, what: str = "is not set") -> Confi
     return place.error("UNSET_REFERENCE", f"${{{name}}} {what}", hint)
 
 
+def too_many_secrets(place: Place) -> ConfigurationError:
+    """Return the error for a secret beyond those that can be masked."""
+    what = "the secrets up to here, with their lines, are too many or too long to be masked"
+    return place.error(
+        "INVALID_VALUE", what, "shorten them, or give the engine the path of a file that it reads itself"
+    )
+
+
 def _from_environment(kind: str, name: str, place: Place) -> str:
     value = os.environ.get(name) if name.isprintable() else None
     # CI services hand over a secret that does not exist as an empty one.
     if value is None or (kind == "secret" and not value):
         raise unset(place, f"{kind}:{name}", f"set the environment variable {name}")
     if kind == "secret":
-        register(value)
+        _mask(value, place)
     return value
 
 
@@ -86,8 +94,15 @@ def _from_file(root: Path, name: str, place: Place) -> str:
         why = error.strerror if isinstance(error, OSError) else _why(error)
         hint = "paths are relative to the project"
         raise unset(place, f"file:{name}", hint, f"cannot be read: {why}") from error
-    register(text)
+    _mask(text, place)
     return text
+
+
+def _mask(value: str, place: Place) -> None:
+    try:
+        register(value)
+    except TooManySecrets as error:
+        raise too_many_secrets(place) from error
 
 
 def _why(error: ValueError) -> str:

@@ -22,6 +22,7 @@ from glacierbase.errors import (
     collected,
     raise_all,
 )
+from glacierbase.files import FileRefused, inside, is_folder
 from glacierbase.migration import Migration, version_number
 from glacierbase.migrator import Migrator, Progress
 from glacierbase.plan import Plan, Selection
@@ -60,7 +61,7 @@ def find_root(start: Path | None = None) -> Path:
     """
     begin = (start or Path.cwd()).resolve()
     for folder in (begin, *begin.parents):
-        if (folder / "catalogs").is_dir() and (folder / "migrations").is_dir():
+        if is_folder(folder / "catalogs") and is_folder(folder / "migrations"):
             return folder
     raise ConfigurationError(
         "PROJECT_NOT_FOUND",
@@ -95,7 +96,7 @@ class Project:
         path = _given("path", path, "GLACIERBASE_PROJECT")
         environment = _given("environment", environment, "GLACIERBASE_ENV")
         root = Path(path).resolve() if path else find_root()
-        if not (root / "catalogs").is_dir():
+        if not is_folder(root / "catalogs"):
             raise ConfigurationError(
                 "PROJECT_NOT_FOUND", f"{root} holds no folder catalogs/", "`glacierbase init` makes one"
             )
@@ -595,14 +596,12 @@ def _load_files(root: Path) -> tuple[CatalogFile, ...]:
     """The catalog files; where one is wrong, the migration files are looked at as well, to say everything at once."""
     errors: list[GlacierbaseError] = []
     files: tuple[CatalogFile, ...] = ()
-    inside = sorted(path for path in (root / "migrations").glob("*") if not path.name.startswith("."))
-    folders = [path for path in inside if path.is_dir()]
-    errors += [_outside(path.name) for path in inside if path.suffix == ".sql" and path not in folders]
-    errors += [
-        _no_folder(path.name)
-        for path in inside
-        if path.is_file() and (root / "catalogs" / f"{path.name}.yaml").exists()
-    ]
+    _check_inside(root)
+    paths = sorted(path for path in (root / "migrations").glob("*") if not path.name.startswith("."))
+    folders = [path for path in paths if is_folder(path)]
+    catalogs = {path.name for path in (root / "catalogs").iterdir()}
+    errors += [_outside(path.name) for path in paths if path.suffix == ".sql" and path not in folders]
+    errors += [_no_folder(path.name) for path in paths if path not in folders and f"{path.name}.yaml" in catalogs]
     with collected(errors):
         files = load_catalog_files(root / "catalogs", root)
         errors += _without_catalog(folders, files)
@@ -613,12 +612,21 @@ def _load_files(root: Path) -> tuple[CatalogFile, ...]:
     return files
 
 
+def _check_inside(root: Path) -> None:
+    """Not even the names in a folder of somebody else are read."""
+    for name, kind in (("catalogs", ConfigurationError), ("migrations", MigrationFileError)):
+        try:
+            inside(root / name, root)
+        except FileRefused as error:
+            raise kind(error.code, f"{name} {error.what}", error.hint, path=name) from error
+
+
 def _outside(name: str) -> MigrationFileError:
     return _misplaced(name, "belongs to no catalog", "move it into the folder of its catalog: migrations/CATALOG/")
 
 
 def _no_folder(name: str) -> MigrationFileError:
-    what = f"is a file, where the migrations of catalog {name} would be"
+    what = f"is no folder, where the migrations of catalog {name} would be"
     return _misplaced(name, what, "move it away, and put the migrations into a folder of that name")
 
 

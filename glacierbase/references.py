@@ -12,8 +12,8 @@ from difflib import get_close_matches
 from typing import Any, TypeVar
 
 from glacierbase.errors import GlacierbaseError, collected
-from glacierbase.outside import KINDS, Outside, unset
-from glacierbase.secrets import reaches_command_line, register_setting
+from glacierbase.outside import KINDS, Outside, too_many_secrets, unset
+from glacierbase.secrets import TooManySecrets, reaches_command_line, register_setting
 from glacierbase.yamlfile import Mapping, Node, Place, Scalar, Sequence, is_null
 
 T = TypeVar("T")
@@ -59,7 +59,10 @@ class References:
                 "INVALID_VALUE", "its references stand for more than a million characters", "shorten them"
             )
         if key and not self.is_unread(text):
-            register_setting(key, text)
+            try:
+                register_setting(key, text)
+            except TooManySecrets as error:
+                raise too_many_secrets(node.place) from error
         return text
 
     def parsed(self, node: Scalar, name: str, parse: Callable[[str], T], default: T) -> T:

@@ -10,7 +10,7 @@ document and history row:
 
 A value of fewer than four characters is replaced as a whole word only, one of more than 4,000 as it is only. `true`, `false`,
 `null`, `none` and numbers of up to five digits are not replaced. The password of a URI (`https://user:password@host`) is
-replaced whether it is registered or not.
+replaced whether it is registered or not. Values that would take minutes to mask are refused.
 """
 
 from __future__ import annotations
@@ -52,23 +52,46 @@ _PARAMETER = re.compile(r"(?:^|[;?&\s])([^=;?&\s]+)=([^;&#\s]*)")
 _ESCAPE = r"\\{1,8}"
 _NAMED = {"\n": "n", "\r": "r", "\t": "t", "\b": "b", "\f": "f", "\v": "v"}
 
+# Of all patterns together: what is compiled in some seconds. Each costs some more, because every character is compared with it.
+_MOST_CHARACTERS, _CHARACTERS_EACH = 4_000_000, 500
+
 # Each registered text and the pattern that finds it.
 _patterns: dict[str, str] = {}
+_characters = 0
 _compiled: re.Pattern[str] | None = None
 
 
+class TooManySecrets(Exception):
+    """A secret that is not masked, because masking all of them would take too long."""
+
+
 def register(value: str) -> None:
-    """Mask `value` from now on, in the forms that the module names."""
-    global _compiled
+    """Mask `value` from now on, in the forms that the module names.
+
+    Raises:
+        TooManySecrets: not all of them are masked.
+    """
     whole = value.strip()
     lines = [line for each in whole.splitlines() if len(line := each.strip()) >= _SHORT]
     for text in (whole, *lines):
         if text and text not in _patterns and not _HARMLESS.fullmatch(text):
             encoded = _in_base64(text) if text is whole and len(lines) <= 1 else ()
-            _patterns.update({each: _pattern(each) for each in (text, *encoded)})
-            _compiled = None
+            for each in (text, *encoded):
+                _add(each)
     for inner in _secrets_of_key_file(whole):
         register(inner)
+
+
+def _add(text: str) -> None:
+    global _compiled, _characters
+    if text in _patterns:
+        return
+    pattern = _pattern(text)
+    if _characters + len(pattern) + _CHARACTERS_EACH > _MOST_CHARACTERS:
+        raise TooManySecrets
+    _characters += len(pattern) + _CHARACTERS_EACH
+    _patterns[text] = pattern
+    _compiled = None
 
 
 def register_setting(key: str, value: str) -> None:

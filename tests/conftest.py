@@ -153,6 +153,7 @@ class ProjectFolder:
 def forgotten_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
     """What one test registers as a secret must not be masked in the next."""
     monkeypatch.setattr(secrets, "_patterns", {})
+    monkeypatch.setattr(secrets, "_characters", 0)
     monkeypatch.setattr(secrets, "_compiled", None)
 
 

@@ -229,3 +229,18 @@ def test_a_project_that_the_base_does_not_have_is_new(project: ProjectFolder) ->
     project.catalog(UNREACHABLE)
     project.file("0001_a.sql", GOOD)
     assert found(project) == []
+
+
+def test_a_project_that_the_base_does_not_have_is_a_warning(project: ProjectFolder) -> None:
+    """A branch may move the project, edit it, and put a link where it was: that nothing was compared must not go unsaid."""
+    project.catalog(UNREACHABLE)
+    project.file("1_a.sql", "SELECT 1")
+    commit_all(project.root.parent)
+    assert project.ask("validate", "--base", "main").entry()["warnings"] == []
+    project.root.rename(project.root.with_name("moved"))
+    project.root.symlink_to("moved")
+    project.file("1_a.sql", "DROP TABLE t")
+    told = project.ask("validate", "--base", "main")
+    assert told.code == 0
+    [warning] = told.entry()["warnings"]
+    assert "nothing was compared" in warning

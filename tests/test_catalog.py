@@ -536,3 +536,11 @@ def test_a_hundred_errors_of_an_environment_are_told(tmp_path: Path) -> None:
     with pytest.raises(SeveralErrors) as caught:
         file.for_environment("default", tmp_path)
     assert len(caught.value.errors) == 100
+
+
+def test_no_nearest_of_many_environments_is_looked_for(folder: Folder) -> None:
+    """In each of a branch's catalogs that would take seconds, and the hint as long as all of the names."""
+    names = ", ".join(f"{'a' * 190}{number}: {{}}" for number in range(1_000))
+    folder.write(f"environments: {{{names}}}\n", "_shared.yaml")
+    folder.write(LAKE + f"defaultEnvironment: {'a' * 190}\n")
+    assert "and 980 more" in (folder.error().hint or "")

@@ -185,3 +185,47 @@ def test_a_file_of_wrong_headers_is_a_handful_of_errors(tmp_path: Path) -> None:
     errors: list[GlacierbaseError] = load_migrations(tmp_path, tmp_path)[1]
     assert {error.code for error in errors} == {"UNKNOWN_HEADER"}
     assert len(errors) == 20
+
+
+@pytest.mark.parametrize("name", ["catalogs", "migrations"])
+@pytest.mark.parametrize("command", [["validate"], ["render"], ["new", "x", "--author", "me"]])
+def test_no_name_of_a_folder_outside_is_read(command: list[str], name: str, project: ProjectFolder) -> None:
+    """A link in the place of `catalogs` or `migrations` would list what lies behind it in errors."""
+    project.catalog(CATALOG)
+    other = project.root.parent / "other"
+    (other / f"{CANARY}.yml").mkdir(parents=True)
+    (project.root / name).rename(project.root / "moved")
+    (project.root / name).symlink_to(other)
+    told = project.run(*command)
+    assert told.code == (2 if name == "catalogs" else 3)
+    assert f"OUTSIDE_PROJECT: {name} leads to" in told.stderr
+    assert CANARY not in told.stdout + told.stderr
+
+
+NOWHERE = {"a long name": "a" * 300, "a circle": "../circle", "nothing": "gone"}
+
+
+@pytest.mark.parametrize("target", NOWHERE)
+def test_a_link_to_nowhere_is_not_a_folder_without_migrations(target: str, project: ProjectFolder) -> None:
+    """Neither a bug nor an empty catalog: exit 3 names it. In the place of a folder that no catalog has, it is no matter."""
+    project.catalog(CATALOG)
+    (project.root / "migrations/other").symlink_to(NOWHERE[target])
+    (project.root / "migrations" / ("b" * 255)).touch()
+    (project.root / "circle").symlink_to("circle")
+    assert project.run("validate").code == 0
+    (project.root / "migrations/shop").rmdir()
+    (project.root / "migrations/shop").symlink_to(NOWHERE[target])
+    for command in (["validate"], ["new", "x", "--author", "me"]):
+        told = project.run(*command)
+        assert told.code == 3
+        assert "error: MISPLACED_FILE: migrations/shop is no folder" in told.stderr
+
+
+@pytest.mark.parametrize("target", ["a" * 300, "catalogs"])
+def test_catalogs_that_lead_nowhere_are_no_project(target: str, project: ProjectFolder) -> None:
+    """Exit 2, from a folder inside as from outside."""
+    (project.root / "catalogs").rmdir()
+    (project.root / "catalogs").symlink_to(target)
+    told = project.run("validate")
+    assert told.code == 2
+    assert "error: PROJECT_NOT_FOUND" in told.stderr

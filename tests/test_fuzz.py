@@ -51,6 +51,7 @@ moderately = settings(max_examples=250, deadline=None)
 def project(files: Mapping[str, str | bytes]) -> Iterator[Path]:
     """A project of these files, in which nothing may appear, change or vanish."""
     secrets._patterns.clear()
+    secrets._characters = 0
     secrets._compiled = None
 
     def listing() -> list[tuple[str, int, int]]:

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from glacierbase import secrets
 from glacierbase.catalog import Catalog, load_catalog_files
 from glacierbase.documents import json_document, text_document
-from glacierbase.errors import ConfigurationError, GlacierbaseError, MigrationFailed, StatementRefused
+from glacierbase.errors import ConfigurationError, GlacierbaseError, MigrationFailed, SeveralErrors, StatementRefused
 from glacierbase.executors.spark.errors import map_error
 from glacierbase.history import details
 from glacierbase.migration import Event
@@ -315,6 +315,7 @@ SECRETS = st.text(st.characters(exclude_characters="*"), min_size=4).map(str.str
 def test_a_document_is_json_without_the_secret_whatever_it_is(secret: str, around: str) -> None:
     """Values are masked before they are text, keys that are data too; the names of the format stay."""
     secrets._patterns.clear()
+    secrets._characters = 0
     secrets._compiled = None
     register(secret)
     found = json.loads(document(secret, around))
@@ -349,3 +350,33 @@ def test_no_secret_breaks_the_history_or_the_lock(secret: str, project: ProjectF
     assert isinstance(details(started)["process"]["pid"], int)
     assert len(details(started)["statement_checksums"]) == 2
     assert all(isinstance(json.loads(event.tables), list) for event in world.events if event.tables)
+
+
+def test_secrets_that_would_take_hours_to_mask_are_refused(
+    monkeypatch: pytest.MonkeyPatch, project: ProjectFolder
+) -> None:
+    """A branch of a few kilobytes may hold millions of characters of secrets, also where no reference is read."""
+    monkeypatch.setattr(secrets, "_MOST_CHARACTERS", 100_000)
+    names = ", ".join(f'k{number}.password: "{number}${{variables.v}}"' for number in range(50))
+    project.catalog(SPARK.replace("CONF", names) + f"variables: {{v: '{'-+' * 50}'}}\n")
+    [file] = load_catalog_files(project.root / "catalogs", project.root)
+    with pytest.raises(SeveralErrors) as caught:
+        file.for_environment("default", project.root, resolve=False)
+    errors = caught.value.errors
+    assert {error.code for error in errors} == {"INVALID_VALUE"}
+    assert len(errors) < 50  # The first ones are masked.
+    assert "too many or too long to be masked" in errors[0].message
+    assert "-+-+" not in "".join(error.message for error in errors)
+
+
+def test_a_secret_that_is_read_and_cannot_be_masked_is_refused(
+    monkeypatch: pytest.MonkeyPatch, project: ProjectFolder
+) -> None:
+    """The message names its reference."""
+    monkeypatch.setattr(secrets, "_MOST_CHARACTERS", 1_000)
+    monkeypatch.setenv("LONG", "-+" * 500)
+    project.catalog(SPARK.replace("CONF", 'a: "${secret:LONG}"'))
+    [file] = load_catalog_files(project.root / "catalogs", project.root)
+    with pytest.raises(ConfigurationError, match="too many or too long to be masked") as caught:
+        file.for_environment("default", project.root)
+    assert caught.value.code == "INVALID_VALUE"
