@@ -192,9 +192,8 @@ class Lock:
             is_won = self._store.compare_and_set(row, mine)
         except GlacierbaseError:
             raise
-        except (
-            BaseException
-        ):  # Ctrl-C, also as what Python makes of it in a wait: the call continues and may acquire the lock.
+        except BaseException:
+            # Ctrl-C, also as what Python makes of it in a wait: the call continues and may acquire the lock.
             self._hold(mine, started)
             self.release()
             raise
