@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import _thread
 import json
 import signal
+import threading
 import time
 from pathlib import Path
 
 import pytest
 
+from glacierbase import Project
 from tests.conftest import SNOWFLAKE_PASSWORD, Output, ProjectFolder, SnowBed, migration
 from tests.snowflake.bed import SnowflakeServer
 
@@ -286,6 +289,40 @@ def test_stopped_a_run_cancels_a_long_statement_by_its_id(
     assert ([each["state"] for each in status["migrations"]], status["lock"]) == (["unknown"], None)
     [case] = wired.ask("repair").entry()["cases"]
     assert (case["suggests"], case["may_run"]) == ("not-done", False)
+
+
+def test_an_interrupted_caller_of_the_api_does_not_wait_for_the_statement(
+    wired: ProjectFolder, emulated: SnowBed, snowflake_server: SnowflakeServer
+) -> None:
+    """Ctrl-C in a notebook cancels the query by its id, records what is known of it and frees the lock."""
+    slow = f"CREATE TABLE {emulated.schema()}.t /* takes 60 s */ (a INT)"
+    wired.file("0001_slow.sql", f"{slow};")
+
+    def interrupt() -> None:
+        snowflake_server.wait_for(slow)
+        _thread.interrupt_main()
+
+    threading.Thread(target=interrupt).start()
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        Project.load(wired.root).migrate()
+    assert time.monotonic() - began < 40
+    assert "SELECT SYSTEM$CANCEL_QUERY(?)" in snowflake_server.statements()
+    status = wired.ask("status").entry()
+    assert ([each["state"] for each in status["migrations"]], status["lock"]) == (["unknown"], None)
+
+
+def test_the_sessions_of_history_and_lock_are_kept_alive(
+    wired: ProjectFolder, snowflake_server: SnowflakeServer
+) -> None:
+    """They are idle while a statement runs, and Snowflake ends an idle session after four hours."""
+    begin = start_log(snowflake_server)
+    wired.file("0001_ask.sql", "SELECT 1;")
+    assert wired.run("migrate").code == 0
+    logins = [each for each in snowflake_server.requests[begin:] if each["path"].endswith("login-request")]
+    kept = [each["parameters"].get("CLIENT_SESSION_KEEP_ALIVE") for each in logins]
+    assert len(logins) == 3
+    assert [str(each).lower() for each in kept].count("true") == 2  # Not the one that the files share.
 
 
 def test_a_second_sigint_ends_it_at_once_and_names_the_lock_that_stays(

@@ -26,7 +26,6 @@ from tests.conftest import (
 )
 from tests.contract.test_store_contract import event
 from tests.foreign import foreign_reader, foreign_writer
-from tests.postgres import USER
 
 LAKE = "spark.sql.catalog.lake"
 URI = f"{LAKE}.uri"
@@ -104,6 +103,8 @@ def web_bed(lake: LakeBed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> I
 @pytest.fixture
 def postgres_bed(postgres: CatalogBed) -> Bed:
     """PyIceberg on PostgreSQL, which waits a second for an answer."""
+    from tests.postgres import USER  # Needs what a machine with Snowflake alone has not.
+
     catalog = impatient(postgres.catalog, **{f"{LAKE}.jdbc.socketTimeout": "1"})
     login = f"user={USER} password={POSTGRES_PASSWORD}"
     database = f"{catalog.spark_conf[URI].removeprefix('jdbc:')}?{login.replace(' ', '&').replace('/', '%2F')}"
