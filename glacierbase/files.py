@@ -30,7 +30,7 @@ class Files:
         self._most = most
         self._most_in_all = most_in_all
         self._read = 0
-        self._folders: set[Path] = set()  # Those that are known to lie inside.
+        self._folders: set[str] = set()  # Those that are known to lie inside.
 
     def read(self, path: Path) -> bytes:
         """Return the content of a regular file.
@@ -59,15 +59,15 @@ class Files:
                 raise _unreadable(f"it is {kind} and no regular file", "remove it, or rename it")
             if status.st_size > self._most:
                 raise _unreadable(f"it holds more than {_shown(self._most)}", "split it, or move data out of it")
-            with os.fdopen(descriptor, "rb", closefd=False) as file:
-                return file.read(status.st_size)
+            return _bytes(descriptor, status.st_size)
         finally:
             os.close(descriptor)
 
     def _opened(self, path: Path) -> int:
-        if path.parent not in self._folders:
+        folder = os.path.dirname(path)  # noqa: PTH120 (of ten thousand files, a Path for each takes its time)
+        if folder not in self._folders:
             inside(path.parent, self._root)
-            self._folders.add(path.parent)
+            self._folders.add(folder)
         try:
             return os.open(path, _READING)
         except OSError as error:
@@ -117,6 +117,14 @@ def create(path: Path, root: Path, text: str) -> None:
     # `x` does not follow a link in the place of the file.
     with (folder / path.name).open("x", encoding="utf-8", newline="\n") as target:
         target.write(text)
+
+
+def _bytes(descriptor: int, size: int) -> bytes:
+    """The first `size` bytes of an open file: what is written to it meanwhile does not count."""
+    content = os.read(descriptor, size)
+    while len(content) < size and (more := os.read(descriptor, size - len(content))):
+        content += more
+    return content
 
 
 def _unreadable(why: str, hint: str) -> FileRefused:
