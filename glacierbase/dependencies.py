@@ -15,7 +15,7 @@ from glacierbase.yamlfile import Mapping, Node, Scalar, Sequence
 _COORDINATE = re.compile(r"[^:,/\s]+:[^:,/\s]+:[^:/\s]+")
 _SHA256 = re.compile(r"[0-9A-Fa-f]{64}")
 # Ivy's: https://ant.apache.org/ivy/history/latest-milestone/ivyfile/dependency.html
-# Maven's: https://maven.apache.org/pom.html#dependency-version-requirement-specification
+# Maven's are in its POM reference, "Dependency Version Requirement Specification".
 _FLOATING = re.compile(r"(?i)latest(?:\..*)?|release|(?:.*-)?snapshot|.*\+|.*[\[\](),].*")
 
 

@@ -33,7 +33,7 @@ def printable(lines: Iterable[str]) -> str:
 
 
 def on_one_line(text: str) -> str:
-    """A value where a line break would end what it stands in: in a comment, or a cell of a table."""
+    """Return a value for a comment or a table cell, which a line break would end."""
     return _escaped(mask(text).replace("\n", r"\n"))
 
 

@@ -14,7 +14,7 @@ from glacierbase.secrets import mask
 
 
 def to_json(value: Any) -> Any:
-    """`value` in JSON's types, masked: times as ISO 8601 in UTC, values of ours as objects, errors as their documented object.
+    """`value` in JSON's types, masked: times as ISO 8601 in UTC, dataclasses as objects, errors as their documented object.
 
     Masked before it is text, so that the document is JSON whatever the secret is. The format's own names are not data.
     """

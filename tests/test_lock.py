@@ -57,7 +57,7 @@ def test_a_lease_that_was_renewed_in_time_proves_the_lock_without_a_request(run:
 
 @pytest.mark.parametrize("clock", ["since boot", "of the day"])
 def test_a_lease_runs_out_while_the_machine_sleeps(run: Run, monkeypatch: pytest.MonkeyPatch, clock: str) -> None:
-    """A suspended machine's monotonic clock stands still; a paused virtual machine's clock since boot does, too."""
+    """A suspended machine's monotonic clock stops; so does a paused virtual machine's clock since boot."""
     day, booted = [1000.0], [1000.0]
     clocks = {time.CLOCK_BOOTTIME: booted, time.CLOCK_MONOTONIC: [1000.0]}
     monkeypatch.setattr(time, "clock_gettime", lambda which: clocks[which][0])

@@ -14,7 +14,7 @@ _PROVES = frozenset({"SUCCESS", "FAILED_WITH_ERROR"})
 
 
 def judged(rows: Sequence[Row], sql: str) -> Evidence:
-    """Return what the queries with a statement's tag tell of it.
+    """Return what the queries with a statement's tag show of it.
 
     Args:
         rows: id, status and error of each.

@@ -25,7 +25,7 @@ _OUR_PARAMETERS = {"ABORT_DETACHED_QUERY": True, "LOCK_TIMEOUT": 30}
 # of ours to the connector's makers.
 _DEFAULTS = {"login_timeout": 60}
 _DEFAULT_PARAMETERS = {"CLIENT_TELEMETRY_ENABLED": False}
-# Of a session of ours: it is idle while a statement of the user's runs, and Snowflake ends an idle one after four hours.
+# The session of history and lock is idle while a migration's statement runs; Snowflake ends an idle one after four hours.
 # https://docs.snowflake.com/en/user-guide/session-policies
 _OUR_KEYWORDS = {"client_session_keep_alive": True}
 _LOG_OUT_SECONDS = 10.0
