@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import time
+from datetime import timedelta
+
+# Clocks of two machines differ by less.
+SKEW = timedelta(minutes=10)
 
 Mark = tuple[float, float]
 

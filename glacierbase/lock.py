@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
-from glacierbase.clock import NEVER, Mark, mark, seconds, since
+from glacierbase.clock import NEVER, SKEW, Mark, mark, seconds, since
 from glacierbase.errors import EngineError, GlacierbaseError, Interrupted, LockHeld, LockLost
 from glacierbase.run import Run, is_gone, is_same_boot
 from glacierbase.secrets import mask
@@ -33,8 +33,6 @@ _POLL_SECONDS = 1.0
 _RENEWALS = 3
 # More is no lease that a catalog file may have.
 _LONGEST_LEASE = 86_400.0
-# Clocks of different machines differ by less. A lease that ended longer ago than this is over whoever reads it.
-_CLOCK_SKEW = timedelta(minutes=10)
 _NOTHING = timedelta(0)
 # Conflicts of one run's own heartbeat and main thread: each is followed by a look at the row.
 _TRIES = 5
@@ -407,7 +405,7 @@ class _Watch:
         """Whether its lease ended more than a lease ago by a clock that its holder shares, or longer than clocks differ by."""
         late = overdue(row, self._lease, self._store)
         shared = self._store.has_clock or is_same_boot(holder_of(row))
-        return late > (_NOTHING if shared else _CLOCK_SKEW)
+        return late > (_NOTHING if shared else SKEW)
 
 
 def told(row: LockRow) -> dict[str, Any]:

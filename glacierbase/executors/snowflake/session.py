@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 from glacierbase.catalog import Catalog
+from glacierbase.clock import SKEW
 from glacierbase.errors import ConfigurationError, EngineUnavailable
 from glacierbase.executors import Evidence, Executor, InFlight, Row, Session
 from glacierbase.executors.snowflake.errors import error_text, map_error
@@ -31,9 +32,6 @@ _OUR_KEYWORDS = {"client_session_keep_alive": True}
 _LOG_OUT_SECONDS = 10.0
 # Whether to ask for running queries before a logout; the connector's line 5 warns where nobody says.
 _LOGS_OUT = "enable_server_session_keep_alive_auto_detection"
-
-# Clocks differ by less.
-_MARGIN = timedelta(minutes=10)
 
 # What a session is told at login, and what it must still be when the next file gets it.
 _STATE = ("role", "warehouse", "database", "schema")
@@ -177,7 +175,7 @@ class _SnowflakeExecutor:
         return session.query(
             "SELECT query_id, execution_status, error_message"
             f" FROM TABLE({in_quotes(self._catalog.store.catalog)}.INFORMATION_SCHEMA.QUERY_HISTORY("
-            f"END_TIME_RANGE_START => '{since - _MARGIN:%Y-%m-%d %H:%M:%S} +0000'::TIMESTAMP_LTZ, RESULT_LIMIT => 10000))"
+            f"END_TIME_RANGE_START => '{since - SKEW:%Y-%m-%d %H:%M:%S} +0000'::TIMESTAMP_LTZ, RESULT_LIMIT => 10000))"
             " WHERE query_tag = ?",
             [tag],
         )

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from glacierbase.catalog import Catalog
+from glacierbase.clock import SKEW
 from glacierbase.errors import ConfigurationError, EngineUnavailable, StatementRefused
 from glacierbase.executors import Evidence, Executor, InFlight, Row, Session
 from glacierbase.executors.spark.archive import ClassArchive
@@ -53,8 +54,6 @@ _USER_METADATA = 13  # Its column.
 _DELTA_TAG = "spark.databricks.delta.commitInfo.userMetadata"
 # These keep the settings under which they were made.
 _KEEPS_SETTINGS = re.compile(r"(?i)\b(?:VIEW|FUNCTION)\b")
-# Clocks of two machines differ by less.
-_MARGIN = timedelta(minutes=10)
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _GRACE_SECONDS = 20
 _POOL = "spark.scheduler.pool"
@@ -214,7 +213,7 @@ class _SparkExecutor:
         """What was committed to its tables since, and by whom."""
         with closing(self.open_session()) as session:
             commits = [commit for table in statement.tables for commit in _commits(session, table)]
-        return judged(commits, statement, _MARGIN if self._is_elsewhere else timedelta(0))
+        return judged(commits, statement, SKEW if self._is_elsewhere else timedelta(0))
 
     def close(self) -> None:
         """Nothing here was started by us."""
