@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import _thread
 import json
+import os
 import signal
 import threading
 import time
@@ -300,7 +300,8 @@ def test_an_interrupted_caller_of_the_api_does_not_wait_for_the_statement(
 
     def interrupt() -> None:
         snowflake_server.wait_for(slow)
-        _thread.interrupt_main()
+        # A real signal: `_thread.interrupt_main` would not wake a main thread that waits.
+        os.kill(os.getpid(), signal.SIGINT)
 
     threading.Thread(target=interrupt).start()
     began = time.monotonic()
