@@ -9,11 +9,14 @@ from pathlib import Path
 from threading import Event as Flag
 from typing import Any, TypeVar
 
-from glacierbase import doctor, executors
-from glacierbase.answers import lock_holder, next_step, pending_files, planned_files, shown_statements, statuses
-from glacierbase.base import check_against_base
-from glacierbase.baseline import baseline
-from glacierbase.catalog import CatalogFile, load_catalog_files
+from glacierbase import executors
+from glacierbase.apply.baseline import baseline
+from glacierbase.apply.migrator import Migrator, Progress
+from glacierbase.apply.plan import Plan, Selection
+from glacierbase.apply.repair import Orders, Resolution, accept_environment, repair
+from glacierbase.apply.repair import show as show_cases
+from glacierbase.apply.unlock import look, unlock
+from glacierbase.catalogs.catalog import CatalogFile, load_catalog_files
 from glacierbase.errors import (
     ConfigurationError,
     GlacierbaseError,
@@ -22,13 +25,12 @@ from glacierbase.errors import (
     collected,
     raise_all,
 )
-from glacierbase.files import FileRefused, inside, is_folder
-from glacierbase.migration import Migration, version_number
-from glacierbase.migrator import Migrator, Progress
-from glacierbase.plan import Plan, Selection
-from glacierbase.repair import Orders, Resolution, accept_environment, repair
-from glacierbase.repair import show as show_cases
-from glacierbase.results import (
+from glacierbase.inspect import doctor
+from glacierbase.inspect.answers import lock_holder, next_step, pending_files, planned_files, shown_statements, statuses
+from glacierbase.migrations.base import check_against_base
+from glacierbase.migrations.source import load_migrations, migration_files
+from glacierbase.model.migration import Migration, version_number
+from glacierbase.model.results import (
     BaselinedFile,
     BaselineResult,
     DoctorResult,
@@ -46,9 +48,8 @@ from glacierbase.results import (
     ValidateResult,
     WarmResult,
 )
-from glacierbase.run import Run
-from glacierbase.source import load_migrations, migration_files
-from glacierbase.unlock import look, unlock
+from glacierbase.run.files import FileRefused, inside, is_folder
+from glacierbase.run.run import Run
 
 R = TypeVar("R", bound=Result)
 
@@ -549,7 +550,7 @@ class Project:
         Args:
             keep: which files are wanted as they are rendered.
         """
-        from glacierbase.sandbox import Sandbox  # Nobody else needs processes.
+        from glacierbase.migrations.sandbox import Sandbox  # Nobody else needs processes.
 
         chosen = [file for file in self._chosen(catalogs) if self._environment in (None, *file.environments)]
         if not chosen:

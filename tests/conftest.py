@@ -17,12 +17,12 @@ from typing import Any
 import pytest
 
 from glacierbase import secrets
-from glacierbase.catalog import Catalog, load_catalog_files
+from glacierbase.catalogs.catalog import Catalog, load_catalog_files
 from glacierbase.executors import Executor, Session, open_executor
 from glacierbase.executors.spark.session import SparkSessionPort
-from glacierbase.run import Run
-from tests.snowflake.bed import ACCOUNT, SnowflakeServer, account_catalog
-from tests.snowflake.bed import snowflake_server as start_snowflake_server
+from glacierbase.run.run import Run
+from tests.support.snowflake.bed import ACCOUNT, SnowflakeServer, account_catalog
+from tests.support.snowflake.bed import snowflake_server as start_snowflake_server
 
 REPOSITORY = Path(__file__).parent.parent
 RUNTIME = "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0"
@@ -194,7 +194,7 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LakeBed]:
 @pytest.fixture(scope="session")
 def web(lake: LakeBed, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebBed]:
     """A REST catalog, served by the JVM of `lake`; sessions of the same on it."""
-    from tests.restcatalog import rest_catalog  # Not every Python of the tests has a Spark.
+    from tests.support.restcatalog import rest_catalog  # Not every Python of the tests has a Spark.
 
     with pytest.MonkeyPatch.context() as patch, rest_catalog(
         lake.spark._jvm, tmp_path_factory.mktemp("rest"), WEB_TOKEN
@@ -207,7 +207,7 @@ def web(lake: LakeBed, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Web
 @pytest.fixture(scope="session")
 def postgres(lake: LakeBed, tmp_path_factory: pytest.TempPathFactory) -> Iterator[CatalogBed]:
     """A JDBC catalog in PostgreSQL, with sessions of `lake` on it."""
-    from tests.postgres import postgresql  # Needs what a machine with Snowflake alone has not.
+    from tests.support.postgres import postgresql  # Needs what a machine with Snowflake alone has not.
 
     folder = tmp_path_factory.mktemp("postgres")
     with pytest.MonkeyPatch.context() as patch, postgresql(folder, POSTGRES_PASSWORD) as address:
@@ -219,7 +219,7 @@ def postgres(lake: LakeBed, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 @pytest.fixture(scope="session")
 def remote_lake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RemoteLake]:
     """One Spark Connect server for the whole session, reached through `spark.remote`."""
-    from tests.connect import connect_server  # Needs pyspark, which a machine with Snowflake alone has not.
+    from tests.support.connect import connect_server  # Needs pyspark, which a machine with Snowflake alone has not.
 
     folder = tmp_path_factory.mktemp("remote")
     with connect_server(folder, f"{RUNTIME},{SQLITE}") as address:

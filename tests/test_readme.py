@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
-from glacierbase.catalog import load_catalog_files
-from glacierbase.source import AUTHOR, DESCRIPTION
-from glacierbase.statements import DIALECTS
+from glacierbase.catalogs.catalog import load_catalog_files
+from glacierbase.migrations.source import AUTHOR, DESCRIPTION
+from glacierbase.migrations.statements import DIALECTS
 from tests.conftest import REPOSITORY, Output, ProjectFolder
 
 README = (REPOSITORY / "README.md").read_text()

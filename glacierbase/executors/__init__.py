@@ -1,7 +1,7 @@
 """The port to an engine: what every executor must do, and how one is opened.
 
 An executor connects, runs one statement at a time and maps its vendor's errors. It holds no judgement: order, lock, history
-and what a failure means are decided above it. Every implementation passes `tests/contract/`.
+and what a failure means are decided above it. Every implementation passes `tests/engines/contract/`.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol
 
-from glacierbase.catalog import Catalog
+from glacierbase.catalogs.catalog import Catalog
 from glacierbase.errors import ConfigurationError
-from glacierbase.run import Run
+from glacierbase.run.run import Run
 
 Row = tuple[Any, ...]
 
@@ -89,7 +89,7 @@ class Executor(Protocol):
     """A connection to the engine of one catalog.
 
     Attributes:
-        dialect: of `glacierbase.statements`, and of our own SQL.
+        dialect: of `glacierbase.migrations.statements`, and of our own SQL.
         engine: name and version, for the history: `spark 4.1.4`.
         principal: who the engine takes us for.
         process: what tells a later reader whether the engine still lives (`engine_pid`, `application`), for the history.

@@ -1,7 +1,7 @@
 """The port to where history and lock live: two tables per catalog, one append and one compare-and-set.
 
-A store decides nothing: what an event means is said in `glacierbase.history`, who may take the lock in `glacierbase.lock`.
-Every implementation passes `tests/contract/`.
+A store decides nothing: what an event means is said in `glacierbase.history.records`, who may take the lock in
+`glacierbase.apply.lock`. Every implementation passes `tests/engines/contract/`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from glacierbase.migration import Event
+from glacierbase.model.migration import Event
 
 FORMAT_VERSION = 1
 

@@ -7,9 +7,9 @@ from datetime import datetime
 from typing import Any
 
 from glacierbase.errors import EngineUnavailable, OutcomeUnknown
-from glacierbase.migration import Event
+from glacierbase.model.migration import Event
+from glacierbase.run.waiting import Caller, NoAnswer, result
 from glacierbase.stores import LockRow, Store
-from glacierbase.waiting import Caller, NoAnswer, result
 
 # Far above what a call takes: the time-outs of HTTP and SQL end it first where the protocol has one.
 CALL_SECONDS = 300.0

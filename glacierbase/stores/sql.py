@@ -7,12 +7,12 @@ from dataclasses import Field, astuple, dataclass, fields
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
-from glacierbase.catalog import Catalog, StoreOptions
-from glacierbase.clock import seconds
+from glacierbase.catalogs.catalog import Catalog, StoreOptions
 from glacierbase.errors import ConfigurationError, EngineError, TableNotFound
 from glacierbase.executors import Executor, Row, Session
-from glacierbase.migration import Event
-from glacierbase.names import in_backticks, in_quotes
+from glacierbase.model.migration import Event
+from glacierbase.model.names import in_backticks, in_quotes
+from glacierbase.run.clock import seconds
 from glacierbase.stores import LockRow
 from glacierbase.stores.tables import (
     ICEBERG_PROPERTIES,

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from glacierbase.catalog import Catalog, load_catalog_files
-from glacierbase.migration import Event
-from glacierbase.migrator import Migrator, Progress
-from glacierbase.plan import Selection
-from glacierbase.run import Run
-from glacierbase.source import load_migrations
+from glacierbase.apply.migrator import Migrator, Progress
+from glacierbase.apply.plan import Selection
+from glacierbase.catalogs.catalog import Catalog, load_catalog_files
+from glacierbase.migrations.source import load_migrations
+from glacierbase.model.migration import Event
+from glacierbase.run.run import Run
 from glacierbase.stores import Store
 from glacierbase.stores.choice import open_store
 from tests.conftest import LAKE, REPOSITORY, ProjectFolder

@@ -10,7 +10,7 @@ from itertools import count
 from typing import Any
 
 from glacierbase.executors.spark.java import find_java_home
-from glacierbase.migration import EventType, State
+from glacierbase.model.migration import EventType, State
 from tests.benchmarks.applied import lake_project, migrator_of
 from tests.benchmarks.order import Order
 from tests.benchmarks.table import Absent, Figure, Row

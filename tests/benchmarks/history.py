@@ -8,8 +8,8 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from glacierbase.migration import EventType, State
-from glacierbase.migrator import Migrator
+from glacierbase.apply.migrator import Migrator
+from glacierbase.model.migration import EventType, State
 from tests.benchmarks.applied import lake_project, migrator_of
 from tests.benchmarks.order import Order
 from tests.benchmarks.table import Absent, Figure, Row
@@ -22,7 +22,7 @@ FILES = 200
 READ = """\
 import sys, time
 from pathlib import Path
-from glacierbase.catalog import load_catalog_files
+from glacierbase.catalogs.catalog import load_catalog_files
 from glacierbase.stores.iceberg import open_store
 root = Path(sys.argv[1])
 [file] = load_catalog_files(root / "catalogs", root)

@@ -15,7 +15,7 @@ from tests.benchmarks.peers import Schemachange
 from tests.benchmarks.peers.peer import NotInstalled
 from tests.benchmarks.table import Absent, Figure, Row
 from tests.conftest import SNOWFLAKE_PASSWORD, ProjectFolder, snow_bed
-from tests.snowflake.bed import SnowflakeServer, snowflake_server
+from tests.support.snowflake.bed import SnowflakeServer, snowflake_server
 
 FILES = 50
 LIMITS = {"new": 120, "applied": 8}

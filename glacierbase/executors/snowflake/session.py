@@ -9,15 +9,15 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from glacierbase.catalog import Catalog
-from glacierbase.clock import SKEW
+from glacierbase.catalogs.catalog import Catalog
 from glacierbase.errors import ConfigurationError, EngineUnavailable
 from glacierbase.executors import Evidence, Executor, InFlight, Row, Session
 from glacierbase.executors.snowflake.errors import error_text, map_error
 from glacierbase.executors.snowflake.evidence import ENDED, judged
-from glacierbase.names import in_quotes
-from glacierbase.run import Run, run_tag
-from glacierbase.waiting import Caller, result
+from glacierbase.model.names import in_quotes
+from glacierbase.run.clock import SKEW
+from glacierbase.run.run import Run, run_tag
+from glacierbase.run.waiting import Caller, result
 
 # Of a session of ours. A query whose client has vanished ends by itself, and nobody waits long for a lock of a moment.
 # https://docs.snowflake.com/en/sql-reference/parameters

@@ -17,7 +17,7 @@ from typing import IO, Any
 from glacierbase.errors import EngineUnavailable
 from glacierbase.executors.spark.installed import spark_home
 from glacierbase.executors.spark.properties import with_properties
-from glacierbase.run import Run
+from glacierbase.run.run import Run
 from glacierbase.secrets import mask
 
 # What spark-submit itself reads. All else is set in the session.

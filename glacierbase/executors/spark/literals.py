@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta, timezone
 
-from glacierbase.names import in_backticks, parts
+from glacierbase.model.names import in_backticks, parts
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 

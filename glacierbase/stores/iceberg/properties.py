@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from glacierbase.catalog import Catalog
+from glacierbase.catalogs.catalog import Catalog
 from glacierbase.errors import ConfigurationError
 from glacierbase.stores.iceberg.jdbc import database
 

@@ -12,9 +12,9 @@ from functools import cached_property
 from importlib import import_module
 from typing import Any, TypeVar
 
-from glacierbase.catalog import Catalog
+from glacierbase.catalogs.catalog import Catalog
 from glacierbase.errors import CommitConflict, ConfigurationError, EngineError, TableNotFound
-from glacierbase.migration import Event
+from glacierbase.model.migration import Event
 from glacierbase.stores import LockRow
 from glacierbase.stores.iceberg import compaction
 from glacierbase.stores.iceberg.errors import mapped

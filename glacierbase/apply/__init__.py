@@ -1,0 +1,1 @@
+"""The commands that change something: plan, lock, migrate, repair, unlock, baseline."""

@@ -1,0 +1,126 @@
+"""The jars that a catalog file names: Maven coordinates, digests and repositories, and what could exchange them unnoticed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from collections.abc import Mapping as Values
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from glacierbase.catalogs.references import References
+from glacierbase.catalogs.yamlfile import Mapping, Node, Scalar, Sequence
+from glacierbase.errors import GlacierbaseError, collected
+
+_COORDINATE = re.compile(r"[^:,/\s]+:[^:,/\s]+:[^:/\s]+")
+_SHA256 = re.compile(r"[0-9A-Fa-f]{64}")
+# Ivy's: https://ant.apache.org/ivy/history/latest-milestone/ivyfile/dependency.html
+# Maven's are in its POM reference, "Dependency Version Requirement Specification".
+_FLOATING = re.compile(r"(?i)latest(?:\..*)?|release|(?:.*-)?snapshot|.*\+|.*[\[\](),].*")
+
+
+@dataclass(frozen=True, slots=True)
+class Dependencies:
+    """What is under `dependencies`.
+
+    Attributes:
+        coordinates: `group:artifact:version`.
+        digests: pairs of a coordinate and the SHA-256 that its jar must have, in lower-case hexadecimal digits.
+    """
+
+    coordinates: tuple[str, ...]
+    digests: tuple[tuple[str, str], ...]
+
+
+class DependencyReader:
+    """Reads what one environment says of jars; what is wrong is put into `errors`."""
+
+    def __init__(self, references: References, errors: list[GlacierbaseError], *, floating_allowed: bool) -> None:
+        self._references = references
+        self._errors = errors
+        self._floating_allowed = floating_allowed
+
+    def read(self, node: Node | None) -> Dependencies:
+        """Read the list `dependencies`."""
+        coordinates: list[str] = []
+        digests: list[tuple[str, str]] = []
+        for item in node.items if isinstance(node, Sequence) else ():
+            with collected(self._errors):
+                named, digest = _parts(item)
+                coordinate = self._references.parsed(named, "dependencies", _coordinate, "")
+                self._check_versions(named, "dependencies", [coordinate])
+                coordinates.append(coordinate)
+                if digest:
+                    digests.append((coordinate, self._references.parsed(digest, "dependencies.sha256", _sha256, "")))
+        return Dependencies(tuple(coordinates), tuple(digests))
+
+    def check(self, node: Node | None, spark_conf: Values[str, str]) -> None:
+        """Check the packages and repositories of `sparkConf`: as written, and with its references resolved."""
+        for key, check in {
+            "spark.jars.packages": self._check_packages,
+            "spark.jars.repositories": self._check_repositories,
+        }.items():
+            written = node.get(key) if isinstance(node, Mapping) else None
+            if isinstance(written, Scalar) and key in spark_conf:
+                with collected(self._errors):
+                    check(written, key, [value.strip() for value in spark_conf[key].split(",")])
+
+    def _check_packages(self, node: Scalar, name: str, packages: Iterable[str]) -> None:
+        self._check_versions(node, name, (package.replace("/", ":") for package in packages))
+
+    def _check_versions(self, node: Scalar, name: str, coordinates: Iterable[str]) -> None:
+        if self._floating_allowed:
+            return
+        for coordinate in coordinates:
+            if _FLOATING.fullmatch(coordinate.rpartition(":")[2]) and not self._references.is_unread(coordinate):
+                raise node.place.error(
+                    "FLOATING_DEPENDENCY",
+                    f"{name}: {node.text!r} names a version that another jar can get tomorrow",
+                    "name one version, or write allowFloating: true beside dependencies",
+                )
+
+    def _check_repositories(self, node: Scalar, name: str, repositories: Iterable[str]) -> None:
+        if any(_is_plain_http(each) and not self._references.is_unread(each) for each in repositories):
+            raise node.place.error(
+                "INVALID_VALUE",  # Without the address, which may hold a password.
+                f"{name}: a repository is read over http://, where a jar can be exchanged on its way",
+                "use https://",
+            )
+
+
+def _parts(item: Node) -> tuple[Scalar, Scalar | None]:
+    """The coordinate and the digest of an item: a coordinate alone, or a mapping of both."""
+    if isinstance(item, Scalar):
+        return item, None
+    assert isinstance(item, Mapping)
+    named, digest = item.get("coordinate"), item.get("sha256")
+    if not isinstance(named, Scalar):
+        raise item.place.error("MISSING_KEY", "dependencies: coordinate is missing", "write group:artifact:version")
+    return named, digest if isinstance(digest, Scalar) else None
+
+
+def _coordinate(text: str) -> str:
+    if not _COORDINATE.fullmatch(text):
+        raise ValueError("a Maven coordinate: group:artifact:version")
+    return text
+
+
+def _sha256(text: str) -> str:
+    if not _SHA256.fullmatch(text):
+        raise ValueError("a SHA-256 of 64 hexadecimal digits")
+    return text.lower()
+
+
+def _is_plain_http(repository: str) -> bool:
+    """Whether a jar comes from another machine without TLS."""
+    try:
+        url = urlsplit(repository)
+        return url.scheme == "http" and not _is_loopback(url.hostname or "")
+    except ValueError:  # No address at all.
+        return True
+
+
+def _is_loopback(host: str) -> bool:
+    from ipaddress import ip_address  # Only where somebody names such a repository.
+
+    return host == "localhost" or ip_address(host).is_loopback

@@ -1,0 +1,169 @@
+"""References inside the strings of a catalog file: `${env:NAME}`, `${secret:NAME}`, `${variables.a.b}` and the others.
+
+`$${` is a literal `${`. What a reference stands for is not searched for references again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from collections.abc import Mapping as Values
+from difflib import get_close_matches
+from typing import Any, TypeVar
+
+from glacierbase.catalogs.outside import KINDS, Outside, too_many_secrets, unset
+from glacierbase.catalogs.yamlfile import Mapping, Node, Place, Scalar, Sequence, is_null
+from glacierbase.errors import GlacierbaseError, collected
+from glacierbase.secrets import TooManySecrets, reaches_command_line, register_setting
+
+T = TypeVar("T")
+
+_REFERENCE = re.compile(r"\$\$\{|\$\{([^{}]*)\}")
+_KEPT = re.compile("secret:|file:")
+_LONGEST, _LONGEST_IN_ALL, _DEEPEST = 1_000_000, 10_000_000, 50
+_KNOWN = ("env:NAME", "secret:NAME", "file:PATH", "projectRoot", "variables.NAME", "environment", "catalog")
+
+
+class References:
+    """What references stand for in one catalog, for one environment."""
+
+    def __init__(self, names: Values[str, str], variables: Mapping, outside: Outside) -> None:
+        """Args:
+        names: what `environment`, `catalog` and `projectRoot` stand for.
+        variables: the catalog's, with references in them.
+        outside: what `env`, `secret` and `file` stand for.
+        """
+        self._names = names
+        self._variables = variables
+        self._outside = outside
+        self._open: list[str] = []
+        self._found: dict[str, str | int | float | bool | None] = {}
+        self._length = 0  # Of all that references have stood for.
+
+    def text(self, node: Scalar, key: str = "") -> str:
+        """The scalar as written, with what its references stand for; secrets of the setting `key` are masked from now on.
+
+        Raises:
+            ConfigurationError: `UNSET_REFERENCE`, `UNKNOWN_REFERENCE`, `CYCLIC_REFERENCE`, or `INVALID_VALUE` for a secret
+                that would reach a command line.
+        """
+        if reaches_command_line(key) and (secret := _secret(node.text)):
+            raise node.place.error(
+                "INVALID_VALUE",
+                f"{key}: {secret} would be on Java's command line, which every user of the machine can read",
+                "write it under a property of its own, or let Java read it from a file",
+            )
+        text = _REFERENCE.sub(lambda found: self._stands_for(found[1], node.place), node.text)
+        if len(text) > _LONGEST:
+            raise node.place.error(
+                "INVALID_VALUE", "its references stand for more than a million characters", "shorten them"
+            )
+        if key and not self.is_unread(text):
+            try:
+                register_setting(key, text)
+            except TooManySecrets as error:
+                raise too_many_secrets(node.place) from error
+        return text
+
+    def parsed(self, node: Scalar, name: str, parse: Callable[[str], T], default: T) -> T:
+        """The value of `name`, parsed; `default` where it cannot be, because a reference in it was not read.
+
+        Raises:
+            ConfigurationError: `INVALID_VALUE` with what is written where `parse` raises ValueError; and as `text`.
+        """
+        text = self.text(node, name)
+        try:
+            return parse(text)
+        except ValueError as error:
+            if self.is_unread(text):
+                return default
+            what = f"{name}: {node.text!r} is not {error}"
+            raise node.place.error("INVALID_VALUE", what, "correct the value") from error
+
+    def is_unread(self, text: str) -> bool:
+        """Return whether a reference in this text was not read, so that its real value is not known."""
+        return self._outside.is_unread(text)
+
+    def variable(self, node: Scalar) -> str | int | float | bool | None:
+        """A variable's value. One that is a reference to another variable alone has that one's type.
+
+        Raises:
+            ConfigurationError: as `text`, and `SECRET_IN_VARIABLES`.
+        """
+        if not isinstance(node.value, str):
+            return node.value
+        if secret := _secret(node.text):
+            raise node.place.error(
+                "SECRET_IN_VARIABLES",
+                f"{secret} is a secret: in a variable it would reach SQL, checksums and query logs",
+                "use it under migrationExecutor.conf, or ${env:NAME} for what is no secret",
+            )
+        whole = _REFERENCE.fullmatch(node.text)
+        if whole and (whole[1] or "").startswith("variables."):
+            return self._variable(whole[1], node.place)
+        return self.text(node)
+
+    def _stands_for(self, name: str | None, place: Place) -> str:
+        text = self._text_of(name, place) if name is not None else "${"
+        self._length += len(text)
+        if self._length > _LONGEST_IN_ALL:
+            what = "the references up to here stand for more than ten million characters"
+            raise place.error("INVALID_VALUE", what, "shorten what they stand for")
+        return text
+
+    def _text_of(self, name: str, place: Place) -> str:
+        if name in self._names:
+            return self._names[name]
+        kind, _, rest = name.partition(":")
+        if kind in KINDS and rest:
+            return self._outside.value(kind, rest, place)
+        if name.startswith("variables."):
+            return _as_text(self._variable(name, place))
+        near = get_close_matches(name, [*_KNOWN, *self._names], n=1)
+        raise place.error(
+            "UNKNOWN_REFERENCE",
+            f"${{{name}}} stands for nothing",
+            f"did you mean ${{{near[0]}}}?" if near else f"there are: {', '.join(_KNOWN)}; $${{ is a literal ${{",
+        )
+
+    def _variable(self, name: str, place: Place) -> str | int | float | bool | None:
+        node = self._variables.get(*name.split(".")[1:])
+        if node is None or is_null(node):
+            raise unset(place, name, "write it under `variables`")
+        if not isinstance(node, Scalar):
+            raise unset(place, name, "it is not a single value; name one below it", "has keys or items of its own")
+        if name in self._found:
+            return self._found[name]
+        if len(self._open) > _DEEPEST:
+            what = f"{name} is reached through more than {_DEEPEST} others"
+            raise place.error("CYCLIC_REFERENCE", what, "give one of them a value")
+        if name in self._open:
+            cycle = " → ".join([*self._open[self._open.index(name) :], name])
+            raise place.error("CYCLIC_REFERENCE", f"{cycle} leads back to itself", "give one of them a value")
+        self._open.append(name)
+        try:
+            self._found[name] = self.variable(node)
+            return self._found[name]
+        finally:
+            self._open.pop()
+
+
+def resolved(node: Node, references: References, errors: list[GlacierbaseError]) -> Any:
+    """Variables as Python's dict, list, str, int, float, bool and None; what is wrong with one is put into `errors`."""
+    if isinstance(node, Mapping):
+        return {key: resolved(value, references, errors) for key, value in node.values.items()}
+    if isinstance(node, Sequence):
+        return [resolved(item, references, errors) for item in node.items]
+    with collected(errors):
+        return references.variable(node)
+    return None
+
+
+def _secret(text: str) -> str | None:
+    """The first reference to a secret in `text`."""
+    found = (reference[0] for reference in _REFERENCE.finditer(text) if _KEPT.match(reference[1] or ""))
+    return next(found, None)
+
+
+def _as_text(value: str | int | float | bool | None) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

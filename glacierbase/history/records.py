@@ -1,0 +1,232 @@
+"""What the events of a catalog add up to: the state of each version, and whether the history is the one it should be.
+
+Pure: values in, values out. Reading and writing are the stores'.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from glacierbase.errors import HistoryDisagrees, NeedsRepair
+from glacierbase.model.migration import Event, EventType, Migration, State
+
+# A version in one of these is settled: its file must not change, and it does not run again.
+SETTLED = frozenset({State.APPLIED, State.ABANDONED})
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What the history says of one version.
+
+    Attributes:
+        started: the newest event that started it, or that settled it without a start.
+        last: the newest event of it.
+        statements_done: how many statements are known to have taken effect.
+        statement_checksums: of all statements, as they were when the file was last started.
+        announced_at: when the newest statement that was begun was about to start.
+    """
+
+    version: str
+    state: State
+    started: Event
+    last: Event
+    statements_done: int
+    statements_total: int
+    statement_checksums: tuple[str, ...]
+    applied_at: datetime | None
+    announced_at: datetime | None
+
+    @property
+    def number(self) -> int:
+        return int(self.version)
+
+    @property
+    def is_removed(self) -> bool:
+        """Whether a person said that its file is gone on purpose."""
+        return details(self.last).get("as") == "removed"
+
+    @property
+    def is_tagged(self) -> bool:
+        """Whether the engine keeps a log in which each statement carries its tag."""
+        return "query_tag" in details(self.started).get("process", {})
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """The events of one catalog, in order, and what they add up to.
+
+    Attributes:
+        events: all of them, those that came too late included.
+        late: events of a run that had lost the lock: what they announce never ran.
+        records: by version number.
+        newest: the highest of these numbers; 0 when there is none.
+        fence, sequence: of the newest event that counts; 0 when there is none.
+        jumped_over: version numbers that a run with `--only` passed by on purpose.
+    """
+
+    events: tuple[Event, ...]
+    late: frozenset[tuple[int, int]]
+    records: Mapping[int, Record]
+    newest: int
+    fence: int
+    sequence: int
+    jumped_over: frozenset[int]
+
+
+def fold(events: Iterable[Event], holding_fence: int | None = None) -> History:
+    """Add up the events. A statement in flight is *running* while its fence holds the lock, and *unknown* otherwise.
+
+    Raises:
+        NeedsRepair: events are missing between others.
+    """
+    ordered = _distinct(events)
+    late = _late(ordered)
+    counted = [event for event in ordered if (event.fence, event.sequence) not in late]
+    _check_gaps(counted)
+    records: dict[int, Record] = {}
+    jumped_over: set[int] = set()
+    for event in counted:
+        if event.version is not None:
+            number = int(event.version)
+            records[number] = _advance(records.get(number), event)
+            jumped_over.update(map(int, details(event).get("jumped_over", ())))
+    for number, record in records.items():
+        if record.state is State.RUNNING and record.last.fence != holding_fence:
+            records[number] = replace(record, state=State.UNKNOWN)
+    head = counted[-1] if counted else None
+    return History(
+        events=tuple(ordered),
+        late=late,
+        records=records,
+        newest=max(records, default=0),
+        fence=head.fence if head else 0,
+        sequence=head.sequence if head else 0,
+        jumped_over=frozenset(jumped_over),
+    )
+
+
+def details(event: Event) -> Mapping[str, Any]:
+    """The JSON object in the column `details`."""
+    return json.loads(event.details) if event.details else {}
+
+
+def _distinct(events: Iterable[Event]) -> list[Event]:
+    """In order, each once: an append whose answer was lost may have been repeated."""
+    found: dict[tuple[int, int, str], Event] = {}
+    for event in sorted(events, key=lambda event: (event.fence, event.sequence)):
+        found.setdefault((event.fence, event.sequence, event.run_id), event)
+    return list(found.values())
+
+
+def _late(ordered: Sequence[Event]) -> frozenset[tuple[int, int]]:
+    """Events that a newer fence's holder had not seen when it went on counting from where the history ended for it."""
+    late = set()
+    newer: Event | None = None
+    for event in reversed(ordered):
+        if newer is not None and event.fence < newer.fence:
+            # The first event of a run says the newest fence that it had read; all between that and its own came later.
+            read_up_to = details(newer).get("behind", event.fence)
+            if event.fence > read_up_to or event.sequence >= newer.sequence:
+                late.add((event.fence, event.sequence))
+                continue
+        newer = event
+    return frozenset(late)
+
+
+def _check_gaps(counted: Sequence[Event]) -> None:
+    for expected, event in enumerate(counted, start=1):
+        if event.sequence != expected:
+            raise NeedsRepair(
+                "HISTORY_DAMAGED",
+                f"the history of {event.catalog} lacks event {expected}: the next one is event {event.sequence}"
+                f" of {event.recorded_at or 'an unknown time'}",
+                "restore the history table from a snapshot or backup that holds all events; nothing runs until then",
+                expected_sequence=expected,
+                found_sequence=event.sequence,
+            )
+
+
+def _advance(record: Record | None, event: Event) -> Record:
+    """The record of a version after one more event."""
+    kind, state = event.event, State(event.state or State.UNKNOWN)
+    begins = kind == EventType.STARTED or record is None
+    started = event if begins else record.started  # type: ignore[union-attr]
+    done = record.statements_done if record else 0
+    if kind in (EventType.STATEMENT_DONE, EventType.REPAIRED):
+        done = event.statement_index if event.statement_index is not None else done
+    elif state is State.APPLIED:
+        done = event.statement_total if event.statement_total is not None else done
+    checksums = tuple(details(event).get("statement_checksums", ())) or (record.statement_checksums if record else ())
+    total = event.statement_total if event.statement_total is not None else (record.statements_total if record else 0)
+    return Record(
+        version=event.version or "",
+        state=state,
+        started=started,
+        last=event,
+        statements_done=done,
+        statements_total=total,
+        statement_checksums=checksums,
+        applied_at=event.recorded_at if state is State.APPLIED else None,
+        announced_at=event.recorded_at if state is State.RUNNING else record.announced_at if record else None,
+    )
+
+
+def check_environment(history: History, catalog: str, environment: str) -> None:
+    """Refuse to run one environment against the history of another.
+
+    Raises:
+        HistoryDisagrees: the newest event is another environment's.
+    """
+    if history.events and history.events[-1].environment != environment:
+        recorded = history.events[-1].environment
+        raise HistoryDisagrees(
+            "ENVIRONMENT_MISMATCH",
+            f"catalog {catalog}: the history says environment {recorded}, this run says {environment}; nothing ran",
+            f"use --env {recorded}, or correct the catalog file: two environments must not share a store",
+            recorded=recorded,
+            environment=environment,
+        )
+
+
+def check_head(history: History, catalog: str, head: tuple[int, int]) -> None:
+    """Refuse a history that ends before the last event it acknowledged: it was lost, or restored to an older state.
+
+    Raises:
+        NeedsRepair: it does.
+    """
+    if (history.fence, history.sequence) < head and history.sequence < head[1]:
+        raise NeedsRepair(
+            "HISTORY_LOST",
+            f"the history of {catalog} ends at event {history.sequence}, but event {head[1]} was acknowledged: the table was"
+            " lost or restored to an older state; nothing ran",
+            "restore the history table from a snapshot or backup that holds all events",
+            found_sequence=history.sequence,
+            acknowledged_sequence=head[1],
+        )
+
+
+def check_renamed(catalog: str, migrations: Sequence[Migration], others: Mapping[str, Sequence[Event]]) -> None:
+    """Refuse to begin anew with files that are applied already, under another catalog's name.
+
+    Raises:
+        HistoryDisagrees: every version that the other name has applied stands here with the same checksum.
+    """
+    files = {migration.number: migration.checksum for migration in migrations}
+    for name, events in others.items():
+        applied = {
+            number: record.last.checksum
+            for number, record in fold(events).records.items()
+            if record.state is State.APPLIED
+        }
+        if applied and applied.items() <= files.items():
+            raise HistoryDisagrees(
+                "CATALOG_RENAMED",
+                f"catalog {catalog} has no history, but its files are applied under the name {name}; nothing ran",
+                f"write `name: {name}` into the catalog file of {catalog}: the name is the identity in the history",
+                catalog=catalog,
+                recorded=name,
+            )

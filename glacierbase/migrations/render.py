@@ -1,0 +1,191 @@
+"""Rendering migrations for one environment: the text, the file's line of each character, and all that is wrong at once."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextvars import copy_context
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from inspect import currentframe
+from traceback import walk_stack, walk_tb
+from types import FrameType, GeneratorType
+from typing import Any, NamedTuple, cast
+
+from jinja2 import Template, TemplateSyntaxError
+
+from glacierbase.errors import MigrationFileError, raise_all
+from glacierbase.migrations.template import CURRENT, LIMIT, Copied, jinja, listed, seen, with_marks
+from glacierbase.model.migration import Migration
+
+_LINE_END = re.compile(r"\r\n|\r|\n")
+
+
+class Piece(NamedTuple):
+    """A part of the rendered text that comes from one place of the file.
+
+    Attributes:
+        start: offset of its first character.
+        line: line of the file that it starts on.
+        is_copied: whether it is the file's own text, so that its line ends are the file's; a value stays on its line.
+    """
+
+    start: int
+    line: int
+    is_copied: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Rendered:
+    """A migration as one environment runs it.
+
+    Attributes:
+        text: the SQL.
+        pieces: the parts of the text, in order; the first one starts at 0.
+        line_ends: the offsets behind the line ends of the text.
+    """
+
+    text: str
+    pieces: tuple[Piece, ...] = field(repr=False)
+    line_ends: tuple[int, ...] = field(repr=False)
+
+    def file_line(self, offset: int) -> int:
+        """The line of the migration's file, from 1, that the character at `offset` comes from."""
+        piece = self.pieces[bisect_right(self.pieces, offset, key=lambda each: each.start) - 1]
+        if not piece.is_copied:
+            return piece.line
+        return piece.line + bisect_right(self.line_ends, offset) - bisect_right(self.line_ends, piece.start)
+
+
+def render(migration: Migration, variables: Mapping[str, Any], environment: str, catalog: str) -> Rendered:
+    """Render a migration for one environment. Its template may name `variables`, `environment` and `catalog`.
+
+    Raises:
+        MigrationFileError: `UNDEFINED_VARIABLE`: what is used has no value, or is null. `UNPRINTABLE_VALUE`: SQL has no text
+            for what is printed. `TEMPLATE_SYNTAX`: Jinja cannot read the file. `TEMPLATE_TOO_COSTLY`: it needs more memory
+            than there is. `TEMPLATE_FAILED`: anything else that goes wrong in it. `data` holds `path` and `line`.
+        SeveralErrors: several values of the file are missing or unprintable.
+    """
+    values = {"environment": environment, "catalog": catalog, "variables": variables}
+    rendering = _Rendering(migration.location, values)
+    parts = copy_context().run(rendering.parts, migration.text)
+    raise_all(rendering.errors)
+    return _joined(parts)
+
+
+def _joined(parts: Iterable[tuple[str, int]]) -> Rendered:
+    pieces = [Piece(0, 1, is_copied=True)]
+    texts = []
+    start = 0
+    for text, line in parts:
+        pieces.append(Piece(start, line, isinstance(text, Copied)))
+        texts.append(text)
+        start += len(text)
+    joined = "".join(texts)
+    return Rendered(joined, tuple(pieces), tuple(end.end() for end in _LINE_END.finditer(joined)))
+
+
+class _Rendering:
+    """One migration being rendered, and all that is wrong in it."""
+
+    def __init__(self, location: str, values: Mapping[str, Any]) -> None:
+        self._location = location
+        self._values = values
+        self._errors: dict[tuple[int, str], MigrationFileError] = {}
+        # Jinja's pairs of a line of the template and the line of Python that its code starts on.
+        self._lines: Sequence[tuple[int, int]] = ()
+
+    @property
+    def errors(self) -> list[MigrationFileError]:
+        """What is wrong, by line."""
+        return [self._errors[place] for place in sorted(self._errors)]
+
+    def parts(self, text: str) -> list[tuple[str, int]]:
+        """The rendered text in parts, each with its line; of no use if there are errors. Needs a context of its own."""
+        CURRENT.set(self)
+        try:
+            return list(self._run(text))
+        except TemplateSyntaxError as error:
+            hint = "where the SQL itself holds {{ or {%, write it between {% raw %} and {% endraw %}"
+            self.report("TEMPLATE_SYNTAX", error.lineno, error.message or "the template cannot be read", hint)
+        except MemoryError as error:
+            hint = "make its loops and values smaller"
+            self.report(
+                "TEMPLATE_TOO_COSTLY",
+                self._line_of(error),
+                "the template needs more memory than its process may have",
+                hint,
+            )
+        except Exception as error:
+            # What fails behind a missing value mostly fails because of it.
+            if not self._errors:
+                reason = error.msg if isinstance(error, SyntaxError) else error
+                what = f"the template fails with {type(error).__name__}: {reason}"
+                self.report("TEMPLATE_FAILED", self._line_of(error), what, "correct what the template computes there")
+        return []
+
+    def _line_of(self, error: Exception) -> int:
+        return self._innermost(reversed(list(walk_tb(error.__traceback__)))) or 1
+
+    def _run(self, text: str) -> Iterator[tuple[str, int]]:
+        templates = jinja()
+        code = templates.compile(with_marks(text), filename=self._location)
+        template = Template.from_code(templates, code, templates.make_globals(None))
+        self._lines = template.debug_info
+        context = template.new_context({name: seen(value, name) for name, value in self._values.items()})
+        running = cast("GeneratorType[Any, None, None]", template.root_render_func(context))
+        length = 0
+        for part in running:
+            line = self._innermost(walk_stack(running.gi_frame))
+            # A `filter` block gives whatever its filter does.
+            shown = part if isinstance(part, str) else templates.text(part, line=line)
+            length += len(shown)
+            if length > LIMIT:
+                raise OverflowError(f"it renders to more than {LIMIT} characters")
+            yield shown, line
+
+    def line(self) -> int:
+        """The line of the template that is running; 0 if it is not."""
+        return self._innermost(walk_stack(currentframe()))
+
+    def _innermost(self, frames: Iterable[tuple[FrameType, int]]) -> int:
+        lines = (line for frame, line in frames if frame.f_code.co_filename == self._location)
+        return next(map(self._file_line, lines), 0)
+
+    def _file_line(self, code_line: int) -> int:
+        at = bisect_right(self._lines, code_line, key=lambda pair: pair[1])
+        return self._lines[at - 1][0] if at else 1
+
+    def report(self, code: str, line: int, what: str, hint: str) -> None:
+        message = f"{self._location}, line {line}: {what}"
+        self._errors[line, what] = MigrationFileError(code, message, hint, path=self._location, line=line)
+
+    def report_missing(self, line: int, what: str, path: str | None) -> None:
+        """Report that `what`; with the name nearest to `path`, if names are the matter."""
+        # A loop comes by often, and the nearest name takes long to find.
+        if (line, what) not in self._errors:
+            hint = self._instead(path) if path else "give it a value, or write | default(…) behind it"
+            self.report("UNDEFINED_VARIABLE", line, what, hint)
+
+    def _instead(self, path: str) -> str:
+        name = path.rpartition(".")[2]
+        as_filter = f"; values have no methods, the filter is | {name}" if name in jinja().filters else ""
+        return self._nearest(path) + as_filter
+
+    def _nearest(self, path: str) -> str:
+        names = [name for top, value in self._values.items() for name in _paths(value, top)]
+        # What all of them start with makes none of them nearer.
+        prefix = "variables." if path.startswith("variables.") else ""
+        candidates = {name.removeprefix(prefix): name for name in names}
+        for near in get_close_matches(path.removeprefix(prefix), candidates, 1):
+            return f"the nearest name is {candidates[near]}"
+        return f"there are {listed(names)}"
+
+
+def _paths(value: Any, path: str) -> Iterator[str]:
+    """The names of a value and of all in it."""
+    yield path
+    if isinstance(value, Mapping):
+        for key, each in value.items():
+            yield from _paths(each, f"{path}.{key}")

@@ -1,0 +1,225 @@
+"""Rendering and splitting what a stranger wrote: in a process with limits of time and memory, and with a budget for all of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from glacierbase.errors import GlacierbaseError, MigrationFileError, SeveralErrors, collected, raise_all
+from glacierbase.migrations.compiled import Names, Prepared
+from glacierbase.migrations.worker import NO_MEMORY, from_answer, to_line, to_request
+from glacierbase.model.migration import Migration
+
+# For one file in one environment. Processor time; a machine that is busy takes longer by the clock.
+_SECONDS, _SECONDS_BY_CLOCK = 5.0, 120.0
+_MEMORY = 2**30
+_LONGEST_ANSWER = 48 * 2**20
+# For all files of a command.
+_SECONDS_IN_ALL, _SECONDS_EACH, _MOST_SECONDS = 60.0, 0.01, 900.0
+_MOST_HELD = 100 * 2**20
+
+_START = (
+    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from glacierbase.migrations.worker import main; main()"
+)
+# What a Python may need to start; nothing else of the environment reaches it.
+_KEPT = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "PYTHONHOME")
+
+
+class Sandbox:
+    """Prepares files in a worker process: one for a whole command, started again when a file has ended it.
+
+    Used as a context manager; no process is left behind it.
+    """
+
+    def __init__(self, renderings: int) -> None:
+        """Args:
+        renderings: how many files in how many environments the command is about; the budget grows with it.
+        """
+        self.is_spent = False
+        self._allowed = min(_SECONDS_IN_ALL + _SECONDS_EACH * renderings, _MOST_SECONDS)
+        self._began = time.thread_time()
+        self._spent = 0.0  # Seconds that ended workers took.
+        self._held = 0
+        self._texts: dict[str, str] = {}
+        self._worker: _Worker | None = None
+        self._refused: dict[str, MigrationFileError] = {}
+
+    def __enter__(self) -> Sandbox:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._end()
+
+    def prepare_all(
+        self, migrations: Iterable[Migration], catalog: Names, dialect: str, keep: Callable[[Migration], bool]
+    ) -> Iterator[Prepared]:
+        """As the function of that name, one after the other, of those that `keep` says; the others are only checked.
+
+        Raises:
+            MigrationFileError, SeveralErrors: behind the last file, all that is wrong in all of them. `TEMPLATE_TOO_COSTLY`:
+                a limit was exceeded; if it is the command's, `is_spent` is true and the files behind are left out.
+        """
+        errors: list[GlacierbaseError] = []
+        for migration in migrations:
+            if self.is_spent:
+                break
+            kept = None
+            with collected(errors):
+                prepared = self._prepare(migration, catalog, dialect)
+                kept = self._kept(prepared) if keep(migration) else None
+            if kept:
+                yield kept
+        raise_all(errors)
+
+    def check_time(self, location: str) -> None:
+        """Raise a `MigrationFileError` if the command has taken the time that it may take."""
+        taken = time.thread_time() - self._began + self._spent + (self._worker.seconds if self._worker else 0)
+        if taken > self._allowed:
+            raise self._stopped(location, f"the command has taken {self._allowed:g} s of processor time")
+
+    def _kept(self, prepared: Prepared) -> Prepared:
+        """The same, whose text is counted, and held once where several environments have the same."""
+        text = self._texts.setdefault(prepared.text, prepared.text)
+        if text is prepared.text:
+            self._hold(len(text), prepared.migration.location)
+        return replace(prepared, text=text)
+
+    def _hold(self, size: int, location: str) -> None:
+        self._held += size
+        if self._held > _MOST_HELD:
+            raise self._stopped(location, f"what there is to print holds more than {_MOST_HELD // 2**20} MiB")
+
+    def _prepare(self, migration: Migration, catalog: Names, dialect: str) -> Prepared:
+        if migration.location in self._refused:
+            raise self._refused[migration.location]
+        self.check_time(migration.location)
+        answer = self._ask(migration, catalog, dialect)
+        if "bug" in answer:
+            raise RuntimeError(f"the worker failed:\n{answer['bug']}")
+        if "errors" not in answer:
+            return from_answer(migration, answer)
+        self._hold(sum(len(each["message"]) for each in answer["errors"]), migration.location)
+        errors = [_error(each) for each in answer["errors"]]
+        raise errors[0] if len(errors) == 1 else SeveralErrors(errors)
+
+    def _ask(self, migration: Migration, catalog: Names, dialect: str) -> Mapping[str, Any]:
+        self._worker = worker = self._worker or _Worker()
+        try:
+            answer = worker.ask(migration, catalog, dialect)
+        except _Ended as error:
+            self._end()
+            hint = "make its loops and values smaller"
+            self._refused[migration.location] = refused = _too_costly(migration.location, str(error), hint)
+            raise refused from error
+        if answer["full"]:
+            self._end()
+        return answer
+
+    def _stopped(self, location: str, why: str) -> MigrationFileError:
+        self.is_spent = True
+        hint = "correct the files that are named, or check fewer at a time with --catalog and --env"
+        return _too_costly(location, f"not checked, nor is anything after it: {why}", hint)
+
+    def _end(self) -> None:
+        if self._worker:
+            self._worker.end()
+            self._spent += self._worker.seconds
+            self._worker = None
+
+
+def _too_costly(location: str, what: str, hint: str) -> MigrationFileError:
+    return MigrationFileError("TEMPLATE_TOO_COSTLY", f"{location}, line 1: {what}", hint, path=location, line=1)
+
+
+def _error(plain: Mapping[str, Any]) -> MigrationFileError:
+    return MigrationFileError(plain["code"], plain["message"], plain["hint"], **plain["data"])
+
+
+class _Ended(Exception):
+    """The worker ended, or was ended, before it answered; the message says why."""
+
+
+class _Worker:
+    """A running worker.
+
+    Attributes:
+        seconds: how much processor time it has taken, as far as it is known.
+    """
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self._names: Names | None = None
+        path = json.dumps([str(Path(entry).absolute()) for entry in sys.path])
+        # `-I`: neither the working directory nor the user's variables and packages decide what is imported.
+        self._process = subprocess.Popen(
+            [sys.executable, "-I", "-c", _START, path, str(_SECONDS), str(_MEMORY)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            env={name: os.environ[name] for name in _KEPT if name in os.environ}, cwd=Path(sys.executable).anchor,
+        )  # fmt: skip
+        assert self._process.stdout
+        self._answers = select.poll()
+        self._answers.register(self._process.stdout, select.POLLIN)
+        try:
+            self._exchange(b"")
+        except BaseException as error:
+            self.end()
+            if isinstance(error, _Ended):
+                raise RuntimeError(f"the worker did not start: {error}") from error
+            raise
+
+    def ask(self, migration: Migration, catalog: Names, dialect: str) -> Mapping[str, Any]:
+        """Raises:
+        _Ended: a limit was exceeded.
+        """
+        request = {"migration": to_request(migration), "dialect": dialect}
+        if catalog is not self._names:
+            names = {"name": catalog.name, "environment": catalog.environment, "variables": catalog.variables}
+            request["names"] = names
+        answer = self._exchange(to_line(request))
+        self._names = catalog
+        self.seconds = answer["seconds"]
+        return answer
+
+    def end(self) -> None:
+        self._process.kill()
+        self._process.communicate()
+
+    def _exchange(self, request: bytes) -> dict[str, Any]:
+        assert self._process.stdin
+        assert self._process.stdout
+        began, line = time.monotonic(), b""
+        with suppress(BrokenPipeError):
+            self._process.stdin.write(request)
+            self._process.stdin.flush()
+            # It answers in one go.
+            if not self._answers.poll(_SECONDS_BY_CLOCK * 1000):
+                self._process.kill()
+            line = self._process.stdout.readline(_LONGEST_ANSWER)
+        if line.endswith(b"\n"):
+            found: dict[str, Any] = json.loads(line)
+            return found
+        self.seconds += time.monotonic() - began
+        raise _Ended(self._why(len(line), time.monotonic() - began))
+
+    def _why(self, received: int, seconds: float) -> str:
+        if received == _LONGEST_ANSWER:
+            return f"it renders to more than {_LONGEST_ANSWER // 2**20} MiB"
+        code = self._process.wait()
+        if code == -signal.SIGPROF:
+            return f"rendering and splitting it needs more than {_SECONDS:g} s of processor time"
+        if code == NO_MEMORY:
+            return f"rendering and splitting it needs more than {_MEMORY // 2**20} MiB of memory"
+        if seconds >= _SECONDS_BY_CLOCK:
+            return f"rendering and splitting it needs more than {_SECONDS_BY_CLOCK:g} s"
+        return f"rendering and splitting it ends the process that does it (status {code})"

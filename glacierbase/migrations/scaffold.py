@@ -1,0 +1,107 @@
+"""New files: a project with a working sample catalog (`init`), and the next migration (`new`). Nothing is overwritten."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime, timezone
+from importlib.resources import files
+from pathlib import Path
+
+from glacierbase.errors import ConfigurationError
+from glacierbase.run.files import FileRefused, create, inside
+from glacierbase.run.git import GitFailed, git
+
+_TEMPLATE = """\
+-- MIGRATION_DESCRIPTION: {description}
+-- MIGRATION_AUTHOR: {author}
+
+"""
+_GITIGNORE = ".glacierbase/\n"
+# A checkout that turns line ends would not be an edit (the checksum ignores it), but a pull request that shows it is noise.
+_GITATTRIBUTES = "*.sql text eol=lf\n"
+
+
+def init(root: str | Path, name: str, executor_type: str = "spark") -> tuple[Path, ...]:
+    """Write a project, or one more catalog of it, with its first migration. Answers the files written.
+
+    Raises:
+        ConfigurationError: the catalog or its migrations exist already, the name is none, or a link leads out of `root`.
+    """
+    if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
+        raise ConfigurationError(
+            "INVALID_NAME", f"{name} cannot be a catalog's name", "use lower-case letters, digits and _"
+        )
+    folder = Path(root)
+    catalog = folder / "catalogs" / f"{name}.yaml"
+    migration = folder / "migrations" / name / "0001_create_events.sql"
+    for path in (catalog, migration.parent):
+        if os.path.lexists(path):
+            raise _exists(path, "; nothing was written", "choose another NAME")
+        with _refused(path):
+            inside(path, folder)
+    templates = files("glacierbase.migrations") / "templates" / executor_type
+    written = {catalog: templates / "catalog.yaml", migration: templates / "migration.sql"}
+    for path, template in written.items():
+        create(path, folder, template.read_text("utf-8").replace("@NAME@", name))
+    beside = {folder / ".gitignore": _GITIGNORE, folder / ".gitattributes": _GITATTRIBUTES}
+    new = {path: text for path, text in beside.items() if not os.path.lexists(path)}
+    for path, text in new.items():
+        create(path, folder, text)
+    return (*written, *new)
+
+
+def new(folder: Path, root: Path, description: str, author: str, now: datetime | None = None) -> Path:
+    """Write the next migration into a catalog's folder, its version the present UTC time, and answer its path.
+
+    Args:
+        root: of the project; no link leads out of it.
+
+    Raises:
+        ConfigurationError: the description has no word for the file name, the file exists, or the folder is not in `root`.
+    """
+    description, author = " ".join(description.split()), " ".join(author.split())
+    words = re.sub(r"[^a-z0-9]+", "_", description.lower()).strip("_")[:60].strip("_")
+    if not words or not author:
+        raise ConfigurationError(
+            "INVALID_VALUE",
+            "a migration needs a description with a word in it, and an author",
+            "glacierbase new --help",
+        )
+    version = f"{now or datetime.now(timezone.utc):%Y%m%d%H%M%S}"
+    path = folder / f"{version}_{words}.sql"
+    try:
+        with _refused(path):
+            create(path, root, _TEMPLATE.format(description=description, author=author))
+    except FileExistsError as error:
+        raise _exists(path, "", "wait a second, or use other words") from error
+    return path
+
+
+@contextmanager
+def _refused(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except FileRefused as error:
+        raise ConfigurationError(error.code, f"{path} {error.what}", error.hint, path=str(path)) from error
+
+
+def _exists(path: Path, state: str, hint: str) -> ConfigurationError:
+    return ConfigurationError("ALREADY_EXISTS", f"{path} exists already{state}", hint)
+
+
+def git_user() -> str:
+    """Who writes, as git knows them.
+
+    Raises:
+        ConfigurationError: it does not.
+    """
+    try:
+        found = git(Path.cwd(), "config", "user.name").decode(errors="replace").strip()
+    except (OSError, GitFailed):
+        found = ""
+    if not found:
+        raise ConfigurationError("AUTHOR_MISSING", "git knows no user.name here", "add --author 'Data Platform Team'")
+    return found

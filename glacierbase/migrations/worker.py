@@ -1,0 +1,130 @@
+"""The process in which templates of strangers are rendered and split; `glacierbase.migrations.sandbox` starts, asks and ends it.
+
+Requests and answers are lines of JSON. Before it reads the first one it limits its own memory; before each, its processor time
+for that one. What exceeds a limit ends the process: memory with the status `NO_MEMORY`, time by the signal SIGPROF.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from glacierbase.errors import GlacierbaseError, collected
+from glacierbase.migrations.compiled import Prepared, prepare
+from glacierbase.model.migration import Migration, Statement
+
+NO_MEMORY = 3
+
+
+@dataclass(frozen=True, slots=True)
+class _Names:
+    name: str
+    environment: str
+    variables: Mapping[str, Any]
+
+
+def to_line(value: Any) -> bytes:
+    """A request or an answer as it goes through a pipe; names of files may hold halves of characters."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass") + b"\n"
+
+
+def to_request(migration: Migration) -> dict[str, Any]:
+    return {**asdict(migration), "path": str(migration.path)}
+
+
+def from_answer(migration: Migration, answer: Mapping[str, Any]) -> Prepared:
+    """What `prepare` returned in the worker."""
+    steps = tuple(tuple(Statement(*statement) for statement in step) for step in answer["steps"])
+    return Prepared(migration, answer["text"], answer["checksum"], steps)
+
+
+def main() -> None:
+    """Answer requests until there are no more. Arguments: seconds for each, bytes of memory."""
+    seconds, memory = float(sys.argv[2]), int(sys.argv[3])
+    _restore_signals()
+    enough = _limit_memory(memory)
+    _write({"ready": True})
+    names: _Names | None = None
+    while True:
+        signal.setitimer(signal.ITIMER_PROF, seconds)
+        line = sys.stdin.buffer.readline()
+        if not line:
+            return
+        try:
+            request = json.loads(line)
+            if "names" in request:
+                names = _Names(**request["names"])
+            assert names
+            answer = _answer(request, names)
+            # Memory that is lost to this file would be missing to the next.
+            _write({**answer, "seconds": time.process_time(), "full": _memory() > enough})
+        except MemoryError:
+            os._exit(NO_MEMORY)
+
+
+def _answer(request: Mapping[str, Any], names: _Names) -> dict[str, Any]:
+    migration = Migration(**{**request["migration"], "path": Path(request["migration"]["path"])})
+    errors: list[GlacierbaseError] = []
+    try:
+        with collected(errors):
+            prepared = prepare(migration, names, request["dialect"])
+            return {"text": prepared.text, "checksum": prepared.checksum, "steps": _plain(prepared)}
+    except MemoryError:
+        raise
+    except Exception:
+        return {"bug": traceback.format_exc()}
+    return {
+        "errors": [
+            {"code": error.code, "message": error.message, "hint": error.hint, "data": dict(error.data)}
+            for error in errors
+        ]
+    }
+
+
+def _plain(prepared: Prepared) -> list[list[tuple[int, int, int, str, str]]]:
+    return [
+        [(each.index, each.line, each.column, each.text, each.checksum) for each in step] for step in prepared.steps
+    ]
+
+
+def _write(answer: Mapping[str, Any]) -> None:
+    sys.stdout.buffer.write(to_line(answer))
+    sys.stdout.buffer.flush()
+
+
+def _restore_signals() -> None:
+    """What a host ignores or blocks is inherited."""
+    signal.signal(signal.SIGPROF, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    # Ctrl-C goes to the whole group: the parent ends this process, and never takes its end for the file's fault.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _limit_memory(memory: int) -> int:
+    """Limit what this process has to what it has now and `memory` bytes more; return the middle. Only Linux tells what it has."""
+    import glacierbase.migrations.render  # noqa: F401 (Jinja is needed by every request.)
+
+    now = _memory()
+    if not _STATM.exists():
+        return now
+    allowed = resource.getrlimit(resource.RLIMIT_AS)[1]
+    most = now + memory if allowed == resource.RLIM_INFINITY else min(now + memory, allowed)
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))
+    return (now + most) // 2
+
+
+_STATM = Path("/proc/self/statm")
+
+
+def _memory() -> int:
+    """Bytes of address space of this process; 0 where the system does not tell."""
+    return int(_STATM.read_bytes().split()[0]) * resource.getpagesize() if _STATM.exists() else 0

@@ -1,0 +1,137 @@
+"""Runs whose storage or server fails at a step: `python -m tests.crash.faulted STORE FOLDER STEP,… [PORT]`.
+
+For each fault and step, on a fresh project: migrate, and let the fault begin there; say what the run said; take the fault away;
+finish as a person would; say what is true then. One JSON document a line. On Spark, with `sql` or `iceberg` as store, the
+warehouse lies on a small tmpfs of this process's own, and the faults are `full`, `read-only` and `unreachable` (the database of
+the catalog answers nobody); with `snowflake`, the wire between here and the server on the port is cut.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from glacierbase import GlacierbaseError
+from glacierbase.model.results import RepairCase
+from glacierbase.output import documents
+from tests.conftest import LAKE, ProjectFolder, lake_bed, snow_bed
+from tests.crash.shop import Shop, SnowShop, SparkShop
+from tests.crash.steps import Steps
+from tests.support.snowflake.bed import CATALOG
+from tests.support.snowflake.wire import Wire
+
+
+@dataclass(frozen=True)
+class Fault:
+    """How it begins, and how it is taken away, also where it never began."""
+
+    name: str
+    begin: Callable[[], None]
+    end: Callable[[], None]
+
+
+# What makes a shop in a folder of that name.
+Bed = tuple[Callable[[str], Shop], list[Fault]]
+
+
+def main(store: str, folder: str, numbers: str, port: str = "") -> None:
+    steps = Steps()
+    bed = snowflake_bed(Path(folder), int(port)) if store == "snowflake" else spark_bed(Path(folder), store)
+    with bed as (new_shop, faults):
+        for fault, number in product(faults, map(int, numbers.split(","))):
+            told = break_at(steps, fault, number, new_shop(f"{fault.name}-{number}"))
+            sys.stdout.write(json.dumps(told) + "\n")
+            sys.stdout.flush()
+
+
+def break_at(steps: Steps, fault: Fault, number: int, shop: Shop) -> dict[str, Any]:
+    shop.write_files(str(number))
+    steps.count = 0
+    steps.on_step = lambda count: fault.begin() if count == number else None
+    said = migrate(shop)
+    steps.on_step = lambda count: None
+    fault.end()
+    shop.finish()
+    states = [str(each.state) for each in shop.load().status(spark=shop.session)[0].migrations]
+    return {"fault": fault.name, "step": number, **said, "states": states, "rows": shop.rows}
+
+
+def migrate(shop: Shop) -> dict[str, Any]:
+    """Its error as the command line would show it, and the exit code."""
+    try:
+        shop.load().migrate(spark=shop.session)
+    except GlacierbaseError as error:
+        return {"code": error.code, "exit_code": error.exit_code, "text": documents.text_error(error)}
+    return {"code": None, "exit_code": 0, "text": ""}
+
+
+class _Shop(SparkShop):
+    def may_run(self, case: RepairCase) -> bool:
+        """The engine lives on, but its call has come back."""
+        return False
+
+
+@contextmanager
+def spark_bed(folder: Path, store: str) -> Iterator[Bed]:
+    disk = folder / "disk"
+    disk.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64m", "none", disk], check=True)
+    text = LAKE.replace("WAREHOUSE/catalog.db", f"{folder}/catalog.db").replace("WAREHOUSE", str(disk))
+    text = text.replace("busy_timeout=30000", "busy_timeout=300")
+    with lake_bed(text, folder / "home") as lake:
+
+        def new_shop(name: str) -> Shop:
+            for old in disk.iterdir():  # All of them together are more than it holds.
+                shutil.rmtree(old)
+            return _Shop(lake, ProjectFolder(folder / name), store, lease="2s")
+
+        yield new_shop, _faults(disk, folder / "catalog.db")
+
+
+def _faults(disk: Path, database: Path) -> list[Fault]:
+    filler, holder = disk / "filler", sqlite3.connect(database, isolation_level=None, check_same_thread=False)
+
+    def fill() -> None:
+        with suppress(OSError), filler.open("wb") as file:
+            while file.write(bytes(4096)):
+                file.flush()
+
+    def remount(mode: str) -> None:
+        for _ in range(200):  # The heartbeat may have a file open.
+            done = subprocess.run(["mount", "-o", f"remount,{mode}", disk], capture_output=True, check=False)
+            if done.returncode == 0:
+                return
+            time.sleep(0.05)
+        raise RuntimeError(f"the disk could not be made {mode}")
+
+    def release() -> None:
+        if holder.in_transaction:
+            holder.execute("ROLLBACK")
+
+    return [
+        Fault("full", fill, lambda: filler.unlink(missing_ok=True)),
+        Fault("read-only", lambda: remount("ro"), lambda: remount("rw")),
+        Fault("unreachable", lambda: holder.execute("BEGIN EXCLUSIVE") and None, release),
+    ]
+
+
+@contextmanager
+def snowflake_bed(folder: Path, port: int) -> Iterator[Bed]:
+    with Wire(port) as wire:
+        text = CATALOG.replace("PORT", str(wire.port)).replace("_timeout: 5", "_timeout: 1")
+        with snow_bed(text, "DEMO", folder) as snow:
+            yield lambda name: SnowShop(snow, ProjectFolder(folder / name)), [Fault("unreachable", wire.cut, wire.mend)]
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,47 @@
+"""A racer: `python -m tests.crash.raced` answers each line of stdin, `PROJECT SECONDS STORE`, by migrating there.
+
+The seconds are how long it waits for the lock; with `ready?` in their place it only makes ready. What it is told of the store is
+`STORE` in its environment, and may stand in the project's catalog file. The answer is a JSON document
+on a line. A Spark of its own starts with the first project and serves them all: what is raced is the path of a run, not the
+start of an engine.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from glacierbase import GlacierbaseError, Project
+from glacierbase.executors import open_executor
+from glacierbase.run.run import Run
+from tests.conftest import only_catalog
+
+
+def main() -> None:
+    executor: Any = None
+    for line in sys.stdin:
+        root, seconds, os.environ["STORE"] = line.split()
+        spark = None
+        catalog = only_catalog(Path(root))
+        if catalog.executor_type == "spark":
+            executor = executor or open_executor(catalog, Run.here(Path(root)))
+            spark = executor._spark
+        if seconds == "ready?":
+            answer: dict[str, Any] = {"ready": True}
+        else:
+            try:
+                [result] = Project.load(root).migrate(lock_timeout=float(seconds), spark=spark)
+                answer = {"applied": [each.version for each in result.applied], "error": None}
+            except GlacierbaseError as error:
+                answer = {"applied": [], "error": error.code, "says": error.message, "pid": error.data.get("pid")}
+        sys.stdout.write(json.dumps(answer) + "\n")
+        sys.stdout.flush()
+    if executor:
+        executor.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,146 @@
+"""Killed or stopped at every step of the path: whatever a person then says truthfully, each effect is there exactly once.
+
+On Spark the run is two processes, and each may go alone.
+"""
+
+from __future__ import annotations
+
+import random
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from glacierbase.errors import EngineUnavailable, NeedsRepair
+from tests.conftest import ProjectFolder
+from tests.crash.shop import FINAL, INSIDE, STEPS, Shop, SnowShop, SparkShop
+
+# A run on Spark is two processes.
+WHOM = ("python", "jvm", "both")
+# Where, when and whom.
+Kill = tuple[str, str, str]
+
+
+def places(bed: str) -> list[str]:
+    """Every step, and every statement that a run can end inside of."""
+    return [*map(str, range(1, STEPS[bed] + 1)), *(f"inside:{number}" for number in INSIDE[bed])]
+
+
+def moments(bed: str) -> list[Kill]:
+    """At any moment of a run behind its first step, its whole life long: inside of appends, proofs and commits, too."""
+    return [(bed, f"after:{random.Random(number).uniform(0, 8):.2f}", WHOM[number % 3]) for number in range(45)]
+
+
+KILLS: list[Kill] = [
+    *(("snowflake", at, "python") for at in places("snowflake")),
+    *((bed, at, whom) for bed in ("sql", "iceberg") for at in places(bed) for whom in WHOM),
+    *moments("sql"),
+    *moments("iceberg"),
+]
+KILLS_SAMPLED: list[Kill] = [
+    *(("snowflake", str(step), "python") for step in range(1, STEPS["snowflake"], 4)),
+    *(("snowflake", at, "python") for at in ("inside:2", "inside:6")),
+    ("sql", "9", "jvm"), ("sql", "27", "python"), ("sql", "inside:4", "python"),
+    ("iceberg", "21", "both"), ("iceberg", "33", "python"), ("iceberg", "inside:2", "jvm"), ("iceberg", "inside:3", "python"),
+]  # fmt: skip
+
+# Before the first read under the lock; between an append and its proof, a proof and its statement; inside of one; and behind the
+# last.
+STOPS = [(bed, at) for bed in STEPS for at in places(bed)]
+STOPS_SAMPLED = [
+    *(("snowflake", at) for at in ("6", "11", "18", "inside:5")), ("sql", "6"), ("sql", "inside:2"), ("iceberg", "6"),
+    ("iceberg", "16"), ("iceberg", "inside:2"),
+]  # fmt: skip
+
+
+def sampled(matrix: list[Any], sample: list[Any]) -> list[Any]:
+    """The matrix with all but the sample left to the long form."""
+    assert set(sample) <= set(matrix)
+    return [pytest.param(*each, marks=[] if each in sample else [pytest.mark.full]) for each in matrix]
+
+
+def new_shop(bed: str, project: ProjectFolder, request: pytest.FixtureRequest, lease: str = "5s") -> Shop:
+    if bed == "snowflake":
+        return SnowShop(request.getfixturevalue("emulated"), project)
+    return SparkShop(request.getfixturevalue("lake"), project, bed, lease)
+
+
+@pytest.fixture
+def shop(bed: str, project: ProjectFolder, request: pytest.FixtureRequest) -> Shop:
+    """A fresh one."""
+    return new_shop(bed, project, request)
+
+
+@pytest.mark.parametrize(
+    "bed", ["snowflake", *(pytest.param(bed, marks=pytest.mark.full) for bed in ("sql", "iceberg"))]
+)
+def test_the_path_has_as_many_steps_as_the_matrix(
+    bed: str, project: ProjectFolder, request: pytest.FixtureRequest
+) -> None:
+    """None is left out when one is added. (A lease that is renewed in between gives a compaction more to remove.)"""
+    run = new_shop(bed, project, request, lease="60s").start("0", "SIGKILL")
+    stdout, stderr = run.communicate(timeout=120)
+    assert (run.returncode, int(stdout.splitlines()[-1])) == (0, STEPS[bed]), stderr
+
+
+@pytest.mark.parametrize(("bed", "at", "whom"), sampled(KILLS, KILLS_SAMPLED))
+def test_killed_anywhere_each_effect_is_there_once_in_the_end(bed: str, at: str, whom: str, shop: Shop) -> None:
+    """The history tells of every run that wrote to it. A JVM follows its Python; a Python whose JVM is gone says in one
+    sentence what is known, and ends."""
+    run = shop.start(at, "SIGKILL", whom)
+    stderr = run.communicate(timeout=120)[1]
+    killed = {-signal.SIGKILL} | ({0} if at.startswith("after") else set())
+    assert run.returncode in ({0, 4, 5, 6} if whom == "jvm" else killed), stderr
+    assert "Traceback" not in stderr
+    shop.finish()
+    shop.check()
+    shop.check_history()
+
+
+def stop(run: subprocess.Popen[str]) -> None:
+    """Wait until the run has stopped itself."""
+    stat = Path(f"/proc/{run.pid}/stat")
+    deadline = time.monotonic() + 60
+    while stat.read_text().rpartition(")")[2].split()[0] != "T":
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize(("bed", "at"), sampled(STOPS, STOPS_SAMPLED))
+def test_stopped_past_its_lease_a_run_leaves_the_rest_to_the_one_that_took_over(bed: str, at: str, shop: Shop) -> None:
+    """Continued, it runs no further statement, tells at most that it was interrupted, and exits with 4."""
+    run = shop.start(at, "SIGSTOP")
+    try:
+        stop(run)
+        take_over(shop, run, at)
+    finally:
+        run.kill()  # One that is stopped in SQLite's commit keeps everybody out of the database.
+    shop.check()
+
+
+def take_over(shop: Shop, run: subprocess.Popen[str], at: str) -> None:
+    """Migrate behind the stopped run, then let it go on."""
+    try:
+        [second] = shop.load().migrate(lock_timeout=60, spark=shop.session)
+    except NeedsRepair:  # It may have begun a statement: nobody can say what comes of it before it goes on.
+        go_on(run)
+        assert run.returncode == 4
+        shop.finish()
+    except EngineUnavailable:  # Its heartbeat was stopped in SQLite's commit, which locks the database for everybody.
+        stderr = go_on(run)
+        assert run.returncode == 0, stderr
+    else:
+        assert shop.rows == FINAL
+        stderr = go_on(run)
+        # Before it had the lock there was nothing that it could lose, and with all done nobody takes it.
+        had_it = not at.isdigit() or int(at) > 3
+        assert run.returncode == (4 if second.applied and had_it else 0), stderr
+
+
+def go_on(run: subprocess.Popen[str]) -> str:
+    """Let it run to its end: its stderr."""
+    run.send_signal(signal.SIGCONT)
+    return run.communicate(timeout=120)[1]

@@ -1,0 +1,361 @@
+"""Lock and history in every order in which runs can get into each other's way: two or three runs, a pause anywhere.
+
+A run is a sequence of steps. Between any two it may be paused for as long as you like, or killed, and its lease may run out. From
+each state of the world, every step that may come next is tried, until there is nothing new. What a look at the history says is
+asked of the real `fold`, `check_head` and `make_plan`. No step goes back, each counts something up, so every path has an end.
+
+Not modelled: lost answers of the store, refused statements, signals, restored tables, `repair`, and locks of dead processes.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from glacierbase.apply.plan import make_plan
+from glacierbase.errors import GlacierbaseError, LockLost
+from glacierbase.history.records import check_head, fold
+from glacierbase.model.migration import Event, Migration
+from tests.conftest import ProjectFolder
+from tests.support.world import World as RealWorld
+
+# By (version, index): two files, so that runs meet between statements and between files. The model counts them from 0.
+STATEMENTS = (("1", 1), ("1", 2), ("2", 1))
+TOTALS = {"1": 2, "2": 1}
+MIGRATIONS = [Migration(version, "", "", "", Path(), f"{version}_a.sql", "", "") for version in TOTALS]
+STATES = {"started": "running", "statement_done": "running", "applied": "applied", "interrupted": "interrupted"}
+ENDS = {"done", "refused", "lost", "killed"}
+
+
+class Rules(NamedTuple):
+    """The protocol. Tests take parts of it away.
+
+    Attributes:
+        opening, each: the steps before the first statement, and those of every statement.
+        proves_by_lease: the proof is one's own clock, by which the lease is not over; else a look at the row.
+        waits: nobody takes a lock before its lease is over, by the clock of its holder too.
+        compares_beat: the compare-and-set fails when the holder has renewed its lease meanwhile.
+        tells_all: who cannot renew its lease records all that it has not recorded yet, and only then `interrupted`.
+    """
+
+    opening: tuple[str, ...] = ("look", "watch", "take", "look again")
+    each: tuple[str, ...] = ("announce", "prove", "run")
+    proves_by_lease: bool = False
+    waits: bool = True
+    compares_beat: bool = True
+    tells_all: bool = True
+    renewals: int = 1
+    kills: bool = True
+
+
+class Note(NamedTuple):
+    """What differs between two events."""
+
+    fence: int
+    sequence: int
+    event: str
+    statement: int | None = None
+    behind: int | None = None
+
+
+class Row(NamedTuple):
+    """The lock's row; its owner is known by the fence. `over` is no column, but the time: the lease is over for all."""
+
+    held: bool = False
+    fence: int = 0
+    beat: int = 0
+    head: tuple[int, int] = (0, 0)
+    over: bool = False
+
+
+FREE = Row()
+
+
+class Run(NamedTuple):
+    """One run: the step that is next, and what it remembers. `fresh`: the lease is not over by its own clock."""
+
+    at: str = "look"
+    seen: Row = FREE
+    fence: int = 0
+    took_over: bool = False
+    fresh: bool = False
+    statement: int = 0
+    sequence: int = 0
+    behind: int = 0
+    end: str = "done"
+
+
+class World(NamedTuple):
+    """The lock, the history, the statements that took effect, and the runs."""
+
+    row: Row
+    notes: tuple[Note, ...]
+    effects: tuple[int, ...]
+    runs: tuple[Run, ...]
+
+
+@cache
+def event(note: Note) -> Event:
+    """The real one."""
+    version, index = (None, None) if note.statement is None else STATEMENTS[note.statement]
+    if note.event == "interrupted" and index:
+        index -= 1  # So many are done.
+    return Event(
+        note.fence, note.sequence, f"run {note.fence}", "shop", "dev", note.event, STATES.get(note.event), version,
+        statement_index=index, statement_total=TOTALS.get(version or ""), checksum="",
+        details=None if note.behind is None else json.dumps({"behind": note.behind}),
+    )  # fmt: skip
+
+
+@cache
+def look(notes: tuple[Note, ...], head: tuple[int, int], living_fence: int | None) -> tuple[int | str, int, int]:
+    """How many statements are done, or the code of the error that stops the run; and fence and sequence of the last event."""
+    try:
+        history = fold(map(event, notes), living_fence)
+        check_head(history, "shop", head)
+        pending = make_plan(MIGRATIONS, history).pending
+    except GlacierbaseError as error:
+        return error.code, 0, 0
+    first = (pending[0].migration.version, pending[0].resumes_at) if pending else None
+    return STATEMENTS.index(first) if first else len(STATEMENTS), history.fence, history.sequence
+
+
+def announcement(run: Run, begins: bool) -> Iterator[tuple[str, int | None]]:
+    """What is appended at once before the next statement, and after the last one."""
+    if begins and run.took_over:
+        yield "taken_over", None
+    if not begins:
+        version, index = STATEMENTS[run.statement - 1]
+        yield "applied" if index == TOTALS[version] else "statement_done", run.statement - 1
+    if run.statement < len(STATEMENTS) and (begins or STATEMENTS[run.statement][1] == 1):
+        yield "started", run.statement
+
+
+def steps(rules: Rules, world: World, number: int) -> Iterator[tuple[str, World]]:
+    """What a run may do next: each with its name, and the world after it."""
+    row, notes, effects, runs = world
+    run = runs[number]
+    is_mine = row.held and row.fence == run.fence
+    begins = not any(note.fence == run.fence for note in notes)
+
+    def then(at: str, *told: tuple[str, int | None], row: Row = row, **changes: Any) -> World:
+        new = tuple(Note(run.fence, run.sequence + place, *each) for place, each in enumerate(told, start=1))
+        if new and begins:
+            new = (new[0]._replace(behind=run.behind), *new[1:])
+        after = run._replace(at=at, sequence=run.sequence + len(new))._replace(**changes)
+        after = Run(at) if at in ENDS else after
+        return World(row, tuple(sorted(notes + new)), effects, (*runs[:number], after, *runs[number + 1 :]))
+
+    def on(*told: tuple[str, int | None], **changes: Any) -> World:
+        order = (*rules.opening, *rules.each)
+        if run.at != order[-1]:
+            return then(order[order.index(run.at) + 1], *told, **changes)
+        following = run.statement + 1
+        return then(rules.each[0] if following < len(STATEMENTS) else "finish", *told, statement=following)
+
+    def rewritten(held: bool) -> Row:
+        return Row(held, row.fence, row.beat + 1, row.head if begins else (run.fence, run.sequence))
+
+    if run.at in ("look", "look again"):
+        found, fence, sequence = look(notes, row.head, row.fence if row.held and not row.over else None)
+        if isinstance(found, int) and found < len(STATEMENTS):
+            yield f"{run.at}: {found} done", on(statement=found, sequence=sequence, behind=fence)
+        else:
+            end = "refused" if isinstance(found, str) else "done"
+            yield f"{run.at}: {found}", then("release", end=end) if run.fence else then(end)
+    elif run.at == "watch" and (not row.held or row.over or not rules.waits):
+        yield "watch: the lock may be taken", on(seen=row)
+    elif run.at == "take":
+        claim = slice(3 if rules.compares_beat else 2)
+        if row[claim] == run.seen[claim]:
+            mine = Row(True, row.fence + 1, head=row.head)
+            yield "take: won", on(row=mine, fence=mine.fence, took_over=row.held, fresh=True, seen=FREE)
+        else:
+            yield "take: it has changed", then("watch", seen=FREE)
+    elif run.at == "wait":  # A lease long, so that by his own clock nobody else has one now.
+        others = (each._replace(fresh=each.fresh and each.fence == run.fence) for each in on().runs)
+        yield "wait: for a lease", on()._replace(runs=tuple(others))
+    elif run.at == "announce":
+        batch = tuple(announcement(run, begins))
+        yield f"announce {run.statement}", on(*batch)
+        if not is_mine:  # By its own clock the lease is over, and it could not renew it.
+            unsaid = batch if rules.tells_all else ()
+            yield "announce: the lock is lost", then("release", *unsaid, ("interrupted", run.statement), end="lost")
+    elif run.at == "prove":
+        proven = run.fresh if rules.proves_by_lease else is_mine
+        yield ("prove: proven", on()) if proven else ("prove: the lock is lost", then("interrupt"))
+    elif run.at == "interrupt":
+        yield "interrupt", then("release", ("interrupted", run.statement), end="lost")
+    elif run.at == "run":
+        yield f"run {run.statement}", on()._replace(effects=(*effects, run.statement))
+    elif run.at == "finish":
+        yield "finish", then("release", *announcement(run, begins))
+    elif run.at == "release":
+        yield "release", then(run.end, row=rewritten(held=False) if is_mine else row)
+    if is_mine and run.at != "release" and row.beat < rules.renewals:
+        yield "renew the lease", then(run.at, row=rewritten(held=True), fresh=True)
+    if run.fence and rules.kills:
+        yield "die", then("killed")
+
+
+def successors(rules: Rules, world: World) -> Iterator[tuple[str, World]]:
+    """All that may happen next."""
+    for number in range(len(world.runs)):
+        yield from ((f"{'ABC'[number]} {name}", after) for name, after in steps(rules, world, number))
+    if world.row.held and not world.row.over:
+        runs = (run._replace(fresh=run.fresh and run.fence != world.row.fence) for run in world.runs)
+        yield "the lease is over", world._replace(row=world.row._replace(over=True), runs=tuple(runs))
+
+
+def double_run(world: World, is_end: bool) -> str | None:
+    return f"DOUBLE RUN: {world.effects}" if len(set(world.effects)) < len(world.effects) else None
+
+
+def anything(world: World, is_end: bool) -> str | None:
+    """What must never be: in any state, and where nothing can follow."""
+    told, *_ = look(world.notes, world.row.head, world.row.fence + 1)
+    ends = {run.at for run in world.runs}
+    if world.effects != tuple(range(len(world.effects))):
+        return f"not once and in order: {world.effects}"
+    if told not in (len(world.effects), "OUTCOME_UNKNOWN"):
+        return f"{len(world.effects)} took effect, but whoever takes the lock now is told: {told}"
+    if is_end and not ends <= ENDS:
+        return f"nobody can go on: {ends}"
+    if is_end and "killed" not in ends and told == "OUTCOME_UNKNOWN":
+        return "the outcome is unknown, but nobody was killed"
+    if is_end and ends == {"done"} and told != len(STATEMENTS):
+        return f"all runs are done, but not all statements: {told}"
+    return None
+
+
+class Found(NamedTuple):
+    """Where nothing can follow, and how it came to something wrong, if it did."""
+
+    states: int
+    ends: list[World]
+    trace: list[str]
+
+
+@cache
+def explore(rules: Rules, wrong: Callable[..., str | None] = anything, runs: int = 2, row: Row = FREE) -> Found:
+    """All states, breadth first: the first way to something wrong is a shortest one."""
+
+    def key(world: World) -> World:
+        return world._replace(runs=tuple(sorted(world.runs)))  # All runs are alike.
+
+    start = World(row, (), (), (Run(),) * runs)
+    came: dict[World, tuple[World, str] | None] = {key(start): None}
+    waiting, ends = deque([start]), []
+    while waiting:
+        world = waiting.popleft()
+        here = key(world)
+        following = list(successors(rules, world))
+        if not following:
+            ends.append(world)
+        if problem := wrong(world, not following):
+            trace = [problem]
+            while step := came[here]:
+                here, name = step
+                trace.insert(0, name)
+            return Found(len(came), ends, trace)
+        for name, after in following:
+            if (there := key(after)) not in came:
+                came[there] = (here, name)
+                waiting.append(after)
+    return Found(len(came), ends, [])
+
+
+FORCE = Rules(proves_by_lease=True, waits=False)  # As `unlock --force` does, and then runs.
+SAFE = {
+    "proof by a look": Rules(),
+    "proof by a look, lock taken by force": Rules(waits=False),
+    "proof by lease": Rules(proves_by_lease=True),
+    "proof by lease, lock taken by force": FORCE._replace(opening=("look", "watch", "take", "wait", "look again")),
+}
+
+
+@pytest.mark.parametrize("rules", SAFE.values(), ids=SAFE)
+def test_wherever_two_runs_are_paused_each_statement_runs_once_or_is_unknown(rules: Rules) -> None:
+    """Nor does a history look damaged, and what is unknown is so because a run was killed."""
+    found = explore(rules)
+    assert not found.trace, "\n".join(found.trace)
+    # It came to what it is for: runs that lost the lock, events that came too late, and each statement unknown, run or not.
+    assert {run.at for end in found.ends for run in end.runs} == ENDS
+    assert any(fold(map(event, end.notes)).late for end in found.ends)
+    unknown = [end for end in found.ends if look(end.notes, end.row.head, None)[0] == "OUTCOME_UNKNOWN"]
+    assert {len(end.effects) for end in unknown} == set(range(len(STATEMENTS) + 1))
+
+
+def test_three_runs_are_as_safe_as_two() -> None:
+    """One may have read what another had not, and append what a third had not read; the lock was a dead run's before."""
+    found = explore(Rules(renewals=0, kills=False), runs=3, row=Row(held=True, fence=1, over=True))
+    assert not found.trace, "\n".join(found.trace)
+
+
+BROKEN = {
+    "no proof": Rules(each=("announce", "run")),
+    "proof before the announcement": Rules(each=("prove", "announce", "run")),
+    "announcement after the statement": Rules(each=("prove", "run", "announce")),
+    "no second look": Rules(opening=("look", "watch", "take")),
+}
+
+
+@pytest.mark.parametrize("by_lease", [False, True], ids=["proof by a look", "proof by lease"])
+@pytest.mark.parametrize("broken", BROKEN.values(), ids=BROKEN)
+def test_without_one_of_the_rules_a_statement_runs_twice(broken: Rules, by_lease: bool) -> None:
+    """These are the tests that the ones above can fail."""
+    assert "DOUBLE RUN: (0, 0)" in explore(broken._replace(proves_by_lease=by_lease), double_run).trace
+
+
+BROKEN_LEASE = {
+    "not waited for": FORCE,
+    "waited for after the look": FORCE._replace(opening=("look", "watch", "take", "look again", "wait")),
+    "renewed meanwhile": Rules(proves_by_lease=True, compares_beat=False),
+}
+
+
+@pytest.mark.parametrize("broken", BROKEN_LEASE.values(), ids=BROKEN_LEASE)
+def test_a_lease_proves_nothing_where_a_taker_disregards_it(broken: Rules) -> None:
+    """Who takes the lock by force must wait for a lease, and only then look: the holder may begin a statement until then."""
+    assert "DOUBLE RUN: (0, 0)" in explore(broken, double_run).trace
+
+
+def test_a_run_that_lost_the_lock_must_tell_what_it_did() -> None:
+    """`interrupted` alone says that nothing is in flight, and hides that the last statement took effect."""
+    assert explore(Rules(tells_all=False)).trace
+
+
+@pytest.mark.parametrize("during", [0, 1])
+@pytest.mark.parametrize("loss", ["none", "taken", "lease over"])
+def test_the_real_run_writes_what_the_model_writes(
+    loss: str, during: int, project: ProjectFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Alone; and when the lock is taken during a statement, whether or not its lease is over by its own clock, too."""
+
+    def lose(sql: str) -> None:
+        if loss != "none":
+            real.tables.locks["shop"] = replace(real.tables.locks["shop"], owner="thief", fence=2)
+        if loss == "lease over":
+            monkeypatch.setattr("glacierbase.run.clock.seconds", lambda: math.inf)
+
+    real = RealWorld(project)
+    real.file("1_a.sql", "CREATE TABLE t0 (a INT); CREATE TABLE t1 (a INT)")
+    real.file("2_a.sql", "CREATE TABLE t2 (a INT)")
+    real.break_at(f"t{during}", lose)
+    with nullcontext() if loss == "none" else pytest.raises(LockLost):
+        real.migrate()
+    written = [[event(note) for note in end.notes if note.fence == 1] for end in explore(Rules()).ends]
+    assert essence(real.events) in map(essence, written)
+
+
+def essence(events: Sequence[Event]) -> list[tuple[Any, ...]]:
+    return [(e.fence, e.sequence, e.event, e.state, e.version, e.statement_index, e.statement_total) for e in events]

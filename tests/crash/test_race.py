@@ -1,0 +1,150 @@
+"""Eight processes that want the same thing at the same moment: one does it, the others see so."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator
+from contextlib import closing
+from itertools import cycle
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from glacierbase import Project
+from tests.conftest import REPOSITORY, LakeBed, ProjectFolder, SnowBed
+
+RACERS = 8
+
+
+class Racers:
+    """The eight, each with an engine that is up."""
+
+    def __init__(self) -> None:
+        self.processes = [
+            subprocess.Popen(
+                [sys.executable, "-W", "ignore", "-m", "tests.crash.raced"],
+                cwd=REPOSITORY, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            )
+            for _ in range(RACERS)
+        ]  # fmt: skip
+
+    def ask(self, project: Path, seconds: str, stores: tuple[str, ...]) -> list[dict[str, Any]]:
+        """Tell all of them, each the next of the stores, then listen to all of them."""
+        for process, store in zip(self.processes, cycle(stores), strict=False):
+            assert process.stdin
+            process.stdin.write(f"{project} {seconds} {store}\n")
+            process.stdin.flush()
+        return [json.loads(process.stdout.readline()) for process in self.processes if process.stdout]
+
+    def end(self) -> None:
+        for process in self.processes:
+            process.communicate(timeout=60)
+
+
+class Course:
+    """Projects on one engine, each with a place of its own for history and lock."""
+
+    def __init__(self, bed: Any, folder: Path) -> None:
+        self._bed = bed
+        self._folder = folder
+        self._spark = bed.spark if isinstance(bed, LakeBed) else None
+
+    def project(self) -> tuple[ProjectFolder, str]:
+        """A new one, and the name of a schema of its own that does not exist yet."""
+        name = f"r{uuid.uuid4().hex[:8]}"
+        project = ProjectFolder(self._folder / name)
+        if isinstance(self._bed, SnowBed):
+            project.catalog(self._bed.catalog_file())
+            return project, f"{self._bed.catalog.store.catalog}.{name}"
+        engine, _, _ = self._bed.text.partition("store:")
+        project.catalog(f"{engine}store: {{catalog: lake, namespace: s{name}, type: '${{env:STORE}}'}}\n")
+        return project, f"lake.{name}"
+
+    def rows(self, table: str) -> list[int]:
+        with closing(self._bed.executor.open_session()) as session:
+            return sorted(row[0] for row in session.query(f"SELECT a FROM {table}"))
+
+    def events(self, project: ProjectFolder) -> Any:
+        return Project.load(project.root).history(spark=self._spark)[0].events
+
+
+@pytest.fixture(scope="module")
+def stable() -> Iterator[dict[str, Racers]]:
+    """The racers of one engine: theirs are up from their first race on, and two engines' are more than fit into a machine."""
+    made: dict[str, Racers] = {}
+    yield made
+    for racers in made.values():
+        racers.end()
+
+
+@pytest.fixture
+def racers(request: pytest.FixtureRequest, stable: dict[str, Racers]) -> Racers:
+    """For the engine whose bed is the parameter."""
+    request.getfixturevalue(request.param)  # What its catalog file asks of the environment.
+    if request.param not in stable:
+        while stable:
+            stable.popitem()[1].end()
+        stable[request.param] = Racers()
+    return stable[request.param]
+
+
+# Some race past the engine, some through it, for the same lock.
+MIXED = ("iceberg", "sql")
+
+
+@pytest.mark.parametrize("rounds", [2, pytest.param(20, marks=pytest.mark.full)])
+@pytest.mark.parametrize(
+    ("racers", "stores"),
+    [
+        ("lake", MIXED),
+        ("lake", ("iceberg",)),
+        pytest.param("lake", ("sql",), marks=pytest.mark.full),
+        pytest.param("web", MIXED, marks=pytest.mark.full),
+        pytest.param("postgres", MIXED, marks=pytest.mark.full),
+        ("remote_lake", ("sql",)),
+        ("emulated", ("sql",)),
+    ],
+    indirect=["racers"],
+    ids=["mixed", "iceberg", "sql", "rest", "postgres", "connect", "snowflake"],
+)
+def test_of_eight_processes_one_applies_and_the_others_name_it_or_find_nothing_to_do(
+    rounds: int, stores: tuple[str, ...], racers: Racers, tmp_path: Path, request: pytest.FixtureRequest,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """From no tables at all, and from tables that are there; with and without waiting. Each row is there exactly once."""
+    monkeypatch.setenv("STORE", stores[0])
+    bed = request.node.callspec.params["racers"]
+    course = Course(request.getfixturevalue(bed), tmp_path)
+    for number in range(rounds):
+        run_round(course, racers, number, stores, "" if bed == "emulated" else " USING iceberg")
+
+
+def run_round(course: Course, racers: Racers, number: int, stores: tuple[str, ...], using: str) -> None:
+    project, schema = course.project()
+    create = f"CREATE SCHEMA {schema};\nCREATE TABLE {schema}.t (a INT){using};"
+    project.file("1_create.sql", f"{create}\nINSERT INTO {schema}.t VALUES (1);")
+    project.file("2_fill.sql", f"INSERT INTO {schema}.t VALUES (2);\nINSERT INTO {schema}.t VALUES (3);")
+    if number == 0:
+        racers.ask(project.root, "ready?", stores)
+    pids, waits = {process.pid for process in racers.processes}, number % 2 == 1
+    check(racers.ask(project.root, "300" if waits else "0", stores), ["1", "2"], pids, waits)
+    project.file("3_more.sql", f"INSERT INTO {schema}.t VALUES (4);")
+    check(racers.ask(project.root, "300" if waits else "0", stores), ["3"], pids, waits)
+    assert course.rows(f"{schema}.t") == [1, 2, 3, 4]
+    events = course.events(project)
+    assert [event.sequence for event in events] == list(range(1, len(events) + 1))
+    # One holder at any time: a fence belongs to one run, and none goes back.
+    holders = [(event.fence, event.run_id) for event in events]
+    assert len(set(holders)) == len({fence for fence, _ in holders}) == 2
+    assert holders == sorted(holders)
+
+
+def check(answers: list[dict[str, Any]], versions: list[str], pids: set[int], waits: bool) -> None:
+    assert [answer["applied"] for answer in answers if answer["applied"]] == [versions]
+    errors = [answer for answer in answers if answer["error"]]
+    assert [answer for answer in errors if waits or answer["error"] != "LOCK_HELD"] == []
+    assert {answer["pid"] for answer in errors} <= pids

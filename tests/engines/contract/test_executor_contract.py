@@ -1,0 +1,138 @@
+"""What every executor must do; the fake included. Order, lock and history are not an executor's business."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from glacierbase.errors import EngineError, StatementRefused, TableNotFound
+from tests.conftest import LakeBed, RemoteLake, SnowBed
+from tests.support.fakes import FakeExecutor
+
+
+@dataclass
+class Bed:
+    """An executor, and how a test names things in its engine."""
+
+    executor: Any
+    table: Callable[[str], str]
+    failing_question: str
+    slow_row: str  # A question that takes its time for a row.
+    brings_mine: str = "CREATE TEMPORARY VIEW mine AS SELECT 1 AS a"  # From here on the session knows a table `mine`.
+
+
+COUNTING = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n"
+SLEEPING = "SELECT IF(java_method('java.lang.Thread', 'sleep', 20000L) = 'slept', 0, 7)"
+# https://docs.snowflake.com/en/sql-reference/functions/generator
+SLOW_ON_SNOWFLAKE = {
+    "emulated": "SELECT 7 /* takes 4 s */",
+    "account": "SELECT count(*) FROM TABLE(GENERATOR(TIMELIMIT => 60))",
+}
+
+
+@pytest.fixture(params=["fake", "spark", "connect", "emulated", pytest.param("account", marks=pytest.mark.account)])
+def bed(request: pytest.FixtureRequest) -> Iterator[Bed]:
+    """Every executor in turn."""
+    if request.param == "fake":
+        yield Bed(FakeExecutor(), lambda name: name, "SELECT abs(-9223372036854775807 - 1)", COUNTING)
+        return
+    if request.param in ("emulated", "account"):
+        snow: SnowBed = request.getfixturevalue(request.param)
+        schema, slow_row = snow.schema(), SLOW_ON_SNOWFLAKE[request.param]
+        snow.executor.open_session().execute(f"CREATE TABLE {schema}.mine AS SELECT 1 AS a")
+        begin = f"USE SCHEMA {schema}"
+        yield Bed(snow.executor, lambda name: f"{schema}.{name}", "SELECT TO_NUMBER('x')", slow_row, begin)
+        return
+    lake: LakeBed | RemoteLake = request.getfixturevalue("lake" if request.param == "spark" else "remote_lake")
+    namespace = f"lake.c{uuid.uuid4().hex[:8]}"
+    lake.executor.open_session().execute(f"CREATE NAMESPACE {namespace}")
+    yield Bed(lake.executor, lambda name: f"{namespace}.{name}", "SELECT raise_error('no') FROM range(1)", SLEEPING)
+
+
+def test_it_says_what_it_is(bed: Bed) -> None:
+    """Engine, principal and process stand in every event; the process goes through JSON."""
+    assert bed.executor.engine
+    assert bed.executor.principal
+    assert json.loads(json.dumps(dict(bed.executor.process)))
+
+
+def test_a_statement_has_taken_effect_when_execute_returns(bed: Bed) -> None:
+    """The next session sees it."""
+    session = bed.executor.open_session()
+    session.execute(f"CREATE TABLE {bed.table('t')} (a INT)")
+    session.execute(f"INSERT INTO {bed.table('t')} VALUES (1), (2)")
+    session.close()
+    assert sorted(bed.executor.open_session().query(f"SELECT a FROM {bed.table('t')}")) == [(1,), (2,)]
+
+
+@pytest.mark.parametrize("value", ["it's", "back\\slash", "ünïcödé 🧊", "line\r\nend", "?:x %s ${y}", "", None, 2**62])
+def test_a_bound_value_comes_back_as_it_went_in(bed: Bed, value: Any) -> None:
+    """Nothing in a value is taken for SQL, on the way in or out."""
+    assert bed.executor.open_session().query("SELECT ?", [value]) == [(value,)]
+
+
+def test_marks_in_the_text_reach_the_engine_when_nothing_is_bound(bed: Bed) -> None:
+    """`?`, `:name` and `%s` inside a string are the author's."""
+    assert bed.executor.open_session().query("SELECT '? :name %s %'") == [("? :name %s %",)]
+
+
+def test_a_question_that_fails_in_its_last_row_fails(bed: Bed) -> None:
+    """An engine that puts questions off is made to answer."""
+    with pytest.raises(StatementRefused):
+        bed.executor.open_session().execute(bed.failing_question)
+
+
+def test_wrong_syntax_is_refused_with_the_engines_words(bed: Bed) -> None:
+    """One line, no stack, and the engine's own name of the error."""
+    with pytest.raises(StatementRefused) as caught:
+        bed.executor.open_session().execute("CREATE TABEL t")
+    assert caught.value.error_class
+    assert "TABEL" in caught.value.message
+    assert "\tat " not in caught.value.message
+
+
+def test_a_missing_table_is_told_from_other_errors(bed: Bed) -> None:
+    """A history that does not exist is no error; one that cannot be read is."""
+    with pytest.raises(TableNotFound):
+        bed.executor.open_session().query(f"SELECT * FROM {bed.table('missing')}")
+
+
+def test_what_one_session_sets_the_next_does_not_see(bed: Bed) -> None:
+    """Each file begins clean."""
+    first, second = bed.executor.open_session(), bed.executor.open_session()
+    first.execute(bed.brings_mine)
+    assert first.query("SELECT a FROM mine") == [(1,)]
+    first.close()
+    for session in (second, bed.executor.open_session()):
+        with pytest.raises(StatementRefused):
+            session.query("SELECT a FROM mine")
+
+
+def test_a_statement_that_is_cancelled_ends_without_its_effect_and_says_so(bed: Bed) -> None:
+    """Its session, and all others, go on."""
+    session = bed.executor.open_session()
+    session.execute(f"CREATE TABLE {bed.table('slow')} (a BIGINT)")
+    session.cancel()  # Nothing runs: nothing happens.
+    began = time.monotonic()
+    timer = threading.Timer(1.5, session.cancel)
+    timer.start()
+    with pytest.raises(EngineError):
+        session.execute(f"INSERT INTO {bed.table('slow')} {bed.slow_row}", tag=f"glacierbase;{uuid.uuid4().hex};1;1")
+    assert 1 < time.monotonic() - began < 3.5
+    timer.join()
+    assert session.query(f"SELECT a FROM {bed.table('slow')}") == []
+    assert bed.executor.open_session().query(f"SELECT a FROM {bed.table('slow')}") == []
+
+
+def test_closing_one_session_leaves_the_others(bed: Bed) -> None:
+    """A file's session ends with its file, the store's goes on."""
+    first, second = bed.executor.open_session(), bed.executor.open_session(ours=True)
+    first.close()
+    assert second.query("SELECT 1") == [(1,)]

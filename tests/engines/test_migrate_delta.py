@@ -1,0 +1,117 @@
+"""Delta tables by swapping the catalog file's sparkConf; history and lock stand in an Iceberg catalog beside them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.conftest import LAKE, REPOSITORY, RUNTIME, ProjectFolder
+
+DELTA = "io.delta:delta-spark_4.1_2.13:4.4.0"
+BOTH = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
+
+
+def with_delta(warehouse: Path) -> str:
+    text = LAKE.replace("WAREHOUSE", str(warehouse)).replace(f'"{RUNTIME}"', f'"{RUNTIME}", "{DELTA}"')
+    text = text.replace(BOTH, f"{BOTH},io.delta.sql.DeltaSparkSessionExtension")
+    conf = {
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        "spark.databricks.delta.snapshotPartitions": "1",
+    }
+    lines = "".join(f"      {key}: {value}\n" for key, value in conf.items())
+    return text.replace("    sparkConf:\n", f"    sparkConf:\n{lines}") + "store: {catalog: lake}\n"
+
+
+def columns_of(table: Path) -> list[list[str]]:
+    """The schemas that the table has had, from its own log."""
+    actions = [
+        json.loads(line) for file in sorted(table.glob("_delta_log/*.json")) for line in file.read_text().splitlines()
+    ]
+    schemas = [json.loads(action["metaData"]["schemaString"]) for action in actions if "metaData" in action]
+    return [[field["name"] for field in schema["fields"]] for schema in schemas]
+
+
+def test_a_delta_table_is_migrated_fails_and_is_resumed(project: ProjectFolder) -> None:
+    """What Delta refuses is failed, not unknown; each effect once."""
+    project.catalog(with_delta(project.root / "warehouse"))
+    table = project.root / "events"
+    create = f"CREATE TABLE delta.`{table}` (a BIGINT) USING delta; ALTER TABLE delta.`{table}` ADD COLUMN b STRING"
+    project.file("1_create.sql", create)
+    rows = f"INSERT INTO delta.`{table}` VALUES (1, 'one'); INSERT INTO delta.`{table}` VALUES (2, NULL)"
+    project.file("2_fill.sql", rows.replace("(2, NULL)", "(2, NULL, 3)"))
+    failed = project.ask("migrate")
+    assert failed.code == 1, failed.stderr
+    assert failed.document["error"]["code"] == "STATEMENT_FAILED"
+    project.file("2_fill.sql", rows)
+    [applied] = project.ask("migrate").entry()["applied"]
+    assert (applied["version"], applied["resumed_at"]) == ("2", 2)
+    assert columns_of(table) == [["a"], ["a", "b"]]
+    assert len(list(table.glob("*.parquet"))) == 2
+
+
+# Loses the answers to two statements, of which the second did not take effect while somebody else committed.
+LOSES = """
+import json, sys
+from glacierbase import GlacierbaseError, Project
+from glacierbase.errors import OutcomeUnknown
+from glacierbase.executors import open_executor
+from glacierbase.executors.spark.session import SparkSessionPort
+from glacierbase.run.run import Run
+from pathlib import Path
+from tests.conftest import only_catalog
+
+root = Path(sys.argv[1])
+executor = open_executor(only_catalog(root), Run.here(root))
+spark, execute, cases = executor._spark, SparkSessionPort.execute, []
+
+def lose(session, sql, *arguments, **options):
+    if "VALUES (8)" in sql:
+        spark.newSession().sql("INSERT INTO events VALUES (9)")
+    else:
+        execute(session, sql, *arguments, **options)
+    if "VALUES (7)" in sql or "VALUES (8)" in sql:
+        raise OutcomeUnknown("SocketException", "reset")
+
+SparkSessionPort.execute = lose
+for _ in range(2):
+    try:
+        Project.load(root).migrate(spark=spark)
+    except GlacierbaseError as error:
+        [case] = Project.load(root).repair(spark=spark)[0].cases
+        cases.append([error.code, case.suggests, list(case.evidence)])
+        Project.load(root).repair([case.version], as_="done", reason="test", spark=spark)
+sys.stdout.write(json.dumps(cases))
+executor.close()
+"""
+
+
+def metadata_of(table: Path) -> list[str | None]:
+    """What the commits of the table carry of their writers, in order."""
+    lines = [line for file in sorted(table.glob("_delta_log/*.json")) for line in file.read_text().splitlines()]
+    return [json.loads(line)["commitInfo"].get("userMetadata") for line in lines if "commitInfo" in line]
+
+
+def test_of_a_lost_answer_the_tag_in_the_commit_tells_whose_it_is(project: ProjectFolder) -> None:
+    """What the author sets goes over it, and another's commit suggests nothing."""
+    project.catalog(with_delta(project.root / "warehouse"))
+    table = project.root / "events"
+    into = "INSERT INTO events VALUES"
+    mine = "SET spark.databricks.delta.commitInfo.userMetadata=mine"
+    project.file("1_a.sql", f"CREATE TABLE events (a BIGINT) USING delta LOCATION '{table}'; {into} (7)")
+    project.file("2_b.sql", f"{mine}; {into} (1); RESET spark.databricks.delta.commitInfo.userMetadata; {into} (8)")
+    command = [sys.executable, "-c", LOSES, str(project.root)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=REPOSITORY)
+    assert done.returncode == 0, done.stderr
+    [first, second] = json.loads(done.stdout)
+    assert first[:2] == ["OUTCOME_UNKNOWN", "done"]
+    assert first[2][-1].endswith(" by this statement")
+    assert second[:2] == ["OUTCOME_UNKNOWN", None]
+    assert second[2]
+    tags = [
+        metadata.rpartition("glacierbase;")[2].partition(";")[2] if metadata else metadata
+        for metadata in metadata_of(table)
+    ]
+    assert tags[:2] == ["1;1", "1;2"]
+    assert metadata_of(table)[2:] == ["mine", None]

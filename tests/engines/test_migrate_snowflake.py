@@ -1,0 +1,356 @@
+"""The whole path on Snowflake: the genuine connector, HTTP, and a server that logs what reaches it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from glacierbase import Project
+from tests.conftest import SNOWFLAKE_PASSWORD, Output, ProjectFolder, SnowBed, migration
+from tests.support.snowflake.bed import SnowflakeServer
+
+
+@pytest.fixture(params=["emulated", pytest.param("account", marks=pytest.mark.account)])
+def snow(request: pytest.FixtureRequest) -> SnowBed:
+    """A Snowflake, emulated and, where one is named, real."""
+    return request.getfixturevalue(request.param)
+
+
+@pytest.fixture
+def shop(snow: SnowBed, project: ProjectFolder) -> ProjectFolder:
+    """A project with the catalog `shop`, whose history and lock have a schema of their own."""
+    project.catalog(snow.catalog_file())
+    return project
+
+
+@pytest.fixture
+def wired(emulated: SnowBed, project: ProjectFolder) -> ProjectFolder:
+    """The same on the emulated Snowflake alone, whose log a test reads."""
+    project.catalog(emulated.catalog_file())
+    return project
+
+
+def start_log(server: SnowflakeServer) -> int:
+    return len(server.requests)
+
+
+def test_statements_run_and_are_recorded_with_their_ids(shop: ProjectFolder, snow: SnowBed) -> None:
+    """The id is the handle by which Snowflake's query history knows the statement."""
+    schema = snow.schema()
+    shop.file("0001_create.sql", f"CREATE TABLE {schema}.t (a INT);\nINSERT INTO {schema}.t VALUES (1);")
+    done = shop.ask("migrate")
+    assert done.code == 0, done.stderr
+    assert snow.rows(f"SELECT a FROM {schema}.t") == [(1,)]
+    events = shop.ask("history").entry()["events"]
+    assert [event["event"] for event in events] == ["started", "statement_done", "applied"]
+    assert events[0]["query_id"] is None
+    assert events[1]["query_id"] != events[2]["query_id"]
+    assert events[2]["engine"].startswith("snowflake")
+    assert "nothing to do" in shop.run("migrate").stdout
+
+
+def test_each_statement_carries_its_tag(
+    wired: ProjectFolder, emulated: SnowBed, snowflake_server: SnowflakeServer
+) -> None:
+    """As a parameter of that statement alone: nothing has to be set and set back."""
+    schema = emulated.schema()
+    wired.file("0001_create.sql", f"CREATE TABLE {schema}.t (a INT);\nDROP TABLE {schema}.t;")
+    begin = start_log(snowflake_server)
+    run_id = wired.ask("migrate").code or wired.ask("history").entry()["events"][0]["run_id"]
+    sent = [each for each in snowflake_server.requests[begin:] if "sql" in each]
+    tags = {each["sql"]: each["parameters"].get("QUERY_TAG") for each in sent}
+    assert tags[f"CREATE TABLE {schema}.t (a INT)"] == f"glacierbase;{run_id};0001;1"
+    assert tags[f"DROP TABLE {schema}.t"] == f"glacierbase;{run_id};0001;2"
+    assert not [each["sql"] for each in sent if each["sql"].upper().startswith(("ALTER SESSION", "USE"))]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT '100 %', 7 % 2, '%s %(name)s %%'",
+        "SELECT '?', ':name', ':1', '&x', '&&x', '$x', '<% y %>'",
+        "SELECT $$ it's; a \\ body %s ? $$ AS body",
+        r"SELECT 'it\'s', 'a\\b', 'it''s; still', '\n'",
+        'SELECT \'ünïcödé 🧊\' AS "Größe; ""quoted"""',
+        "SELECT 'line one\r\nline two' AS text,\r\n  1 AS one -- a comment ? %s\r\n, 2 AS two",
+        "SELECT 1 /* keep; this */ + 1 AS two, 'a//b', 'a--b'",
+    ],
+)
+def test_the_bytes_of_the_file_are_the_bytes_on_the_wire(
+    sql: str, wired: ProjectFolder, snowflake_server: SnowflakeServer
+) -> None:
+    """Nobody on the way takes a `%`, `?`, `:name`, `&x` or `$` for his own, or knows better about line ends."""
+    path = wired.root / "migrations" / "shop" / "0001_battery.sql"
+    path.write_bytes(f"{migration('-- ')}{{% raw %}}{sql}{{% endraw %}};\n".encode())
+    begin = start_log(snowflake_server)
+    done = wired.ask("migrate")
+    assert done.code == 0, done.stdout
+    sent = [each["sql"] for each in snowflake_server.requests[begin:] if "sql" in each]
+    assert sql in sent
+
+
+def test_a_failed_file_goes_on_where_it_stopped(shop: ProjectFolder, snow: SnowBed) -> None:
+    """The two statements before are not run again; the error names what Snowflake named."""
+    schema = snow.schema()
+    first = f"CREATE TABLE {schema}.t (a INT);\nINSERT INTO {schema}.t VALUES (1);\n"
+    shop.file("0001_five.sql", f"{first}INSERT INTO {schema}.missing VALUES (2);\nINSERT INTO {schema}.t VALUES (3);")
+    done = shop.ask("migrate")
+    assert (done.code, done.document["error"]["code"]) == (1, "STATEMENT_FAILED")
+    assert "MISSING" in done.document["error"]["message"].upper()
+    assert done.document["error"]["error_class"] == "002003 (42S02)"
+    assert shop.ask("status").entry()["migrations"][0]["statements_done"] == 2
+    shop.file("0001_five.sql", f"{first}INSERT INTO {schema}.t VALUES (2);\nINSERT INTO {schema}.t VALUES (3);")
+    again = shop.ask("migrate")
+    assert again.code == 0, again.stdout
+    assert again.entry()["applied"][0]["resumed_at"] == 3
+    assert sorted(snow.rows(f"SELECT a FROM {schema}.t")) == [(1,), (2,), (3,)]
+
+
+def test_a_transaction_is_one_step(shop: ProjectFolder, snow: SnowBed) -> None:
+    """What fails inside of it takes all of it back, and the next run begins with its BEGIN."""
+    schema = snow.schema()
+    create, begin = f"CREATE TABLE {schema}.t (a INT);\n", f"BEGIN TRANSACTION;\nINSERT INTO {schema}.t VALUES (1);\n"
+    shop.file("0001_two_rows.sql", f"{create}{begin}INSERT INTO {schema}.missing VALUES (2);\nCOMMIT;")
+    done = shop.ask("migrate")
+    assert done.code == 1
+    assert "was taken back" in done.document["error"]["message"]
+    assert snow.rows(f"SELECT a FROM {schema}.t") == []
+    assert shop.ask("status").entry()["migrations"][0]["statements_done"] == 1
+    shop.file("0001_two_rows.sql", f"{create}{begin}INSERT INTO {schema}.t VALUES (2);\nCOMMIT;")
+    again = shop.ask("migrate")
+    assert again.code == 0, again.stdout
+    assert again.entry()["applied"][0]["resumed_at"] == 2
+    assert sorted(snow.rows(f"SELECT a FROM {schema}.t")) == [(1,), (2,)]
+
+
+def test_what_one_file_uses_the_next_does_not(
+    wired: ProjectFolder, emulated: SnowBed, snowflake_server: SnowflakeServer
+) -> None:
+    """A file that changes its session costs a login; those that do not share one."""
+    schema = emulated.schema()
+    for number in (1, 2, 3):
+        wired.file(f"000{number}_clean.sql", f"CREATE TABLE {schema}.t{number} (a INT);")
+    begin = start_log(snowflake_server)
+    assert wired.run("migrate").code == 0
+    logins = [each for each in snowflake_server.requests[begin:] if each["path"].endswith("login-request")]
+    assert len(logins) == 3  # The lock's, the history's, and one for all files.
+    wired.file("0004_use.sql", f"USE SCHEMA {schema};\nCREATE TABLE here (a INT);")
+    wired.file("0005_unqualified.sql", "CREATE TABLE there (a INT);")
+    begin = start_log(snowflake_server)
+    done = wired.ask("migrate")
+    assert done.code == 1, done.stdout
+    assert [each["version"] for each in done.entry()["applied"]] == ["0004"]
+    logins = [each for each in snowflake_server.requests[begin:] if each["path"].endswith("login-request")]
+    assert len(logins) == 4
+    assert emulated.rows(f"SELECT * FROM {schema}.here") == []
+
+
+def test_questions_write_nothing(wired: ProjectFolder, snowflake_server: SnowflakeServer) -> None:
+    """Not even our own tables."""
+    wired.file("0001_create.sql", "CREATE TABLE t (a INT);")
+    begin = start_log(snowflake_server)
+    for command in ("status", "pending", "history", "plan"):
+        assert wired.run(command).code == 0
+    sent = [each["sql"] for each in snowflake_server.requests[begin:] if "sql" in each]
+    assert sent
+    assert all(sql.startswith(("SELECT", "SHOW")) for sql in sent)
+
+
+def test_of_two_runs_at_once_one_does_everything_and_the_other_says_who(shop: ProjectFolder, snow: SnowBed) -> None:
+    """Ten rounds; each effect once."""
+    schema = snow.schema()
+    snow.executor.open_session().execute(f"CREATE TABLE {schema}.t (a INT)")
+    for number in range(1, 11):
+        shop.file(f"00{number:02d}_row.sql", f"INSERT INTO {schema}.t /* takes 1 s */ SELECT {number};")
+        runs = [shop.start("migrate", "--format", "json") for _ in range(2)]
+        ended = [(run.communicate(timeout=120), run.returncode) for run in runs]
+        outputs = sorted((Output(code, *texts) for texts, code in ended), key=lambda output: output.code)
+        assert [output.code for output in outputs] == [0, 4], [output.stderr for output in outputs]
+        error = outputs[1].document["error"]
+        assert error["code"] == "LOCK_HELD"
+        assert error["pid"] in [run.pid for run in runs]
+        assert error["host"] in error["message"]
+        assert snow.rows(f"SELECT COUNT(*), SUM(a) FROM {schema}.t") == [(number, number * (number + 1) // 2)]
+
+
+def test_killed_inside_a_statement_its_outcome_is_unknown(
+    emulated: SnowBed, project: ProjectFolder, snowflake_server: SnowflakeServer
+) -> None:
+    """The next run names the statement and its tag, and runs nothing again; the query history knows what became of it."""
+    project.catalog(emulated.catalog_file(lease="1s"))
+    schema = emulated.schema()
+    emulated.executor.open_session().execute(f"CREATE TABLE {schema}.t (a INT)")
+    sql = f"INSERT INTO {schema}.t /* takes 20 s */ VALUES (1)"
+    project.file("0001_row.sql", f"SELECT 1;\n{sql};")
+    run = project.start("migrate")
+    snowflake_server.wait_for(sql)
+    run.send_signal(signal.SIGKILL)
+    run.communicate()
+    time.sleep(2.5)  # Over by more than a lease: taken for dead, on whatever machine.
+    again = project.ask("migrate")
+    assert again.code == 6, again.stdout
+    error = again.document["error"]
+    assert error["code"] == "OUTCOME_UNKNOWN"
+    assert (error["path"], error["statement_index"]) == ("migrations/shop/0001_row.sql", 2)
+    assert error["query_tag"] == f"glacierbase;{error['run_id']};0001;2"
+    assert error["query_tag"] in error["message"]
+    assert snowflake_server.statements().count(sql) == 1
+    [case] = project.ask("repair").entry()["cases"]
+    assert (case["sql"], case["query_tag"]) == (sql, error["query_tag"])
+    assert "RUNNING" in case["evidence"][0]
+    not_done = project.ask("repair", "1", "--as", "not-done", "--reason", "it was killed", "--yes")
+    assert (not_done.code, not_done.document["error"]["code"]) == (6, "ENGINE_MAY_RUN")
+    deadline = time.monotonic() + 60
+    while case["suggests"] is None and time.monotonic() < deadline:
+        [case] = project.ask("repair").entry()["cases"]
+    assert (case["suggests"], case["may_run"]) == ("done", False)
+    assert "SUCCESS" in case["evidence"][0]
+    said = project.ask("repair", "1", "--as", "done", "--reason", "the query history says so", "--yes")
+    assert said.code == 0, said.stdout
+    assert project.run("migrate").code == 0
+    assert emulated.rows(f"SELECT a FROM {schema}.t") == [(1,)]
+    assert snowflake_server.statements().count(sql) == 1
+
+
+def test_a_lost_answer_is_unknown_and_not_failed(wired: ProjectFolder, emulated: SnowBed) -> None:
+    """Nobody can say whether the row is there; here it is."""
+    schema = emulated.schema()
+    emulated.executor.open_session().execute(f"CREATE TABLE {schema}.t (a INT)")
+    wired.file("0001_row.sql", f"INSERT INTO {schema}.t /* the answer is lost */ VALUES (1);")
+    done = wired.ask("migrate")
+    assert (done.code, done.document["error"]["code"]) == (6, "OUTCOME_UNKNOWN")
+    assert wired.ask("migrate").code == 6
+    assert emulated.rows(f"SELECT COUNT(*) > 0 FROM {schema}.t") == [(True,)]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "says"),
+    [
+        ("${env:SNOWFLAKE_PASSWORD}", "wrong", "Incorrect username or password"),
+        ("127.0.0.1", "127.0.0.2", "no session on Snowflake"),
+        ("role: ENGINEER", "role: MISSING", "MISSING"),
+        ("warehouse: SMALL", "warehouse: MISSING", "warehouse"),
+        ("role: ENGINEER", "role: READER", "Insufficient privileges to operate on database 'DEMO'"),
+    ],
+)
+def test_what_cannot_be_reached_is_one_clear_message(
+    before: str, after: str, says: str, emulated: SnowBed, project: ProjectFolder
+) -> None:
+    """Exit 5, where and what to do, and no secret."""
+    assert before in emulated.text
+    project.catalog(emulated.text.replace(before, after) + "store: {namespace: glacierbase}\n")
+    project.file("0001_create.sql", "CREATE TABLE t (a INT);")
+    done = project.run("migrate")
+    assert done.code == 5, done.stderr
+    assert says in done.stderr
+    assert done.stderr.count("next: ") == 1
+    assert "Traceback" not in done.stderr
+    assert SNOWFLAKE_PASSWORD not in done.stderr + done.stdout
+
+
+def test_stopped_a_run_lets_a_short_statement_end(
+    wired: ProjectFolder, emulated: SnowBed, snowflake_server: SnowflakeServer
+) -> None:
+    """The connector would take SIGINT for itself and cancel the one that runs."""
+    schema = emulated.schema()
+    slow = f"CREATE TABLE {schema}.t /* takes 2 s */ (a INT)"
+    wired.file("0001_two.sql", f"{slow};\nINSERT INTO {schema}.t VALUES (1);")
+    run = wired.start("migrate")
+    snowflake_server.wait_for(slow)
+    run.send_signal(signal.SIGINT)
+    _, stderr = run.communicate(timeout=60)
+    assert run.returncode == 130, stderr
+    assert emulated.rows(f"SELECT * FROM {schema}.t") == []
+    assert wired.ask("status").entry()["migrations"][0]["statements_done"] == 1
+    assert wired.run("migrate").code == 0
+    assert emulated.rows(f"SELECT a FROM {schema}.t") == [(1,)]
+
+
+def test_stopped_a_run_cancels_a_long_statement_by_its_id(
+    wired: ProjectFolder, emulated: SnowBed, snowflake_server: SnowflakeServer
+) -> None:
+    """Whether it took effect is for a person to say; the account's query history suggests that it did not."""
+    slow = f"CREATE TABLE {emulated.schema()}.t /* takes 5 s */ (a INT)"
+    wired.file("0001_slow.sql", f"{slow};")
+    run = wired.start("migrate", "--format", "json")
+    snowflake_server.wait_for(slow)
+    run.send_signal(signal.SIGTERM)
+    stdout, stderr = run.communicate(timeout=60)
+    error = json.loads(stdout)["error"]
+    assert (run.returncode, error["exit_code"], error["code"]) == (143, 143, "OUTCOME_UNKNOWN"), stderr
+    assert "SELECT SYSTEM$CANCEL_QUERY(?)" in snowflake_server.statements()
+    status = wired.ask("status").entry()
+    assert ([each["state"] for each in status["migrations"]], status["lock"]) == (["unknown"], None)
+    [case] = wired.ask("repair").entry()["cases"]
+    assert (case["suggests"], case["may_run"]) == ("not-done", False)
+
+
+def test_an_interrupted_caller_of_the_api_does_not_wait_for_the_statement(
+    wired: ProjectFolder, emulated: SnowBed, snowflake_server: SnowflakeServer
+) -> None:
+    """Ctrl-C in a notebook cancels the query by its id, records what is known of it and frees the lock."""
+    slow = f"CREATE TABLE {emulated.schema()}.t /* takes 60 s */ (a INT)"
+    wired.file("0001_slow.sql", f"{slow};")
+
+    def interrupt() -> None:
+        snowflake_server.wait_for(slow)
+        # A real signal: `_thread.interrupt_main` would not wake a main thread that waits.
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=interrupt).start()
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        Project.load(wired.root).migrate()
+    assert time.monotonic() - began < 40
+    assert "SELECT SYSTEM$CANCEL_QUERY(?)" in snowflake_server.statements()
+    status = wired.ask("status").entry()
+    assert ([each["state"] for each in status["migrations"]], status["lock"]) == (["unknown"], None)
+
+
+def test_the_sessions_of_history_and_lock_are_kept_alive(
+    wired: ProjectFolder, snowflake_server: SnowflakeServer
+) -> None:
+    """They are idle while a statement runs, and Snowflake ends an idle session after four hours."""
+    begin = start_log(snowflake_server)
+    wired.file("0001_ask.sql", "SELECT 1;")
+    assert wired.run("migrate").code == 0
+    logins = [each for each in snowflake_server.requests[begin:] if each["path"].endswith("login-request")]
+    kept = [each["parameters"].get("CLIENT_SESSION_KEEP_ALIVE") for each in logins]
+    assert len(logins) == 3
+    assert [str(each).lower() for each in kept].count("true") == 2  # Not the one that the files share.
+
+
+def test_a_second_sigint_ends_it_at_once_and_names_the_lock_that_stays(
+    wired: ProjectFolder, emulated: SnowBed, snowflake_server: SnowflakeServer
+) -> None:
+    """Its owner and its lease; what the statement did is unknown then."""
+    slow = f"CREATE TABLE {emulated.schema()}.t /* takes 10 s */ (a INT)"
+    wired.file("0001_slow.sql", f"{slow};")
+    run = wired.start("migrate")
+    snowflake_server.wait_for(slow)
+    run.send_signal(signal.SIGINT)
+    time.sleep(0.5)
+    started = time.monotonic()
+    run.send_signal(signal.SIGINT)
+    _, stderr = run.communicate(timeout=60)
+    assert time.monotonic() - started < 5
+    assert run.returncode == 130, stderr
+    owner = wired.ask("status").entry()["lock"]["owner"]
+    assert f"held by run {owner} of" in stderr
+    assert "lease until" in stderr
+
+
+def test_an_edited_file_is_refused(shop: ProjectFolder, snow: SnowBed) -> None:
+    """What no other tool on Snowflake does."""
+    schema = snow.schema()
+    path: Path = shop.file("0001_create.sql", f"CREATE TABLE {schema}.t (a INT);")
+    assert shop.run("migrate").code == 0
+    path.write_text(path.read_text().replace("INT", "BIGINT"))
+    done = shop.ask("migrate")
+    assert (done.code, done.document["error"]["code"]) == (3, "CHECKSUM_MISMATCH")

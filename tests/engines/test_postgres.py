@@ -1,0 +1,108 @@
+"""On a JDBC catalog in PostgreSQL: both clients with the same address, user and password."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+import uuid
+from contextlib import closing
+from typing import Any
+from urllib.parse import urlsplit
+
+import psycopg2
+import pytest
+
+from glacierbase import Project
+from glacierbase.apply.migrator import Progress
+from glacierbase.apply.plan import Selection
+from tests.benchmarks.applied import migrator_of
+from tests.conftest import POSTGRES_PASSWORD, REPOSITORY, CatalogBed, ProjectFolder
+from tests.support.catalogserver import check_it_migrates, check_refused, check_spark_tells_it, describe
+from tests.support.postgres import CONNECTIONS, USER
+
+# All but the question's own.
+CONNECTED = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
+
+
+def test_a_migration_runs_and_is_recorded_there(postgres: CatalogBed, project: ProjectFolder) -> None:
+    """Through Spark and past it the history says the same."""
+    namespace = f"g{uuid.uuid4().hex[:8]}"
+    describe(postgres, namespace, project)
+    assert len(project.ask("pending").entry()["pending"]) == 1
+    check_it_migrates(postgres, namespace, project, POSTGRES_PASSWORD)
+    asked = project.run("pending")
+    assert (asked.code, asked.stderr) == (0, "")
+    check_spark_tells_it(postgres, namespace, project)
+
+
+def test_a_process_that_goes_on_keeps_no_connection(postgres: CatalogBed, project: ProjectFolder) -> None:
+    """Servers have a hundred, for everybody."""
+    project.catalog(f"{postgres.text}store: {{namespace: g{uuid.uuid4().hex[:8]}}}\n")
+    project.file("1_a.sql", "SELECT 1")
+    assert Project.load(project.root).pending()[0].pending
+    migrator_of(project.root).migrate(Selection(), Progress())
+    assert not Project.load(project.root).pending()[0].pending
+    assert still_connected(postgres) == 0
+
+
+@pytest.mark.parametrize("door", ["command line", "session"])
+def test_a_run_of_more_files_than_the_server_has_connections_is_applied(
+    door: str, postgres: CatalogBed, project: ProjectFolder
+) -> None:
+    """Each file has a session of its own, whose catalog is closed with it; a session of the caller's goes on."""
+    namespace, files = f"g{uuid.uuid4().hex[:8]}", CONNECTIONS + 10
+    project.catalog(f"{postgres.text}store: {{catalog: lake, namespace: {namespace}, type: '${{env:STORE}}'}}\n")
+    for number in range(1, files + 1):
+        project.file(f"{number}_a.sql", f"CREATE TABLE lake.{namespace}.t{number} (a INT) USING iceberg")
+    if door == "command line":
+        done = project.run("migrate", environ={"STORE": "auto"})
+        assert done.code == 0, done.stderr
+    else:
+        [first, *later] = answers_of_a_racer(postgres, f"{project.root} 0 sql", 4)
+        assert first["applied"] == [str(number) for number in range(1, files + 1)], first
+        assert [answer["error"] for answer in later] == [None] * 4
+    assert len(postgres.rows(f"SHOW TABLES IN lake.{namespace} LIKE 't*'")) == files
+
+
+def answers_of_a_racer(postgres: CatalogBed, line: str, again: int) -> list[dict[str, Any]]:
+    """What a process says that migrates in its own session, and so many times again; it keeps no connection of Spark's."""
+    racer = subprocess.Popen(
+        [sys.executable, "-m", "tests.crash.raced"],
+        cwd=REPOSITORY,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        answers = []
+        for _ in range(again + 1):
+            racer.stdin.write(f"{line}\n")
+            racer.stdin.flush()
+            answers.append(json.loads(racer.stdout.readline()))
+        assert still_connected(postgres) == 0
+        return answers
+    finally:
+        racer.communicate(timeout=60)
+
+
+def still_connected(postgres: CatalogBed) -> int:
+    """How many connections are there still, after the server had time to see that they ended."""
+    address = urlsplit(postgres.catalog.spark_conf["spark.sql.catalog.lake.uri"].removeprefix("jdbc:"))
+    login = {"host": address.hostname, "port": address.port, "user": USER, "password": POSTGRES_PASSWORD}
+    with closing(psycopg2.connect(dbname="postgres", **login)) as connection:
+        connection.autocommit = True
+        cursor, deadline, found = connection.cursor(), time.monotonic() + 10, 1
+        while found and time.monotonic() < deadline:
+            cursor.execute(CONNECTED)
+            [(found,)] = cursor.fetchall()
+        return found
+
+
+def test_a_wrong_password_is_one_clear_message(
+    postgres: CatalogBed, project: ProjectFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And no Spark is started to find out."""
+    monkeypatch.setenv("POSTGRES_PASSWORD", "canary-of-another")
+    check_refused(postgres, project, "password authentication failed")

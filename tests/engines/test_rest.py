@@ -1,0 +1,78 @@
+"""On a REST catalog: both clients over the wire, and answers that get lost on it."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import replace
+
+import pytest
+
+from glacierbase.apply.lock import Terms, free_row
+from glacierbase.errors import CommitConflict, OutcomeUnknown
+from glacierbase.model.migration import Event
+from glacierbase.stores.iceberg import IcebergStore, compaction, open_store
+from tests.conftest import WEB_TOKEN, ProjectFolder, WebBed
+from tests.support.catalogserver import check_it_migrates, check_refused, check_spark_tells_it, describe
+
+FREE = free_row(Terms("contract", "default", 60))
+
+
+@pytest.fixture
+def namespace() -> str:
+    """A fresh one."""
+    return f"g{uuid.uuid4().hex[:8]}"
+
+
+@pytest.fixture
+def store(web: WebBed, namespace: str) -> IcebergStore:
+    """One whose tables are there."""
+    store = open_store(replace(web.catalog, store=replace(web.catalog.store, namespace=namespace)))
+    store.create(FREE)
+    return store
+
+
+def test_a_migration_runs_and_is_recorded_there(web: WebBed, namespace: str, project: ProjectFolder) -> None:
+    """Spark and PyIceberg each with the same address and token; through either the history says the same."""
+    describe(web, namespace, project)
+    check_it_migrates(web, namespace, project, WEB_TOKEN)
+    web.server.requests.clear()
+    assert project.ask("pending").entry()["pending"] == []
+    tables = f"GET /v1/namespaces/{namespace}/tables"
+    assert web.server.requests == ["GET /v1/config", f"{tables}/lock_shop", f"{tables}/history_shop"]
+    check_spark_tells_it(web, namespace, project)
+
+
+def test_a_token_that_is_not_known_is_one_clear_message(
+    web: WebBed, project: ProjectFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And no Spark is started to find out."""
+    monkeypatch.setenv("WEB_TOKEN", "canary-of-another")
+    check_refused(web, project, "NotAuthorizedException: the token is not one of ours")
+
+
+def test_a_lost_answer_of_an_append_proves_nothing(web: WebBed, namespace: str, store: IcebergStore) -> None:
+    """It is written, and whoever reads sees so."""
+    web.server.loses.append(f"POST /v1/namespaces/{namespace}/tables/history_contract")
+    event = Event(1, 1, "run", "contract", "default", "started")
+    with pytest.raises(OutcomeUnknown):
+        store.append([event])
+    assert web.server.loses == []
+    assert store.read_history() == (event,)
+
+
+def test_a_lost_answer_of_the_lock_is_settled_by_looking(web: WebBed, namespace: str, store: IcebergStore) -> None:
+    """The row says whose it is."""
+    web.server.loses.append(f"POST /v1/namespaces/{namespace}/tables/lock_contract")
+    mine = replace(FREE, owner="a", fence=1)
+    assert store.compare_and_set(FREE, mine)
+    assert web.server.loses == []
+    assert store.read_lock() == mine
+
+
+def test_of_two_compactions_at_once_the_second_is_refused_as_such(store: IcebergStore) -> None:
+    """The server minds that the snapshots are gone, not that another commit came first: none is newer."""
+    assert store.compare_and_set(FREE, replace(FREE, owner="a", fence=1))
+    before = store._load(store._lock)
+    store.compact()
+    with pytest.raises(CommitConflict):
+        compaction.compact(before)

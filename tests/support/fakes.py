@@ -1,0 +1,151 @@
+"""Fast stand-ins for executor and store. They pass the same contract suites as the real ones, or tests on them prove nothing."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+import uuid
+from collections.abc import Callable, Sequence
+from datetime import datetime, timezone
+from typing import Any
+
+from glacierbase.errors import OutcomeUnknown, StatementRefused, TableNotFound
+from glacierbase.executors import Evidence, InFlight
+from glacierbase.model.migration import Event
+from glacierbase.stores import LockRow
+
+_KINDS = {"no such table": TableNotFound, "interrupted": OutcomeUnknown}
+
+
+class FakeSession:
+    """A SQLite connection behind the port of a session."""
+
+    def __init__(self, uri: str, before: Callable[[str], None]) -> None:
+        self._connection = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
+        self._before = before
+
+    def execute(self, sql: str, parameters: Sequence[Any] = (), *, tag: str | None = None) -> None:
+        self.query(sql, parameters)
+
+    def query(self, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        self._before(sql)
+        try:
+            return self._connection.execute(sql, tuple(parameters)).fetchall()
+        except sqlite3.Error as error:
+            kind = next((kind for text, kind in _KINDS.items() if text in str(error)), StatementRefused)
+            raise kind(type(error).__name__, str(error)) from error
+
+    def cancel(self) -> None:
+        self._connection.interrupt()
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+class FakeExecutor:
+    """An engine in memory. `before` is called with each statement and may raise what an engine would."""
+
+    dialect = "spark"
+    engine = "sqlite"
+    principal = "tester"
+
+    def __init__(self) -> None:
+        self.process: dict[str, Any] = {"application": None}
+        self.before: Callable[[str], None] = lambda sql: None
+        self._uri = f"file:{uuid.uuid4().hex}?mode=memory&cache=shared"
+        self._keeper = sqlite3.connect(self._uri, uri=True)
+        self.closed = 0
+        self.remembers = Evidence()
+
+    def open_session(self, *, ours: bool = False) -> FakeSession:
+        return FakeSession(self._uri, lambda sql: self.before(sql))
+
+    def evidence(self, statement: InFlight) -> Evidence:
+        return self.remembers
+
+    def rows(self, sql: str) -> list[tuple[Any, ...]]:
+        """What a test looks at, past `before`."""
+        return FakeSession(self._uri, lambda sql: None).query(sql)
+
+    def close(self) -> None:
+        self.closed += 1
+
+
+class MemoryTables:
+    """The two tables of every catalog, as all runs of a test share them."""
+
+    def __init__(self) -> None:
+        self.histories: dict[str, list[Event]] = {}
+        self.locks: dict[str, LockRow] = {}
+        self.mutex = threading.Lock()
+        self.appends = 0
+        self.compactions: list[int] = []  # The number of events at each.
+
+
+class MemoryStore:
+    """The port of a store over shared memory. `before` is called with each verb and may raise what a store would."""
+
+    compacts_every = 100
+    has_clock = False
+
+    def __init__(self, tables: MemoryTables, name: str, before: Callable[[str], None] = lambda verb: None) -> None:
+        self._tables = tables
+        self._name = name
+        self._before = before
+        self.proves_by_lease = False
+
+    def now(self) -> datetime:
+        return datetime.now(timezone.utc)
+
+    def read_history(self) -> tuple[Event, ...]:
+        self._before("read_history")
+        return tuple(self._tables.histories.get(self._name, ()))
+
+    def read_other_histories(self) -> dict[str, tuple[Event, ...]]:
+        self._before("read_other_histories")
+        return {name: tuple(events) for name, events in self._tables.histories.items() if name != self._name}
+
+    def read_lock(self) -> LockRow | None:
+        self._before("read_lock")
+        return self._tables.locks.get(self._name)
+
+    def has_namespace(self) -> bool:
+        return self._name in self._tables.histories
+
+    def drop(self, *, namespace: bool) -> None:
+        with self._tables.mutex:
+            self._tables.histories.pop(self._name, None)
+            self._tables.locks.pop(self._name, None)
+
+    def create(self, free: LockRow) -> None:
+        self._before("create")
+        with self._tables.mutex:
+            self._tables.histories.setdefault(self._name, [])
+            self._tables.locks.setdefault(self._name, free)
+
+    def append(self, events: Sequence[Event]) -> None:
+        self._before("append")
+        with self._tables.mutex:
+            if self._name not in self._tables.histories:
+                raise TableNotFound("TableNotFound", "no history")
+            self._tables.histories[self._name].extend(events)
+            self._tables.appends += 1
+        self._before("append answered")
+
+    def compact(self) -> None:
+        self._before("compact")
+        self._tables.compactions.append(len(self._tables.histories[self._name]))
+
+    def compare_and_set(self, expected: LockRow, new: LockRow) -> bool:
+        self._before("compare_and_set")
+        with self._tables.mutex:
+            row = self._tables.locks.get(self._name)
+            if row is None or row.claim != expected.claim:
+                return False
+            self._tables.locks[self._name] = new
+            return True
+
+
+def lost_answer(*_: object) -> None:
+    """The answer that never came."""
+    raise OutcomeUnknown("ConnectionReset", "the connection was reset")

@@ -1,0 +1,76 @@
+"""Runs in memory: a real project, the real path of `migrate`, and an engine and tables that cost nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from glacierbase.apply.migrator import Migrator, Progress
+from glacierbase.apply.plan import Selection
+from glacierbase.catalogs.catalog import load_catalog_files
+from glacierbase.migrations.source import load_migrations
+from glacierbase.model.migration import Event
+from glacierbase.run.run import Run
+from glacierbase.stores.bounded import BoundedStore
+from tests.conftest import LAKE, ProjectFolder
+from tests.support.fakes import FakeExecutor, MemoryStore, MemoryTables
+
+
+class World:
+    """A project whose engine and tables are in memory, and runs on it."""
+
+    def __init__(self, project: ProjectFolder) -> None:
+        self.project = project
+        self.engine = FakeExecutor()
+        self.tables = MemoryTables()
+        self.store_before: Callable[[str], None] = lambda verb: None
+        self.variables = "variables: {size: 4}\n"
+        self.environment = "default"
+
+    def file(self, name: str, sql: str) -> Path:
+        return self.project.file(name, sql)
+
+    def migrator(self, name: str = "shop") -> Migrator:
+        self.project.catalog(LAKE.replace("WAREHOUSE", "/nowhere") + self.variables, name)
+        [file] = [f for f in load_catalog_files(self.project.root / "catalogs", self.project.root) if f.name == name]
+        catalog = file.for_environment(file.environments[0], self.project.root)
+        catalog = replace(catalog, environment=self.environment)
+        return Migrator(
+            catalog,
+            load_migrations(self.project.root / "migrations" / name, self.project.root)[0],
+            Run.here(self.project.root),
+            open_executor=lambda *_: self.engine,
+            open_store=lambda catalog, engine: BoundedStore(
+                lambda: MemoryStore(self.tables, catalog.name, lambda verb: self.store_before(verb)),
+                engine.cancelled if engine else lambda: False,
+            ),
+        )
+
+    def migrate(self, selection: Selection = Selection(), **options: Any) -> Progress:  # noqa: B008 (frozen)
+        progress = Progress()
+        self.migrator().migrate(selection, progress, **options)
+        return progress
+
+    @property
+    def events(self) -> list[Event]:
+        return self.tables.histories.get("shop", [])
+
+    @property
+    def kinds(self) -> list[tuple[str, str | None]]:
+        return [(event.event, event.version) for event in self.events]
+
+    def values(self, table: str = "t") -> list[int]:
+        return [row[0] for row in self.engine.rows(f"SELECT a FROM {table} ORDER BY a")]
+
+    def break_at(self, text: str, action: Callable[..., None]) -> None:
+        """Let `action` happen in place of the next statement that holds `text`, once."""
+
+        def before(sql: str) -> None:
+            if text in sql and not done:
+                done.append(sql)
+                action(sql)
+
+        done: list[str] = []
+        self.engine.before = before

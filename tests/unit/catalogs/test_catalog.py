@@ -1,0 +1,546 @@
+"""Catalog files: keys, merging, environments, references, secrets."""
+
+from __future__ import annotations
+
+import os
+import tracemalloc
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from glacierbase.catalogs.catalog import Catalog, CatalogFile, load_catalog_files, parse_duration
+from glacierbase.errors import ConfigurationError, GlacierbaseError, SeveralErrors
+from glacierbase.secrets import mask
+
+LAKE = "migrationExecutor: {type: spark, conf: {sparkConf: {spark.sql.catalog.lake: x.SparkCatalog}}}\n"
+
+
+class Folder:
+    """The catalog files of a test."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        (root / "catalogs").mkdir()
+
+    def write(self, text: str, name: str = "shop.yaml") -> None:
+        (self.root / "catalogs" / name).write_text(text)
+
+    def files(self) -> tuple[CatalogFile, ...]:
+        return load_catalog_files(self.root / "catalogs", self.root)
+
+    def catalog(self, environment: str = "default") -> Catalog:
+        [file] = self.files()
+        return file.for_environment(environment, self.root)
+
+    def error(self, environment: str = "default") -> GlacierbaseError:
+        with pytest.raises(GlacierbaseError) as caught:
+            self.catalog(environment)
+        return caught.value
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    """A project without files."""
+    return Folder(tmp_path)
+
+
+def with_conf(**conf: Any) -> str:
+    lines = "".join(f"      {key.replace('_', '.')}: {value}\n" for key, value in conf.items())
+    return f"migrationExecutor:\n  type: spark\n  conf:\n    sparkConf:\n      spark.sql.catalog.lake: x\n{lines}"
+
+
+def test_a_file_says_how_to_reach_an_engine_and_defaults_fill_the_rest(folder: Folder) -> None:
+    """The file's stem is the catalog's name, and the one environment is `default`."""
+    folder.write(LAKE)
+    catalog = folder.catalog()
+    assert (catalog.name, catalog.stem, catalog.environment) == ("shop", "shop", "default")
+    assert (catalog.protected, catalog.out_of_order_allowed) == (False, False)
+    assert (catalog.store.catalog, catalog.store.namespace, catalog.store.lease_seconds) == (
+        "lake",
+        "glacierbase",
+        60.0,
+    )
+    assert catalog.spark_conf == {"spark.sql.catalog.lake": "x.SparkCatalog"}
+
+
+def test_the_originals_spelling_is_read(folder: Folder) -> None:
+    """Quoted keys, and dependencies under conf or beside it."""
+    original = """\
+migrationExecutor:
+  type: spark
+  conf:
+    sparkConf:
+      "spark.sql.catalog.glue": "org.apache.iceberg.spark.SparkCatalog"
+    dependencies:
+      - "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0"
+"""
+    folder.write(original)
+    inside = folder.catalog()
+    folder.write(original.replace("    dependencies:\n      -", "  dependencies:\n  -"))
+    beside = folder.catalog()
+    assert inside.dependencies == beside.dependencies == ("org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0",)
+    assert inside.store.catalog == "glue"
+
+
+def test_spark_values_are_taken_as_they_are_written(folder: Folder) -> None:
+    """Spark reads text: `true` stays `true`, `1.10` stays `1.10`, `on` stays `on`; null takes a key away."""
+    folder.write(with_conf(a="true", b="1.10", c="on", d="0x10", e="'q'", f="null", g="TRUE", h="007"))
+    conf = dict(folder.catalog().spark_conf)
+    assert conf.pop("spark.sql.catalog.lake") == "x"
+    assert conf == {"a": "true", "b": "1.10", "c": "on", "d": "0x10", "e": "q", "g": "TRUE", "h": "007"}
+
+
+GLUE_SHARED = """\
+migrationExecutor:
+  type: spark
+  conf:
+    sparkConf:
+      spark.sql.extensions: org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions
+      spark.sql.catalog.glue: org.apache.iceberg.spark.SparkCatalog
+      spark.sql.catalog.glue.type: glue
+      spark.sql.catalog.glue.glue.id: ${variables.account}
+      spark.sql.catalog.glue.warehouse: s3://${variables.bucket}/${catalog}
+    dependencies:
+      - org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0
+      - org.apache.iceberg:iceberg-aws-bundle:1.12.0
+variables: {bucket: "acme-lake-${environment}"}
+environments:
+  dev:     {variables: {account: 012345678901}}
+  staging: {variables: {account: 123456789012}}
+  prod:    {variables: {account: 234567890123}, protected: true}
+defaultEnvironment: dev
+"""
+
+
+def test_three_glue_environments_share_one_file_and_a_catalog_is_what_it_adds(folder: Folder) -> None:
+    """Account and bucket are variables; a catalog's own file holds two lines."""
+    folder.write(GLUE_SHARED, "_shared.yaml")
+    folder.write(
+        "variables:\n  sleep: {events: {bucketSize: 4}}\nenvironments: {prod: {variables: {sleep: {events: {bucketSize: 32}}}}}\n"
+    )
+    folder.write("", "billing.yaml")
+    billing, shop = folder.files()
+    assert (billing.name, shop.name) == ("billing", "shop")
+    assert shop.environments == billing.environments == ("dev", "staging", "prod")
+    found = {env: shop.for_environment(env, folder.root) for env in shop.environments}
+    assert {env: each.spark_conf["spark.sql.catalog.glue.warehouse"] for env, each in found.items()} == {
+        env: f"s3://acme-lake-{env}/shop" for env in found
+    }
+    assert [each.spark_conf["spark.sql.catalog.glue.glue.id"] for each in found.values()] == [
+        "012345678901", "123456789012", "234567890123",
+    ]  # fmt: skip
+    assert [each.variables["sleep"]["events"]["bucketSize"] for each in found.values()] == [4, 4, 32]
+    assert [each.protected for each in found.values()] == [False, False, True]
+    assert (
+        billing.for_environment("prod", folder.root)
+        .spark_conf["spark.sql.catalog.glue.warehouse"]
+        .endswith("prod/billing")
+    )
+
+
+def test_an_environment_goes_over_the_file_and_the_file_over_the_shared_one(folder: Folder) -> None:
+    """Keys merge, lists replace, null removes, in that order; the shared environment stands above the file's own keys."""
+    folder.write(
+        "variables: {a: s, b: s, c: s, list: [1, 2]}\nenvironments: {dev: {variables: {b: se}}}",
+        "_shared.yaml",
+    )
+    folder.write(
+        LAKE + "variables: {a: f, b: f, list: [3]}\nenvironments: {dev: {variables: {c: null, d: fe}}, prod: }\n"
+    )
+    assert folder.catalog("dev").variables == {"a": "f", "b": "se", "list": [3], "d": "fe"}
+    assert folder.catalog("prod").variables == {"a": "f", "b": "f", "c": "s", "list": [3]}
+    folder.write(LAKE + "environments: {dev: null, prod: }\n")
+    [file] = folder.files()
+    assert file.environments == ("prod",)
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "line", "said"),
+    [
+        (LAKE + "variabels: {}\n", "UNKNOWN_KEY", 2, "variabels"),
+        (LAKE + "migrationexecutor: {}\n", "UNKNOWN_KEY", 2, "migrationexecutor"),
+        ("migrationExecutor:\n  type: spark\n  config: {}\n", "UNKNOWN_KEY", 3, "under migrationExecutor"),
+        (LAKE + "environments:\n  dev:\n    variable: {}\n", "UNKNOWN_KEY", 4, "under environments.dev"),
+        (LAKE + "environments:\n  dev:\n    name: x\n", "UNKNOWN_KEY", 4, "name"),
+        (LAKE + "environments: [dev]\n", "INVALID_VALUE", 2, "environments"),
+        (LAKE + "environments: {'a b': {}}\n", "INVALID_NAME", 2, "a b"),
+        (LAKE + "defaultEnvironment: dev\n", "INVALID_VALUE", 2, "defaultEnvironment"),
+        (LAKE + "name: My-Shop\n", "INVALID_NAME", 2, "My-Shop"),
+        (LAKE + "store: lake\n", "INVALID_VALUE", 2, "store"),
+        (LAKE + "variables: [a]\n", "INVALID_VALUE", 2, "variables"),
+        (LAKE + "store: {lockLease: soon}\n", "INVALID_VALUE", 2, "lockLease"),
+        (LAKE + "store: {lockLease: 10ms}\n", "INVALID_VALUE", 2, "lockLease"),
+        (LAKE + "store: {namespace: 'a`b'}\n", "INVALID_VALUE", 2, "namespace"),
+        (LAKE + "store: {type: redis}\n", "INVALID_VALUE", 2, "store.type"),
+        (LAKE + "protected: yes\n", "INVALID_VALUE", 2, "protected"),
+        (LAKE + "outOfOrder: maybe\n", "INVALID_VALUE", 2, "refuse or allow"),
+        (LAKE.replace("type: spark", "type: sparc"), "INVALID_VALUE", 1, "sparc"),
+        (LAKE.replace("type: spark, ", ""), "MISSING_KEY", 1, "migrationExecutor.type"),
+        (with_conf(a="{b: 1}"), "INVALID_VALUE", 5, "sparkConf"),
+        ("migrationExecutor:\n  type: spark\n  conf: {dependencies: a:b:c}\n", "INVALID_VALUE", 3, "dependencies"),
+        (LAKE.replace("{sparkConf", "{dependencies: [org:a], sparkConf"), "INVALID_VALUE", 1, "org:a"),
+        ("migrationExecutor:\n  dependencies: []\n  conf: {dependencies: []}\n", "DUPLICATE_KEY", 2, "under conf"),
+        ("migrationExecutor: {type: spark}\n", "STORE_CATALOG_UNCLEAR", 1, "none"),
+        (with_conf(spark_sql_catalog_two="x"), "STORE_CATALOG_UNCLEAR", 1, "lake, two"),
+        (with_conf(spark_sql_defaultCatalog="a`b"), "INVALID_VALUE", 6, "sparkConf.spark.sql.defaultCatalog"),
+        (with_conf(spark_sql_defaultCatalog="'x; DROP TABLE y'"), "INVALID_VALUE", 6, "the name of a catalog"),
+        (LAKE + "store: {catalog: 'a`b'}\n", "INVALID_VALUE", 2, "store.catalog"),
+        (LAKE + 'store: {catalog: "\\"a\\nb\\""}\n', "INVALID_VALUE", 2, "store.catalog"),
+        (LAKE.replace("catalog.lake", "catalog.la`ke"), "STORE_CATALOG_UNCLEAR", 1, "la`ke"),
+        (with_conf(a="${env:NO_SUCH}"), "UNSET_REFERENCE", 6, "NO_SUCH"),
+        (with_conf(a="${secret:NO_SUCH}"), "UNSET_REFERENCE", 6, "NO_SUCH"),
+        (with_conf(a="${file:no/such}"), "UNSET_REFERENCE", 6, "no/such"),
+        (with_conf(a="${variables.x.y}"), "UNSET_REFERENCE", 6, "variables.x.y"),
+        (with_conf(a="${projectroot}"), "UNKNOWN_REFERENCE", 6, "projectroot"),
+        (with_conf(a="${hadoop.tmp.dir}"), "UNKNOWN_REFERENCE", 6, "hadoop.tmp.dir"),
+        (LAKE + "variables:\n  a: x${secret:B}\n", "SECRET_IN_VARIABLES", 3, "${secret:B}"),
+        (LAKE + "variables:\n  a: ${file:b}\n", "SECRET_IN_VARIABLES", 3, "${file:b}"),
+        (LAKE + "variables:\n  a: x${variables.a}\n", "CYCLIC_REFERENCE", 3, "variables.a → variables.a"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_said_with_file_and_line(text: str, code: str, line: int, said: str, folder: Folder) -> None:
+    """Exit 2, and what to do."""
+    folder.write(text)
+    names = [
+        name for file in [folder.root / "catalogs/shop.yaml"] for name in ("dev", "default") if name in file.read_text()
+    ]
+    error = folder.error("dev" if names == ["dev"] else "default")
+    assert (error.code, error.exit_code, error.data["line"]) == (code, 2, line)
+    assert error.message.startswith(f"catalogs/shop.yaml, line {line}: ")
+    assert said in error.message
+    assert error.hint
+
+
+def test_a_misspelt_key_is_told_the_nearest_one(folder: Folder) -> None:
+    """The eye does not see it otherwise."""
+    folder.write(LAKE + "enviroments: {}\n")
+    assert folder.error().hint == "did you mean environments?"
+
+
+def test_all_errors_of_all_files_come_at_once(folder: Folder) -> None:
+    """Over files, and over environments."""
+    folder.write(LAKE + "a: 1\nb: 2\n")
+    folder.write(LAKE + "environments: {dev: {c: 1}}\nstore: 4\n", "other.yaml")
+    folder.write("d: 1\n", "_shared.yaml")
+    folder.write(LAKE, "late.yml")
+    with pytest.raises(GlacierbaseError) as caught:
+        folder.files()
+    message = caught.value.message
+    assert [key for key in "abcd" if f"there is no key {key}" in message] == list("abcd")
+    assert "store: wrong kind of value" in message
+    assert "MISNAMED_FILE: catalogs/late.yml" in message
+
+
+def test_two_files_with_one_name_are_an_error(folder: Folder) -> None:
+    """The name is the identity in the history."""
+    folder.write(LAKE)
+    folder.write(LAKE + "name: shop\n", "zoo.yaml")
+    assert folder.error().code == "DUPLICATE_CATALOG"
+
+
+def test_references_stand_for_their_values(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Anywhere in a string; what they stand for is not searched again; `$${` is a literal `${`."""
+    monkeypatch.setenv("HERE", "${env:THERE}")
+    (folder.root / "key.pem").write_text("line\n")
+    folder.write(
+        with_conf(
+            a="'<${env:HERE}>'", b="${projectRoot}/x", c="${environment}-${catalog}", d="$${HOME}", e="${file:key.pem}",
+            f="${variables.n}${variables.deep.t}", g="'$1 $'",
+        )
+        + "variables: {n: 4, deep: {t: true, copy: '${variables.n}', env: 'e-${environment}'}}\n"
+    )  # fmt: skip
+    catalog = folder.catalog()
+    values = {key: value for key, value in catalog.spark_conf.items() if len(key) == 1}
+    assert values == {
+        "a": "<${env:THERE}>", "b": f"{folder.root}/x", "c": "default-shop", "d": "${HOME}", "e": "line", "f": "4true", "g": "$1 $",
+    }  # fmt: skip
+    assert catalog.variables["deep"] == {"t": True, "copy": 4, "env": "e-default"}
+
+
+@pytest.mark.parametrize(
+    ("option", "says"),
+    [
+        ("outOfOrder: ${env:CANARY}", "outOfOrder: '${env:CANARY}' is not refuse or allow"),
+        ("protected: a${file:canary}b", "protected: 'a${file:canary}b' is not true or false"),
+        (
+            "store: {type: '${variables.a}'}\nvariables: {a: '${env:CANARY}'}",
+            "store.type: '${variables.a}' is not auto",
+        ),
+        ("store: {lockLease: '${env:CANARY}'}", "store.lockLease: '${env:CANARY}' is not a duration"),
+        ("store: {namespace: '${env:CANARY}'}", "store.namespace: '${env:CANARY}' is not names"),
+        ("store: {catalog: '${env:CANARY}'}", "store.catalog: '${env:CANARY}' is not the name"),
+        ("migrationExecutor: {type: '${env:CANARY}'}", "migrationExecutor.type: '${env:CANARY}' is not spark"),
+        ("migrationExecutor: {type: spark, dependencies: ['${env:CANARY}']}", "dependencies: '${env:CANARY}' is not"),
+    ],
+)
+def test_a_message_shows_what_is_written_and_not_what_it_stands_for(
+    option: str, says: str, folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The value of a reference is in no message, masked or not; unread, it is no error."""
+    monkeypatch.setenv("CANARY", "canary of; the `environment")
+    (folder.root / "canary").write_text("canary of a file\n")
+    folder.write(option if "migrationExecutor" in option else LAKE + option)
+    error = folder.error()
+    assert says in error.message
+    assert "canary of" not in error.message + error.hint + str(error.data)
+    folder.write(option + "\nstore: {catalog: lake}" if "migrationExecutor" in option else LAKE + option)
+    [file] = folder.files()
+    assert file.for_environment("default", folder.root, resolve=False).store.lease_seconds == 60.0
+
+
+def test_unread_references_are_words_that_sql_takes_for_names(folder: Folder) -> None:
+    """Whatever the references name; what is known without reading, such as `${projectRoot}`, is put in as ever."""
+    folder.write(
+        with_conf(a="${env:A.B-C}/${secret:NO_SUCH}", b="${file:../secrets/key.pem}", c="${projectRoot}/${environment}")
+        + "variables: {n: '${env:N}', deep: {copy: 'x${variables.n}'}}\nstore: {namespace: '${env:N}'}\n"
+    )
+    [file] = folder.files()
+    catalog = file.for_environment("default", folder.root, resolve=False)
+    assert catalog.spark_conf["a"] == "env_A_B_C/secret_NO_SUCH"
+    assert catalog.spark_conf["b"] == "file____secrets_key_pem"
+    assert catalog.spark_conf["c"] == f"{folder.root}/default"
+    assert catalog.variables == {"n": "env_N", "deep": {"copy": "xenv_N"}}
+    assert catalog.store.namespace == "env_N"
+
+
+@pytest.mark.parametrize(
+    ("option", "code"),
+    [
+        ("variables: {a: '${secret:X}'}", "SECRET_IN_VARIABLES"),
+        ("variables: {a: '${file:x}'}", "SECRET_IN_VARIABLES"),
+        ("variables: {a: '${variables.a}'}", "CYCLIC_REFERENCE"),
+        ("variables: {a: '${variables.b}'}", "UNSET_REFERENCE"),
+        ("variables: {a: '${nope}'}", "UNKNOWN_REFERENCE"),
+        ("outOfOrder: maybe", "INVALID_VALUE"),
+        ("outOfOrder: '${environment}'", "INVALID_VALUE"),
+    ],
+)
+def test_what_is_wrong_without_reading_stays_an_error_of_unread_files(option: str, code: str, folder: Folder) -> None:
+    """Placeholders excuse no error that the catalog file holds by itself."""
+    folder.write(LAKE + option)
+    [file] = folder.files()
+    with pytest.raises(GlacierbaseError) as caught:
+        file.for_environment("default", folder.root, resolve=False)
+    assert caught.value.code == code
+
+
+@pytest.mark.parametrize(
+    ("keys", "engine"),
+    [("sparkConf: {spark.sql.catalog.lake: x}", "spark"), ("connection: {database: D}", "snowflake")],
+)
+def test_an_unread_engine_is_the_one_whose_keys_are_there(keys: str, engine: str, folder: Folder) -> None:
+    """The migrations are split as that engine's."""
+    folder.write(f"migrationExecutor: {{type: '${{env:ENGINE}}', conf: {{{keys}}}}}\n")
+    [file] = folder.files()
+    assert file.for_environment("default", folder.root, resolve=False).executor_type == engine
+
+
+@pytest.mark.parametrize(
+    ("path", "why"),
+    [
+        ("/proc/self/environ", "a file of the kernel"),
+        ("/proc/version", "a file of the kernel"),
+        ("/sys/kernel/uevent_seqnum", "a file of the kernel"),
+        ("link", "a file of the kernel"),
+        ("inside/version", "a file of the kernel"),
+        ("/dev/zero", "not a regular file"),
+        ("pipe", "not a regular file"),
+        ("catalogs", "Is a directory"),
+        ("large", "larger than 1 MiB"),
+        ("latin", "not UTF-8 text"),
+        ("none", "No such file"),
+    ],
+)
+def test_only_a_small_regular_file_is_read(path: str, why: str, folder: Folder) -> None:
+    """Nothing is waited for, filled with or learnt from other files, through links neither."""
+    (folder.root / "link").symlink_to("/proc/self/environ")
+    (folder.root / "inside").symlink_to("/proc")
+    os.mkfifo(folder.root / "pipe")
+    (folder.root / "large").write_bytes(b"x" * (1024 * 1024 + 1))
+    (folder.root / "latin").write_bytes(b"\xff\xfe")
+    folder.write(with_conf(a=f"${{file:{path}}}"))
+    error = folder.error()
+    assert (error.code, error.data["line"]) == ("UNSET_REFERENCE", 6)
+    assert f"${{file:{path}}} cannot be read: {why}" in error.message
+
+
+def test_a_large_file_is_read(folder: Folder) -> None:
+    """So is one that another path leads to."""
+    (folder.root / "key").write_bytes(b"k" * 900_000)
+    (folder.root / "link").symlink_to("key")
+    folder.write(with_conf(a="${file:link}"))
+    assert folder.catalog().spark_conf["a"] == "k" * 900_000
+
+
+def test_only_the_chosen_environments_references_are_resolved(folder: Folder) -> None:
+    """A developer has no production password."""
+    folder.write(LAKE + "environments:\n  dev: {}\n  prod: {store: {namespace: '${env:NO_SUCH}'}}\n")
+    assert folder.catalog("dev").environment == "dev"
+    assert folder.error("prod").code == "UNSET_REFERENCE"
+
+
+def test_secrets_are_masked_wherever_they_come_from(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By reference, from a file, or under a key that sounds like one; and no repr shows the configuration."""
+    monkeypatch.setenv("PLANTED", "canary-from-env")
+    (folder.root / "token").write_text("canary-from-file\n")
+    folder.write(with_conf(a="x:${secret:PLANTED}", b="${file:token}", spark_my_PassWord="canary-literal", c="visible"))
+    catalog = folder.catalog()
+    assert catalog.spark_conf["a"] == "x:canary-from-env"
+    assert mask("canary-from-env canary-from-file canary-literal visible") == "*** *** *** visible"
+    assert "canary" not in repr(catalog)
+    assert "canary" not in repr(folder.files())
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("30s", 30), ("5m", 300), ("1h", 3600), ("500ms", 0.5), ("1.5m", 90)])
+def test_a_duration_is_a_number_and_a_unit(text: str, seconds: float) -> None:
+    """As in Go and Kubernetes."""
+    assert parse_duration(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "5", "m", "-5m", "5 m", "5min", "1e9s", "٥m", "inf"])
+def test_anything_else_is_no_duration(text: str) -> None:
+    """A bare number would leave the unit to guessing."""
+    with pytest.raises(ValueError, match="duration"):
+        parse_duration(text)
+
+
+SNOW = """\
+migrationExecutor:
+  type: snowflake
+  conf:
+    connection:
+      account: org-account
+      port: 8080
+      private_key_file_pwd: canary-of-the-key
+      token: ${secret:SNOW_TOKEN}
+      database: ${variables.database}
+      session_parameters: {QUERY_TAG: ours, LOCK_TIMEOUT: 30, ABORT_DETACHED_QUERY: true}
+      role: ${env:NOBODY_SETS_THIS_ONE}
+variables: {database: LAKE}
+environments:
+  dev: {migrationExecutor: {conf: {connection: {role: DEV}}}}
+"""
+
+
+def test_the_connectors_keywords_keep_their_names_and_types(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nested ones too; references are resolved, secrets masked, and the database is where history and lock live."""
+    monkeypatch.setenv("SNOW_TOKEN", "canary-token")
+    folder.write(SNOW)
+    catalog = folder.catalog("dev")
+    assert catalog.executor_type == "snowflake"
+    assert catalog.connection == {
+        "account": "org-account",
+        "port": 8080,
+        "private_key_file_pwd": "canary-of-the-key",
+        "token": "canary-token",
+        "database": "LAKE",
+        "session_parameters": {"QUERY_TAG": "ours", "LOCK_TIMEOUT": 30, "ABORT_DETACHED_QUERY": True},
+        "role": "DEV",
+    }
+    assert catalog.store.catalog == "LAKE"
+    assert mask("canary-token canary-of-the-key") == "*** ***"
+    assert "canary" not in repr(catalog)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "code", "says"),
+    [
+        ("account: org-account", "autocommit: false", "INVALID_VALUE", "autocommit"),
+        ("account: org-account", "paramstyle: format", "INVALID_VALUE", "paramstyle"),
+        (
+            "    connection:",
+            "    sparkConf: {a: b}\n    connection:",
+            "UNKNOWN_KEY",
+            "sparkConf means nothing to snowflake",
+        ),
+        ("      database: ${variables.database}\n", "", "STORE_CATALOG_UNCLEAR", "connection names no database"),
+        ("${variables.database}", "'A; DROP DATABASE B'", "INVALID_VALUE", "connection.database: 'A; DROP DATABASE B'"),
+        ("variables: {", "store: {namespace: a.b}\nvariables: {", "INVALID_VALUE", "the name of a schema"),
+        ("type: snowflake", "type: snowflik", "INVALID_VALUE", "spark or snowflake"),
+    ],
+)
+def test_what_cannot_be_a_snowflake_catalog_is_said(
+    before: str, after: str, code: str, says: str, folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before anything is contacted."""
+    monkeypatch.setenv("SNOW_TOKEN", "canary-token")
+    assert before in SNOW
+    folder.write(SNOW.replace(before, after))
+    error = folder.error("dev")
+    assert error.code == code
+    assert says in error.message + error.hint
+
+
+def test_sparks_catalog_knows_no_connection(folder: Folder) -> None:
+    """Nobody would read it."""
+    folder.write(LAKE.replace("conf: {", "conf: {connection: {account: a}, "))
+    assert folder.error().code == "UNKNOWN_KEY"
+
+
+def test_references_end(folder: Folder) -> None:
+    """A long chain, and one that doubles at every link, are refused in no time."""
+    chain = "".join(f"  a{n}: x${{variables.a{n + 1}}}\n" for n in range(200))
+    folder.write(f"{LAKE}variables:\n{chain}  a200: x\n")
+    assert folder.error().code == "CYCLIC_REFERENCE"
+    doubling = "".join(f"  a{n}: ${{variables.a{n + 1}}}${{variables.a{n + 1}}}\n" for n in range(40))
+    folder.write(f"{LAKE}variables:\n{doubling}  a40: xx\n")
+    assert folder.error().code == "INVALID_VALUE"
+
+
+def test_an_environment_variable_that_is_no_text_is_masked_all_the_same(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Bytes that are not UTF-8 come as halves of characters."""
+    monkeypatch.setenv("RAW", "canary\udcffsecret")
+    folder.write(with_conf(a="${secret:RAW}"))
+    folder.catalog()
+    assert mask("it is canary\udcffsecret") == "it is ***"
+
+
+def test_references_stand_for_no_more_than_fits(tmp_path: Path) -> None:
+    """A long variable that many others repeat is refused before all of them are made."""
+    repeated = "".join(f"  b{number}: ['${{variables.a}}{'${variables.a}' * 99}']\n" for number in range(50))
+    text = (
+        "migrationExecutor: {type: spark, conf: {sparkConf: {spark.sql.catalog.lake: x}}}\nvariables:\n  a: "
+        + "x" * 500_000
+    )
+    (tmp_path / "catalogs").mkdir()
+    (tmp_path / "catalogs/shop.yaml").write_text(f"{text}\n{repeated}")
+    [file] = load_catalog_files(tmp_path / "catalogs", tmp_path)
+    tracemalloc.start()
+    with pytest.raises(SeveralErrors, match="more than ten million characters"):
+        file.for_environment("default", tmp_path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 60 * 2**20
+
+
+@pytest.mark.parametrize("where", ["{}", "environments: {{dev: {{{}}}}}"])
+def test_an_engine_has_at_most_five_hundred_settings(where: str, tmp_path: Path) -> None:
+    """Each may be a secret, which every message is searched for."""
+    settings = ", ".join(f"k{number}.token: abcdef{number}" for number in range(501))
+    executor = f"migrationExecutor: {{type: spark, conf: {{sparkConf: {{{settings}}}}}}}"
+    (tmp_path / "catalogs").mkdir()
+    (tmp_path / "catalogs/shop.yaml").write_text(where.format(executor))
+    with pytest.raises(ConfigurationError, match="more than 500 values"):
+        load_catalog_files(tmp_path / "catalogs", tmp_path)
+
+
+def test_a_hundred_errors_of_an_environment_are_told(tmp_path: Path) -> None:
+    """Not one for each of thousands of references."""
+    text = "migrationExecutor: {type: spark, conf: {sparkConf: {spark.sql.catalog.lake: x}}}\nvariables:\n"
+    (tmp_path / "catalogs").mkdir()
+    (tmp_path / "catalogs/shop.yaml").write_text(text + "".join(f"  a{n}: ${{variables.x{n}}}\n" for n in range(500)))
+    [file] = load_catalog_files(tmp_path / "catalogs", tmp_path)
+    with pytest.raises(SeveralErrors) as caught:
+        file.for_environment("default", tmp_path)
+    assert len(caught.value.errors) == 100
+
+
+def test_no_nearest_of_many_environments_is_looked_for(folder: Folder) -> None:
+    """In each of a branch's catalogs that would take seconds, and the hint as long as all of the names."""
+    names = ", ".join(f"{'a' * 190}{number}: {{}}" for number in range(1_000))
+    folder.write(f"environments: {{{names}}}\n", "_shared.yaml")
+    folder.write(LAKE + f"defaultEnvironment: {'a' * 190}\n")
+    assert "and 980 more" in (folder.error().hint or "")

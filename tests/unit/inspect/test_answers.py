@@ -1,0 +1,87 @@
+"""What the questions answer about one catalog, and how it reads."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from glacierbase.errors import GlacierbaseError, MigrationFailed
+from glacierbase.inspect.answers import next_step, shown_statements, statuses
+from glacierbase.model.results import StatusResult, WrittenResult
+from glacierbase.output.documents import json_document, text_document
+from glacierbase.secrets import register
+from tests.conftest import ProjectFolder
+from tests.unit.apply.test_migrator import FIVE, World
+
+
+@pytest.fixture
+def world(project: ProjectFolder) -> World:
+    """An empty one."""
+    return World(project)
+
+
+def test_a_variable_that_changed_since_is_a_note_and_no_error(world: World) -> None:
+    """The file is what was applied; today it would render otherwise, or not at all."""
+    world.file("1_a.sql", "CREATE TABLE t (a INT); INSERT INTO t VALUES ({{ variables.size }})")
+    world.migrate()
+    [status] = statuses(world.migrator(), world.migrator().view())
+    assert (str(status.state), status.note) == ("applied", None)
+    world.variables = "variables: {size: 5}\n"
+    [status] = statuses(world.migrator(), world.migrator().view())
+    assert (str(status.state), status.note) == ("applied", "a variable changed since: it would render otherwise today")
+    world.variables = ""
+    [status] = statuses(world.migrator(), world.migrator().view())
+    assert str(status.state) == "applied"
+    assert "no longer renders" in (status.note or "")
+
+
+def test_a_failed_file_is_shown_statement_by_statement_with_the_way_on(world: World) -> None:
+    """As it was when it ran, also where the file was edited since."""
+    file = world.file("1_a.sql", FIVE.format("nowhere"))
+    with pytest.raises(MigrationFailed):
+        world.migrate()
+    file.write_text(file.read_text().replace("nowhere", "t"))
+    migrator = world.migrator()
+    view = migrator.view()
+    shown = shown_statements(migrator, 1, view.history)
+    assert [each.state for each in shown] == ["done", "done", "failed", "pending", "pending"]
+    assert shown[2].sql == "INSERT INTO nowhere VALUES (2)"
+    [status] = statuses(migrator, view)
+    assert "migrate" in next_step(status)
+
+
+def test_status_reads_as_a_table_with_the_engines_words(world: World) -> None:
+    """And as the same in JSON."""
+    world.file("1_a.sql", FIVE.format("nowhere"))
+    world.file("2_b.sql", "SELECT 1")
+    with pytest.raises(MigrationFailed):
+        world.migrate()
+    result = StatusResult("shop", "dev", migrations=statuses(world.migrator(), world.migrator().view()))
+    text = text_document([result]).splitlines()
+    assert text[0] == "shop (dev)"
+    assert text[1].split() == ["version", "state", "statements", "applied", "at", "author", "description"]
+    assert text[2].split()[:3] == ["1", "failed", "2/5"]
+    assert text[3].split()[:2] == ["2", "pending"]
+    assert text[4] == "  1 failed at statement 2/5: no such table: nowhere"
+    entry = json.loads(json_document("status", [result], None))["catalogs"][0]
+    assert [(each["version"], each["state"]) for each in entry["migrations"]] == [("1", "failed"), ("2", "pending")]
+    assert entry["lock"] is None
+
+
+def test_a_secret_of_letters_and_quotes_is_masked_in_a_document() -> None:
+    """JSON escapes the quotes and leaves the letters."""
+    register('canary"of"Zürich')
+    document = json_document("new", [WrittenResult("shop", "", files=('a canary"of"Zürich',))], None)
+    assert json.loads(document)["catalogs"][0]["files"] == ["a ***"]
+
+
+def test_a_document_of_an_error_has_its_data() -> None:
+    """`code`, `exit_code`, `message`, `hint`, and what the error itself carries."""
+    document = json.loads(
+        json_document("migrate", [], GlacierbaseError("A_CODE", "what", "do this", path="x.sql", line=3))
+    )
+    assert (document["schema"], document["ok"], document["catalogs"]) == ("glacierbase/migrate/1", False, [])
+    assert document["error"] == {
+        "code": "A_CODE", "exit_code": 70, "message": "what", "hint": "do this", "path": "x.sql", "line": 3,
+    }  # fmt: skip

@@ -1,0 +1,246 @@
+"""`validate --base REF`: what the base holds is here unchanged under the same catalog's name, and new versions are above it."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import ProjectFolder
+from tests.support.repository import commit_all
+from tests.unit.cli.test_bad_input import GOOD, UNREACHABLE
+
+
+@pytest.fixture
+def based(project: ProjectFolder) -> ProjectFolder:
+    """A project with two catalogs, whose first three files are committed as `main`."""
+    for catalog in ("shop", "web"):
+        project.catalog(UNREACHABLE, catalog)
+        for name in ("0001_a.sql", "0002_b.sql", "0005_c.sql"):
+            project.file(name, GOOD, catalog)
+    commit_all(project.root)
+    return project
+
+
+def found(project: ProjectFolder, *arguments: str) -> list[dict[str, Any]]:
+    """The errors of `validate` against `main`."""
+    told = project.ask("validate", "--base", "main", *arguments)
+    error = told.document["error"]
+    assert told.code == (error["exit_code"] if error else 0)
+    return error.get("errors", [error]) if error else []
+
+
+def codes(project: ProjectFolder, *arguments: str) -> list[str]:
+    return [error["code"] for error in found(project, *arguments)]
+
+
+def restore(project: ProjectFolder, error: dict[str, Any]) -> None:
+    """Run the command of a hint, as it is printed."""
+    hint = error["hint"]
+    command = hint[hint.index("git ") :].partition("; ")[0].partition("), ")[0]
+    subprocess.run(command, shell=True, check=True, cwd=project.root, capture_output=True)
+
+
+def renamed(project: ProjectFolder, old: str, new: str, text: str) -> None:
+    (project.root / "catalogs" / f"{old}.yaml").unlink()
+    (project.root / "migrations" / old).rename(project.root / "migrations" / new)
+    project.catalog(text, new)
+
+
+def removed(project: ProjectFolder, catalog: str) -> None:
+    (project.root / "catalogs" / f"{catalog}.yaml").unlink()
+    shutil.rmtree(project.root / "migrations" / catalog)
+
+
+def test_validate_against_a_base_refuses_what_a_merge_would_break(based: ProjectFolder) -> None:
+    """A file of the base edited or deleted, and a new version that is not above its highest, with the command to move it."""
+    assert found(based) == []
+    based.file("0001_a.sql", GOOD + " ")
+    (based.root / "migrations/shop/0002_b.sql").unlink()
+    based.file("0003_late.sql", GOOD)
+    based.file("0006_new.sql", GOOD)
+    errors = found(based)
+    assert [error["code"] for error in errors] == ["BASE_FILE_EDITED", "BASE_FILE_DELETED", "VERSION_BELOW_BASE"]
+    assert errors[2]["hint"] == "git mv migrations/shop/0003_late.sql migrations/shop/0007_late.sql"
+    for error in errors[:2]:
+        restore(based, error)
+    assert codes(based) == ["VERSION_BELOW_BASE"]
+
+
+RENAMINGS: dict[str, Callable[[ProjectFolder], object]] = {
+    "deleted": lambda p: removed(p, "web"),
+    "renamed with its file and folder": lambda p: renamed(p, "web", "site", UNREACHABLE),
+    "renamed from one name to another": lambda p: renamed(p, "web", "site", "name: site\n" + UNREACHABLE),
+    "renamed by its key alone": lambda p: p.catalog("name: site\n" + UNREACHABLE, "web"),
+}
+
+
+@pytest.mark.parametrize("how", RENAMINGS)
+def test_a_catalog_of_the_base_that_is_gone_is_one_error(how: str, based: ProjectFolder) -> None:
+    """Whether it was deleted or has another name: the history has its migrations under the name it had."""
+    RENAMINGS[how](based)
+    [error] = found(based)
+    assert (error["code"], error["catalog"], error["path"]) == ("BASE_FILE_DELETED", "web", "catalogs/web.yaml")
+    assert error["message"] == "catalog web: main has 3 of its migrations, and no catalog has this name here"
+    assert error["hint"].startswith("restore it: git checkout main -- catalogs/web.yaml migrations/web; ")
+    restore(based, error)
+    assert found(based) == []
+
+
+def test_a_catalog_that_is_checked_alone_is_checked_alone(based: ProjectFolder) -> None:
+    """`--catalog` leaves out what happened to the others."""
+    removed(based, "web")
+    assert found(based, "--catalog", "shop") == []
+    based.file("0001_a.sql", GOOD + " ")
+    assert codes(based, "--catalog", "shop") == ["BASE_FILE_EDITED"]
+    assert codes(based) == ["BASE_FILE_EDITED", "BASE_FILE_DELETED"]
+
+
+def test_a_catalog_without_the_chosen_environment_is_not_gone(based: ProjectFolder) -> None:
+    """It is there, and only not compared."""
+    based.catalog(UNREACHABLE + "environments: {dev: {}}\n")
+    assert found(based, "--env", "dev") == []
+
+
+def test_a_renamed_folder_is_compared_under_the_name_that_stays(based: ProjectFolder) -> None:
+    """Identity in the history is name and version, never the path; what is restored goes into the new folder."""
+    renamed(based, "shop", "my shop's", "name: shop\n" + UNREACHABLE)
+    assert found(based) == []
+    based.file("0001_a.sql", GOOD + " ", "my shop's")
+    (based.root / "migrations/my shop's/0002_b.sql").unlink()
+    based.file("0003_late.sql", GOOD, "my shop's")
+    errors = found(based)
+    assert [error["code"] for error in errors] == ["BASE_FILE_EDITED", "BASE_FILE_DELETED", "VERSION_BELOW_BASE"]
+    for error in errors[:2]:
+        restore(based, error)
+    assert codes(based) == ["VERSION_BELOW_BASE"]
+    commit_all(based.root, "renamed")  # `git mv` needs a tracked file.
+    restore(based, errors[2])
+    assert (based.root / "migrations/my shop's/0006_late.sql").exists()
+
+
+def test_catalogs_that_exchange_their_names_exchange_their_histories(based: ProjectFolder) -> None:
+    """Each is compared with the files that the base has under its name now."""
+    based.file("0005_c.sql", "SELECT 2", "web")
+    commit_all(based.root, "different")
+    for stem, name in (("shop", "web"), ("web", "shop")):
+        based.catalog(f"name: {name}\n" + UNREACHABLE, stem)
+    assert [error["path"] for error in found(based)] == ["migrations/web/0005_c.sql", "migrations/shop/0005_c.sql"]
+
+
+@pytest.mark.parametrize(
+    "text", ["a: [", "name: Not A Name\n", "name: web\nname: web\n", "- web\n", "\0", '"\\ud800": 1']
+)
+def test_a_catalog_file_of_the_base_that_cannot_be_read_is_said(text: str, based: ProjectFolder) -> None:
+    """Its migrations are compared with those of the file that has its place; it may be what the branch mends."""
+    path = based.catalog(text, "web")
+    commit_all(based.root, "broken")
+    path.write_text("name: site\n" + UNREACHABLE)
+    told = based.ask("validate", "--base", "main")
+    assert told.code == 0
+    shop, site = told.document["catalogs"]
+    assert shop["warnings"] == []
+    [warning] = site["warnings"]
+    assert warning.startswith("main:catalogs/web.yaml, line ")
+    assert warning.endswith("; its name is taken to be site")
+    assert f"warning: {warning}" in based.run("validate", "--base", "main").stdout
+    based.file("0001_a.sql", GOOD + " ", "web")
+    assert codes(based) == ["BASE_FILE_EDITED"]
+    removed(based, "web")
+    [gone] = found(based)
+    assert gone["code"] == "BASE_FILE_DELETED"
+    assert gone["message"].endswith(warning.replace("site", "web"))
+
+
+def test_a_folder_of_the_base_without_a_catalog_file_is_compared_too(based: ProjectFolder) -> None:
+    """With the catalog of its name, or as one that is gone."""
+    (based.root / "catalogs/web.yaml").unlink()
+    commit_all(based.root, "no file")
+    based.catalog(UNREACHABLE, "web")
+    assert found(based) == []
+    based.file("0001_a.sql", GOOD + " ", "web")
+    assert codes(based) == ["BASE_FILE_EDITED"]
+    removed(based, "web")
+    [error] = found(based)
+    assert (error["code"], error["path"]) == ("BASE_FILE_DELETED", "migrations/web")
+    restore(based, error)
+    assert (based.root / "migrations/web/0001_a.sql").exists()
+
+
+def test_what_is_no_migration_in_the_base_is_not_compared(based: ProjectFolder, tmp_path: Path) -> None:
+    """Other names, hidden folders, links and the folders of other repositories may go."""
+    migrations = based.root / "migrations"
+    inner = migrations / "shop/0009_module.sql"
+    inner.mkdir()
+    (inner / "file").touch()
+    commit_all(inner)
+    others = [
+        migrations / name for name in ("shop/9.sql", "shop/²_a.sql", "shop/x_a.sql", "0009_a.sql", ".old/0009_a.sql")
+    ]
+    for path in others:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(GOOD)
+    (migrations / "linked").symlink_to(tmp_path)
+    commit_all(based.root, "more")
+    shutil.rmtree(inner)
+    for path in (*others, migrations / "linked"):
+        path.unlink()
+    assert found(based) == []
+
+
+def test_a_path_of_the_base_that_is_not_utf_8_is_said_in_ascii(based: ProjectFolder) -> None:
+    """Its bytes could not be printed."""
+    path = based.file("0009_\udcff.sql", GOOD)
+    commit_all(based.root, "more")
+    path.unlink()
+    [error] = found(based)
+    assert (error["code"], error["path"]) == ("BASE_FILE_DELETED", r"migrations/shop/0009_\xff.sql")
+
+
+def test_a_project_below_the_top_of_its_repository_is_found_in_the_base(based: ProjectFolder, tmp_path: Path) -> None:
+    """Whatever the folders around it are called."""
+    top = tmp_path / "top"
+    root = top / ":(top) *" / "a project"
+    root.parent.mkdir(parents=True)
+    (top / "catalogs").mkdir()
+    (top / "catalogs/other.yaml").write_text(UNREACHABLE)
+    shutil.rmtree(based.root / ".git")
+    based.root.rename(root)
+    based.root = root
+    commit_all(top)
+    assert found(based) == []
+    based.file("0001_a.sql", GOOD + " ")
+    removed(based, "web")
+    errors = found(based)
+    assert [error["code"] for error in errors] == ["BASE_FILE_EDITED", "BASE_FILE_DELETED"]
+    for error in errors:
+        restore(based, error)
+    assert found(based) == []
+
+
+def test_a_project_that_the_base_does_not_have_is_new(project: ProjectFolder) -> None:
+    """All of it."""
+    (project.root / "README").touch()
+    commit_all(project.root)
+    project.catalog(UNREACHABLE)
+    project.file("0001_a.sql", GOOD)
+    assert found(project) == []
+
+
+def test_a_project_that_the_base_does_not_have_is_a_warning(project: ProjectFolder) -> None:
+    """A branch may move the project, edit it, and put a link where it was: that nothing was compared must not go unsaid."""
+    project.catalog(UNREACHABLE)
+    project.file("1_a.sql", "SELECT 1")
+    commit_all(project.root.parent)
+    assert project.ask("validate", "--base", "main").entry()["warnings"] == []
+    project.root.rename(project.root.with_name("moved"))
+    project.root.symlink_to("moved")
+    project.file("1_a.sql", "DROP TABLE t")
+    told = project.ask("validate", "--base", "main")
+    assert told.code == 0
+    [warning] = told.entry()["warnings"]
+    assert "nothing was compared" in warning

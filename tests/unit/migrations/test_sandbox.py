@@ -1,0 +1,291 @@
+"""Templates of strangers end in bounded time and memory, and the files beside them are checked all the same."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from glacierbase.cli.commands import main
+from glacierbase.errors import GlacierbaseError, SeveralErrors
+from glacierbase.migrations import sandbox
+from glacierbase.migrations.compiled import Prepared, prepare_all
+from glacierbase.migrations.sandbox import Sandbox
+from glacierbase.model.migration import Migration
+from tests.conftest import ProjectFolder
+
+CATALOG = """\
+migrationExecutor:
+  type: spark
+  conf: {sparkConf: {spark.sql.catalog.lake: org.apache.iceberg.spark.SparkCatalog}}
+variables: {size: 4, names: [a, b]}
+"""
+GROWING = "{{% set s = namespace(x={}, y={}) %}}{{% for _ in range({}) %}}{{% set s.x = {} %}}{{% endfor %}}{}"
+GRAPH = GROWING.format("[1]", "[1]", 60, "[s.x, s.x] %}{% set s.y = [s.y, s.y]", "")
+COSTLY = {
+    "loops": "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}",
+    "macros": "{% macro m(n) %}{% if n %}{{ m(n - 1) }}{{ m(n - 1) }}{% endif %}{% endmacro %}{{ m(60) }}",
+    "recursive loop": "{% for n in range(40) recursive %}{{ loop(range(40)) if loop.depth < 20 }}{% endfor %}",
+    "doubled text": GROWING.format("'x'", "0", 99, "s.x ~ s.x", ""),
+    "joined text": GROWING.format("'x'", "0", 99, "[s.x, s.x, s.x] | join", ""),
+    "replaced text": GROWING.format("'xx'", "0", 99, "s.x | replace('x', s.x)", ""),
+    "formatted text": GROWING.format("'x'", "0", 99, "'%s%s' % (s.x, s.x)", ""),
+    "lists": GROWING.format("[1]", "0", 99, "[s.x + s.x, s.x | list] | sum(start=[])", ""),
+    "squares": GROWING.format("3", "0", 99, "s.x * s.x", ""),
+    "powers": "{{ 9 ** 9999999 % 7 }}{{ 9 ** 9999999 % 7 }}" * 9,
+    "comparison": GRAPH + "{{ s.x == s.y }}",
+    "as JSON": GRAPH + "{{ s.x | tojson }}",
+    "sorting": GRAPH + "{{ [s.x, s.y] | sort | length }}",
+    "uniqueness": GRAPH.replace("[", "(").replace("]", ")") + "{{ [s.x, s.y] | unique | list | length }}",
+    "groups": GRAPH + "{{ [{'a': s.x}, {'a': s.y}] | groupby('a') | length }}",
+    "containment": GRAPH + "{{ s.x in [s.y] }}",
+    "batches": "{{ range(99999) | batch(9999999, 0) | list | length }}" * 30,
+    "wrapping": "{{ ('x' * 9999999) | wordwrap(1) | length }}",
+    "pieces": "{% for a in range(99999) %}{% for b in range(90) %}{{ a }}{% endfor %}{% endfor %}",
+    "statements": "{{ 'a;' * 4999999 }}",
+    "missing names": "{% for a in range(99999) %}{% for b in range(99) %}{{ [1] | map(attribute='x' ~ a ~ b) | join }}"
+    "{% endfor %}{% endfor %}",
+    "a long message": "{{ [1] | map('x' * 9999999) | join }}" * 9,
+}
+
+
+@dataclass(frozen=True)
+class Names:
+    """What a template may name."""
+
+    name: str = "shop"
+    environment: str = "dev"
+    variables: Mapping[str, Any] = field(default_factory=lambda: {"size": 4, "names": ["b", "a"], "none": None})
+
+
+def migration(text: str, location: str = "migrations/shop/1_a.sql") -> Migration:
+    return Migration("1", "a", "d", "a", Path(location), location, text, "v1:sha256:0")
+
+
+def plain(error: GlacierbaseError) -> list[tuple[Any, ...]]:
+    """All that errors say."""
+    errors = error.errors if isinstance(error, SeveralErrors) else (error,)
+    return [(type(each), each.code, each.exit_code, each.message, each.hint, dict(each.data)) for each in errors]
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Limits that a test reaches soon."""
+    monkeypatch.setattr(sandbox, "_SECONDS", 0.7)
+    monkeypatch.setattr(sandbox, "_MEMORY", 200 * 2**20)
+
+
+def validated(project: ProjectFolder, capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
+    """The document of `validate`, run in this process."""
+    with suppress(SystemExit):
+        main(["validate", "--project", str(project.root), "--format", "json", *arguments])
+    return json.loads(capsys.readouterr().out)
+
+
+def children() -> set[int]:
+    """The processes that this one has started."""
+    return set(map(int, Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split()))
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("kind", COSTLY)
+def test_a_costly_template_is_an_error_of_its_file(
+    kind: str, project: ProjectFolder, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`validate` ends with exit 3, names it, checks the files before and behind it, and leaves no process behind."""
+    project.catalog(CATALOG)
+    project.file("1_a.sql", "SELECT {{ variables.before }}")
+    project.file("2_b.sql", COSTLY[kind])
+    project.file("3_c.sql", "SELECT {{ variables.behind }}")
+    before = children()
+    error = validated(project, capsys)["error"]
+    assert error["exit_code"] == 3
+    told = {(each["path"].rpartition("/")[2], each["code"]) for each in error["errors"]}
+    assert {("1_a.sql", "UNDEFINED_VARIABLE"), ("3_c.sql", "UNDEFINED_VARIABLE")} <= told
+    assert {code for name, code in told if name == "2_b.sql"} & {"TEMPLATE_TOO_COSTLY", "TEMPLATE_FAILED"}
+    assert children() == before
+
+
+@pytest.mark.usefixtures("small")
+def test_a_file_that_ended_its_process_is_not_tried_in_other_environments(
+    project: ProjectFolder, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file costs its limit once, not once in each of a thousand environments; and is one error."""
+    project.catalog(CATALOG + "environments: {" + ", ".join(f"e{number}: {{}}" for number in range(40)) + "}\n")
+    project.file("1_a.sql", COSTLY["loops"])
+    project.file("2_b.sql", "SELECT {{ environment.x }}")
+    started = []
+    monkeypatch.setattr(sandbox, "_Worker", lambda kind=sandbox._Worker: started.append(kind()) or started[-1])
+    errors = validated(project, capsys)["error"]["errors"]
+    assert [each["code"] for each in errors] == ["TEMPLATE_TOO_COSTLY", "UNDEFINED_VARIABLE"]
+    assert len(started) == 2
+
+
+@pytest.mark.usefixtures("small")
+def test_a_branch_of_costly_files_ends_when_the_time_of_the_command_is_over(
+    project: ProjectFolder, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The files behind are not checked, and that is said with the first of them."""
+    monkeypatch.setattr(sandbox, "_SECONDS_IN_ALL", 2.0)
+    project.catalog(CATALOG)
+    for number in range(1, 30):
+        project.file(f"{number:02}_a.sql", COSTLY["loops"])
+    *killed, last = validated(project, capsys)["error"]["errors"]
+    assert 1 <= len(killed) <= 6
+    assert {each["code"] for each in killed} == {last["code"]} == {"TEMPLATE_TOO_COSTLY"}
+    assert last["path"] == f"migrations/shop/{len(killed) + 1:02}_a.sql"
+    assert "nor is anything after it" in last["message"]
+    assert last["hint"]
+
+
+def test_what_is_to_be_printed_is_limited_in_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What several environments share counts once."""
+    monkeypatch.setattr(sandbox, "_MOST_HELD", 4_000_000)
+    files = [migration(f"-- {number}\n{{{{ 'x' * 900000 }}}}", f"{number}.sql") for number in range(9)]
+    with Sandbox(100) as box:
+        for names in (Names(), Names()):
+            assert len(list(box.prepare_all(files[:4], names, "spark", lambda _: True))) == 4
+        assert len(list(box.prepare_all(files, Names(), "spark", lambda _: False))) == 0
+        with pytest.raises(GlacierbaseError, match="holds more than"):
+            list(box.prepare_all(files, Names(), "spark", lambda _: True))
+        assert box.is_spent
+
+
+def test_what_is_said_of_errors_is_limited_in_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An error may repeat what a template computes."""
+    monkeypatch.setattr(sandbox, "_MOST_HELD", 4_000_000)
+    files = [migration("{{ [1] | map('x' * 900000) | join }}", f"{number}.sql") for number in range(9)]
+    with Sandbox(100) as box, pytest.raises(SeveralErrors) as caught:
+        list(box.prepare_all(files, Names(), "spark", lambda _: False))
+    assert [each.code for each in caught.value.errors] == ["TEMPLATE_FAILED"] * 4 + ["TEMPLATE_TOO_COSTLY"]
+
+
+GOOD = [
+    "SELECT {{ variables.size }};\r\n-- é 😀\n SELECT '\x1f\u2028' ; {% for n in variables.names %}SELECT {{ n }};\n{% endfor %}",
+    "BEGIN; INSERT INTO t SELECT 1; COMMIT; SELECT $$;$$",
+    "",
+]
+BAD = [
+    "{{ variables.a }}\n{{ variables.sise }}{{ variables.none }}", "{{ }}", "{{ variables }}\n\n{{ 1 // 0 }}", "SELECT 'a", "\0",
+    "a;\n{{ variables.names }}{% for a in [1] %}", "{{ '\\ud800' }}", "BEGIN;\nCREATE TABLE t (a INT);",
+    "{{ 'a' * 10 ** 9 }}", "-- a\\\nSELECT 1;",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("dialect", ["spark", "snowflake"])
+def test_a_file_is_prepared_in_the_sandbox_as_outside(dialect: str) -> None:
+    """Text, statements, lines, checksums, and every error with its text, hint and data."""
+
+    def outside(file: Migration) -> Prepared | list[tuple[Any, ...]]:
+        try:
+            return prepare_all([file], Names(), dialect)[1]
+        except GlacierbaseError as error:
+            return plain(error)
+
+    def inside(file: Migration) -> Prepared | list[tuple[Any, ...]]:
+        try:
+            return next(box.prepare_all([file], Names(), dialect, lambda _: True))
+        except GlacierbaseError as error:
+            return plain(error)
+
+    with Sandbox(len(GOOD + BAD)) as box:
+        for number, text in enumerate(GOOD + BAD):
+            file = migration(text, f"migrations/d\udcff{number}/1_a.sql")
+            assert inside(file) == outside(file)
+
+
+def test_the_worker_has_nothing_of_its_parent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No variable, no open file, no module of the working directory, no signal that a host ignores."""
+    monkeypatch.setenv("PLANTED", "canary")
+    monkeypatch.setattr(sandbox, "_SECONDS", 0.3)
+    monkeypatch.chdir(tmp_path)
+    for name in ("json", "jinja2", "sitecustomize", "usercustomize"):
+        (tmp_path / f"{name}.py").write_text("open('run', 'w')")
+    kept = os.open(tmp_path, os.O_RDONLY)
+    os.set_inheritable(kept, True)
+    before = signal.signal(signal.SIGPROF, signal.SIG_IGN)
+    try:
+        with Sandbox(2) as box:
+            others = children()
+            list(box.prepare_all([migration("SELECT 1")], Names(), "spark", lambda _: True))
+            [worker] = [Path(f"/proc/{pid}") for pid in children() - others]
+            assert "canary" not in (worker / "environ").read_text()
+            assert {path.name for path in (worker / "fd").iterdir()} == {"0", "1", "2"}
+            os.kill(int(worker.name), signal.SIGINT)  # As the terminal's Ctrl-C, which a host may survive.
+            with pytest.raises(GlacierbaseError, match=r"needs more than 0\.3 s"):
+                list(box.prepare_all([migration(COSTLY["loops"])], Names(), "spark", lambda _: True))
+    finally:
+        signal.signal(signal.SIGPROF, before)
+        os.close(kept)
+    assert not (tmp_path / "run").exists()
+
+
+def started_worker(process: subprocess.Popen[str]) -> int:
+    """The worker of a program that runs, once there is one."""
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    for _ in range(2_000):
+        if found := children.read_text().split():
+            return int(found[0])
+        time.sleep(0.01)
+    raise AssertionError("no worker was started")
+
+
+def test_the_worker_takes_no_more_memory_than_it_may(project: ProjectFolder) -> None:
+    """With the limits that users have: a gigabyte, beside what Python itself takes."""
+    project.catalog(CATALOG)
+    project.file("1_a.sql", COSTLY["doubled text"])
+    process = project.start("validate", "--format", "json")
+    status, peak = Path(f"/proc/{started_worker(process)}/status"), 0
+    with suppress(OSError):
+        while "VmPeak" in (text := status.read_text()):
+            peak = max(peak, int(text.partition("VmPeak:")[2].split()[0]) // 1024)
+    stdout, stderr = process.communicate(timeout=300)
+    assert json.loads(stdout)["error"]["code"] == "TEMPLATE_TOO_COSTLY", stderr
+    assert 100 < peak < 1024 + 200
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("group", [False, True])
+def test_a_signal_during_a_rendering_leaves_no_process(
+    group: bool, number: signal.Signals, project: ProjectFolder
+) -> None:
+    """Of the program alone, or of all that the terminal's Ctrl-C reaches: exit 130 or 143, and no error is said of the file."""
+    project.catalog(CATALOG)
+    project.file("1_a.sql", COSTLY["loops"])
+    process = subprocess.Popen(
+        [sys.executable, "-m", "glacierbase", "validate"],
+        cwd=project.root, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
+    )  # fmt: skip
+    worker = started_worker(process)
+    stat = Path(f"/proc/{worker}/stat")
+    while int(stat.read_text().rpartition(")")[2].split()[11]) < 60:  # Ticks of processor time: past its start.
+        time.sleep(0.01)
+    (os.killpg if group else os.kill)(process.pid, number)
+    stdout, stderr = process.communicate(timeout=60)
+    assert (process.returncode, stdout) == (128 + number, ""), stderr
+    assert "TEMPLATE_TOO_COSTLY" not in stderr
+    assert not stat.exists()
+
+
+def test_the_time_of_the_command_covers_its_catalogs(
+    project: ProjectFolder, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A thousand environments of a large file cost their time without any migration."""
+    monkeypatch.setattr(sandbox, "_SECONDS_IN_ALL", 0.2)
+    values = "".join(f"  a{number}: {number}\n" for number in range(5_000))
+    project.catalog(
+        f"{CATALOG.partition('variables')[0]}variables:\n{values}environments:\n"
+        + "".join(f"  e{number}: {{}}\n" for number in range(900))
+    )
+    error = validated(project, capsys)["error"]
+    assert (error["code"], error["path"]) == ("TEMPLATE_TOO_COSTLY", "catalogs/shop.yaml")

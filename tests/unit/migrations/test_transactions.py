@@ -1,0 +1,60 @@
+"""Explicit transactions: what is one step, and what cannot be one."""
+
+from __future__ import annotations
+
+import pytest
+
+from glacierbase.errors import MigrationFileError
+from glacierbase.migrations.statements import split_statements
+from glacierbase.migrations.transactions import steps
+
+
+def indexes(sql: str, dialect: str = "snowflake") -> list[list[int]]:
+    return [[statement.index for statement in step] for step in steps(split_statements(sql, dialect), dialect)]
+
+
+@pytest.mark.parametrize(
+    "begin",
+    ["BEGIN", "begin transaction", "BEGIN WORK", "BEGIN NAME load_1", "START TRANSACTION", "BEGIN -- all or nothing"],
+)
+@pytest.mark.parametrize("end", ["COMMIT", "rollback", "COMMIT WORK /* done */"])
+def test_all_from_begin_to_commit_is_one_step(begin: str, end: str) -> None:
+    """Before it and behind it every statement is one of its own."""
+    sql = f"CREATE TABLE t (a INT);\n{begin}\n;INSERT INTO t SELECT 1;\nUPDATE t SET a = 2;\n{end};\nSELECT 1;"
+    assert indexes(sql) == [[1], [2, 3, 4, 5], [6]]
+
+
+def test_a_block_is_a_statement_and_opens_no_transaction() -> None:
+    """`BEGIN` is the first word of both."""
+    assert indexes("BEGIN\n  INSERT INTO t SELECT 1;\n  COMMIT;\nEND;\nSELECT 1;") == [[1], [2]]
+
+
+def test_spark_has_no_transactions() -> None:
+    """Each statement stands for itself."""
+    assert indexes("INSERT INTO t VALUES (1); COMMIT", "spark") == [[1], [2]]
+
+
+@pytest.mark.parametrize(
+    "ddl", ["CREATE TABLE u (a INT)", "ALTER TABLE t ADD b INT", "CALL p()", "BEGIN", "GRANT ALL ON t TO r"]
+)
+def test_what_the_engine_commits_before_breaks_a_transaction(ddl: str) -> None:
+    """What stood before it would stay when it fails; no history could tell."""
+    with pytest.raises(MigrationFileError) as caught:
+        indexes(f"BEGIN;\nINSERT INTO t SELECT 1;\n{ddl};\nCOMMIT;")
+    assert caught.value.code == "TRANSACTION_BROKEN"
+    assert caught.value.data["line"] == 3
+
+
+def test_a_transaction_that_is_never_ended_is_refused() -> None:
+    """The end of the session would take it back, after the history had called it applied."""
+    with pytest.raises(MigrationFileError) as caught:
+        indexes("SELECT 1;\n  BEGIN;\nINSERT INTO t SELECT 1;")
+    assert caught.value.code == "TRANSACTION_NOT_ENDED"
+    assert (caught.value.data["line"], caught.value.data["column"]) == (2, 3)
+
+
+@pytest.mark.parametrize("comment", ["-- " + "-" * 70, "/* a */" * 5000, "//" * 5000, "-- x\r"])
+def test_comments_behind_begin_are_read_in_one_way(comment: str) -> None:
+    """In no time, and to the same end as the splitter reads them."""
+    assert indexes(f"BEGIN {comment}\n LET x := 1;\nEND;") == [[1]]
+    assert indexes(f"BEGIN {comment}\n;SELECT 1; COMMIT {comment}") == [[1, 2, 3]]

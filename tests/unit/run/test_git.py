@@ -1,0 +1,204 @@
+"""git on the branch of a stranger: nothing that the branch holds runs, no remote is contacted, and every call ends."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from glacierbase.run import git as safe_git
+from glacierbase.run.run import Run
+from tests.conftest import ProjectFolder
+from tests.support.repository import commit_all, git
+from tests.unit.cli.test_bad_input import GOOD, UNREACHABLE
+
+HOSTILE = """\
+[core]
+    repositoryformatversion = 0
+    bare = false
+    worktree = .
+    fsmonitor = "touch CANARY; false"
+    hooksPath = hooks
+[user]
+    name = Mallory
+[remote "origin"]
+    promisor = true
+    url = .
+    uploadpack = "touch CANARY; false"
+"""
+
+
+@pytest.fixture
+def canary(tmp_path: Path) -> Path:
+    """A file that hostile commands make."""
+    return tmp_path / "canary"
+
+
+@pytest.fixture
+def embedded(project: ProjectFolder, tmp_path: Path, canary: Path) -> ProjectFolder:
+    """A project in a clone, whose tracked folder is a bare repository too, with a hostile configuration."""
+    project.catalog(UNREACHABLE)
+    project.file("0001_a.sql", GOOD)
+    commit_all(project.root)
+    # Whoever reads the base there has to fetch the migration.
+    blob = git(project.root, "rev-parse", "HEAD:migrations/shop/0001_a.sql")
+    (project.root / ".git/objects" / blob[:2] / blob[2:]).unlink()
+    for name in ("HEAD", "index", "objects", "refs"):
+        shutil.move(project.root / ".git" / name, project.root / name)
+    shutil.rmtree(project.root / ".git")
+    (project.root / "config").write_text(HOSTILE.replace("CANARY", str(canary)))
+    shutil.copytree(project.root, tmp_path / "outer/project")
+    commit_all(tmp_path / "outer")
+    git(tmp_path, "clone", "-q", "outer", "clone")
+    git(tmp_path / "clone", "config", "user.name", "Alice")
+    project.root = tmp_path / "clone/project"
+    return project
+
+
+def test_a_bare_repository_among_the_files_of_a_branch_runs_nothing(embedded: ProjectFolder, canary: Path) -> None:
+    """`validate --base`, a run's commit and `new` read the repository that holds the project, and no configuration beside it."""
+    commit = Run.here(embedded.root).git_commit
+    assert not canary.exists()
+    embedded.ask("validate", "--base", "main")
+    assert not canary.exists()
+    [written] = embedded.ask("new", "add a column").entry()["files"]
+    assert "MIGRATION_AUTHOR: Alice" in Path(written).read_text()
+    assert not canary.exists()
+    assert commit == git(embedded.root.parent, "rev-parse", "HEAD")
+    assert embedded.ask("validate", "--base", "main").code == 0
+    embedded.file("0001_a.sql", "SELECT 2")
+    assert embedded.ask("validate", "--base", "main").document["error"]["code"] == "BASE_FILE_EDITED"
+
+
+def test_files_that_no_work_tree_holds_bring_no_repository_along(
+    embedded: ProjectFolder, tmp_path: Path, canary: Path
+) -> None:
+    """Out of an archive, the same files are outside of git: no commit, no base, no author."""
+    shutil.copytree(embedded.root, tmp_path / "unpacked")
+    embedded.root = tmp_path / "unpacked"
+    commit = Run.here(embedded.root).git_commit
+    based = embedded.ask("validate", "--base", "main")
+    assert not canary.exists()
+    assert (commit, based.document["error"]["code"]) == (None, "BASE_NOT_FOUND")
+    nobody = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
+    assert embedded.ask("new", "a column", environ=nobody).document["error"]["code"] == "AUTHOR_MISSING"
+    alice = {**nobody, "GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "user.name", "GIT_CONFIG_VALUE_0": "Alice"}
+    assert embedded.ask("new", "a column", environ=alice).code == 0
+    assert not canary.exists()
+
+
+@pytest.mark.parametrize("url", ["file", "ext"])
+def test_what_a_partial_clone_lacks_is_not_fetched(
+    url: str, project: ProjectFolder, tmp_path: Path, canary: Path
+) -> None:
+    """`validate` contacts nothing; the message says how to fetch it."""
+    project.catalog(UNREACHABLE)
+    project.file("0001_a.sql", GOOD)
+    commit_all(project.root)
+    git(project.root, "config", "uploadpack.allowFilter", "true")
+    git(project.root, "switch", "-qc", "branch")
+    project.file("0001_a.sql", GOOD + " ")
+    commit_all(project.root, "edited")
+    git(tmp_path, "clone", "-q", "--filter=blob:none", f"file://{project.root}", "clone")
+    project.root = tmp_path / "clone"
+    git(project.root, "config", f"protocol.{url}.allow", "always")
+    if url == "ext":
+        git(project.root, "config", "remote.origin.url", f"ext::touch {canary}")
+    else:
+        git(project.root, "config", "remote.origin.uploadpack", f"touch {canary}; git-upload-pack")
+    error = project.ask("validate", "--base", "origin/main").document["error"]
+    assert not canary.exists()
+    assert error["code"] == "BASE_NOT_FOUND"
+    assert error["hint"] == "fetch all of its files: git fetch --refetch --no-filter origin main"
+    assert Run.here(project.root).git_commit == git(project.root, "rev-parse", "HEAD")
+    assert not canary.exists()
+    git(project.root, "config", "remote.origin.url", f"file://{tmp_path / 'project'}")
+    git(project.root, "config", "remote.origin.uploadpack", "git-upload-pack")
+    git(project.root, *error["hint"].partition(": git ")[2].split())
+    assert project.ask("validate", "--base", "origin/main").document["error"]["code"] == "BASE_FILE_EDITED"
+
+
+@pytest.fixture
+def checkout(project: ProjectFolder) -> ProjectFolder:
+    """A project with one migration, committed."""
+    project.catalog(UNREACHABLE)
+    project.file("0001_a.sql", GOOD)
+    commit_all(project.root)
+    return project
+
+
+def test_a_hook_or_monitor_in_the_work_tree_does_not_run(checkout: ProjectFolder, canary: Path) -> None:
+    """Even where the repository is configured to run them: they are files of the branch."""
+    hooks = checkout.root / "hooks"
+    hooks.mkdir()
+    for name in ("post-index-change", "monitor"):
+        (hooks / name).write_text(f"#!/bin/sh\ntouch {canary}\nexit 1\n")
+        (hooks / name).chmod(0o755)
+    commit = commit_all(checkout.root, "hooks")
+    git(checkout.root, "config", "core.hooksPath", "hooks")
+    git(checkout.root, "config", "core.fsmonitor", "hooks/monitor")
+    # An index that is behind is written again, which calls a hook.
+    os.utime(checkout.root / "migrations/shop/0001_a.sql", (0, 0))
+    assert Run.here(checkout.root).git_commit == commit
+    assert not canary.exists()
+
+
+def test_a_work_tree_that_differs_from_its_commit_is_recorded_as_dirty(checkout: ProjectFolder) -> None:
+    """An edited file, one that git does not track, and a submodule at another commit; a touched file is no difference."""
+    first = git(checkout.root, "rev-parse", "HEAD")
+    migration = checkout.root / "migrations/shop/0001_a.sql"
+    os.utime(migration, (0, 0))
+    assert Run.here(checkout.root).git_commit == first
+    text = migration.read_text()
+    migration.write_text(text + " ")
+    assert Run.here(checkout.root).git_commit == f"{first}+dirty"
+    migration.write_text(text)
+    other = checkout.file("0002_b.sql", GOOD)
+    assert Run.here(checkout.root).git_commit == f"{first}+dirty"
+    other.unlink()
+    git(checkout.root, "submodule", "--quiet", "add", str(checkout.root), "part")
+    git(checkout.root, "commit", "-qm", "part")
+    second = git(checkout.root, "rev-parse", "HEAD")
+    assert Run.here(checkout.root).git_commit == second
+    git(checkout.root / "part", "commit", "-q", "--allow-empty", "-m", "other")
+    assert Run.here(checkout.root).git_commit == f"{second}+dirty"
+
+
+def test_the_repository_of_a_git_hook_is_not_taken_for_the_projects(
+    checkout: ProjectFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A hook's environment names the repository that the hook runs for."""
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other/file").touch()
+    commit_all(tmp_path / "other")
+    commit = git(checkout.root, "rev-parse", "HEAD")
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / "other/.git"))
+    monkeypatch.setenv("GIT_INDEX_FILE", str(tmp_path / "other/.git/index"))
+    assert Run.here(checkout.root).git_commit == commit
+    assert checkout.run("validate", "--base", commit).code == 0
+
+
+def test_a_git_that_does_not_end_is_stopped(
+    checkout: ProjectFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After some seconds; the run then records no commit."""
+    (tmp_path / "git").write_text("#!/bin/sh\nexec sleep 100\n")
+    (tmp_path / "git").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    monkeypatch.setattr(safe_git, "_TIMEOUT", 0.2)
+    with pytest.raises(safe_git.GitFailed, match=r"git status did not end within 0\.2 seconds"):
+        safe_git.git(checkout.root, "status")
+    assert Run.here(checkout.root).git_commit is None
+
+
+@pytest.mark.parametrize(
+    "ref", ["", "-x", "--output=x", "--all", "main:catalogs", "main^{tree}", "^main", "main..main"]
+)
+def test_only_a_commit_is_a_base(ref: str, checkout: ProjectFolder) -> None:
+    """What is no name of a commit is refused, and never an option of git."""
+    before = sorted(checkout.root.rglob("*"))
+    told = checkout.ask("validate", f"--base={ref}")
+    assert (told.code, told.document["error"]["code"]) == (2, "BASE_NOT_FOUND" if ref else "USAGE")
+    assert sorted(checkout.root.rglob("*")) == before

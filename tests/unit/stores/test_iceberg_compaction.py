@@ -1,0 +1,245 @@
+"""Compaction through PyIceberg: fewer files, the same events, whatever interrupts it and whoever else writes."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.io.pyarrow import PyArrowFileIO
+
+from glacierbase.catalogs.catalog import Catalog
+from glacierbase.errors import CommitConflict
+from glacierbase.stores.iceberg import IcebergStore, open_store
+from tests.unit.stores.test_iceberg_store import FREE, database_of, event, held, overtaken_by, sequences
+
+
+class Killed(BaseException):
+    """The end of a process, which nothing survives to handle."""
+
+
+@pytest.fixture
+def store(iceberg_catalog: Catalog) -> IcebergStore:
+    """A store with five events in five files, and a lock that was renewed three times."""
+    store = open_store(iceberg_catalog)
+    store.create(FREE)
+    for number in range(5):
+        store.append([event(number)])
+    row = FREE
+    for beat in range(4):
+        assert store.compare_and_set(row, held(beat))
+        row = held(beat)
+    return store
+
+
+def files(catalog: Catalog, table: str, *suffixes: str) -> list[Path]:
+    """The files in a table's folder, of data (.parquet), of snapshots (.avro) and of versions (.json)."""
+    folder = Path(catalog.spark_conf["spark.sql.catalog.lake.warehouse"].removeprefix("file://"))
+    found = (folder / catalog.store.namespace / table).rglob("*")
+    return [path for path in found if path.is_file() and path.suffix in (suffixes or (".parquet", ".avro", ".json"))]
+
+
+def loaded(catalog: Catalog, table: str) -> Any:
+    """The table as somebody else sees it."""
+    return SqlCatalog("lake", uri=f"sqlite:///{database_of(catalog)}").load_table((catalog.store.namespace, table))
+
+
+def named(table: Any) -> int:
+    """How many files of data and snapshots a table of one snapshot names."""
+    [snapshot] = table.snapshots()
+    manifests = snapshot.manifests(table.io)
+    return 1 + len(manifests) + sum(len(manifest.fetch_manifest_entry(table.io)) for manifest in manifests)
+
+
+def test_only_what_the_last_snapshot_names_is_left(store: IcebergStore, iceberg_catalog: Catalog) -> None:
+    """One file of rows, one manifest, one list; of earlier versions as many as the tables' properties say."""
+    events = store.read_history()
+    store.compact()
+    for table in ("history_shop", "lock_shop"):
+        assert len(files(iceberg_catalog, table, ".parquet")) == 1
+        assert len(files(iceberg_catalog, table, ".avro")) == 2
+        assert len(files(iceberg_catalog, table, ".parquet", ".avro")) == named(loaded(iceberg_catalog, table))
+        assert len(files(iceberg_catalog, table, ".json")) <= 21
+    assert store.read_history() == events
+    assert store.read_lock() == held(3)
+
+
+def test_what_is_compact_is_left_alone(store: IcebergStore, iceberg_catalog: Catalog) -> None:
+    """And so is a history without events."""
+    store.compact()
+    before = files(iceberg_catalog, "history_shop") + files(iceberg_catalog, "lock_shop")
+    store.compact()
+    assert files(iceberg_catalog, "history_shop") + files(iceberg_catalog, "lock_shop") == before
+    other = open_store(replace(iceberg_catalog, name="other"))
+    other.create(FREE)
+    other.compact()
+    assert other.read_history() == ()
+
+
+def test_what_somebody_tagged_stays_readable(store: IcebergStore, iceberg_catalog: Catalog) -> None:
+    """With the files that it shares with what is forgotten."""
+    table = loaded(iceberg_catalog, "history_shop")
+    tagged = table.snapshots()[2].snapshot_id
+    table.manage_snapshots().create_tag(tagged, "audit").commit()
+    store.compact()
+    rows = loaded(iceberg_catalog, "history_shop").scan(snapshot_id=tagged).to_arrow()
+    assert sorted(rows["sequence"].to_pylist()) == [0, 1, 2]
+    assert sequences(store) == [0, 1, 2, 3, 4]
+
+
+def test_a_table_stays_small_over_many_appends(iceberg_catalog: Catalog) -> None:
+    """Compacted now and then, none of its files are forgotten."""
+    store = open_store(iceberg_catalog)
+    store.create(FREE)
+    for number in range(60):
+        store.append([event(number)])
+        if number % 20 == 19:
+            store.compact()
+    assert sequences(store) == list(range(60))
+    assert len(files(iceberg_catalog, "history_shop")) == 3 + 21
+
+
+def test_a_lock_that_is_renewed_for_days_stays_small(store: IcebergStore, iceberg_catalog: Catalog) -> None:
+    """Without a compaction, which comes with events: a statement may run that long."""
+    row = held(3)
+    for beat in range(4, 70):
+        assert store.compare_and_set(row, held(beat))
+        row = held(beat)
+    assert store.read_lock() == row
+    assert len(files(iceberg_catalog, "lock_shop", ".parquet")) < 50
+
+
+def test_a_reader_that_was_overtaken_reads_again(store: IcebergStore) -> None:
+    """What it had looked up is gone; what stands in for it is named by then."""
+    with overtaken_by(store.compact):
+        assert sequences(store) == [0, 1, 2, 3, 4]
+
+
+def test_a_commit_that_comes_first_wins(store: IcebergStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The table is then left to the next time."""
+    commit, done = SqlCatalog.commit_table, []
+
+    def be_late(*arguments: Any) -> Any:
+        if not done:
+            done.append(arguments)
+            store.append([event(5)])
+        return commit(*arguments)
+
+    monkeypatch.setattr(SqlCatalog, "commit_table", be_late)
+    store.compact()
+    assert sequences(store) == [0, 1, 2, 3, 4, 5]
+    store.compact()
+    assert sequences(store) == [0, 1, 2, 3, 4, 5]
+
+
+def test_snapshots_that_somebody_else_expired_first_are_left_to_them(
+    store: IcebergStore, iceberg_catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the lock as well, whose rows are not rewritten."""
+    commit, done = SqlCatalog.commit_table, []
+
+    def be_late(catalog: SqlCatalog, table: Any, *arguments: Any) -> Any:
+        if table.name() not in done:
+            done.append(table.name())
+            other = loaded(iceberg_catalog, table.name()[-1])
+            other.maintenance.expire_snapshots().by_id(other.snapshots()[0].snapshot_id).commit()
+        return commit(catalog, table, *arguments)
+
+    monkeypatch.setattr(SqlCatalog, "commit_table", be_late)
+    store.compact()
+    assert len(done) == 2
+    assert sequences(store) == [0, 1, 2, 3, 4]
+    assert store.read_lock() == held(3)
+    store.compact()
+    assert len(loaded(iceberg_catalog, "history_shop").snapshots()) == 1
+
+
+def test_killed_at_any_step_it_loses_nothing(store: IcebergStore, iceberg_catalog: Catalog) -> None:
+    """Before or after every file that is written or removed and every commit; and the next one completes."""
+    survived, step = False, 0
+    while not survived:
+        events = store.read_history()
+        with killed_at(step) as killed:
+            store.compact()
+        survived, step = not killed, step + 1
+        fresh = open_store(iceberg_catalog)
+        assert fresh.read_history() == events
+        assert fresh.read_lock() == held(3)
+        fresh.append([event(len(events))])
+    assert step > 20
+    store.compact()
+    assert sequences(store) == list(range(5 + step))
+
+
+@contextmanager
+def killed_at(step: int) -> Iterator[list[int]]:
+    """Die at the step of this number, where something takes effect; the list is then not empty."""
+    count, killed = [0], []
+
+    def counted(function: Callable[..., Any]) -> Callable[..., Any]:
+        def run(*arguments: Any, **keywords: Any) -> Any:
+            die()
+            made = function(*arguments, **keywords)
+            die()
+            return made
+
+        return run
+
+    def die() -> None:
+        if count[0] >= step:  # Nothing happens after its end, in no thread.
+            killed.append(step)
+            raise Killed
+        count[0] += 1
+
+    with pytest.MonkeyPatch.context() as patch:
+        for kind, verb in ((PyArrowFileIO, "new_output"), (PyArrowFileIO, "delete"), (SqlCatalog, "commit_table")):
+            patch.setattr(kind, verb, counted(getattr(kind, verb)))
+        with suppress(Killed):
+            yield killed
+
+
+def test_appends_of_others_survive_it(store: IcebergStore, iceberg_catalog: Catalog) -> None:
+    """Whether they come first or are refused; and who reads meanwhile sees no event disappear."""
+    ended, errors = threading.Event(), []
+
+    def append(numbers: range) -> None:
+        writer = open_store(iceberg_catalog)
+        for number in numbers:
+            while True:
+                try:
+                    writer.append([event(number)])
+                    break
+                except CommitConflict:
+                    continue
+
+    def read() -> None:
+        reader, seen = open_store(iceberg_catalog), 0
+        while not ended.is_set():
+            count = len(reader.read_history())
+            assert count >= seen
+            seen = count
+
+    def guarded(function: Callable[..., None], *arguments: Any) -> threading.Thread:
+        def run() -> None:
+            try:
+                function(*arguments)
+            except BaseException as error:
+                errors.append(error)
+
+        thread = threading.Thread(target=run)
+        thread.start()
+        return thread
+
+    writers = [guarded(append, range(start, start + 15)) for start in (100, 200)]
+    reader = guarded(read)
+    while any(writer.is_alive() for writer in writers):
+        store.compact()
+    ended.set()
+    reader.join()
+    assert errors == []
+    assert sequences(store) == [*range(5), *range(100, 115), *range(200, 215)]
