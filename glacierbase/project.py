@@ -16,7 +16,7 @@ from glacierbase.apply.plan import Plan, Selection
 from glacierbase.apply.repair import Orders, Resolution, accept_environment, repair
 from glacierbase.apply.repair import show as show_cases
 from glacierbase.apply.unlock import look, unlock
-from glacierbase.catalogs.catalog import CatalogFile, load_catalog_files
+from glacierbase.catalogs.folder import CatalogFile, load_catalog_files
 from glacierbase.errors import (
     ConfigurationError,
     GlacierbaseError,

@@ -17,9 +17,10 @@ from typing import Any
 import pytest
 
 from glacierbase import secrets
-from glacierbase.catalogs.catalog import Catalog, load_catalog_files
+from glacierbase.catalogs.folder import load_catalog_files
 from glacierbase.executors import Executor, Session, open_executor
 from glacierbase.executors.spark.session import SparkSessionPort
+from glacierbase.model.catalog import Catalog
 from glacierbase.run.run import Run
 from tests.support.snowflake.bed import ACCOUNT, SnowflakeServer, account_catalog
 from tests.support.snowflake.bed import snowflake_server as start_snowflake_server

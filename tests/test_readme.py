@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
-from glacierbase.catalogs.catalog import load_catalog_files
+from glacierbase.catalogs.folder import load_catalog_files
 from glacierbase.migrations.source import AUTHOR, DESCRIPTION
 from glacierbase.migrations.statements import DIALECTS
 from tests.conftest import REPOSITORY, Output, ProjectFolder

@@ -18,7 +18,6 @@ from typing import Any
 
 from glacierbase.apply.lock import Lock, Terms, describe, free_row, is_held, living_fence, overdue, told
 from glacierbase.apply.plan import Plan, Planned, Selection, make_plan
-from glacierbase.catalogs.catalog import Catalog
 from glacierbase.errors import (
     ConfigurationError,
     EngineError,
@@ -39,6 +38,7 @@ from glacierbase.history.recorder import Recorder
 from glacierbase.history.records import History, check_environment, check_head, check_renamed, fold
 from glacierbase.migrations.compiled import Prepared, prepare_all, targets
 from glacierbase.migrations.transactions import Step
+from glacierbase.model.catalog import Catalog
 from glacierbase.model.migration import EventType, Migration, State, Statement
 from glacierbase.model.results import AppliedFile, FailedFile
 from glacierbase.model.text import quoted

@@ -11,7 +11,7 @@ from collections.abc import Mapping as Values
 from difflib import get_close_matches
 from typing import Any, TypeVar
 
-from glacierbase.catalogs.outside import KINDS, Outside, too_many_secrets, unset
+from glacierbase.catalogs.external_values import KINDS, ExternalValues, too_many_secrets, unset
 from glacierbase.catalogs.yamlfile import Mapping, Node, Place, Scalar, Sequence, is_null
 from glacierbase.errors import GlacierbaseError, collected
 from glacierbase.secrets import TooManySecrets, reaches_command_line, register_setting
@@ -27,15 +27,15 @@ _KNOWN = ("env:NAME", "secret:NAME", "file:PATH", "projectRoot", "variables.NAME
 class References:
     """What references stand for in one catalog, for one environment."""
 
-    def __init__(self, names: Values[str, str], variables: Mapping, outside: Outside) -> None:
+    def __init__(self, names: Values[str, str], variables: Mapping, external: ExternalValues) -> None:
         """Args:
         names: what `environment`, `catalog` and `projectRoot` stand for.
         variables: the catalog's, with references in them.
-        outside: what `env`, `secret` and `file` stand for.
+        external: what `env`, `secret` and `file` stand for.
         """
         self._names = names
         self._variables = variables
-        self._outside = outside
+        self._external = external
         self._open: list[str] = []
         self._found: dict[str, str | int | float | bool | None] = {}
         self._length = 0  # Of all that references have stood for.
@@ -82,7 +82,7 @@ class References:
 
     def is_unread(self, text: str) -> bool:
         """Return whether a reference in this text was not read, so that its real value is not known."""
-        return self._outside.is_unread(text)
+        return self._external.is_unread(text)
 
     def variable(self, node: Scalar) -> str | int | float | bool | None:
         """A variable's value. One that is a reference to another variable alone has that one's type.
@@ -116,7 +116,7 @@ class References:
             return self._names[name]
         kind, _, rest = name.partition(":")
         if kind in KINDS and rest:
-            return self._outside.value(kind, rest, place)
+            return self._external.value(kind, rest, place)
         if name.startswith("variables."):
             return _as_text(self._variable(name, place))
         near = get_close_matches(name, [*_KNOWN, *self._names], n=1)

@@ -12,8 +12,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol
 
-from glacierbase.catalogs.catalog import Catalog
 from glacierbase.errors import ConfigurationError
+from glacierbase.model.catalog import Catalog
 from glacierbase.run.run import Run
 
 Row = tuple[Any, ...]

@@ -17,10 +17,10 @@ from typing import Any
 
 from glacierbase.apply.lock import Terms, describe, free_row, is_held
 from glacierbase.apply.migrator import Migrator
-from glacierbase.catalogs.catalog import Catalog
 from glacierbase.errors import EngineError, EngineUnavailable, GlacierbaseError
 from glacierbase.executors import open_executor
 from glacierbase.executors.engine import Engine
+from glacierbase.model.catalog import Catalog
 from glacierbase.model.results import Check
 from glacierbase.stores import LockRow, Store
 from glacierbase.stores.choice import open_store

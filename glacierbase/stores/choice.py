@@ -6,8 +6,8 @@ from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Protocol
 
-from glacierbase.catalogs.catalog import Catalog
 from glacierbase.executors.engine import Engine
+from glacierbase.model.catalog import Catalog
 from glacierbase.stores import Store, iceberg
 from glacierbase.stores.bounded import BoundedStore
 

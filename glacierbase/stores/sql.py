@@ -7,9 +7,9 @@ from dataclasses import Field, astuple, dataclass, fields
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
-from glacierbase.catalogs.catalog import Catalog, StoreOptions
 from glacierbase.errors import ConfigurationError, EngineError, TableNotFound
 from glacierbase.executors import Executor, Row, Session
+from glacierbase.model.catalog import Catalog, StoreOptions
 from glacierbase.model.migration import Event
 from glacierbase.model.names import in_backticks, in_quotes
 from glacierbase.run.clock import seconds

@@ -22,7 +22,7 @@ FILES = 200
 READ = """\
 import sys, time
 from pathlib import Path
-from glacierbase.catalogs.catalog import load_catalog_files
+from glacierbase.catalogs.folder import load_catalog_files
 from glacierbase.stores.iceberg import open_store
 root = Path(sys.argv[1])
 [file] = load_catalog_files(root / "catalogs", root)

@@ -9,11 +9,11 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-from glacierbase.catalogs.catalog import Catalog
 from glacierbase.errors import ConfigurationError, EngineUnavailable
 from glacierbase.executors import Evidence, Executor, InFlight, Row, Session
 from glacierbase.executors.snowflake.errors import error_text, map_error
 from glacierbase.executors.snowflake.evidence import ENDED, judged
+from glacierbase.model.catalog import Catalog
 from glacierbase.model.names import in_quotes
 from glacierbase.run.clock import SKEW
 from glacierbase.run.run import Run, run_tag

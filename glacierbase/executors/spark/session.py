@@ -12,7 +12,6 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
-from glacierbase.catalogs.catalog import Catalog
 from glacierbase.errors import ConfigurationError, EngineUnavailable, StatementRefused
 from glacierbase.executors import Evidence, Executor, InFlight, Row, Session
 from glacierbase.executors.spark.archive import ClassArchive
@@ -25,6 +24,7 @@ from glacierbase.executors.spark.installed import spark_home, spark_version
 from glacierbase.executors.spark.jars import check_digests, check_jars, record_jars, resolved_jars
 from glacierbase.executors.spark.java import find_java_home
 from glacierbase.executors.spark.literals import bound, quoted_name
+from glacierbase.model.catalog import Catalog
 from glacierbase.run.clock import SKEW
 from glacierbase.run.run import Run, engine_process
 from glacierbase.secrets import address, shown

@@ -11,13 +11,13 @@ from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from glacierbase.catalogs.catalog import Catalog
 from glacierbase.errors import EngineError, EngineUnavailable
 from glacierbase.executors import Warmed
 from glacierbase.executors.spark.archive import ClassArchive
 from glacierbase.executors.spark.jars import resolved_jars
 from glacierbase.executors.spark.java import find_java_home
 from glacierbase.executors.spark.session import LocalExecutor, class_archive, is_local, launch_conf
+from glacierbase.model.catalog import Catalog
 from glacierbase.run.run import Run
 
 logger = logging.getLogger("glacierbase")

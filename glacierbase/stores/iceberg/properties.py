@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from glacierbase.catalogs.catalog import Catalog
 from glacierbase.errors import ConfigurationError
+from glacierbase.model.catalog import Catalog
 from glacierbase.stores.iceberg.jdbc import database
 
 # By `type`, or by `catalog-impl`. https://iceberg.apache.org/docs/latest/spark-configuration/#catalog-configuration

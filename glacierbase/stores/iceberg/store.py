@@ -12,8 +12,8 @@ from functools import cached_property
 from importlib import import_module
 from typing import Any, TypeVar
 
-from glacierbase.catalogs.catalog import Catalog
 from glacierbase.errors import CommitConflict, ConfigurationError, EngineError, TableNotFound
+from glacierbase.model.catalog import Catalog
 from glacierbase.model.migration import Event
 from glacierbase.stores import LockRow
 from glacierbase.stores.iceberg import compaction

@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
-from glacierbase.catalogs.catalog import Catalog, CatalogFile, load_catalog_files, parse_duration
+from glacierbase.catalogs.folder import CatalogFile, load_catalog_files
 from glacierbase.errors import ConfigurationError, GlacierbaseError, SeveralErrors
+from glacierbase.model.catalog import Catalog
+from glacierbase.model.duration import parse_duration
 from glacierbase.secrets import mask
 
 LAKE = "migrationExecutor: {type: spark, conf: {sparkConf: {spark.sql.catalog.lake: x.SparkCatalog}}}\n"

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from glacierbase.catalogs.catalog import Catalog, load_catalog_files
+from glacierbase.catalogs.folder import load_catalog_files
 from glacierbase.errors import ConfigurationError, GlacierbaseError
 from glacierbase.executors.spark.jars import check_digests
+from glacierbase.model.catalog import Catalog
 from tests.conftest import LAKE, RUNTIME, SQLITE, ProjectFolder
 
 CONF = "migrationExecutor:\n  type: spark\n  conf:\n    sparkConf:\n      spark.sql.catalog.lake: x\n"

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from glacierbase.catalogs.catalog import load_catalog_files
+from glacierbase.catalogs.folder import load_catalog_files
 from glacierbase.catalogs.yamlfile import Mapping, Node, Scalar, load_yaml, merge, yaml_files
 from glacierbase.errors import ConfigurationError, SeveralErrors
 

@@ -28,7 +28,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from glacierbase import secrets
-from glacierbase.catalogs.catalog import Catalog, load_catalog_files
+from glacierbase.catalogs.folder import load_catalog_files
 from glacierbase.cli.commands import main
 from glacierbase.errors import GlacierbaseError, MigrationFileError
 from glacierbase.migrations import sandbox
@@ -37,6 +37,7 @@ from glacierbase.migrations.render import render
 from glacierbase.migrations.sandbox import Sandbox
 from glacierbase.migrations.source import load_migrations
 from glacierbase.migrations.statements import split_statements
+from glacierbase.model.catalog import Catalog
 from glacierbase.model.migration import Migration, Statement
 from tests.conftest import REPOSITORY, migration
 

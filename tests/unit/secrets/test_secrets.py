@@ -15,10 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from glacierbase import secrets
-from glacierbase.catalogs.catalog import Catalog, load_catalog_files
+from glacierbase.catalogs.folder import load_catalog_files
 from glacierbase.errors import ConfigurationError, GlacierbaseError, MigrationFailed, SeveralErrors, StatementRefused
 from glacierbase.executors.spark.errors import map_error
 from glacierbase.history.records import details
+from glacierbase.model.catalog import Catalog
 from glacierbase.model.migration import Event
 from glacierbase.model.results import HistoryResult, PlannedFile, PlannedStatement, PlanResult
 from glacierbase.output.documents import json_document, text_document

@@ -15,8 +15,8 @@ import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
 from glacierbase.apply.lock import Terms, free_row
-from glacierbase.catalogs.catalog import Catalog
 from glacierbase.errors import OutcomeUnknown
+from glacierbase.model.catalog import Catalog
 from glacierbase.model.migration import Event
 from glacierbase.stores.iceberg import IcebergStore, open_store
 from tests.conftest import ProjectFolder

@@ -13,8 +13,8 @@ import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.io.pyarrow import PyArrowFileIO
 
-from glacierbase.catalogs.catalog import Catalog
 from glacierbase.errors import CommitConflict
+from glacierbase.model.catalog import Catalog
 from glacierbase.stores.iceberg import IcebergStore, open_store
 from tests.unit.stores.test_iceberg_store import FREE, database_of, event, held, overtaken_by, sequences
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from glacierbase.catalogs.catalog import Catalog, StoreOptions
 from glacierbase.errors import ConfigurationError
+from glacierbase.model.catalog import Catalog, StoreOptions
 from glacierbase.stores.iceberg import can_open
 from glacierbase.stores.iceberg.properties import Opening, opening
 

@@ -19,7 +19,7 @@ _LARGEST = 1024 * 1024
 _KERNEL = (Path("/proc"), Path("/sys"))
 
 
-class Outside(Protocol):
+class ExternalValues(Protocol):
     """What `${env:NAME}`, `${secret:NAME}` and `${file:PATH}` stand for."""
 
     def value(self, kind: str, name: str, place: Place) -> str:
@@ -33,7 +33,7 @@ class Outside(Protocol):
         """Return whether `text` holds a placeholder, so that its real value is not known."""
 
 
-class Reader:
+class RealValues:
     """Reads the environment and files; values of `secret` and `file` are masked from then on."""
 
     def __init__(self, root: Path) -> None:

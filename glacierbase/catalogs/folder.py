@@ -1,0 +1,139 @@
+"""The folder `catalogs/` of a project: all its catalog files, each a catalog in any of its environments.
+
+Loading checks what is the same in every environment. `CatalogFile.for_environment` resolves the references of one
+environment and checks the values that they stand for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from functools import reduce
+from pathlib import Path
+
+from glacierbase.catalogs.catalogfile import SHARED, catalog_name, load_catalog_file
+from glacierbase.catalogs.environment import EnvironmentReader
+from glacierbase.catalogs.external_values import ExternalValues, Placeholders, RealValues
+from glacierbase.catalogs.references import References
+from glacierbase.catalogs.yamlfile import Mapping, Place, Scalar, is_null, merge, yaml_files
+from glacierbase.errors import GlacierbaseError, collected, raise_all
+from glacierbase.model.catalog import Catalog
+
+DEFAULT_ENVIRONMENT = "default"
+
+# Names to choose the nearest one of, in every catalog of a project: each comparison takes milliseconds where they are long.
+_MOST_COMPARED = 20
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogFile:
+    """One catalog file. `layers` are what its values come from: the shared file's content, then its own."""
+
+    path: Path
+    name: str
+    environments: tuple[str, ...]
+    default_environment: str | None
+    layers: tuple[Mapping, ...] = field(repr=False)
+
+    @property
+    def stem(self) -> str:
+        return self.path.stem
+
+    def for_environment(self, environment: str, root: Path, *, resolve: bool = True) -> Catalog:
+        """The catalog in one of its environments; references to what other environments need are not resolved.
+
+        Args:
+            resolve: read environment variables and files; else placeholders stand for them, and no check fails because of one.
+
+        Raises:
+            ConfigurationError, SeveralErrors: `UNSET_REFERENCE`, `INVALID_VALUE` and the like, all of them.
+        """
+        return self._reader(environment, root, RealValues(root) if resolve else Placeholders()).catalog(
+            self.path, self.name, environment
+        )
+
+    def is_protected(self, environment: str, root: Path) -> bool:
+        """Whether a person must name the environment before it is changed; of a file that is wrong, `for_environment` tells."""
+        return self._reader(environment, root, RealValues(root)).is_protected()
+
+    def _reader(self, environment: str, root: Path, external: ExternalValues) -> EnvironmentReader:
+        inside = (layer.get("environments", environment) for layer in self.layers)
+        over = (*self.layers, *(node for node in inside if isinstance(node, Mapping)))
+        content = reduce(merge, over, Mapping({}, over[-1].place))
+        names = {"environment": environment, "catalog": self.name, "projectRoot": str(root)}
+        variables = content.get("variables")
+        if not isinstance(variables, Mapping):
+            variables = Mapping({}, content.place)
+        return EnvironmentReader(content, variables, References(names, variables, external))
+
+
+def load_catalog_files(folder: Path, root: Path) -> tuple[CatalogFile, ...]:
+    """Read all catalog files of a project, by name.
+
+    Raises:
+        ConfigurationError, SeveralErrors: all that is wrong in all of them.
+    """
+    errors: list[GlacierbaseError] = []
+    files = yaml_files(root)
+    shared = Mapping({}, Place(SHARED, 1))
+    found: dict[str, CatalogFile] = {}
+    paths = sorted(
+        path for path in folder.iterdir() if path.suffix.lower() in (".yaml", ".yml") and path.name[0] != "."
+    )
+    # The shared one first: the others merge over it.
+    for path in sorted(paths, key=lambda path: path.name != SHARED):
+        location = path.relative_to(root).as_posix()
+        with collected(errors):
+            if path.suffix != ".yaml":
+                raise Place(location, 1).error(
+                    "MISNAMED_FILE",
+                    "catalog files end in .yaml",
+                    f"git mv {location} {location.removesuffix(path.suffix)}.yaml",
+                )
+            content = load_catalog_file(path, location, files)
+            if path.name == SHARED:
+                shared = content
+                continue
+            file = _catalog_file(path, location, shared, content)
+            if file.name in found:
+                what = f"its name {file.name} is also that of {found[file.name].path.name}"
+                raise content.place.error("DUPLICATE_CATALOG", what, "give one of them another `name`")
+            found[file.name] = file
+    raise_all(errors)
+    return tuple(found[name] for name in sorted(found))
+
+
+def _catalog_file(path: Path, location: str, shared: Mapping, content: Mapping) -> CatalogFile:
+    """The file over the shared one, with what can be said before an environment is chosen."""
+    name = catalog_name(content, path.stem, location)
+    names = _environments((shared, content)) or (DEFAULT_ENVIRONMENT,)
+    default = merge(shared, content).get("defaultEnvironment")
+    chosen = default.text if isinstance(default, Scalar) else None
+    if default and chosen not in names:
+        raise default.place.error(
+            "INVALID_VALUE",
+            f"defaultEnvironment: there is no environment {chosen}",
+            _instead(chosen or "", names),
+        )
+    return CatalogFile(path, name, names, chosen, (shared, content))
+
+
+def _instead(chosen: str, names: tuple[str, ...]) -> str:
+    if len(names) > _MOST_COMPARED:
+        return f"there are: {', '.join(names[:_MOST_COMPARED])} and {len(names) - _MOST_COMPARED} more"
+    near = get_close_matches(chosen, names, n=1)
+    return f"did you mean {near[0]}?" if near else f"there are: {', '.join(names)}"
+
+
+def _environments(layers: Iterable[Mapping]) -> tuple[str, ...]:
+    """The names that a catalog has; null takes a shared one away, and is otherwise one without keys of its own."""
+    found: dict[str, None] = {}
+    for layer in layers:
+        environments = layer.get("environments")
+        for name, node in environments.values.items() if isinstance(environments, Mapping) else ():
+            if is_null(node) and name in found:
+                del found[name]
+            else:
+                found[name] = None
+    return tuple(found)
