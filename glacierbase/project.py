@@ -16,6 +16,7 @@ from glacierbase.apply.plan import Plan, Selection
 from glacierbase.apply.repair import Orders, Resolution, accept_environment, repair
 from glacierbase.apply.repair import show as show_cases
 from glacierbase.apply.unlock import look, unlock
+from glacierbase.catalogs.catalogfile import read_name
 from glacierbase.catalogs.folder import CatalogFile, load_catalog_files
 from glacierbase.errors import (
     ConfigurationError,
@@ -27,8 +28,8 @@ from glacierbase.errors import (
 )
 from glacierbase.inspect import doctor
 from glacierbase.inspect.answers import lock_holder, next_step, pending_files, planned_files, shown_statements, statuses
-from glacierbase.migrations.base import check_against_base
-from glacierbase.migrations.source import load_migrations, migration_files
+from glacierbase.migrations.folder import load_migrations, migration_files
+from glacierbase.migrations.git_base import check_against_base
 from glacierbase.model.migration import Migration, version_number
 from glacierbase.model.results import (
     BaselinedFile,
@@ -48,7 +49,7 @@ from glacierbase.model.results import (
     ValidateResult,
     WarmResult,
 )
-from glacierbase.run.files import FileRefused, inside, is_folder
+from glacierbase.run.files import FileRefused, is_folder, path_inside
 from glacierbase.run.run import Run
 
 R = TypeVar("R", bound=Result)
@@ -281,7 +282,7 @@ class Project:
         if base is not None:
             stems = {file.name: file.stem for file in self._files}
             here = {each.catalog: each.migrations for each in checked}
-            warnings = check_against_base(self.root, base, stems, here, all_catalogs=not catalogs)
+            warnings = check_against_base(self.root, base, stems, here, read_name, all_catalogs=not catalogs)
         return tuple(
             ValidateResult(
                 each.catalog,
@@ -568,7 +569,7 @@ class Project:
                 with collected(wrong):
                     sandbox.check_time(f"catalogs/{file.path.name}")
                     catalog = file.for_environment(environment, self.root, resolve=resolve)
-                    prepared = sandbox.prepare_all(migrations, catalog, catalog.executor_type, keep)
+                    prepared = sandbox.compile_all(migrations, catalog, catalog.executor_type, keep)
                     rendered = tuple(RenderedFile(p.migration.version, p.migration.location, p.text) for p in prepared)
                     found.append(_Checked(file.name, environment, migrations, rendered))
                 # Environments share files: what is wrong in all of them is said once.
@@ -617,7 +618,7 @@ def _check_inside(root: Path) -> None:
     """Not even the names in a folder of somebody else are read."""
     for name, kind in (("catalogs", ConfigurationError), ("migrations", MigrationFileError)):
         try:
-            inside(root / name, root)
+            path_inside(root / name, root)
         except FileRefused as error:
             raise kind(error.code, f"{name} {error.what}", error.hint, path=name) from error
 

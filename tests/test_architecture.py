@@ -32,7 +32,6 @@ _TO_BE_SPLIT = {
     ("history/recorder.py", "apply"),
     ("inspect/answers.py", "apply"),
     ("inspect/doctor.py", "apply"),
-    ("migrations/base.py", "catalogs"),
 }
 # Vendors' packages, each inside its adapter only.
 VENDORS = {

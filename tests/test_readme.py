@@ -14,7 +14,7 @@ import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
 from glacierbase.catalogs.folder import load_catalog_files
-from glacierbase.migrations.source import AUTHOR, DESCRIPTION
+from glacierbase.migrations.folder import AUTHOR, DESCRIPTION
 from glacierbase.migrations.statements import DIALECTS
 from tests.conftest import REPOSITORY, Output, ProjectFolder
 

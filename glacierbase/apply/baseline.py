@@ -13,7 +13,7 @@ from glacierbase.errors import ConfigurationError, HistoryDisagrees, TableNotFou
 from glacierbase.executors import Executor
 from glacierbase.executors.engine import Engine
 from glacierbase.history.records import SETTLED, History
-from glacierbase.migrations.compiled import Prepared
+from glacierbase.migrations.compiled import Compiled
 from glacierbase.model.migration import EventType, State, Statement
 from glacierbase.model.names import NAME
 
@@ -29,7 +29,7 @@ _USE = re.compile(r"(?i)USE\b")
 
 def baseline(
     migrator: Migrator, to: int, reason: str, lock_timeout: float = 0, session: Any = None
-) -> tuple[Prepared, ...]:
+) -> tuple[Compiled, ...]:
     """Record every file up to version `to` that was never begun as applied, in one append.
 
     Returns:
@@ -71,7 +71,7 @@ def baseline(
     return files
 
 
-def _not_begun(below: Sequence[Prepared], history: History) -> tuple[Prepared, ...]:
+def _not_begun(below: Sequence[Compiled], history: History) -> tuple[Compiled, ...]:
     begun = [
         record
         for prepared in below
@@ -87,7 +87,7 @@ def _not_begun(below: Sequence[Prepared], history: History) -> tuple[Prepared, .
     return tuple(prepared for prepared in below if prepared.migration.number not in history.records)
 
 
-def _check_tables(engine: Engine, files: Sequence[Prepared]) -> None:
+def _check_tables(engine: Engine, files: Sequence[Compiled]) -> None:
     """What the files create, all in all, and do not drop again, must be there."""
     missing = [name for name, uses in _created(files).items() if not _is_there(engine.start(), name, uses)]
     if missing:
@@ -99,7 +99,7 @@ def _check_tables(engine: Engine, files: Sequence[Prepared]) -> None:
         )
 
 
-def _created(files: Sequence[Prepared]) -> dict[str, tuple[str, ...]]:
+def _created(files: Sequence[Compiled]) -> dict[str, tuple[str, ...]]:
     """The names of tables and views that are left in the end, each with the USE statements before it in its file."""
     left: dict[str, tuple[str, ...]] = {}
     for prepared in files:

@@ -36,7 +36,8 @@ from glacierbase.executors.cancel import cancelling
 from glacierbase.executors.engine import Engine
 from glacierbase.history.recorder import Recorder
 from glacierbase.history.records import History, check_environment, check_head, check_renamed, fold
-from glacierbase.migrations.compiled import Prepared, prepare_all, targets
+from glacierbase.migrations.compiled import Compiled, compile_all
+from glacierbase.migrations.targets import target_tables
 from glacierbase.migrations.transactions import Step
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.migration import EventType, Migration, State, Statement
@@ -104,16 +105,16 @@ class Migrator:
         self._siblings = frozenset(siblings)
         self._open_executor = open_executor
         self._open_store = open_store
-        self._prepared: dict[int, Prepared] = {}
+        self._prepared: dict[int, Compiled] = {}
 
-    def prepare(self, migrations: Iterable[Migration]) -> Mapping[int, Prepared]:
+    def prepare(self, migrations: Iterable[Migration]) -> Mapping[int, Compiled]:
         """Files by version number, rendered and split, each of them once. Contacts nothing.
 
         Raises:
             MigrationFileError, SeveralErrors: all that is wrong in them.
         """
         new = [migration for migration in migrations if migration.number not in self._prepared]
-        self._prepared.update(prepare_all(new, self.catalog, self.dialect))
+        self._prepared.update(compile_all(new, self.catalog, self.dialect))
         return self._prepared
 
     def view(self, session: Any = None) -> View:
@@ -303,7 +304,7 @@ class Migrator:
         plan = make_plan(self.migrations, view.history, selection)
         return replace(plan, warnings=tuple(dict.fromkeys((*warnings, *view.warnings, *plan.warnings))))
 
-    def _files(self, plan: Plan) -> Mapping[int, Prepared]:
+    def _files(self, plan: Plan) -> Mapping[int, Compiled]:
         """The files of the plan, made ready and checked against what is done of them."""
         prepared = self.prepare(planned.migration for planned in plan.pending)
         _check_resumes(plan, prepared)
@@ -314,7 +315,7 @@ def _fence(row: LockRow | None) -> int:
     return row.fence if row is not None else 0
 
 
-def _check_resumes(plan: Plan, prepared: Mapping[int, Prepared]) -> None:
+def _check_resumes(plan: Plan, prepared: Mapping[int, Compiled]) -> None:
     """What a failed file has done must stand in it unchanged; the rest of it may be edited."""
     errors: list[GlacierbaseError] = []
     for planned in plan.pending:
@@ -349,7 +350,7 @@ class _Files:
         recorder: Recorder,
         lock: Lock,
         stopped: Callable[[], bool],
-        prepared: Mapping[int, Prepared],
+        prepared: Mapping[int, Compiled],
         progress: Progress,
         selection: Selection,
     ) -> None:
@@ -380,7 +381,7 @@ class _Files:
             self._recorder.compact()
         self._recorder.append()
 
-    def _run_file(self, planned: Planned, prepared: Prepared, jumped_over: Sequence[str]) -> None:
+    def _run_file(self, planned: Planned, prepared: Compiled, jumped_over: Sequence[str]) -> None:
         remaining = [step for step in prepared.steps if step[0].index >= planned.resumes_at]
         started_at = datetime.now(timezone.utc)
         announcement = self._recorder.event(
@@ -389,7 +390,7 @@ class _Files:
             prepared,
             rendered_sql=prepared.text,
             statement_index=planned.resumes_at,
-            tables=targets(prepared.statements),
+            tables=target_tables(prepared.statements),
             started_at=started_at,
             reason=self._selection.reason,
             details=json.dumps(
@@ -424,7 +425,7 @@ class _Files:
 
     def _done(
         self,
-        prepared: Prepared,
+        prepared: Compiled,
         statement: Statement | None,
         started_at: datetime,
         duration_ms: int,
@@ -438,13 +439,13 @@ class _Files:
             prepared,
             statement_index=statement.index if statement else 0,
             statement_checksum=statement.checksum if statement else None,
-            tables=targets([statement]) if statement else None,
+            tables=target_tables([statement]) if statement else None,
             started_at=started_at,
             duration_ms=duration_ms,
             query_id=query_id,
         )
 
-    def _announce(self, announcement: Any, prepared: Prepared, statement: Statement) -> None:
+    def _announce(self, announcement: Any, prepared: Compiled, statement: Statement) -> None:
         """Record that the statement is about to start, wait for the answer, then prove the lock."""
         if self._stopped():
             self._end_between(announcement, prepared, statement.index)
@@ -452,7 +453,7 @@ class _Files:
         self._recorder.defer(announcement)
         self._prove(prepared, statement)
 
-    def _prove(self, prepared: Prepared, first: Statement) -> None:
+    def _prove(self, prepared: Compiled, first: Statement) -> None:
         """Append what waits to be told, and prove the lock: nothing of the step that begins with `first` runs without."""
         try:
             self._lock.check()
@@ -462,7 +463,7 @@ class _Files:
             self._recorder.defer(self._interrupted(prepared, first.index - 1))
             raise
 
-    def _end_between(self, announcement: Any, prepared: Prepared, index: int) -> None:
+    def _end_between(self, announcement: Any, prepared: Compiled, index: int) -> None:
         """Stop before statement `index`, on request: record what is done, and that nothing is in flight."""
         if announcement.event == EventType.STARTED:
             self._recorder.append()
@@ -471,15 +472,15 @@ class _Files:
         done = f"stopped before statement {index} of {prepared.migration.location}"
         raise _interrupted(f"{done}; what ran before is recorded")
 
-    def _interrupted(self, prepared: Prepared, done: int) -> Any:
+    def _interrupted(self, prepared: Compiled, done: int) -> Any:
         return self._recorder.event(EventType.INTERRUPTED, State.INTERRUPTED, prepared, statement_index=done)
 
-    def _check_stop(self, prepared: Prepared) -> None:
+    def _check_stop(self, prepared: Compiled) -> None:
         if self._stopped():
             self._recorder.append()
             raise _interrupted(f"stopped before {prepared.migration.location}; what ran before is recorded")
 
-    def _execute(self, session: Session, prepared: Prepared, step: Step, statement: Statement) -> str | None:
+    def _execute(self, session: Session, prepared: Compiled, step: Step, statement: Statement) -> str | None:
         started = time.monotonic()
         where, total = prepared.migration.location, len(prepared.statements)
         logger.debug("%s: statement %d of %d starts", where, statement.index, total)
@@ -523,7 +524,7 @@ class _Files:
         return StatementRefused(error.error_class, f"{error.message}; {evidence.found[0]}", error.query_id)
 
     def _fail(
-        self, prepared: Prepared, statement: Statement, error: EngineError, kind: EventType, duration_ms: int
+        self, prepared: Compiled, statement: Statement, error: EngineError, kind: EventType, duration_ms: int
     ) -> None:
         location = prepared.migration.location
         version = prepared.migration.version
@@ -540,25 +541,25 @@ class _Files:
             )
         )
 
-    def _ended(self, prepared: Prepared, statement: Statement, kind: EventType, duration_ms: int, **values: Any) -> Any:
+    def _ended(self, prepared: Compiled, statement: Statement, kind: EventType, duration_ms: int, **values: Any) -> Any:
         return self._recorder.event(
             kind,
             State(kind.value),
             prepared,
             statement_index=statement.index,
             statement_checksum=statement.checksum,
-            tables=targets([statement]),
+            tables=target_tables([statement]),
             duration_ms=duration_ms,
             **values,
         )
 
-    def _applied(self, planned: Planned, prepared: Prepared, duration_ms: int) -> None:
+    def _applied(self, planned: Planned, prepared: Compiled, duration_ms: int) -> None:
         migration, total = planned.migration, len(prepared.statements)
         self._progress.add(AppliedFile(migration.version, migration.location, total, duration_ms, planned.resumes_at))
         logger.info("%s: applied %s", prepared.migration.location, _counted(total, duration_ms))
 
 
-def _failed(prepared: Prepared, step: Step, statement: Statement, error: EngineError) -> MigrationFailed:
+def _failed(prepared: Compiled, step: Step, statement: Statement, error: EngineError) -> MigrationFailed:
     total, first, where = len(prepared.statements), step[0].index, prepared.migration.location
     done = f"statements 1 to {first - 1} are done and recorded" if first > 1 else "nothing of this file is done"
     back = f"; the transaction that began with statement {first} was taken back" if len(step) > 1 else ""
@@ -579,7 +580,7 @@ def _failed(prepared: Prepared, step: Step, statement: Statement, error: EngineE
     )
 
 
-def _unknown(prepared: Prepared, statement: Statement, error: EngineError) -> NeedsRepair:
+def _unknown(prepared: Compiled, statement: Statement, error: EngineError) -> NeedsRepair:
     return NeedsRepair(
         "OUTCOME_UNKNOWN",
         (
@@ -595,7 +596,7 @@ def _unknown(prepared: Prepared, statement: Statement, error: EngineError) -> Ne
     )
 
 
-def _place(prepared: Prepared, statement: Statement) -> dict[str, Any]:
+def _place(prepared: Compiled, statement: Statement) -> dict[str, Any]:
     migration = prepared.migration
     return {
         "version": migration.version,

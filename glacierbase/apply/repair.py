@@ -18,8 +18,9 @@ from glacierbase.executors import Evidence, InFlight
 from glacierbase.executors.engine import Engine
 from glacierbase.history.recorder import Recorder
 from glacierbase.history.records import Record, details
-from glacierbase.migrations.compiled import prepare, targets
+from glacierbase.migrations.compiled import compile_migration
 from glacierbase.migrations.statements import split_statements
+from glacierbase.migrations.targets import target_tables
 from glacierbase.migrations.transactions import Step, steps
 from glacierbase.model.migration import Event, EventType, State
 from glacierbase.model.results import RepairCase
@@ -170,7 +171,7 @@ def _step_at_stop(migrator: Migrator, record: Record) -> Step | None:
 def _evidence(engine: Engine, record: Record, step: Step | None, tag: str) -> Evidence:
     if record.announced_at is None or step is None:
         return Evidence()
-    tables: Sequence[str] = json.loads(targets(step) or "[]")
+    tables: Sequence[str] = json.loads(target_tables(step) or "[]")
     application = details(record.started).get("process", {}).get("application")
     statement = InFlight(tables, record.announced_at, tag, step[-1].text, application)
     try:
@@ -250,7 +251,7 @@ def _outcome(migrator: Migrator, record: Record, resolution: Resolution) -> tupl
 def _as_edited(migrator: Migrator, record: Record) -> dict[str, Any]:
     """The file as it is now."""
     migration = next(each for each in migrator.migrations if each.number == record.number)
-    prepared = prepare(migration, migrator.catalog, migrator.dialect)
+    prepared = compile_migration(migration, migrator.catalog, migrator.dialect)
     return {
         "description": migration.description,
         "author": migration.author,

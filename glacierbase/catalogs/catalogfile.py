@@ -10,9 +10,19 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from glacierbase.catalogs.yamlfile import MOST_ERRORS, Mapping, Node, Place, Scalar, Sequence, is_null, load_yaml
+from glacierbase.catalogs.yamlfile import (
+    MOST_ERRORS,
+    Mapping,
+    Node,
+    Place,
+    Scalar,
+    Sequence,
+    is_null,
+    load_yaml,
+    parse_yaml,
+)
 from glacierbase.errors import ConfigurationError, GlacierbaseError, raise_all
-from glacierbase.run.files import Files
+from glacierbase.run.files import FileReader
 
 SHARED = "_shared.yaml"
 
@@ -43,7 +53,7 @@ _ENVIRONMENT = {
 _FILE = {**_ENVIRONMENT, "environments": _ANY, "defaultEnvironment": _SCALAR}
 
 
-def load_catalog_file(path: Path, location: str, files: Files) -> Mapping:
+def load_catalog_file(path: Path, location: str, files: FileReader) -> Mapping:
     """One file, with nothing in it that has no meaning.
 
     Args:
@@ -93,6 +103,19 @@ def catalog_name(content: Mapping, stem: str, location: str) -> str:
             "use lower-case letters, digits and _; `name:` in the file names the catalog otherwise than its file",
         )
     return name
+
+
+def read_name(content: bytes, stem: str, location: str) -> str:
+    """Return the name of the catalog whose file holds these bytes; nothing else in the file is checked.
+
+    Args:
+        stem: of the file.
+        location: what messages call the file.
+
+    Raises:
+        ConfigurationError, SeveralErrors: `INVALID_YAML`, `DUPLICATE_KEY` or `INVALID_NAME`.
+    """
+    return catalog_name(parse_yaml(content, location), stem, location)
 
 
 def _too_large(content: Mapping) -> Iterator[GlacierbaseError]:

@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 import yaml
 
 from glacierbase.errors import ConfigurationError, GlacierbaseError, raise_all
-from glacierbase.run.files import FileRefused, Files
+from glacierbase.run.files import FileReader, FileRefused
 
 # Aliases of aliases can stand for more than any machine holds.
 _MOST_NODES = 100_000
@@ -94,12 +94,12 @@ def merge(base: Mapping, over: Mapping) -> Mapping:
     return Mapping(values, over.place, {**base.keys, **over.keys})
 
 
-def yaml_files(root: Path) -> Files:
+def yaml_files(root: Path) -> FileReader:
     """What reads the YAML files of a project, and no more of them than can be parsed in a minute or two."""
-    return Files(root, _MOST_BYTES, _MOST_BYTES_IN_ALL)
+    return FileReader(root, _MOST_BYTES, _MOST_BYTES_IN_ALL)
 
 
-def load_yaml(path: Path, location: str, files: Files) -> Mapping:
+def load_yaml(path: Path, location: str, files: FileReader) -> Mapping:
     """Read a file that holds one mapping; an empty file holds an empty one.
 
     Args:

@@ -401,12 +401,12 @@ def new(
     """Write the next migration's file, with its headers filled in: new 'add the device column'."""
 
     def write() -> Sequence[Result]:
-        from glacierbase.migrations import scaffold
+        from glacierbase.migrations import new_files
         from glacierbase.model.results import WrittenResult
 
         loaded = _load(project)
         folder = loaded.folder(catalog)
-        path = scaffold.new(folder, loaded.root, description, author or scaffold.git_user())
+        path = new_files.write_migration(folder, loaded.root, description, author or new_files.git_user())
         return (WrittenResult(catalog or folder.name, "", files=(str(path),)),)
 
     _answer("new", form, verbose, write)
@@ -427,10 +427,10 @@ def init(project: str | None, form: str, verbose: bool, executor_type: str, name
     """Write a project with the catalog NAME and its first migration. Overwrites nothing."""
 
     def write() -> Sequence[Result]:
-        from glacierbase.migrations import scaffold
+        from glacierbase.migrations import new_files
         from glacierbase.model.results import WrittenResult
 
-        files = scaffold.init(project or ".", name, executor_type)
+        files = new_files.write_catalog(project or ".", name, executor_type)
         return (WrittenResult(name, "", files=tuple(map(str, files))),)
 
     _answer("init", form, verbose, write)

@@ -15,7 +15,7 @@ from glacierbase.apply.lock import Lock
 from glacierbase.errors import EngineError, NeedsRepair, StatementRefused
 from glacierbase.executors.engine import Engine
 from glacierbase.history.records import History, details
-from glacierbase.migrations.compiled import Prepared
+from glacierbase.migrations.compiled import Compiled
 from glacierbase.model.migration import Event, EventType, State
 from glacierbase.run.run import Run
 from glacierbase.secrets import masked
@@ -60,7 +60,7 @@ class Recorder:
             "tool_version": run.tool_version,
         }
 
-    def event(self, kind: EventType, state: State | None, prepared: Prepared | None = None, **values: Any) -> Event:
+    def event(self, kind: EventType, state: State | None, prepared: Compiled | None = None, **values: Any) -> Event:
         """An event of this run, without its number; with what identifies `prepared`'s file, where one is meant."""
         if prepared:
             migration = prepared.migration

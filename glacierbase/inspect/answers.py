@@ -9,7 +9,7 @@ from glacierbase.apply.migrator import Migrator, View
 from glacierbase.apply.plan import Plan, Planned, make_status
 from glacierbase.errors import GlacierbaseError
 from glacierbase.history.records import History, Record
-from glacierbase.migrations.compiled import Prepared, prepare
+from glacierbase.migrations.compiled import Compiled, compile_migration
 from glacierbase.migrations.statements import split_statements
 from glacierbase.model.migration import Migration, State
 from glacierbase.model.results import LockHolder, PendingFile, PlannedFile, PlannedStatement, ShownStatement, Status
@@ -36,7 +36,7 @@ def pending_files(migrator: Migrator, plan: Plan) -> tuple[PendingFile, ...]:
     return tuple(_pending_file(planned, prepared[planned.migration.number]) for planned in plan.pending)
 
 
-def _pending_file(planned: Planned, prepared: Prepared) -> PendingFile:
+def _pending_file(planned: Planned, prepared: Compiled) -> PendingFile:
     migration = planned.migration
     return PendingFile(
         version=migration.version,
@@ -54,7 +54,7 @@ def planned_files(migrator: Migrator, plan: Plan) -> tuple[PlannedFile, ...]:
     return tuple(_planned_file(planned, prepared[planned.migration.number]) for planned in plan.pending)
 
 
-def _planned_file(planned: Planned, prepared: Prepared) -> PlannedFile:
+def _planned_file(planned: Planned, prepared: Compiled) -> PlannedFile:
     migration = planned.migration
     return PlannedFile(
         version=migration.version,
@@ -82,7 +82,7 @@ def _with_note(status: Status, migration: Migration | None, history: History, mi
     if migration is None or record is None or status.state is not State.APPLIED:
         return status
     try:
-        now = prepare(migration, migrator.catalog, migrator.dialect).checksum
+        now = compile_migration(migration, migrator.catalog, migrator.dialect).checksum
     except GlacierbaseError as error:
         return replace(status, note=f"no longer renders: {error.message}")
     if record.last.rendered_checksum in (None, now):
@@ -118,7 +118,7 @@ def shown_statements(migrator: Migrator, number: int, history: History) -> tuple
         found = split_statements(record.started.rendered_sql, migrator.dialect)
     else:
         migration = next((each for each in migrator.migrations if each.number == number), None)
-        found = prepare(migration, migrator.catalog, migrator.dialect).statements if migration else ()
+        found = compile_migration(migration, migrator.catalog, migrator.dialect).statements if migration else ()
     return tuple(ShownStatement(each.index, each.line, _state_of(each.index, record), each.text) for each in found)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -12,24 +11,12 @@ from glacierbase.errors import GlacierbaseError, MigrationFileError, collected, 
 from glacierbase.migrations.statements import split_statements
 from glacierbase.migrations.transactions import Step, steps
 from glacierbase.model.migration import Migration, Statement, checksum
-from glacierbase.model.names import NAME, kept
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
-# The table or view that a statement changes, where its first words say so.
-_TARGET = re.compile(
-    rf"""(?ix)
-    (?: (?:CREATE|REPLACE|DROP|ALTER|TRUNCATE)\s+
-        (?:OR\s+(?:REPLACE|ALTER)\s+)?
-        (?:(?:EXTERNAL|ICEBERG|TRANSIENT|DYNAMIC|SECURE|MATERIALIZED)\s+)*
-        (?:TABLE|VIEW)\s+(?:IF\s+(?:NOT\s+)?EXISTS\s+)?
-      | INSERT\s+(?:INTO|OVERWRITE)\s+(?:TABLE\s+)?
-      | COMMENT\s+ON\s+TABLE\s+ | UPDATE\s+ | DELETE\s+FROM\s+ | MERGE\s+INTO\s+ )
-    (?P<name>{NAME})"""
-)
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class Compiled:
     """One migration as one environment runs it. The lines of the statements are lines of the file.
 
     Attributes:
@@ -50,7 +37,7 @@ class Prepared:
         return tuple(statement.checksum for statement in self.statements)
 
 
-class Names(Protocol):
+class TemplateNames(Protocol):
     """What a template may name: of a `Catalog`, rendering reads no more."""
 
     @property
@@ -61,7 +48,7 @@ class Names(Protocol):
     def variables(self) -> Mapping[str, Any]: ...
 
 
-def prepare(migration: Migration, catalog: Names, dialect: str) -> Prepared:
+def compile_migration(migration: Migration, catalog: TemplateNames, dialect: str) -> Compiled:
     """Render and split one file.
 
     Raises:
@@ -89,30 +76,19 @@ def prepare(migration: Migration, catalog: Names, dialect: str) -> Prepared:
             column=error.data["column"],
         ) from error
     placed = tuple(tuple(replace(each, line=file_line(each.line, each.column)) for each in step) for step in found)
-    return Prepared(migration, rendered.text, checksum(rendered.text.encode()), placed)
+    return Compiled(migration, rendered.text, checksum(rendered.text.encode()), placed)
 
 
-def prepare_all(migrations: Iterable[Migration], catalog: Names, dialect: str) -> Mapping[int, Prepared]:
+def compile_all(migrations: Iterable[Migration], catalog: TemplateNames, dialect: str) -> Mapping[int, Compiled]:
     """Render and split all files, by version number.
 
     Raises:
         MigrationFileError, SeveralErrors: all that is wrong in all of them.
     """
-    prepared: dict[int, Prepared] = {}
+    compiled: dict[int, Compiled] = {}
     errors: list[GlacierbaseError] = []
     for migration in migrations:
         with collected(errors):
-            prepared[migration.number] = prepare(migration, catalog, dialect)
+            compiled[migration.number] = compile_migration(migration, catalog, dialect)
     raise_all(errors)
-    return prepared
-
-
-def targets(statements: Iterable[Statement]) -> str | None:
-    """The tables that the statements change, as a JSON list; None where one is not recognised."""
-    names: list[str] = []
-    for statement in statements:
-        found = _TARGET.match(statement.text)
-        if not found:
-            return None
-        names.append(kept(found["name"]))
-    return json.dumps(list(dict.fromkeys(names)))
+    return compiled

@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import Any
 
 from glacierbase.errors import GlacierbaseError, MigrationFileError, SeveralErrors, collected, raise_all
-from glacierbase.migrations.compiled import Names, Prepared
+from glacierbase.migrations.compiled import Compiled, TemplateNames
 from glacierbase.migrations.worker import NO_MEMORY, from_answer, to_line, to_request
 from glacierbase.model.migration import Migration
 
@@ -61,9 +61,9 @@ class Sandbox:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._end()
 
-    def prepare_all(
-        self, migrations: Iterable[Migration], catalog: Names, dialect: str, keep: Callable[[Migration], bool]
-    ) -> Iterator[Prepared]:
+    def compile_all(
+        self, migrations: Iterable[Migration], catalog: TemplateNames, dialect: str, keep: Callable[[Migration], bool]
+    ) -> Iterator[Compiled]:
         """As the function of that name, one after the other, of those that `keep` says; the others are only checked.
 
         Raises:
@@ -76,8 +76,8 @@ class Sandbox:
                 break
             kept = None
             with collected(errors):
-                prepared = self._prepare(migration, catalog, dialect)
-                kept = self._kept(prepared) if keep(migration) else None
+                compiled = self._compile(migration, catalog, dialect)
+                kept = self._kept(compiled) if keep(migration) else None
             if kept:
                 yield kept
         raise_all(errors)
@@ -88,19 +88,19 @@ class Sandbox:
         if taken > self._allowed:
             raise self._stopped(location, f"the command has taken {self._allowed:g} s of processor time")
 
-    def _kept(self, prepared: Prepared) -> Prepared:
+    def _kept(self, compiled: Compiled) -> Compiled:
         """The same, whose text is counted, and held once where several environments have the same."""
-        text = self._texts.setdefault(prepared.text, prepared.text)
-        if text is prepared.text:
-            self._hold(len(text), prepared.migration.location)
-        return replace(prepared, text=text)
+        text = self._texts.setdefault(compiled.text, compiled.text)
+        if text is compiled.text:
+            self._hold(len(text), compiled.migration.location)
+        return replace(compiled, text=text)
 
     def _hold(self, size: int, location: str) -> None:
         self._held += size
         if self._held > _MOST_HELD:
             raise self._stopped(location, f"what there is to print holds more than {_MOST_HELD // 2**20} MiB")
 
-    def _prepare(self, migration: Migration, catalog: Names, dialect: str) -> Prepared:
+    def _compile(self, migration: Migration, catalog: TemplateNames, dialect: str) -> Compiled:
         if migration.location in self._refused:
             raise self._refused[migration.location]
         self.check_time(migration.location)
@@ -113,7 +113,7 @@ class Sandbox:
         errors = [_error(each) for each in answer["errors"]]
         raise errors[0] if len(errors) == 1 else SeveralErrors(errors)
 
-    def _ask(self, migration: Migration, catalog: Names, dialect: str) -> Mapping[str, Any]:
+    def _ask(self, migration: Migration, catalog: TemplateNames, dialect: str) -> Mapping[str, Any]:
         self._worker = worker = self._worker or _Worker()
         try:
             answer = worker.ask(migration, catalog, dialect)
@@ -159,7 +159,7 @@ class _Worker:
 
     def __init__(self) -> None:
         self.seconds = 0.0
-        self._names: Names | None = None
+        self._names: TemplateNames | None = None
         path = json.dumps([str(Path(entry).absolute()) for entry in sys.path])
         # `-I`: neither the working directory nor the user's variables and packages decide what is imported.
         self._process = subprocess.Popen(
@@ -178,7 +178,7 @@ class _Worker:
                 raise RuntimeError(f"the worker did not start: {error}") from error
             raise
 
-    def ask(self, migration: Migration, catalog: Names, dialect: str) -> Mapping[str, Any]:
+    def ask(self, migration: Migration, catalog: TemplateNames, dialect: str) -> Mapping[str, Any]:
         """Raises:
         _Ended: a limit was exceeded.
         """

@@ -1,4 +1,4 @@
-"""The process in which templates of strangers are rendered and split; `glacierbase.migrations.sandbox` starts, asks and ends it.
+"""The process in which templates of strangers are rendered and split; `glacierbase.migrations.sandbox` starts, calls and ends it.
 
 Requests and answers are lines of JSON. Before it reads the first one it limits its own memory; before each, its processor time
 for that one. What exceeds a limit ends the process: memory with the status `NO_MEMORY`, time by the signal SIGPROF.
@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from glacierbase.errors import GlacierbaseError, collected
-from glacierbase.migrations.compiled import Prepared, prepare
+from glacierbase.migrations.compiled import Compiled, compile_migration
 from glacierbase.model.migration import Migration, Statement
 
 NO_MEMORY = 3
@@ -41,10 +41,10 @@ def to_request(migration: Migration) -> dict[str, Any]:
     return {**asdict(migration), "path": str(migration.path)}
 
 
-def from_answer(migration: Migration, answer: Mapping[str, Any]) -> Prepared:
-    """What `prepare` returned in the worker."""
+def from_answer(migration: Migration, answer: Mapping[str, Any]) -> Compiled:
+    """What `compile_migration` returned in the worker."""
     steps = tuple(tuple(Statement(*statement) for statement in step) for step in answer["steps"])
-    return Prepared(migration, answer["text"], answer["checksum"], steps)
+    return Compiled(migration, answer["text"], answer["checksum"], steps)
 
 
 def main() -> None:
@@ -76,8 +76,8 @@ def _answer(request: Mapping[str, Any], names: _Names) -> dict[str, Any]:
     errors: list[GlacierbaseError] = []
     try:
         with collected(errors):
-            prepared = prepare(migration, names, request["dialect"])
-            return {"text": prepared.text, "checksum": prepared.checksum, "steps": _plain(prepared)}
+            compiled = compile_migration(migration, names, request["dialect"])
+            return {"text": compiled.text, "checksum": compiled.checksum, "steps": _plain(compiled)}
     except MemoryError:
         raise
     except Exception:
@@ -90,9 +90,9 @@ def _answer(request: Mapping[str, Any], names: _Names) -> dict[str, Any]:
     }
 
 
-def _plain(prepared: Prepared) -> list[list[tuple[int, int, int, str, str]]]:
+def _plain(compiled: Compiled) -> list[list[tuple[int, int, int, str, str]]]:
     return [
-        [(each.index, each.line, each.column, each.text, each.checksum) for each in step] for step in prepared.steps
+        [(each.index, each.line, each.column, each.text, each.checksum) for each in step] for step in compiled.steps
     ]
 
 

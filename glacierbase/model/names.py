@@ -16,17 +16,17 @@ _SNOWFLAKES_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*")
 _SNOWFLAKES_QUOTED = re.compile(r'"(?:[^"]|"")+"')
 
 
-def kept(name: str) -> str:
+def recorded_name(name: str) -> str:
     """Return a name that matches `NAME` as the history keeps it: quoted where it must be, without blanks around its dots."""
     return ".".join(_bare(part) for part in _PARTS.findall(name))
 
 
-def parts(name: str) -> list[str]:
+def name_parts(name: str) -> list[str]:
     """Return the parts of a name that the history keeps, without quotes."""
     return [_unquoted(part.strip()) for part in _KEPT_PARTS.findall(name)]
 
 
-def in_backticks(part: str) -> str:
+def spark_identifier(part: str) -> str:
     """Return the identifier of Spark that means exactly `part`.
 
     https://spark.apache.org/docs/latest/sql-ref-identifier.html
@@ -34,7 +34,7 @@ def in_backticks(part: str) -> str:
     return f"`{part.replace('`', '``')}`"
 
 
-def in_quotes(part: str) -> str:
+def snowflake_identifier(part: str) -> str:
     """Return the identifier of Snowflake for `part`: in capitals, where that is what it means without quotes.
 
     A part that comes in quotes is left alone. https://docs.snowflake.com/en/sql-reference/identifiers-syntax

@@ -22,7 +22,7 @@ class FileRefused(Exception):
         super().__init__(what)
 
 
-class Files:
+class FileReader:
     """Reads files below one root, and no more than a number of bytes of each and of all together."""
 
     def __init__(self, root: Path, most: int, most_in_all: int) -> None:
@@ -66,17 +66,17 @@ class Files:
     def _opened(self, path: Path) -> int:
         folder = os.path.dirname(path)  # noqa: PTH120 (of ten thousand files, a Path for each takes its time)
         if folder not in self._folders:
-            inside(path.parent, self._root)
+            path_inside(path.parent, self._root)
             self._folders.add(folder)
         try:
             return os.open(path, _READING)
         except OSError as error:
             if error.errno != errno.ELOOP:
                 raise
-        return os.open(inside(path, self._root), _READING)
+        return os.open(path_inside(path, self._root), _READING)
 
 
-def inside(path: Path, root: Path) -> Path:
+def path_inside(path: Path, root: Path) -> Path:
     """Return `path` with all symbolic links resolved; it need not exist.
 
     Raises:
@@ -98,14 +98,14 @@ def is_folder(path: Path) -> bool:
     return os.path.isdir(path)  # noqa: PTH112 (`Path.is_dir` raises where a link's target has too long a name)
 
 
-def create(path: Path, root: Path, text: str) -> None:
+def create_file(path: Path, root: Path, text: str) -> None:
     """Write a new file, and the folders that it needs. No link is followed out of the project, and nothing is overwritten.
 
     Raises:
         FileRefused: `OUTSIDE_PROJECT`, or `UNREADABLE_FILE`: the folder cannot be made.
         FileExistsError: the file exists, if only as a link that leads nowhere.
     """
-    folder = inside(path.parent, root)
+    folder = path_inside(path.parent, root)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -11,7 +11,7 @@ from glacierbase.errors import ConfigurationError, EngineError, TableNotFound
 from glacierbase.executors import Executor, Row, Session
 from glacierbase.model.catalog import Catalog, StoreOptions
 from glacierbase.model.migration import Event
-from glacierbase.model.names import in_backticks, in_quotes
+from glacierbase.model.names import snowflake_identifier, spark_identifier
 from glacierbase.run.clock import seconds
 from glacierbase.stores import LockRow
 from glacierbase.stores.tables import (
@@ -78,7 +78,7 @@ _WORDS = {
             "SET spark.sql.optimizer.runtime.rowLevelOperationGroupFilter.enabled=false",
             "SET spark.sql.shuffle.partitions=1",
         ],
-        quoted=in_backticks,
+        quoted=spark_identifier,
         types={"int": "BIGINT", "str": "STRING", "datetime": "TIMESTAMP"},
         read_time="unix_micros({})",
         now="",
@@ -105,7 +105,7 @@ _WORDS = {
     ),
     "snowflake": _Words(
         begin=[],
-        quoted=in_quotes,
+        quoted=snowflake_identifier,
         types={"int": "BIGINT", "str": "STRING", "datetime": "TIMESTAMP_TZ"},
         # Numbers, also because a driver may read an absent timestamp as one.
         read_time="DATE_PART(EPOCH_MICROSECOND, {})",

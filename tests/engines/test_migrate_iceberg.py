@@ -28,8 +28,8 @@ from glacierbase.errors import (
 )
 from glacierbase.executors import InFlight
 from glacierbase.executors.spark.session import SparkSessionPort
-from glacierbase.migrations.compiled import targets
 from glacierbase.migrations.statements import split_statements
+from glacierbase.migrations.targets import target_tables
 from tests.conftest import LakeBed, ProjectFolder
 
 
@@ -193,7 +193,7 @@ def test_the_commits_of_a_table_are_found_whatever_its_name(shop: Shop) -> None:
         insert = f"INSERT INTO {shop.namespace} . {name} VALUES (1)"
         session.execute(insert)
         [statement] = split_statements(insert, "spark")
-        tables = json.loads(targets([statement]) or "[]")
+        tables = json.loads(target_tables([statement]) or "[]")
         evidence = shop.lake.executor.evidence(
             InFlight(tables, since, "", insert, shop.lake.executor.process["application"])
         )

@@ -10,7 +10,7 @@ from typing import Any
 from glacierbase.apply.migrator import Migrator, Progress
 from glacierbase.apply.plan import Selection
 from glacierbase.catalogs.folder import load_catalog_files
-from glacierbase.migrations.source import load_migrations
+from glacierbase.migrations.folder import load_migrations
 from glacierbase.model.migration import Event
 from glacierbase.run.run import Run
 from glacierbase.stores.bounded import BoundedStore

@@ -14,7 +14,7 @@ from glacierbase.executors import Evidence, Executor, InFlight, Row, Session
 from glacierbase.executors.snowflake.errors import error_text, map_error
 from glacierbase.executors.snowflake.evidence import ENDED, judged
 from glacierbase.model.catalog import Catalog
-from glacierbase.model.names import in_quotes
+from glacierbase.model.names import snowflake_identifier
 from glacierbase.run.clock import SKEW
 from glacierbase.run.run import Run, run_tag
 from glacierbase.run.waiting import Caller, result
@@ -174,7 +174,7 @@ class _SnowflakeExecutor:
         """
         return session.query(
             "SELECT query_id, execution_status, error_message"
-            f" FROM TABLE({in_quotes(self._catalog.store.catalog)}.INFORMATION_SCHEMA.QUERY_HISTORY("
+            f" FROM TABLE({snowflake_identifier(self._catalog.store.catalog)}.INFORMATION_SCHEMA.QUERY_HISTORY("
             f"END_TIME_RANGE_START => '{since - SKEW:%Y-%m-%d %H:%M:%S} +0000'::TIMESTAMP_LTZ, RESULT_LIMIT => 10000))"
             " WHERE query_tag = ?",
             [tag],

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta, timezone
 
-from glacierbase.model.names import in_backticks, parts
+from glacierbase.model.names import name_parts, spark_identifier
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
@@ -22,7 +22,7 @@ def bound(sql: str, parameters: Sequence[Value]) -> str:
 
 def quoted_name(name: str) -> str:
     """Return a table's name, as the history keeps it, as an identifier: each part in backticks."""
-    return ".".join(map(in_backticks, parts(name)))
+    return ".".join(map(spark_identifier, name_parts(name)))
 
 
 def _literal(value: Value) -> str:

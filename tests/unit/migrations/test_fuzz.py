@@ -32,10 +32,10 @@ from glacierbase.catalogs.folder import load_catalog_files
 from glacierbase.cli.commands import main
 from glacierbase.errors import GlacierbaseError, MigrationFileError
 from glacierbase.migrations import sandbox
-from glacierbase.migrations.compiled import prepare
+from glacierbase.migrations.compiled import compile_migration
+from glacierbase.migrations.folder import load_migrations
 from glacierbase.migrations.render import render
 from glacierbase.migrations.sandbox import Sandbox
-from glacierbase.migrations.source import load_migrations
 from glacierbase.migrations.statements import split_statements
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.migration import Migration, Statement
@@ -93,7 +93,7 @@ def check_prepared(file: Migration, catalog: Catalog) -> None:
     """For both engines the file renders and splits, or is refused; each statement has a line of it."""
     lines = len(line_starts(file.text))
     for dialect in DIALECTS:
-        if prepared := answer(3, prepare, file, catalog, dialect):
+        if prepared := answer(3, compile_migration, file, catalog, dialect):
             assert all(1 <= each.line <= lines for each in prepared.statements)
 
 
@@ -456,7 +456,7 @@ def test_every_template_ends_within_its_limits(count: int, monkeypatch: pytest.M
             path = f"migrations/shop/{number}_a.sql"
             file = Migration(str(number), "a", "d", "a", Path(path), path, text, "v1:sha256:0")
             try:
-                found = list(box.prepare_all([file], names, random.choice(DIALECTS), lambda _: False))
+                found = list(box.compile_all([file], names, random.choice(DIALECTS), lambda _: False))
                 assert found == []
                 outcomes["rendered"] += 1
             except GlacierbaseError as error:

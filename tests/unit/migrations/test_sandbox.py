@@ -19,7 +19,7 @@ import pytest
 from glacierbase.cli.commands import main
 from glacierbase.errors import GlacierbaseError, SeveralErrors
 from glacierbase.migrations import sandbox
-from glacierbase.migrations.compiled import Prepared, prepare_all
+from glacierbase.migrations.compiled import Compiled, compile_all
 from glacierbase.migrations.sandbox import Sandbox
 from glacierbase.model.migration import Migration
 from tests.conftest import ProjectFolder
@@ -154,10 +154,10 @@ def test_what_is_to_be_printed_is_limited_in_all(monkeypatch: pytest.MonkeyPatch
     files = [migration(f"-- {number}\n{{{{ 'x' * 900000 }}}}", f"{number}.sql") for number in range(9)]
     with Sandbox(100) as box:
         for names in (Names(), Names()):
-            assert len(list(box.prepare_all(files[:4], names, "spark", lambda _: True))) == 4
-        assert len(list(box.prepare_all(files, Names(), "spark", lambda _: False))) == 0
+            assert len(list(box.compile_all(files[:4], names, "spark", lambda _: True))) == 4
+        assert len(list(box.compile_all(files, Names(), "spark", lambda _: False))) == 0
         with pytest.raises(GlacierbaseError, match="holds more than"):
-            list(box.prepare_all(files, Names(), "spark", lambda _: True))
+            list(box.compile_all(files, Names(), "spark", lambda _: True))
         assert box.is_spent
 
 
@@ -166,7 +166,7 @@ def test_what_is_said_of_errors_is_limited_in_all(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(sandbox, "_MOST_HELD", 4_000_000)
     files = [migration("{{ [1] | map('x' * 900000) | join }}", f"{number}.sql") for number in range(9)]
     with Sandbox(100) as box, pytest.raises(SeveralErrors) as caught:
-        list(box.prepare_all(files, Names(), "spark", lambda _: False))
+        list(box.compile_all(files, Names(), "spark", lambda _: False))
     assert [each.code for each in caught.value.errors] == ["TEMPLATE_FAILED"] * 4 + ["TEMPLATE_TOO_COSTLY"]
 
 
@@ -186,15 +186,15 @@ BAD = [
 def test_a_file_is_prepared_in_the_sandbox_as_outside(dialect: str) -> None:
     """Text, statements, lines, checksums, and every error with its text, hint and data."""
 
-    def outside(file: Migration) -> Prepared | list[tuple[Any, ...]]:
+    def outside(file: Migration) -> Compiled | list[tuple[Any, ...]]:
         try:
-            return prepare_all([file], Names(), dialect)[1]
+            return compile_all([file], Names(), dialect)[1]
         except GlacierbaseError as error:
             return plain(error)
 
-    def inside(file: Migration) -> Prepared | list[tuple[Any, ...]]:
+    def inside(file: Migration) -> Compiled | list[tuple[Any, ...]]:
         try:
-            return next(box.prepare_all([file], Names(), dialect, lambda _: True))
+            return next(box.compile_all([file], Names(), dialect, lambda _: True))
         except GlacierbaseError as error:
             return plain(error)
 
@@ -217,13 +217,13 @@ def test_the_worker_has_nothing_of_its_parent(tmp_path: Path, monkeypatch: pytes
     try:
         with Sandbox(2) as box:
             others = children()
-            list(box.prepare_all([migration("SELECT 1")], Names(), "spark", lambda _: True))
+            list(box.compile_all([migration("SELECT 1")], Names(), "spark", lambda _: True))
             [worker] = [Path(f"/proc/{pid}") for pid in children() - others]
             assert "canary" not in (worker / "environ").read_text()
             assert {path.name for path in (worker / "fd").iterdir()} == {"0", "1", "2"}
             os.kill(int(worker.name), signal.SIGINT)  # As the terminal's Ctrl-C, which a host may survive.
             with pytest.raises(GlacierbaseError, match=r"needs more than 0\.3 s"):
-                list(box.prepare_all([migration(COSTLY["loops"])], Names(), "spark", lambda _: True))
+                list(box.compile_all([migration(COSTLY["loops"])], Names(), "spark", lambda _: True))
     finally:
         signal.signal(signal.SIGPROF, before)
         os.close(kept)

@@ -7,9 +7,9 @@ import json
 import pytest
 
 from glacierbase.executors.spark.literals import quoted_name
-from glacierbase.migrations.compiled import targets
 from glacierbase.migrations.statements import split_statements
-from glacierbase.model.names import in_backticks, in_quotes
+from glacierbase.migrations.targets import target_tables
+from glacierbase.model.names import snowflake_identifier, spark_identifier
 from glacierbase.stores import LockRow
 from glacierbase.stores.sql import _literal, ddl
 from tests.conftest import ProjectFolder, only_catalog
@@ -33,7 +33,7 @@ ROW = LockRow("shop", "dev", "", 0, 0, None, None, 0, 0, None, 1)
 def test_a_statements_target_is_kept_so_that_it_can_be_quoted(written: str, kept: str, quoted: str) -> None:
     """The names `a.b`.c and a.`b.c` are two tables, in the history and in the question that looks for commits."""
     [statement] = split_statements(f"INSERT INTO {written} SELECT 1", "spark")
-    tables = targets([statement])
+    tables = target_tables([statement])
     assert tables == json.dumps([kept])
     assert quoted_name(kept) == quoted
 
@@ -72,12 +72,12 @@ def test_whatever_a_history_holds_for_a_name_is_quoted_as_one(kept: str, quoted:
 )
 def test_snowflakes_names_keep_their_meaning_or_are_quoted(part: str, quoted: str) -> None:
     """A word is in capitals, a quoted name stays as it is, and anything else is one identifier."""
-    assert in_quotes(part) == quoted
+    assert snowflake_identifier(part) == quoted
 
 
 def test_a_backtick_ends_no_identifier() -> None:
     """It is doubled, as Spark reads it."""
-    assert in_backticks("a`.b; DROP TABLE c") == "`a``.b; DROP TABLE c`"
+    assert spark_identifier("a`.b; DROP TABLE c") == "`a``.b; DROP TABLE c`"
 
 
 def test_a_quote_or_backslash_ends_no_literal() -> None:
@@ -102,7 +102,7 @@ def test_printed_ddl_holds_no_statement_of_a_name(name: str, key: str, project: 
     statements = [each.text for each in split_statements(printed(project), "snowflake")]
     assert len(statements) == 8
     assert not any(text.startswith("DROP") for text in statements)
-    assert any(in_quotes(name) in text for text in statements)
+    assert any(snowflake_identifier(name) in text for text in statements)
 
 
 @pytest.mark.parametrize("name", ["X\\nDROP ROLE Y", "X\\rY", "X\\0", "X\\e[2J"])

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from glacierbase.errors import GlacierbaseError
-from glacierbase.migrations.source import load_migrations
-from glacierbase.run.files import FileRefused, Files
+from glacierbase.migrations.folder import load_migrations
+from glacierbase.run.files import FileReader, FileRefused
 from tests.conftest import ProjectFolder, migration
 
 CATALOG = """\
@@ -144,7 +144,7 @@ def test_files_are_limited_together(tmp_path: Path) -> None:
     """Many links to one large file hold as much as many large files."""
     (tmp_path / "a").write_bytes(b"x" * 40)
     (tmp_path / "b").symlink_to("a")
-    files = Files(tmp_path, 50, 100)
+    files = FileReader(tmp_path, 50, 100)
     assert [len(files.read(tmp_path / name)) for name in ("a", "b")] == [40, 40]
     with pytest.raises(FileRefused, match="together"):
         files.read(tmp_path / "b")
@@ -154,7 +154,7 @@ def test_a_file_may_be_as_large_as_the_limit(tmp_path: Path) -> None:
     """One byte more is refused, with nothing of it read."""
     (tmp_path / "a").write_bytes(b"x" * 50)
     (tmp_path / "b").write_bytes(b"x" * 51)
-    files = Files(tmp_path, 50, 1000)
+    files = FileReader(tmp_path, 50, 1000)
     assert len(files.read(tmp_path / "a")) == 50
     with pytest.raises(FileRefused, match="more than"):
         files.read(tmp_path / "b")

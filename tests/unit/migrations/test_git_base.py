@@ -85,7 +85,7 @@ def test_a_catalog_of_the_base_that_is_gone_is_one_error(how: str, based: Projec
     RENAMINGS[how](based)
     [error] = found(based)
     assert (error["code"], error["catalog"], error["path"]) == ("BASE_FILE_DELETED", "web", "catalogs/web.yaml")
-    assert error["message"] == "catalog web: main has 3 of its migrations, and no catalog has this name here"
+    assert error["message"] == "catalog web: main has 3 of its migrations, but this branch has no catalog of this name"
     assert error["hint"].startswith("restore it: git checkout main -- catalogs/web.yaml migrations/web; ")
     restore(based, error)
     assert found(based) == []

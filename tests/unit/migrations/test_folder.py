@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from glacierbase.errors import GlacierbaseError
-from glacierbase.migrations.source import load_migrations
+from glacierbase.migrations.folder import load_migrations
 from glacierbase.model.migration import Migration, checksum
 
 HEAD = "-- MIGRATION_DESCRIPTION: why\n-- MIGRATION_AUTHOR: who\n"

@@ -11,7 +11,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from glacierbase.errors import ConfigurationError
-from glacierbase.run.files import FileRefused, create, inside
+from glacierbase.run.files import FileRefused, create_file, path_inside
 from glacierbase.run.git import GitFailed, git
 
 _TEMPLATE = """\
@@ -24,7 +24,7 @@ _GITIGNORE = ".glacierbase/\n"
 _GITATTRIBUTES = "*.sql text eol=lf\n"
 
 
-def init(root: str | Path, name: str, executor_type: str = "spark") -> tuple[Path, ...]:
+def write_catalog(root: str | Path, name: str, executor_type: str = "spark") -> tuple[Path, ...]:
     """Write a project, or one more catalog of it, with its first migration. Answers the files written.
 
     Raises:
@@ -41,19 +41,19 @@ def init(root: str | Path, name: str, executor_type: str = "spark") -> tuple[Pat
         if os.path.lexists(path):
             raise _exists(path, "; nothing was written", "choose another NAME")
         with _refused(path):
-            inside(path, folder)
+            path_inside(path, folder)
     templates = files("glacierbase.migrations") / "templates" / executor_type
     written = {catalog: templates / "catalog.yaml", migration: templates / "migration.sql"}
     for path, template in written.items():
-        create(path, folder, template.read_text("utf-8").replace("@NAME@", name))
+        create_file(path, folder, template.read_text("utf-8").replace("@NAME@", name))
     beside = {folder / ".gitignore": _GITIGNORE, folder / ".gitattributes": _GITATTRIBUTES}
     new = {path: text for path, text in beside.items() if not os.path.lexists(path)}
     for path, text in new.items():
-        create(path, folder, text)
+        create_file(path, folder, text)
     return (*written, *new)
 
 
-def new(folder: Path, root: Path, description: str, author: str, now: datetime | None = None) -> Path:
+def write_migration(folder: Path, root: Path, description: str, author: str, now: datetime | None = None) -> Path:
     """Write the next migration into a catalog's folder, its version the present UTC time, and answer its path.
 
     Args:
@@ -74,7 +74,7 @@ def new(folder: Path, root: Path, description: str, author: str, now: datetime |
     path = folder / f"{version}_{words}.sql"
     try:
         with _refused(path):
-            create(path, root, _TEMPLATE.format(description=description, author=author))
+            create_file(path, root, _TEMPLATE.format(description=description, author=author))
     except FileExistsError as error:
         raise _exists(path, "", "wait a second, or use other words") from error
     return path

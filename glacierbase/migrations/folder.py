@@ -10,7 +10,7 @@ from pathlib import Path
 
 from glacierbase.errors import GlacierbaseError, MigrationFileError, collected, raise_all
 from glacierbase.model.migration import Migration, checksum
-from glacierbase.run.files import FileRefused, Files, inside
+from glacierbase.run.files import FileReader, FileRefused, path_inside
 
 DESCRIPTION = "MIGRATION_DESCRIPTION"
 AUTHOR = "MIGRATION_AUTHOR"
@@ -27,13 +27,13 @@ _DEEPEST = 100
 _MOST_ERRORS = 20
 
 
-def migration_files(root: Path) -> Files:
+def migration_files(root: Path) -> FileReader:
     """What reads the migration files of a project, and no more of them than the memory of a small machine holds."""
-    return Files(root, _MOST_BYTES, _MOST_BYTES_IN_ALL)
+    return FileReader(root, _MOST_BYTES, _MOST_BYTES_IN_ALL)
 
 
 def load_migrations(
-    folder: Path, root: Path, files: Files | None = None
+    folder: Path, root: Path, files: FileReader | None = None
 ) -> tuple[tuple[Migration, ...], list[GlacierbaseError]]:
     """Read a catalog's migrations, sub-folders included: those in order, ascending, and all that is wrong with the others.
 
@@ -88,7 +88,7 @@ def _place(path: Path, folder: Path, root: Path) -> Path:
     if len(path.parts) - len(folder.parts) > _DEEPEST:
         what = f"cannot be read: it is more than {_DEEPEST} folders deep"
         raise FileRefused("UNREADABLE_FILE", what, "move the files up")
-    return inside(path, root)
+    return path_inside(path, root)
 
 
 def _folder_refused(error: OSError | FileRefused, location: str) -> GlacierbaseError:
@@ -97,7 +97,7 @@ def _folder_refused(error: OSError | FileRefused, location: str) -> GlacierbaseE
     return MigrationFileError(error.code, f"{location}: {error.what}", error.hint, path=location)
 
 
-def _load(path: Path, location: str, files: Files) -> Migration:
+def _load(path: Path, location: str, files: FileReader) -> Migration:
     named = _FILE_NAME.fullmatch(path.name)
     if not named:
         raise _error(
@@ -121,7 +121,7 @@ def _load(path: Path, location: str, files: Files) -> Migration:
     )
 
 
-def _read(path: Path, location: str, files: Files) -> bytes:
+def _read(path: Path, location: str, files: FileReader) -> bytes:
     try:
         return files.read(path)
     except FileRefused as error:

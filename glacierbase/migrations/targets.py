@@ -1,0 +1,33 @@
+"""The tables that statements change, as far as their first words name them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+
+from glacierbase.model.migration import Statement
+from glacierbase.model.names import NAME, recorded_name
+
+# The table or view that a statement changes, where its first words say so.
+_TARGET = re.compile(
+    rf"""(?ix)
+    (?: (?:CREATE|REPLACE|DROP|ALTER|TRUNCATE)\s+
+        (?:OR\s+(?:REPLACE|ALTER)\s+)?
+        (?:(?:EXTERNAL|ICEBERG|TRANSIENT|DYNAMIC|SECURE|MATERIALIZED)\s+)*
+        (?:TABLE|VIEW)\s+(?:IF\s+(?:NOT\s+)?EXISTS\s+)?
+      | INSERT\s+(?:INTO|OVERWRITE)\s+(?:TABLE\s+)?
+      | COMMENT\s+ON\s+TABLE\s+ | UPDATE\s+ | DELETE\s+FROM\s+ | MERGE\s+INTO\s+ )
+    (?P<name>{NAME})"""
+)
+
+
+def target_tables(statements: Iterable[Statement]) -> str | None:
+    """The tables that the statements change, as a JSON list; None where one is not recognised."""
+    names: list[str] = []
+    for statement in statements:
+        found = _TARGET.match(statement.text)
+        if not found:
+            return None
+        names.append(recorded_name(found["name"]))
+    return json.dumps(list(dict.fromkeys(names)))
