@@ -408,7 +408,7 @@ class _Watch:
         return late > (_NOTHING if shared else SKEW)
 
 
-def told(row: LockRow) -> dict[str, Any]:
+def former_holder(row: LockRow) -> dict[str, Any]:
     """What an event says of the run that the lock was taken from."""
     return {"owner": row.owner, "fence": row.fence, "holder": holder_of(row)}
 
