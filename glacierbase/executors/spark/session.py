@@ -26,7 +26,8 @@ from glacierbase.executors.spark.jars import check_digests, check_jars, record_j
 from glacierbase.executors.spark.java import find_java_home
 from glacierbase.executors.spark.literals import bound, quoted_name
 from glacierbase.run.clock import SKEW
-from glacierbase.run.run import Run, engine_process
+from glacierbase.run.processes import engine_process
+from glacierbase.run.run import Run
 from glacierbase.secrets import address, shown
 
 logger = logging.getLogger("glacierbase")
