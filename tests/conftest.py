@@ -366,11 +366,11 @@ class _Sessions:
         self._spark = spark
         self._conf = {key: value for key, value in catalog.spark_conf.items() if ".catalog." in key}
 
-    def open_session(self, *, ours: bool = False) -> Session:
+    def open_session(self, *, bookkeeping: bool = False) -> Session:
         session = self._spark.newSession()
         for key, value in self._conf.items():
             session.conf.set(key, value)
-        return SparkSessionPort(session, in_own_pool=ours)
+        return SparkSessionPort(session, bookkeeping=bookkeeping)
 
 
 @dataclass

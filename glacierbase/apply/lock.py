@@ -20,7 +20,8 @@ from typing import Any
 
 from glacierbase.errors import EngineError, GlacierbaseError, Interrupted, LockHeld, LockLost
 from glacierbase.run.clock import NEVER, SKEW, Mark, mark, seconds, since
-from glacierbase.run.run import Run, is_gone, is_same_boot
+from glacierbase.run.processes import is_gone, is_same_boot
+from glacierbase.run.run import Run
 from glacierbase.run.waiting import Caller, NoAnswer, result
 from glacierbase.secrets import mask
 from glacierbase.stores import FORMAT_VERSION, LockRow, Store
@@ -408,7 +409,7 @@ class _Watch:
         return late > (_NOTHING if shared else SKEW)
 
 
-def told(row: LockRow) -> dict[str, Any]:
+def former_holder(row: LockRow) -> dict[str, Any]:
     """What an event says of the run that the lock was taken from."""
     return {"owner": row.owner, "fence": row.fence, "holder": holder_of(row)}
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
-from glacierbase.apply.lock import Lock, Terms, describe, free_row, is_held, living_fence, overdue, told
+from glacierbase.apply.lock import Lock, Terms, describe, former_holder, free_row, is_held, living_fence, overdue
 from glacierbase.apply.plan import Plan, Planned, Selection, make_plan
 from glacierbase.errors import (
     ConfigurationError,
@@ -217,7 +217,7 @@ class Migrator:
             recorder = Recorder(fresh, lock, self.run, engine, view.history)
             former = lock.taken_from
             if former is not None:
-                recorder.defer(recorder.event(taken, None, reason=reason, details=json.dumps(told(former))))
+                recorder.defer(recorder.event(taken, None, reason=reason, details=json.dumps(former_holder(former))))
             yield view, recorder
             recorder.compact()
             lock.finish()

@@ -24,7 +24,8 @@ from glacierbase.migrations.targets import target_tables
 from glacierbase.migrations.transactions import Step, steps
 from glacierbase.model.migration import Event, EventType, State
 from glacierbase.model.results import RepairCase
-from glacierbase.run.run import is_engine_gone, statement_tag
+from glacierbase.run.processes import is_engine_gone
+from glacierbase.run.run import statement_tag
 
 
 class Resolution(str, Enum):

@@ -11,7 +11,7 @@ from glacierbase.apply.lock import describe, holder_of, is_held, lease_of
 from glacierbase.apply.migrator import Migrator
 from glacierbase.errors import LockHeld
 from glacierbase.model.migration import EventType
-from glacierbase.run.run import is_gone, is_running_here
+from glacierbase.run.processes import is_gone, is_running_here
 from glacierbase.run.waiting import uninterrupted
 from glacierbase.stores import LockRow, Store
 

@@ -100,11 +100,11 @@ class Executor(Protocol):
     principal: str
     process: Mapping[str, Any]
 
-    def open_session(self, *, ours: bool = False) -> Session:
+    def open_session(self, *, bookkeeping: bool = False) -> Session:
         """A clean session, as configured, that sees all that was committed before.
 
         Args:
-            ours: for history and lock: it must not queue behind the statements of the others.
+            bookkeeping: for history and lock: it must not queue behind the statements of the others.
 
         Raises:
             EngineUnavailable: the engine gives none any more.

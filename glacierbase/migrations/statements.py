@@ -213,7 +213,7 @@ def split_statements(sql: str, dialect: str) -> tuple[Statement, ...]:
     return tuple(_statement(facts, source, index, span) for index, span in enumerate(spans, start=1))
 
 
-def words(sql: str, dialect: str) -> tuple[str, ...]:
+def tokens(sql: str, dialect: str) -> tuple[str, ...]:
     """Return all that the engine reads: words in capitals and single signs, and of a string or a quoted name its opening mark.
 
     Raises:

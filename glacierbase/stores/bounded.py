@@ -33,7 +33,7 @@ class BoundedStore:
             self.close()
             raise
         self._is_sound = True
-        self._told_time: Store = self._store
+        self._clock_source: Store = self._store
         self.compacts_every = self._store.compacts_every
 
     @property
@@ -45,7 +45,7 @@ class BoundedStore:
         return self._store.has_clock
 
     def now(self) -> datetime:
-        return self._told_time.now()
+        return self._clock_source.now()
 
     def read_history(self) -> tuple[Event, ...]:
         events: tuple[Event, ...] = self._call("read_history")
@@ -57,7 +57,7 @@ class BoundedStore:
 
     def read_lock(self) -> LockRow | None:
         row: LockRow | None = self._call("read_lock")
-        self._told_time = self._store  # A store that was opened again has no server time before its first read.
+        self._clock_source = self._store  # A store that was opened again has no server time before its first read.
         return row
 
     def has_namespace(self) -> bool:

@@ -28,7 +28,7 @@ from glacierbase.stores.tables import (
 
 
 @dataclass(frozen=True, slots=True)
-class _Words:
+class _Syntax:
     """How an engine says what we need of it.
 
     Attributes:
@@ -70,8 +70,8 @@ class _Words:
         return self.with_properties.format(pairs)
 
 
-_WORDS = {
-    "spark": _Words(
+_SYNTAX = {
+    "spark": _Syntax(
         # For one row, a job that looks for the files to rewrite costs more than it can save. And a task for each of 200
         # partitions costs more than the few rows that we have in them.
         begin=[
@@ -103,7 +103,7 @@ _WORDS = {
         grants=[],
         proves_by_lease=False,
     ),
-    "snowflake": _Words(
+    "snowflake": _Syntax(
         begin=[],
         quoted=snowflake_identifier,
         types={"int": "BIGINT", "str": "STRING", "datetime": "TIMESTAMP_TZ"},
@@ -135,48 +135,48 @@ _WORDS = {
 class _Tables:
     """The two tables of one catalog: what they are called and how they are created."""
 
-    words: _Words
+    syntax: _Syntax
     store: StoreOptions
     name: str
 
     @property
     def namespace(self) -> str:
-        return ".".join(map(self.words.quoted, [self.store.catalog, *self.store.namespace.split(".")]))
+        return ".".join(map(self.syntax.quoted, [self.store.catalog, *self.store.namespace.split(".")]))
 
     @property
     def history(self) -> str:
         return self.history_of(self.name)
 
     def history_of(self, name: str) -> str:
-        return f"{self.namespace}.{self.words.quoted(history_name(name))}"
+        return f"{self.namespace}.{self.syntax.quoted(history_name(name))}"
 
     @property
     def lock(self) -> str:
-        return f"{self.namespace}.{self.words.quoted(lock_name(self.name))}"
+        return f"{self.namespace}.{self.syntax.quoted(lock_name(self.name))}"
 
     def create_namespace(self) -> str:
         return f"CREATE SCHEMA IF NOT EXISTS {self.namespace}"
 
     def create_history(self) -> str:
-        columns = ",\n  ".join(f"{self.words.quoted(field.name)} {self._type(field)}" for field in fields(Event))
-        return f"CREATE TABLE IF NOT EXISTS {self.history} (\n  {columns}\n) {self.words.clause()}".rstrip()
+        columns = ",\n  ".join(f"{self.syntax.quoted(field.name)} {self._type(field)}" for field in fields(Event))
+        return f"CREATE TABLE IF NOT EXISTS {self.history} (\n  {columns}\n) {self.syntax.clause()}".rstrip()
 
     def create_lock(self, free: LockRow) -> str:
         """With its row, in one commit."""
         columns = ",\n  ".join(
-            f"CAST({_literal(value)} AS {self._type(field)}) AS {self.words.quoted(field.name)}"
+            f"CAST({_literal(value)} AS {self._type(field)}) AS {self.syntax.quoted(field.name)}"
             for field, value in zip(fields(LockRow), astuple(free), strict=True)
         )
-        clause = f"{self.words.clause()} ".lstrip()
+        clause = f"{self.syntax.clause()} ".lstrip()
         return f"CREATE TABLE IF NOT EXISTS {self.lock} {clause}AS SELECT\n  {columns}"
 
     def _type(self, field: Field[Any]) -> str:
-        return self.words.types[kind(field)]
+        return self.syntax.types[kind(field)]
 
 
 def open_store(catalog: Catalog, executor: Executor) -> SqlStore:
     """The history and lock of `catalog` through a session of its own, which sees all that was committed before."""
-    return SqlStore(catalog, executor.open_session(ours=True), executor.dialect)
+    return SqlStore(catalog, executor.open_session(bookkeeping=True), executor.dialect)
 
 
 def ddl(catalog: Catalog, free: LockRow) -> tuple[str, ...]:
@@ -185,17 +185,17 @@ def ddl(catalog: Catalog, free: LockRow) -> tuple[str, ...]:
     Raises:
         ConfigurationError: a role or warehouse whose name no person could read.
     """
-    words = _WORDS[catalog.executor_type]
-    tables = _Tables(words, catalog.store, catalog.name)
+    syntax = _SYNTAX[catalog.executor_type]
+    tables = _Tables(syntax, catalog.store, catalog.name)
     names = {
-        "database": words.quoted(catalog.store.catalog),
+        "database": syntax.quoted(catalog.store.catalog),
         "namespace": tables.namespace,
         "history": tables.history,
         "lock": tables.lock,
-        "role": words.quoted(_name(catalog, "role", "MIGRATOR")),
-        "warehouse": words.quoted(_name(catalog, "warehouse", "WAREHOUSE")),
+        "role": syntax.quoted(_name(catalog, "role", "MIGRATOR")),
+        "warehouse": syntax.quoted(_name(catalog, "warehouse", "WAREHOUSE")),
     }
-    grants = (grant.format_map(names) for grant in words.grants)
+    grants = (grant.format_map(names) for grant in syntax.grants)
     return (tables.create_namespace(), tables.create_history(), tables.create_lock(free), *grants)
 
 
@@ -215,20 +215,20 @@ class SqlStore:
 
     def __init__(self, catalog: Catalog, session: Session, dialect: str) -> None:
         self._session = session
-        self._words = _WORDS[dialect]
-        for statement in self._words.begin:
+        self._syntax = _SYNTAX[dialect]
+        for statement in self._syntax.begin:
             session.execute(statement)
-        self._tables = _Tables(self._words, catalog.store, catalog.name)
+        self._tables = _Tables(self._syntax, catalog.store, catalog.name)
         self._clock: tuple[datetime, float] | None = None  # The server's time, and ours when it said so.
         self._known: dict[str, bool] = {}  # Whether a table was there when it was last read or created.
 
     @property
     def proves_by_lease(self) -> bool:
-        return self._words.proves_by_lease
+        return self._syntax.proves_by_lease
 
     @property
     def has_clock(self) -> bool:
-        return bool(self._words.now)
+        return bool(self._syntax.now)
 
     def now(self) -> datetime:
         if self._clock is None:
@@ -241,7 +241,7 @@ class SqlStore:
 
     def read_other_histories(self) -> dict[str, tuple[Event, ...]]:
         try:
-            rows = self._session.query(self._words.show_tables.format(self._tables.namespace))
+            rows = self._session.query(self._syntax.show_tables.format(self._tables.namespace))
         except TableNotFound:
             return {}
         names = {name for row in rows if (name := catalog_of(str(row[1]).lower()))} - {self._tables.name}
@@ -253,11 +253,11 @@ class SqlStore:
 
     def read_lock(self) -> LockRow | None:
         asked = seconds()
-        rows = self._read(self._tables.lock, LockRow, *filter(None, [self._words.now]))
+        rows = self._read(self._tables.lock, LockRow, *filter(None, [self._syntax.now]))
         if not rows:
             return None
         columns = len(fields(LockRow))
-        if self._words.now:
+        if self._syntax.now:
             # The server looked at its clock between question and answer.
             self._clock = (instant(rows[0][columns]), (asked + seconds()) / 2)
         return LockRow(*rows[0][:columns])
@@ -266,9 +266,9 @@ class SqlStore:
         """The table's rows with instants in UTC, and what stands `beside` them, or None when there is no such table."""
         columns, times = [], []
         for field in fields(row):
-            name = self._words.quoted(field.name)
+            name = self._syntax.quoted(field.name)
             times.append(kind(field) == "datetime")
-            columns.append(self._words.read_time.format(name) if times[-1] else name)
+            columns.append(self._syntax.read_time.format(name) if times[-1] else name)
         sql = f"SELECT {', '.join([*columns, *beside])} FROM {table}"
         found = self._found(table, sql)
         self._known[table] = found is not None
@@ -293,8 +293,8 @@ class SqlStore:
             return None
 
     def _query_fresh(self, table: str, sql: str) -> list[Row]:
-        if self._words.refresh:
-            self._session.execute(self._words.refresh.format(table))
+        if self._syntax.refresh:
+            self._session.execute(self._syntax.refresh.format(table))
         return self._session.query(sql)
 
     def create(self, free: LockRow) -> None:
@@ -307,7 +307,7 @@ class SqlStore:
 
     def _has(self, table: str) -> bool:
         """Whether there is such a table, in order; asked only where the last read of it does not say."""
-        known = None if self._words.properties else self._known.get(table)
+        known = None if self._syntax.properties else self._known.get(table)
         return self._is_there(table) if known is None else known
 
     def _make(self, table: str, sql: str) -> None:
@@ -317,7 +317,7 @@ class SqlStore:
 
     def drop(self, *, namespace: bool) -> None:
         for table in (self._tables.lock, self._tables.history):
-            self._session.execute(f"DROP TABLE IF EXISTS {table}{self._words.for_good}")
+            self._session.execute(f"DROP TABLE IF EXISTS {table}{self._syntax.for_good}")
         if namespace:
             self._session.execute(f"DROP SCHEMA IF EXISTS {self._tables.namespace}")
 
@@ -326,8 +326,8 @@ class SqlStore:
 
     def has_namespace(self) -> bool:
         store = self._tables.store
-        question = self._words.show_namespace.format(
-            namespace=self._tables.namespace, catalog=self._words.quoted(store.catalog), name=_literal(store.namespace)
+        question = self._syntax.show_namespace.format(
+            namespace=self._tables.namespace, catalog=self._syntax.quoted(store.catalog), name=_literal(store.namespace)
         )
         try:
             return bool(self._session.query(question))
@@ -342,26 +342,26 @@ class SqlStore:
                 a lock.
         """
         try:
-            rows = self._session.query(self._words.show_properties.format(table))
+            rows = self._session.query(self._syntax.show_properties.format(table))
         except TableNotFound:
             return False
-        check_properties(table, self._words.properties, {str(key): str(value) for key, value in rows})
+        check_properties(table, self._syntax.properties, {str(key): str(value) for key, value in rows})
         return True
 
     def append(self, events: Sequence[Event]) -> None:
-        names = ", ".join(self._words.quoted(field.name) for field in fields(Event))
+        names = ", ".join(self._syntax.quoted(field.name) for field in fields(Event))
         marks = f"({', '.join('?' for _ in fields(Event))})"
         parameters = [value for event in events for value in astuple(event)]
         values = ", ".join(marks for _ in events)
         self._session.execute(f"INSERT INTO {self._tables.history} ({names}) VALUES {values}", parameters)
 
     def compact(self) -> None:
-        tables, catalog = self._tables, self._words.quoted(self._tables.store.catalog)
-        for sql in self._words.compact:
+        tables, catalog = self._tables, self._syntax.quoted(self._tables.store.catalog)
+        for sql in self._syntax.compact:
             self._session.execute(sql.format(catalog=catalog, history=tables.history, lock=tables.lock))
 
     def compare_and_set(self, expected: LockRow, new: LockRow) -> bool:
-        quoted = self._words.quoted
+        quoted = self._syntax.quoted
         sets = ", ".join(f"{quoted(field.name)} = ?" for field in fields(LockRow))
         where = " AND ".join(f"{quoted(name)} = ?" for name in ("owner", "fence", "beat"))
         parameters = [*astuple(new), *expected.claim]

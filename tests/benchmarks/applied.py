@@ -95,7 +95,7 @@ class IdleExecutor:
     principal = "deployer"
     process: dict[str, Any] = {"engine_pid": None}  # noqa: RUF012 (the port's)
 
-    def open_session(self, *, ours: bool = False) -> IdleExecutor:
+    def open_session(self, *, bookkeeping: bool = False) -> IdleExecutor:
         return self
 
     def execute(self, sql: str, parameters: Sequence[Any] = (), *, tag: str | None = None) -> None: ...

@@ -57,7 +57,7 @@ class FakeExecutor:
         self.closed = 0
         self.remembers = Evidence()
 
-    def open_session(self, *, ours: bool = False) -> FakeSession:
+    def open_session(self, *, bookkeeping: bool = False) -> FakeSession:
         return FakeSession(self._uri, lambda sql: self.before(sql))
 
     def evidence(self, statement: InFlight) -> Evidence:

@@ -13,7 +13,7 @@ ENDED = frozenset({"SUCCESS", "FAILED_WITH_ERROR", "FAILED_WITH_INCIDENT"})
 _PROVES = frozenset({"SUCCESS", "FAILED_WITH_ERROR"})
 
 
-def judged(rows: Sequence[Row], sql: str) -> Evidence:
+def assess(rows: Sequence[Row], sql: str) -> Evidence:
     """Return what the queries with a statement's tag show of it.
 
     Args:

@@ -12,7 +12,7 @@ from typing import Any
 from glacierbase.errors import ConfigurationError, EngineUnavailable
 from glacierbase.executors import Evidence, Executor, InFlight, Row, Session
 from glacierbase.executors.snowflake.errors import error_text, map_error
-from glacierbase.executors.snowflake.evidence import ENDED, judged
+from glacierbase.executors.snowflake.evidence import ENDED, assess
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.names import snowflake_identifier
 from glacierbase.run.clock import SKEW
@@ -36,7 +36,7 @@ _LOGS_OUT = "enable_server_session_keep_alive_auto_detection"
 # What a session is told at login, and what it must still be when the next file gets it.
 _STATE = ("role", "warehouse", "database", "schema")
 # Statements that change nothing of the session they run in; all others may.
-_LEAVES_SESSION = re.compile(
+_KEEPS_SESSION_STATE = re.compile(
     r"""(?ix)
     (?: INSERT | UPDATE | DELETE | MERGE | TRUNCATE | COPY | SELECT | WITH | SHOW | DESC | DESCRIBE
       | COMMENT | GRANT | REVOKE | UNDROP
@@ -61,14 +61,14 @@ class SnowflakeSession:
     """A connection behind the executor's port."""
 
     def __init__(
-        self, connection: Any, done: Callable[[SnowflakeSession], None], cancel: Callable[[str], None]
+        self, connection: Any, on_close: Callable[[SnowflakeSession], None], cancel: Callable[[str], None]
     ) -> None:
         """Args:
-        done: called when the session's user is done with it.
+        on_close: called with the session when its user closes it.
         cancel: called with the tag of the statement to end.
         """
         self._connection = connection
-        self._done = done
+        self._on_close = on_close
         self._cancel = cancel
         self._tag: str | None = None  # Of the statement that runs.
         self._began_as = self._state()
@@ -85,7 +85,7 @@ class SnowflakeSession:
         return self._ask(sql, parameters, None)[1]
 
     def _ask(self, sql: str, parameters: Sequence[Any], tag: str | None) -> tuple[str | None, list[Row]]:
-        clean, self.is_clean = self.is_clean and _LEAVES_SESSION.match(sql) is not None, False
+        clean, self.is_clean = self.is_clean and _KEEPS_SESSION_STATE.match(sql) is not None, False
         self._tag = tag
         try:
             answer = self._caller.submit(lambda: self._run(sql, parameters, tag)).result()
@@ -123,7 +123,7 @@ class SnowflakeSession:
 
     def close(self) -> None:
         """Give it back."""
-        self._done(self)
+        self._on_close(self)
 
     def log_out(self) -> None:
         """End it. Never raises: the server may be gone, or a statement may go on; the server ends it by itself."""
@@ -144,7 +144,7 @@ class _SnowflakeExecutor:
         self._open: list[SnowflakeSession] = []
         self._idle: SnowflakeSession | None = None
         connector = _connector(catalog)
-        first = self._connect(ours=True)
+        first = self._connect(bookkeeping=True)
         self._first: SnowflakeSession | None = self._session(first, SnowflakeSession.log_out)
         self.engine = f"snowflake, connector {connector.__version__}"
         self.principal = f"{first.user} (role {first.role})"
@@ -153,19 +153,19 @@ class _SnowflakeExecutor:
             "query_tag": run_tag(run.id),
         }
 
-    def open_session(self, *, ours: bool = False) -> Session:
+    def open_session(self, *, bookkeeping: bool = False) -> Session:
         """A connection of its own for history and lock. The files share one, as long as none of them changes it."""
-        if ours:
+        if bookkeeping:
             first, self._first = self._first, None
-            return first or self._session(self._connect(ours=True), SnowflakeSession.log_out)
+            return first or self._session(self._connect(bookkeeping=True), SnowflakeSession.log_out)
         idle, self._idle = self._idle, None
-        return idle or self._session(self._connect(ours=False), self._keep_clean)
+        return idle or self._session(self._connect(bookkeeping=False), self._keep_clean)
 
     def evidence(self, statement: InFlight) -> Evidence:
         """What the query history says of the statement with this tag."""
-        with closing(self.open_session(ours=True)) as session:
+        with closing(self.open_session(bookkeeping=True)) as session:
             rows = self._queries(session, statement.since, statement.tag)
-        return judged(rows, statement.sql)
+        return assess(rows, statement.sql)
 
     def _queries(self, session: Session, since: datetime, tag: str) -> list[Row]:
         """Id, status and error of the statements with this tag; the account forgets them after seven days.
@@ -182,13 +182,13 @@ class _SnowflakeExecutor:
 
     def _cancel(self, tag: str) -> None:
         """https://docs.snowflake.com/en/sql-reference/functions/system_cancel_query"""
-        with closing(self.open_session(ours=True)) as session:
+        with closing(self.open_session(bookkeeping=True)) as session:
             for query_id, status, _ in self._queries(session, self._opened_at, tag):
                 if status not in ENDED:
                     session.query("SELECT SYSTEM$CANCEL_QUERY(?)", [query_id])
 
-    def _session(self, connection: Any, done: Callable[[SnowflakeSession], None]) -> SnowflakeSession:
-        session = SnowflakeSession(connection, done, self._cancel)
+    def _session(self, connection: Any, on_close: Callable[[SnowflakeSession], None]) -> SnowflakeSession:
+        session = SnowflakeSession(connection, on_close, self._cancel)
         self._open.append(session)
         return session
 
@@ -198,11 +198,11 @@ class _SnowflakeExecutor:
         else:
             session.log_out()
 
-    def _connect(self, *, ours: bool) -> Any:
+    def _connect(self, *, bookkeeping: bool) -> Any:
         catalog = self._catalog
         connector = _connector(catalog)
         try:
-            connection = connector.connect(**_keywords(connector, catalog, self._run, ours=ours))
+            connection = connector.connect(**_keywords(connector, catalog, self._run, bookkeeping=bookkeeping))
         except Exception as error:
             raise EngineUnavailable(
                 "SNOWFLAKE_UNAVAILABLE",
@@ -234,12 +234,12 @@ def _connector(catalog: Catalog) -> Any:
     return snowflake.connector
 
 
-def _keywords(connector: Any, catalog: Catalog, run: Run, *, ours: bool) -> dict[str, Any]:
+def _keywords(connector: Any, catalog: Catalog, run: Run, *, bookkeeping: bool) -> dict[str, Any]:
     """The catalog file's keywords, over defaults of ours and under what must be so."""
-    keywords = {**_DEFAULTS, **(_OUR_KEYWORDS if ours else {}), **catalog.connection}
+    keywords = {**_DEFAULTS, **(_OUR_KEYWORDS if bookkeeping else {}), **catalog.connection}
     if int(connector.__version__.split(".")[0]) >= 5:
         keywords = {_LOGS_OUT: False, **keywords}
-    of_store = {**_OUR_PARAMETERS, "QUERY_TAG": run_tag(run.id)} if ours else {}
+    of_store = {**_OUR_PARAMETERS, "QUERY_TAG": run_tag(run.id)} if bookkeeping else {}
     keywords["session_parameters"] = {**_DEFAULT_PARAMETERS, **keywords.get("session_parameters", {}), **of_store}
     if "connections_file_path" in keywords:  # The connector's line 4 takes nothing but a Path.
         keywords["connections_file_path"] = Path(keywords["connections_file_path"])

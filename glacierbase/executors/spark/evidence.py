@@ -26,7 +26,7 @@ class Commit:
     tag: str | None = None
 
 
-def judged(commits: Sequence[Commit], statement: InFlight, margin: timedelta = timedelta(0)) -> Evidence:
+def assess(commits: Sequence[Commit], statement: InFlight, margin: timedelta = timedelta(0)) -> Evidence:
     """Return what the commits suggest: done by a commit of the statement's own, not done where there is none at all.
 
     Args:

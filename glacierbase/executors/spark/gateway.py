@@ -54,8 +54,8 @@ class Gateway:
         output = _log_file(run)
         self.log = Path(output.name)
         with tempfile.TemporaryDirectory() as folder:
-            told = Path(folder, "told")
-            self._process = _launch(conf, java_home, Path(folder, "properties"), told)
+            connection_info = Path(folder, "connection-info")
+            self._process = _launch(conf, java_home, Path(folder, "properties"), connection_info)
             self.pid = self._process.pid
             # A thread of ours writes the file, so that no secret the JVM may print reaches the disk.
             self._copier = threading.Thread(target=_copy_masked, args=(self._process.stdout, output), daemon=True)
@@ -63,14 +63,14 @@ class Gateway:
             # Only now: importing pyspark takes as long as the JVM takes to begin.
             from pyspark.java_gateway import launch_gateway
 
-            while not told.is_file():
+            while not connection_info.is_file():
                 if self._process.poll() is not None:
                     self._copier.join(timeout=_COPY_SECONDS)
                     raise EngineUnavailable(
                         "SPARK_DID_NOT_START", f"Spark did not start: {_last_error(self.log)}", f"see {self.log}"
                     )
                 time.sleep(_POLL_SECONDS)
-            with _environ(**_connection(told.read_bytes())):
+            with _environ(**_connection(connection_info.read_bytes())):
                 self.py4j: Any = launch_gateway()
 
     def close(self, grace_seconds: float) -> None:
@@ -89,9 +89,9 @@ class Gateway:
         self._copier.join(timeout=_COPY_SECONDS)
 
 
-def _launch(conf: Mapping[str, str], java_home: Path, properties: Path, told: Path) -> subprocess.Popen[str]:
+def _launch(conf: Mapping[str, str], java_home: Path, properties: Path, connection_info: Path) -> subprocess.Popen[str]:
     """Start the JVM as pyspark does, which lets nobody do something else meanwhile. It reads `properties`, which is written
-    here, and writes to `told` where it listens; it ends when its stdin does."""
+    here, and writes to `connection_info` where it listens; it ends when its stdin does."""
     values = {key: value for key, value in conf.items() if key.startswith(_LAUNCH)}
     arguments = shlex.split(os.environ.get("PYSPARK_SUBMIT_ARGS", "pyspark-shell"))
     home = spark_home()
@@ -108,15 +108,15 @@ def _launch(conf: Mapping[str, str], java_home: Path, properties: Path, told: Pa
             "JAVA_HOME": str(java_home),
             "SPARK_HOME": str(home),  # Else a script asks a Python of its own.
             "SPARK_CONNECT_MODE": "0",
-            "_PYSPARK_DRIVER_CONN_INFO_PATH": str(told),
+            "_PYSPARK_DRIVER_CONN_INFO_PATH": str(connection_info),
         },
     )
 
 
-def _connection(told: bytes) -> dict[str, str]:
+def _connection(connection_info: bytes) -> dict[str, str]:
     """Where the JVM listens and its secret, as pyspark takes them of one that runs already."""
-    port, length = struct.unpack(">ii", told[:8])
-    return {"PYSPARK_GATEWAY_PORT": str(port), "PYSPARK_GATEWAY_SECRET": told[8 : 8 + length].decode()}
+    port, length = struct.unpack(">ii", connection_info[:8])
+    return {"PYSPARK_GATEWAY_PORT": str(port), "PYSPARK_GATEWAY_SECRET": connection_info[8 : 8 + length].decode()}
 
 
 @contextmanager

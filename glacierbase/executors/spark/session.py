@@ -17,7 +17,7 @@ from glacierbase.executors import Evidence, Executor, InFlight, Row, Session
 from glacierbase.executors.spark.archive import ClassArchive
 from glacierbase.executors.spark.catalogs import close_catalogs
 from glacierbase.executors.spark.errors import map_error
-from glacierbase.executors.spark.evidence import Commit, judged
+from glacierbase.executors.spark.evidence import Commit, assess
 from glacierbase.executors.spark.flags import with_flags
 from glacierbase.executors.spark.gateway import Gateway
 from glacierbase.executors.spark.installed import spark_home, spark_version
@@ -26,7 +26,8 @@ from glacierbase.executors.spark.java import find_java_home
 from glacierbase.executors.spark.literals import bound, quoted_name
 from glacierbase.model.catalog import Catalog
 from glacierbase.run.clock import SKEW
-from glacierbase.run.run import Run, engine_process
+from glacierbase.run.processes import engine_process
+from glacierbase.run.run import Run
 from glacierbase.secrets import address, shown
 
 logger = logging.getLogger("glacierbase")
@@ -79,12 +80,12 @@ def open_executor(catalog: Catalog, run: Run, session: Any = None) -> Executor:
 class SparkSessionPort:
     """A Spark session behind the executor's port."""
 
-    def __init__(self, spark: Any, *, in_own_pool: bool = False) -> None:
+    def __init__(self, spark: Any, *, bookkeeping: bool = False) -> None:
         """Args:
         spark: what `newSession()` made, where the port is going to be closed: that closes its catalogs.
         """
         self._spark = spark
-        self._pool = "glacierbase" if in_own_pool else None
+        self._pool = "glacierbase" if bookkeeping else None
         self._tag: str | None = None  # Of the statement that runs.
 
     def execute(self, sql: str, parameters: Sequence[Any] = (), *, tag: str | None = None) -> None:
@@ -199,21 +200,21 @@ class _SparkExecutor:
         self.process = process
         self.principal = principal
 
-    def open_session(self, *, ours: bool = False) -> Session:
+    def open_session(self, *, bookkeeping: bool = False) -> Session:
         try:
-            return self._new_session(ours=ours)
+            return self._new_session(bookkeeping=bookkeeping)
         except Exception as error:
             raise _unavailable(self._catalog, error, "is Spark still running and reachable from here?") from error
 
-    def _new_session(self, *, ours: bool) -> Session:
+    def _new_session(self, *, bookkeeping: bool) -> Session:
         """`newSession` shares jars, catalogs and configuration, and nothing that `USE` or `SET` changes."""
-        return SparkSessionPort(self._spark.newSession(), in_own_pool=ours)
+        return SparkSessionPort(self._spark.newSession(), bookkeeping=bookkeeping)
 
     def evidence(self, statement: InFlight) -> Evidence:
         """What was committed to its tables since, and by whom."""
         with closing(self.open_session()) as session:
             commits = [commit for table in statement.tables for commit in _commits(session, table)]
-        return judged(commits, statement, SKEW if self._is_elsewhere else timedelta(0))
+        return assess(commits, statement, SKEW if self._is_elsewhere else timedelta(0))
 
     def close(self) -> None:
         """Nothing here was started by us."""
@@ -235,10 +236,10 @@ class _BorrowedExecutor(_SparkExecutor):
         super().__init__(catalog, spark, {"application": _application(spark)}, _current_user(spark))
         self._is_elsewhere = not hasattr(type(spark), "newSession") or "connect" in type(spark).__module__
 
-    def _new_session(self, *, ours: bool) -> Session:
+    def _new_session(self, *, bookkeeping: bool) -> Session:
         if self._is_elsewhere:
             return ConnectSessionPort(self._spark.cloneSession())
-        return super()._new_session(ours=ours)
+        return super()._new_session(bookkeeping=bookkeeping)
 
 
 class _ConnectExecutor(_SparkExecutor):
@@ -298,7 +299,7 @@ class _ConnectExecutor(_SparkExecutor):
                     "only the start of the server sets it: correct it there, or leave it out of the catalog file",
                 ) from error
 
-    def _new_session(self, *, ours: bool) -> Session:  # noqa: ARG002 (the server has one queue)
+    def _new_session(self, *, bookkeeping: bool) -> Session:  # noqa: ARG002 (the server has one queue)
         """Connect has no `newSession`; a new one costs milliseconds."""
         return ConnectSessionPort(self._create())
 

@@ -133,6 +133,6 @@ def test_a_statement_that_is_cancelled_ends_without_its_effect_and_says_so(bed: 
 
 def test_closing_one_session_leaves_the_others(bed: Bed) -> None:
     """A file's session ends with its file, the store's goes on."""
-    first, second = bed.executor.open_session(), bed.executor.open_session(ours=True)
+    first, second = bed.executor.open_session(), bed.executor.open_session(bookkeeping=True)
     first.close()
     assert second.query("SELECT 1") == [(1,)]

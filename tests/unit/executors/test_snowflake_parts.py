@@ -11,7 +11,7 @@ from snowflake.connector import errors
 from glacierbase import Project
 from glacierbase.errors import ConfigurationError, EngineError, OutcomeUnknown, StatementRefused, TableNotFound
 from glacierbase.executors.snowflake.errors import is_atomic, map_error
-from glacierbase.executors.snowflake.evidence import judged
+from glacierbase.executors.snowflake.evidence import assess
 from glacierbase.executors.snowflake.session import SnowflakeSession
 from tests.conftest import ProjectFolder
 
@@ -147,7 +147,7 @@ def test_the_query_history_proves_the_outcome_of_one_atomic_statement(
     sql: str, states: list[str], took_effect: bool | None, has_ended: bool | None, is_proof: bool
 ) -> None:
     """A failed procedure may have done something before, and a statement that was sent twice is two."""
-    evidence = judged([("id", state, None) for state in states], sql)
+    evidence = assess([("id", state, None) for state in states], sql)
     assert (evidence.took_effect, evidence.has_ended, evidence.is_proof) == (took_effect, has_ended, is_proof)
 
 

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta, timezone
 import pytest
 
 from glacierbase.executors import Evidence, InFlight
-from glacierbase.executors.spark.evidence import Commit, judged
+from glacierbase.executors.spark.evidence import Commit, assess
 
 SINCE = datetime(2026, 11, 20, 10, 30, tzinfo=timezone.utc)
 SECOND, MINUTES = timedelta(seconds=1), timedelta(minutes=10)
@@ -41,21 +41,21 @@ def test_only_a_commit_of_its_own_says_done_and_only_none_at_all_not_done(
     commits: list[Commit], margin: timedelta, took_effect: bool | None
 ) -> None:
     """A log never proves anything by itself: a person decides."""
-    evidence = judged(commits, STATEMENT, margin)
+    evidence = assess(commits, STATEMENT, margin)
     assert (evidence.took_effect, evidence.is_proof) == (took_effect, False)
 
 
 def test_no_application_is_not_an_application() -> None:
     """A run that recorded none has made no commit that names none."""
     unnamed = InFlight(("t",), SINCE, "tag", "", None)
-    assert judged([commit(1), commit(1, NO_SPARK)], unnamed).took_effect is None
+    assert assess([commit(1), commit(1, NO_SPARK)], unnamed).took_effect is None
 
 
 def test_each_line_says_whose_commit_it_is() -> None:
     """As far as the log names somebody."""
     commits = [commit(1, OWN), commit(2, OTHER), commit(3, NO_SPARK), commit(4), commit(5, tag=STATEMENT.tag)]
     at = "t: append of 2026-11-20 10:30:0{}.000000 UTC{}"
-    assert judged(commits, STATEMENT) == Evidence(
+    assert assess(commits, STATEMENT) == Evidence(
         (
             at.format(1, " by this run's application"),
             at.format(2, " by application local-2"),

@@ -1,4 +1,4 @@
-"""Whether another run's process lives, as far as this machine can tell."""
+"""Which processes this machine proves to have ended."""
 
 from __future__ import annotations
 
@@ -11,47 +11,48 @@ from pathlib import Path
 
 import pytest
 
-from glacierbase.run import run
-from glacierbase.run.run import Run, engine_process, is_gone
+from glacierbase.run import processes
+from glacierbase.run.processes import engine_process, is_gone
+from glacierbase.run.run import Run
 
-# Asks as a user without rights whether the holder in argv[1] is gone; /proc shows it what argv[2] allows.
+# Prints, as an unprivileged user, whether the holder in argv[1] is gone; argv[2] is `hidden` where /proc hides its process.
 AS_NOBODY = """\
 import json, os, sys
-from glacierbase.run import run
+from glacierbase.run import processes
 holder, hidden = json.loads(sys.argv[1]), sys.argv[2] == "hidden"
-read = run._read
-run._read = lambda path: None if hidden and path == f"/proc/{holder['pid']}/stat" else read(path)
+read = processes._read
+processes._read = lambda path: None if hidden and path == f"/proc/{holder['pid']}/stat" else read(path)
 if os.getuid() == 0:
     os.setgid(65534)
     os.setuid(65534)
-print(run.is_gone(holder))
+print(processes.is_gone(holder))
 """
 
 
 @pytest.fixture
 def here(tmp_path: Path) -> dict[str, object]:
-    """What the lock row says of a run of this process."""
+    """The holder of a lock row that a run of this process writes."""
     return Run.here(tmp_path).holder({})
 
 
 def test_a_number_that_is_no_process_id_is_gone(here: dict[str, object]) -> None:
-    """The row may hold what no run wrote: it ends no command in a traceback."""
+    """A row with a number that no run wrote does not end a command with a traceback."""
     assert is_gone({**here, "pid": 10**30})
 
 
 @pytest.mark.parametrize("shown", ["shown", "hidden"])
 def test_another_users_process_that_lives_is_not_gone(shown: str, here: dict[str, object]) -> None:
-    """The kernel may refuse to say more than that it is there (hidepid), and a signal to it."""
-    init = {**here, "pid": 1, "pid_started": run._pid_started(1)}
+    """The process counts as alive although the kernel hides its start (hidepid) and refuses a signal to it."""
+    init = {**here, "pid": 1, "pid_started": processes._pid_started(1)}
     command = [sys.executable, "-c", AS_NOBODY, json.dumps(init), shown]
-    asked = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert asked.stdout == "False\n", asked.stderr
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stdout == "False\n", done.stderr
 
 
 def test_a_process_that_has_ended_is_gone_and_so_is_one_whose_id_is_used_again(here: dict[str, object]) -> None:
-    """A zombie, which only its parent has not noticed yet, has ended as well."""
+    """A zombie has ended, although its parent has not waited for it yet."""
     child = subprocess.Popen(["sleep", "60"])
-    holder = {**here, "pid": child.pid, "pid_started": run._pid_started(child.pid)}
+    holder = {**here, "pid": child.pid, "pid_started": processes._pid_started(child.pid)}
     assert not is_gone(holder)
     child.send_signal(signal.SIGKILL)
     os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
@@ -62,7 +63,7 @@ def test_a_process_that_has_ended_is_gone_and_so_is_one_whose_id_is_used_again(h
 
 
 def test_a_run_whose_engine_lives_on_is_not_gone(here: dict[str, object]) -> None:
-    """An orphaned JVM may finish its statement."""
+    """An orphaned JVM may finish its statement, so the run counts as alive until the JVM has ended."""
     child = subprocess.Popen(["sleep", "60"])
     holder = {**here, "pid_started": "1", **engine_process(child.pid)}
     assert not is_gone(holder)
@@ -73,7 +74,7 @@ def test_a_run_whose_engine_lives_on_is_not_gone(here: dict[str, object]) -> Non
 
 @pytest.mark.parametrize("key", ["host", "boot_id", "pid_namespace"])
 def test_nothing_is_said_of_a_process_elsewhere(key: str, here: dict[str, object]) -> None:
-    """On another machine, before the last boot, or in another namespace the same id is another process."""
+    """The same id is another process on another machine, after a reboot, or in another process namespace."""
     assert is_gone({**here, "pid_started": "1"})
     assert not is_gone({**here, "pid_started": "1", key: "another"})
     assert not is_gone({**here, "pid_started": "1", key: None})
