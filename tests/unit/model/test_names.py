@@ -12,7 +12,7 @@ from glacierbase.migrations.statements import split_statements
 from glacierbase.model.names import in_backticks, in_quotes
 from glacierbase.stores import LockRow
 from glacierbase.stores.sql import _literal, ddl
-from tests.conftest import ProjectFolder, only_catalog
+from tests.support.project_folder import ProjectFolder, only_catalog
 
 ROW = LockRow("shop", "dev", "", 0, 0, None, None, 0, 0, None, 1)
 
