@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from tests.conftest import REPOSITORY
+from tests.support.project_folder import REPOSITORY
 
 
 def test_one_command_prints_a_table_of_ratios() -> None:

@@ -12,7 +12,8 @@ from tests.benchmarks.applied import lake_project
 from tests.benchmarks.measure import Command, Failed, by_turns, glacierbase, python, run
 from tests.benchmarks.order import Order
 from tests.benchmarks.table import Absent, Row, Samples, compared
-from tests.conftest import RUNTIME, SQLITE, ProjectFolder
+from tests.support.catalog_files import RUNTIME, SQLITE
+from tests.support.project_folder import ProjectFolder
 
 COLD, WARM = 1.0, 0.5
 SCRIPT = f"""\

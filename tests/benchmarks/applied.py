@@ -17,7 +17,8 @@ from glacierbase.model.migration import Event
 from glacierbase.run.run import Run
 from glacierbase.stores import Store
 from glacierbase.stores.choice import open_store
-from tests.conftest import LAKE, REPOSITORY, ProjectFolder
+from tests.support.catalog_files import LAKE
+from tests.support.project_folder import REPOSITORY, ProjectFolder
 
 # The most appends that lie between the last compaction and now in a history that has been written one by one.
 SINGLE_APPENDS = 25

@@ -14,7 +14,7 @@ from glacierbase.model.migration import EventType, State
 from tests.benchmarks.applied import lake_project, migrator_of
 from tests.benchmarks.order import Order
 from tests.benchmarks.table import Absent, Figure, Row
-from tests.conftest import RUNTIME, SQLITE
+from tests.support.catalog_files import RUNTIME, SQLITE
 
 # Four compactions fall among them.
 STATEMENTS = 100

@@ -10,7 +10,7 @@ from tests.benchmarks.order import Order
 from tests.benchmarks.peers import Schemachange
 from tests.benchmarks.peers.peer import NotInstalled
 from tests.benchmarks.table import Absent, Row, compared
-from tests.conftest import REPOSITORY
+from tests.support.project_folder import REPOSITORY
 
 NO_MORE_THAN_CLICK = 2.5
 

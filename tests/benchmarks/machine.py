@@ -12,7 +12,8 @@ from pathlib import Path
 
 from glacierbase.errors import ConfigurationError
 from glacierbase.executors.spark.java import find_java_home
-from tests.conftest import REPOSITORY, RUNTIME
+from tests.support.catalog_files import RUNTIME
+from tests.support.project_folder import REPOSITORY
 
 PACKAGES = ("click", "pyiceberg", "pyarrow", "sqlalchemy", "pyspark", "snowflake-connector-python")
 

@@ -14,7 +14,9 @@ from tests.benchmarks.order import Order
 from tests.benchmarks.peers import Schemachange
 from tests.benchmarks.peers.peer import NotInstalled
 from tests.benchmarks.table import Absent, Figure, Row
-from tests.conftest import SNOWFLAKE_PASSWORD, ProjectFolder, snow_bed
+from tests.support.beds import snow_bed
+from tests.support.catalog_files import SNOWFLAKE_PASSWORD
+from tests.support.project_folder import ProjectFolder
 from tests.support.snowflake.bed import SnowflakeServer, snowflake_server
 
 FILES = 50

@@ -24,9 +24,11 @@ from typing import Any
 from glacierbase import GlacierbaseError
 from glacierbase.model.results import RepairCase
 from glacierbase.output import documents
-from tests.conftest import LAKE, ProjectFolder, lake_bed, snow_bed
 from tests.crash.shop import Shop, SnowShop, SparkShop
 from tests.crash.steps import Steps
+from tests.support.beds import lake_bed, snow_bed
+from tests.support.catalog_files import LAKE
+from tests.support.project_folder import ProjectFolder
 from tests.support.snowflake.bed import CATALOG
 from tests.support.snowflake.wire import Wire
 

@@ -17,7 +17,7 @@ from typing import Any
 from glacierbase import GlacierbaseError, Project
 from glacierbase.executors import open_executor
 from glacierbase.run.run import Run
-from tests.conftest import only_catalog
+from tests.support.project_folder import only_catalog
 
 
 def main() -> None:

@@ -12,7 +12,8 @@ from typing import Any
 from glacierbase import Project
 from glacierbase.errors import LockLost, NeedsRepair
 from glacierbase.model.results import RepairCase
-from tests.conftest import REPOSITORY, LakeBed, ProjectFolder, SnowBed
+from tests.support.beds import LakeBed, SnowBed
+from tests.support.project_folder import REPOSITORY, ProjectFolder
 
 FINAL = [10, 11, 20, 30, 31]
 

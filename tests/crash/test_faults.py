@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import REPOSITORY, SNOWFLAKE_PASSWORD
 from tests.crash.shop import FINAL, STEPS
+from tests.support.catalog_files import SNOWFLAKE_PASSWORD
+from tests.support.project_folder import REPOSITORY
 from tests.support.snowflake.bed import SnowflakeServer
 
 # What an engine, a catalog or a disk that fails may come to, wherever it does; 0 where only the release was left to do.

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from glacierbase.errors import EngineUnavailable, NeedsRepair
-from tests.conftest import ProjectFolder
 from tests.crash.shop import FINAL, INSIDE, STEPS, Shop, SnowShop, SparkShop
+from tests.support.project_folder import ProjectFolder
 
 # A run on Spark is two processes.
 WHOM = ("python", "jvm", "both")

@@ -25,7 +25,7 @@ from glacierbase.apply.plan import make_plan
 from glacierbase.errors import GlacierbaseError, LockLost
 from glacierbase.history.records import check_head, fold
 from glacierbase.model.migration import Event, Migration
-from tests.conftest import ProjectFolder
+from tests.support.project_folder import ProjectFolder
 from tests.support.world import World as RealWorld
 
 # By (version, index): two files, so that runs meet between statements and between files. The model counts them from 0.

@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 from glacierbase import Project
-from tests.conftest import REPOSITORY, LakeBed, ProjectFolder, SnowBed
+from tests.support.beds import LakeBed, SnowBed
+from tests.support.project_folder import REPOSITORY, ProjectFolder
 
 RACERS = 8
 

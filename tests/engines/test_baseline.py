@@ -8,7 +8,8 @@ import pytest
 
 from glacierbase.apply.baseline import baseline
 from glacierbase.errors import ConfigurationError, HistoryDisagrees, MigrationFailed
-from tests.conftest import LakeBed, ProjectFolder
+from tests.support.beds import LakeBed
+from tests.support.project_folder import ProjectFolder
 from tests.support.world import World
 
 

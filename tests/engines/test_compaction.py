@@ -15,8 +15,8 @@ from glacierbase.apply.lock import Terms, free_row
 from glacierbase.errors import CommitConflict, EngineError, OutcomeUnknown
 from glacierbase.stores import LockRow
 from glacierbase.stores.sql import SqlStore, open_store
-from tests.conftest import LakeBed, with_own_namespace
 from tests.engines.contract.test_store_contract import event
+from tests.support.beds import LakeBed, with_own_namespace
 
 
 @dataclass

@@ -6,7 +6,8 @@ import sqlite3
 
 import pytest
 
-from tests.conftest import ProjectFolder, SnowBed
+from tests.support.beds import SnowBed
+from tests.support.project_folder import ProjectFolder
 from tests.support.snowflake.bed import SnowflakeServer
 
 

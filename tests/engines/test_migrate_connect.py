@@ -13,7 +13,8 @@ from glacierbase.errors import ConfigurationError, MigrationFailed
 from glacierbase.executors import InFlight, open_executor
 from glacierbase.run.run import Run
 from glacierbase.secrets import mask
-from tests.conftest import ProjectFolder, RemoteLake
+from tests.support.beds import RemoteLake
+from tests.support.project_folder import ProjectFolder
 
 
 def test_a_setting_that_only_the_servers_start_can_make_must_agree_with_it(remote_lake: RemoteLake) -> None:

@@ -7,7 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.conftest import LAKE, REPOSITORY, RUNTIME, ProjectFolder
+from tests.support.catalog_files import LAKE, RUNTIME
+from tests.support.project_folder import REPOSITORY, ProjectFolder
 
 DELTA = "io.delta:delta-spark_4.1_2.13:4.4.0"
 BOTH = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
@@ -60,7 +61,7 @@ from glacierbase.executors import open_executor
 from glacierbase.executors.spark.session import SparkSessionPort
 from glacierbase.run.run import Run
 from pathlib import Path
-from tests.conftest import only_catalog
+from tests.support.project_folder import only_catalog
 
 root = Path(sys.argv[1])
 executor = open_executor(only_catalog(root), Run.here(root))

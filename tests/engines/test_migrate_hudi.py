@@ -8,8 +8,9 @@ from pathlib import Path
 import pyarrow.parquet
 import pytest
 
-from tests.conftest import LAKE, REPOSITORY, RUNTIME, Output, ProjectFolder
+from tests.support.catalog_files import LAKE, RUNTIME
 from tests.support.environments import environment
+from tests.support.project_folder import REPOSITORY, Output, ProjectFolder
 
 ENVIRONMENT = REPOSITORY / ".venv-hudi"
 # This checkout, with what the extra `local` has beside pyspark; and what pyspark 3.5 needs of a Python from 3.12 on.

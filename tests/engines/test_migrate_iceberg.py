@@ -30,7 +30,8 @@ from glacierbase.executors import InFlight
 from glacierbase.executors.spark.session import SparkSessionPort
 from glacierbase.migrations.statements import split_statements
 from glacierbase.migrations.targets import target_tables
-from tests.conftest import LakeBed, ProjectFolder
+from tests.support.beds import LakeBed
+from tests.support.project_folder import ProjectFolder
 
 
 class Shop:

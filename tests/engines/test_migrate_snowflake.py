@@ -12,7 +12,9 @@ from pathlib import Path
 import pytest
 
 from glacierbase import Project
-from tests.conftest import SNOWFLAKE_PASSWORD, Output, ProjectFolder, SnowBed, migration
+from tests.support.beds import SnowBed
+from tests.support.catalog_files import SNOWFLAKE_PASSWORD
+from tests.support.project_folder import Output, ProjectFolder, migration
 from tests.support.snowflake.bed import SnowflakeServer
 
 

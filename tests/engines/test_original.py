@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
-from tests.conftest import RUNTIME, SQLITE, ProjectFolder
+from tests.support.catalog_files import RUNTIME, SQLITE
+from tests.support.project_folder import ProjectFolder
 
 # The published keys; what it leaves out stands where it wrote an ellipsis.
 CATALOG = f"""\

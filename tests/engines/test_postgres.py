@@ -18,9 +18,11 @@ from glacierbase import Project
 from glacierbase.apply.migrator import Progress
 from glacierbase.apply.plan import Selection
 from tests.benchmarks.applied import migrator_of
-from tests.conftest import POSTGRES_PASSWORD, REPOSITORY, CatalogBed, ProjectFolder
+from tests.support.beds import CatalogBed
+from tests.support.catalog_files import POSTGRES_PASSWORD
 from tests.support.catalogserver import check_it_migrates, check_refused, check_spark_tells_it, describe
 from tests.support.postgres import CONNECTIONS, USER
+from tests.support.project_folder import REPOSITORY, ProjectFolder
 
 # All but the question's own.
 CONNECTED = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"

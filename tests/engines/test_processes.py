@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
-from tests.conftest import LAKE, ProjectFolder
+from tests.support.catalog_files import LAKE
+from tests.support.project_folder import ProjectFolder
 
 CREATE = "CREATE NAMESPACE lake.a; CREATE TABLE lake.a.t (a BIGINT) USING iceberg"
 # While it takes that many milliseconds, a test sends a signal. The method's answer is nothing.

@@ -11,8 +11,10 @@ from glacierbase.apply.lock import Terms, free_row
 from glacierbase.errors import CommitConflict, OutcomeUnknown
 from glacierbase.model.migration import Event
 from glacierbase.stores.iceberg import IcebergStore, compaction, open_store
-from tests.conftest import WEB_TOKEN, ProjectFolder, WebBed
+from tests.support.beds import WebBed
+from tests.support.catalog_files import WEB_TOKEN
 from tests.support.catalogserver import check_it_migrates, check_refused, check_spark_tells_it, describe
+from tests.support.project_folder import ProjectFolder
 
 FREE = free_row(Terms("contract", "default", 60))
 

@@ -11,7 +11,8 @@ from contextlib import closing
 
 import pytest
 
-from tests.conftest import ProjectFolder, SnowBed
+from tests.support.beds import SnowBed
+from tests.support.project_folder import ProjectFolder
 
 # What a command may take to end after a signal on a busy machine; its catalog would answer after 30 s.
 SECONDS = 20

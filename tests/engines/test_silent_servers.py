@@ -8,8 +8,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.conftest import POSTGRES, Output, ProjectFolder
+from tests.support.catalog_files import POSTGRES
 from tests.support.hostileserver import CATALOG, HostileServer, hostile_server
+from tests.support.project_folder import Output, ProjectFolder
 
 # Far above the time-out of a second, and far below "for good".
 DEADLINE_SECONDS = 60

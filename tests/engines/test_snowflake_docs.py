@@ -9,7 +9,8 @@ import pytest
 import yaml
 
 from glacierbase.migrations.statements import split_statements
-from tests.conftest import REPOSITORY, ProjectFolder, SnowBed
+from tests.support.beds import SnowBed
+from tests.support.project_folder import REPOSITORY, ProjectFolder
 from tests.support.snowflake.bed import SnowflakeServer
 
 PAGE = (REPOSITORY / "docs" / "snowflake.md").read_text()

@@ -17,7 +17,7 @@ from glacierbase.model.catalog import Catalog
 from glacierbase.model.migration import Event
 from glacierbase.stores import LockRow, Store, iceberg, sql
 from glacierbase.stores.tables import ICEBERG_PROPERTIES
-from tests.conftest import CatalogBed, LakeBed, with_own_namespace
+from tests.support.beds import CatalogBed, LakeBed, with_own_namespace
 
 NOW = datetime(2026, 11, 20, 10, 30, 0, 123457, tzinfo=timezone.utc)
 EARLY = datetime(1969, 12, 31, 23, 59, 59, 999999, tzinfo=timezone.utc)

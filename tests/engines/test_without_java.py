@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import ProjectFolder
+from tests.support.project_folder import ProjectFolder
 
 QUESTIONS = [
     ("pending",), ("status",), ("history",), ("plan",), ("show", "1"), ("validate",), ("render", "1"), ("repair",),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tests.conftest import CatalogBed, ProjectFolder
+from tests.support.beds import CatalogBed
+from tests.support.project_folder import ProjectFolder
 
 
 def describe(bed: CatalogBed, namespace: str, project: ProjectFolder, more: str = "") -> None:

@@ -14,8 +14,9 @@ from glacierbase.migrations.folder import load_migrations
 from glacierbase.model.migration import Event
 from glacierbase.run.run import Run
 from glacierbase.stores.bounded import BoundedStore
-from tests.conftest import LAKE, ProjectFolder
+from tests.support.catalog_files import LAKE
 from tests.support.fakes import FakeExecutor, MemoryStore, MemoryTables
+from tests.support.project_folder import ProjectFolder
 
 
 class World:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from glacierbase.errors import EngineError, StatementRefused, TableNotFound
-from tests.conftest import LakeBed, RemoteLake, SnowBed
+from tests.support.beds import LakeBed, RemoteLake, SnowBed
 from tests.support.fakes import FakeExecutor
 
 

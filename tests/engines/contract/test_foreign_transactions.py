@@ -15,16 +15,9 @@ from glacierbase.errors import EngineError
 from glacierbase.model.catalog import Catalog
 from glacierbase.stores.iceberg import open_store as open_iceberg_store
 from glacierbase.stores.sql import open_store
-from tests.conftest import (
-    POSTGRES_PASSWORD,
-    WEB,
-    WEB_TOKEN,
-    CatalogBed,
-    LakeBed,
-    catalog_bed,
-    with_own_namespace,
-)
 from tests.engines.contract.test_store_contract import event
+from tests.support.beds import CatalogBed, LakeBed, catalog_bed, with_own_namespace
+from tests.support.catalog_files import POSTGRES_PASSWORD, WEB, WEB_TOKEN
 from tests.support.foreign import foreign_reader, foreign_writer
 
 LAKE = "spark.sql.catalog.lake"

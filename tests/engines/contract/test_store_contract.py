@@ -14,7 +14,7 @@ from glacierbase.apply.lock import Terms, free_row
 from glacierbase.model.migration import Event
 from glacierbase.stores.iceberg import open_store as open_iceberg_store
 from glacierbase.stores.sql import open_store
-from tests.conftest import LakeBed, RemoteLake, SnowBed, with_own_namespace
+from tests.support.beds import LakeBed, RemoteLake, SnowBed, with_own_namespace
 from tests.support.fakes import MemoryStore, MemoryTables
 
 NOW = datetime(2026, 11, 20, 10, 30, 0, 123456, tzinfo=timezone.utc)

@@ -18,8 +18,8 @@ from glacierbase.stores import LockRow
 from glacierbase.stores.bounded import BoundedStore
 from glacierbase.stores.sql import SqlStore
 from glacierbase.stores.tables import settle
-from tests.conftest import ProjectFolder, only_catalog
 from tests.support.fakes import MemoryStore, MemoryTables, lost_answer
+from tests.support.project_folder import ProjectFolder, only_catalog
 
 LEASE = 0.3
 

@@ -38,8 +38,8 @@ from glacierbase.model.migration import Event, State
 from glacierbase.run.waiting import Caller
 from glacierbase.secrets import register
 from glacierbase.stores.bounded import BoundedStore
-from tests.conftest import ProjectFolder
 from tests.support.fakes import MemoryStore, lost_answer
+from tests.support.project_folder import ProjectFolder
 from tests.support.world import World
 
 FIVE = """\

@@ -14,8 +14,8 @@ from glacierbase.errors import GlacierbaseError, HistoryDisagrees, MigrationFail
 from glacierbase.executors import Evidence
 from glacierbase.model.migration import State
 from glacierbase.model.results import RepairCase
-from tests.conftest import ProjectFolder
 from tests.support.fakes import lost_answer
+from tests.support.project_folder import ProjectFolder
 from tests.support.world import World
 
 THREE = "CREATE TABLE t (a INT);\nINSERT INTO t VALUES (1);\nINSERT INTO t VALUES (2);"

@@ -18,8 +18,9 @@ from glacierbase.apply.migrator import Migrator
 from glacierbase.apply.unlock import look, unlock
 from glacierbase.errors import LockHeld, LockLost
 from glacierbase.run.run import Run
-from tests.conftest import ProjectFolder, SnowBed
+from tests.support.beds import SnowBed
 from tests.support.fakes import MemoryStore
+from tests.support.project_folder import ProjectFolder
 from tests.support.world import World
 
 

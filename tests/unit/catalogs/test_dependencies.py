@@ -12,7 +12,8 @@ from glacierbase.catalogs.folder import load_catalog_files
 from glacierbase.errors import ConfigurationError, GlacierbaseError
 from glacierbase.executors.spark.jars import check_digests
 from glacierbase.model.catalog import Catalog
-from tests.conftest import LAKE, RUNTIME, SQLITE, ProjectFolder
+from tests.support.catalog_files import LAKE, RUNTIME, SQLITE
+from tests.support.project_folder import ProjectFolder
 
 CONF = "migrationExecutor:\n  type: spark\n  conf:\n    sparkConf:\n      spark.sql.catalog.lake: x\n"
 DIGEST = hashlib.sha256(b"the jar").hexdigest()

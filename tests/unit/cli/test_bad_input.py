@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from glacierbase import GlacierbaseError, Project
-from tests.conftest import LakeBed, ProjectFolder, migration
+from tests.support.beds import LakeBed
+from tests.support.project_folder import ProjectFolder, migration
 
 # No engine can start: its server cannot be reached.
 UNREACHABLE = """\

@@ -15,7 +15,7 @@ from glacierbase import GlacierbaseError, Project
 from glacierbase.cli import commands as cli
 from glacierbase.secrets import register
 from tests.benchmarks.applied import numbered_project
-from tests.conftest import ProjectFolder
+from tests.support.project_folder import ProjectFolder
 
 COMMANDS = [
     "baseline", "doctor", "history", "init", "migrate", "new", "pending", "plan", "render", "repair", "show", "status",

@@ -13,7 +13,7 @@ from glacierbase.errors import ConfigurationError, EngineError, OutcomeUnknown, 
 from glacierbase.executors.snowflake.errors import is_atomic, map_error
 from glacierbase.executors.snowflake.evidence import assess
 from glacierbase.executors.snowflake.session import SnowflakeSession
-from tests.conftest import ProjectFolder
+from tests.support.project_folder import ProjectFolder
 
 
 def answered(number: int, state: str, message: str = "no", sql: str = "ALTER TABLE t ADD b INT") -> EngineError:

@@ -21,7 +21,9 @@ from glacierbase.executors.spark.java import find_java_home
 from glacierbase.executors.spark.properties import with_properties
 from glacierbase.executors.spark.trust import trust_store
 from glacierbase.run.run import Run
-from tests.conftest import RUNTIME, LakeBed, ProjectFolder
+from tests.support.beds import LakeBed
+from tests.support.catalog_files import RUNTIME
+from tests.support.project_folder import ProjectFolder
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from glacierbase.inspect.answers import next_step, shown_statements, statuses
 from glacierbase.model.results import StatusResult, WrittenResult
 from glacierbase.output.documents import json_document, text_document
 from glacierbase.secrets import register
-from tests.conftest import ProjectFolder
+from tests.support.project_folder import ProjectFolder
 from tests.unit.apply.test_migrator import FIVE, World
 
 

@@ -39,7 +39,7 @@ from glacierbase.migrations.sandbox import Sandbox
 from glacierbase.migrations.statements import split_statements
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.migration import Migration, Statement
-from tests.conftest import REPOSITORY, migration
+from tests.support.project_folder import REPOSITORY, migration
 
 DIALECTS = ["spark", "snowflake"]
 BOM = "\ufeff"

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import ProjectFolder
+from tests.support.project_folder import ProjectFolder
 from tests.support.repository import commit_all
 from tests.unit.cli.test_bad_input import GOOD, UNREACHABLE
 

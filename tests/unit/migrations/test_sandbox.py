@@ -22,7 +22,7 @@ from glacierbase.migrations import sandbox
 from glacierbase.migrations.compiled import Compiled, compile_all
 from glacierbase.migrations.sandbox import Sandbox
 from glacierbase.model.migration import Migration
-from tests.conftest import ProjectFolder
+from tests.support.project_folder import ProjectFolder
 
 CATALOG = """\
 migrationExecutor:

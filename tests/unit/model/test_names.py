@@ -12,7 +12,7 @@ from glacierbase.migrations.targets import target_tables
 from glacierbase.model.names import snowflake_identifier, spark_identifier
 from glacierbase.stores import LockRow
 from glacierbase.stores.sql import _literal, ddl
-from tests.conftest import ProjectFolder, only_catalog
+from tests.support.project_folder import ProjectFolder, only_catalog
 
 ROW = LockRow("shop", "dev", "", 0, 0, None, None, 0, 0, None, 1)
 

@@ -25,8 +25,8 @@ from glacierbase.errors import EngineError, GlacierbaseError, OutcomeUnknown, Se
 from glacierbase.model import results
 from glacierbase.model.results import Result
 from glacierbase.output.documents import json_document, text_document, text_error
-from tests.conftest import ProjectFolder, migration
 from tests.support.hostile import NAME, PAYLOAD, check_inert, check_safe
+from tests.support.project_folder import ProjectFolder, migration
 from tests.support.world import World
 
 CONF = "migrationExecutor: {type: spark}\nstore: {catalog: lake}\n"

@@ -12,7 +12,7 @@ import pytest
 from glacierbase.errors import GlacierbaseError
 from glacierbase.migrations.folder import load_migrations
 from glacierbase.run.files import FileReader, FileRefused
-from tests.conftest import ProjectFolder, migration
+from tests.support.project_folder import ProjectFolder, migration
 
 CATALOG = """\
 migrationExecutor:

@@ -10,7 +10,7 @@ import pytest
 
 from glacierbase.run import git as safe_git
 from glacierbase.run.run import Run
-from tests.conftest import ProjectFolder
+from tests.support.project_folder import ProjectFolder
 from tests.support.repository import commit_all, git
 from tests.unit.cli.test_bad_input import GOOD, UNREACHABLE
 

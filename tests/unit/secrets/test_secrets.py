@@ -25,7 +25,7 @@ from glacierbase.model.results import HistoryResult, PlannedFile, PlannedStateme
 from glacierbase.output.documents import json_document, text_document
 from glacierbase.secrets import address, is_secret, mask, register, register_setting
 from glacierbase.stores.iceberg.errors import mapped
-from tests.conftest import ProjectFolder
+from tests.support.project_folder import ProjectFolder
 from tests.support.world import World
 
 # Characters that every way of escaping changes, and one outside of Unicode's first plane.

@@ -19,8 +19,8 @@ from glacierbase.errors import OutcomeUnknown
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.migration import Event
 from glacierbase.stores.iceberg import IcebergStore, open_store
-from tests.conftest import ProjectFolder
 from tests.support.hostileserver import CANARY, CATALOG, HostileServer, hostile_server, metadata_file, metadata_of
+from tests.support.project_folder import ProjectFolder
 
 FREE = free_row(Terms("shop", "default", 60))
 URI = "spark.sql.catalog.lake.uri"

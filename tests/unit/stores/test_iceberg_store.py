@@ -38,8 +38,8 @@ from glacierbase.model.migration import Event
 from glacierbase.stores import LockRow
 from glacierbase.stores.iceberg import IcebergStore, open_store
 from glacierbase.stores.iceberg.errors import mapped
-from tests.conftest import ProjectFolder
 from tests.support.foreign import foreign_writer
+from tests.support.project_folder import ProjectFolder
 
 URI = "spark.sql.catalog.lake.uri"
 FREE = free_row(Terms("shop", "default", 60))
