@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from glacierbase.apply.lock import Terms, free_row
 from glacierbase.catalogs.catalog import Catalog
 from glacierbase.errors import CommitConflict, EngineError
+from glacierbase.history.lockrow import Terms, free_row
 from glacierbase.model.migration import Event
 from glacierbase.stores import LockRow, Store, iceberg, sql
 from glacierbase.stores.tables import ICEBERG_PROPERTIES

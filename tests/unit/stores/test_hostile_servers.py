@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
-from glacierbase.apply.lock import Terms, free_row
 from glacierbase.catalogs.catalog import Catalog
 from glacierbase.errors import OutcomeUnknown
+from glacierbase.history.lockrow import Terms, free_row
 from glacierbase.model.migration import Event
 from glacierbase.stores.iceberg import IcebergStore, open_store
 from tests.conftest import ProjectFolder
