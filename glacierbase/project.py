@@ -11,11 +11,12 @@ from typing import Any, TypeVar
 
 from glacierbase import executors
 from glacierbase.apply.baseline import baseline
-from glacierbase.apply.migrator import Migrator, Progress
+from glacierbase.apply.migrator import Migrator
 from glacierbase.apply.plan import Plan, Selection
-from glacierbase.apply.repair import Orders, Resolution, accept_environment, repair
-from glacierbase.apply.repair import show as show_cases
-from glacierbase.apply.unlock import look, unlock
+from glacierbase.apply.preview import pending_files, planned_files
+from glacierbase.apply.progress import Progress
+from glacierbase.apply.repair import Decision, Resolution, accept_environment, repair, repair_cases
+from glacierbase.apply.unlock import held_lock, unlock
 from glacierbase.catalogs.catalogfile import read_name
 from glacierbase.catalogs.folder import CatalogFile, load_catalog_files
 from glacierbase.errors import (
@@ -26,8 +27,10 @@ from glacierbase.errors import (
     collected,
     raise_all,
 )
+from glacierbase.history.opening import Target
+from glacierbase.history.state import current_state
 from glacierbase.inspect import doctor
-from glacierbase.inspect.answers import lock_holder, next_step, pending_files, planned_files, shown_statements, statuses
+from glacierbase.inspect.answers import lock_holder, next_step, shown_statements, statuses
 from glacierbase.migrations.folder import load_migrations, migration_files
 from glacierbase.migrations.git_base import check_against_base
 from glacierbase.model.migration import Migration, version_number
@@ -50,6 +53,7 @@ from glacierbase.model.results import (
     WarmResult,
 )
 from glacierbase.run.files import FileRefused, is_folder, path_inside
+from glacierbase.run.held import HeldLocks
 from glacierbase.run.run import Run
 
 R = TypeVar("R", bound=Result)
@@ -83,6 +87,7 @@ class Project:
         self.root = root
         self._files = files
         self._environment = environment
+        self.held_locks = HeldLocks()
 
     @classmethod
     def load(cls, path: str | Path | None = None, environment: str | None = None) -> Project:
@@ -132,7 +137,7 @@ class Project:
         allow_out_of_order: Collection[str] = (),
         lock_timeout: float = 0,
         spark: Any = None,
-        stop: Flag | None = None,
+        cancel: Flag | None = None,
     ) -> tuple[MigrateResult, ...]:
         """Apply what is pending, under each catalog's lock.
 
@@ -142,19 +147,19 @@ class Project:
             allow_out_of_order: versions that may run below one that is applied.
             lock_timeout: seconds to wait for another run's lock.
             spark: a SparkSession to work in, with the catalogs configured as the files say; it is not stopped.
-            stop: set it from a signal handler or another thread to end the run: the statement that runs is cancelled unless
-                it ends within seconds.
+            cancel: set it from a signal handler or another thread to stop the run: the statement that runs is cancelled
+                unless it ends within seconds.
 
         Raises:
             GlacierbaseError: the first error; see the module `glacierbase.errors`.
         """
         selection = Selection(to, only, reason, tuple(allow_out_of_order))
-        stopped = stop.is_set if stop else lambda: False
+        cancelled = cancel.is_set if cancel else lambda: False
 
-        def one(migrator: Migrator, result: MigrateResult) -> MigrateResult:
+        def one(target: Target, result: MigrateResult) -> MigrateResult:
             progress, error = Progress(), None
             try:
-                migrator.migrate(_with_policy(selection, migrator), progress, lock_timeout, stopped, spark)
+                Migrator(target).migrate(_with_policy(selection, target), progress, lock_timeout, cancelled, spark)
             except GlacierbaseError as caught:
                 error = caught
             return replace(
@@ -171,9 +176,9 @@ class Project:
     def pending(self, catalogs: Collection[str] = (), *, spark: Any = None) -> tuple[PendingResult, ...]:
         """What the next `migrate` would apply. Writes nothing."""
 
-        def one(migrator: Migrator, result: PendingResult) -> PendingResult:
-            plan = self._plan(migrator, Selection(), spark)
-            return replace(result, pending=pending_files(migrator, plan), warnings=plan.warnings)
+        def one(target: Target, result: PendingResult) -> PendingResult:
+            plan = self._plan(target, Selection(), spark)
+            return replace(result, pending=pending_files(target, plan), warnings=plan.warnings)
 
         return self._each(catalogs, PendingResult, one)
 
@@ -190,22 +195,22 @@ class Project:
         """What the next `migrate` with the same arguments would run, statement by statement. Writes nothing."""
         selection = Selection(to, only, reason, tuple(allow_out_of_order))
 
-        def one(migrator: Migrator, result: PlanResult) -> PlanResult:
-            plan = self._plan(migrator, selection, spark)
-            return replace(result, plan=planned_files(migrator, plan), warnings=plan.warnings)
+        def one(target: Target, result: PlanResult) -> PlanResult:
+            plan = self._plan(target, selection, spark)
+            return replace(result, plan=planned_files(target, plan), warnings=plan.warnings)
 
         return self._each(catalogs, PlanResult, one)
 
     def status(self, catalogs: Collection[str] = (), *, spark: Any = None) -> tuple[StatusResult, ...]:
         """Where every version stands, and who holds the lock. Writes nothing."""
 
-        def one(migrator: Migrator, result: StatusResult) -> StatusResult:
-            view = migrator.view(spark)
+        def one(target: Target, result: StatusResult) -> StatusResult:
+            state = current_state(target, spark)
             return replace(
                 result,
-                migrations=statuses(migrator, view),
-                lock=lock_holder(view.lock),
-                warnings=view.warnings,
+                migrations=statuses(target, state),
+                lock=lock_holder(state.lock),
+                warnings=state.warnings,
             )
 
         return self._each(catalogs, StatusResult, one)
@@ -213,9 +218,9 @@ class Project:
     def history(self, catalogs: Collection[str] = (), *, spark: Any = None) -> tuple[HistoryResult, ...]:
         """All events, in order. Writes nothing."""
 
-        def one(migrator: Migrator, result: HistoryResult) -> HistoryResult:
-            view = migrator.view(spark)
-            return replace(result, events=view.history.events, warnings=view.warnings)
+        def one(target: Target, result: HistoryResult) -> HistoryResult:
+            state = current_state(target, spark)
+            return replace(result, events=state.history.events, warnings=state.warnings)
 
         return self._each(catalogs, HistoryResult, one)
 
@@ -227,13 +232,13 @@ class Project:
         """
         number = _number(version)
 
-        def one(migrator: Migrator, result: ShowResult) -> ShowResult:
-            view = migrator.view(spark)
-            status = next((s for s in statuses(migrator, view) if int(s.version) == number), None)
+        def one(target: Target, result: ShowResult) -> ShowResult:
+            state = current_state(target, spark)
+            status = next((s for s in statuses(target, state) if int(s.version) == number), None)
             if status is None:
-                return replace(result, warnings=view.warnings)
-            events = tuple(e for e in view.history.events if e.version and int(e.version) == number)
-            statements = shown_statements(migrator, int(status.version), view.history)
+                return replace(result, warnings=state.warnings)
+            events = tuple(e for e in state.history.events if e.version and int(e.version) == number)
+            statements = shown_statements(target, int(status.version), state.history)
             return replace(result, migration=status, statements=statements, events=events, next=next_step(status))
 
         results = self._each(catalogs, ShowResult, one)
@@ -334,14 +339,14 @@ class Project:
                 "UNKNOWN_VERSION", "which version is repaired was not said", "name it: repair VERSION"
             )
 
-        def one(migrator: Migrator, result: RepairResult) -> RepairResult:
+        def one(target: Target, result: RepairResult) -> RepairResult:
             if environment_was:
-                accept_environment(migrator, environment_was, reason or "", lock_timeout, spark)
+                accept_environment(target, environment_was, reason or "", lock_timeout, spark)
                 return replace(result, environment_was=environment_was)
             if as_ is None:
-                return replace(result, cases=show_cases(migrator, numbers, spark))
-            orders = Orders(Resolution(as_), reason or "", engine_stopped)
-            return replace(result, cases=repair(migrator, numbers, orders, lock_timeout, spark))
+                return replace(result, cases=repair_cases(target, numbers, spark))
+            decision = Decision(Resolution(as_), reason or "", engine_stopped)
+            return replace(result, cases=repair(target, numbers, decision, lock_timeout, spark))
 
         return self._each(catalogs, RepairResult, one)
 
@@ -366,11 +371,11 @@ class Project:
         """
         self._only(catalogs)
 
-        def one(migrator: Migrator, result: UnlockResult) -> UnlockResult:
-            held = look(migrator, spark) if dry_run else unlock(migrator, reason, force=force, session=spark)
+        def one(target: Target, result: UnlockResult) -> UnlockResult:
+            held = held_lock(target, spark) if dry_run else unlock(target, reason, force=force, session=spark)
             if held is None:
                 return result
-            return replace(result, lock=lock_holder(held.row), says=held.says, released=not dry_run)
+            return replace(result, lock=lock_holder(held.row), says=held.evidence, released=not dry_run)
 
         return self._each(catalogs, UnlockResult, one)
 
@@ -392,8 +397,8 @@ class Project:
         _check_reason(reason)
         self._only(catalogs)
 
-        def one(migrator: Migrator, result: BaselineResult) -> BaselineResult:
-            files = baseline(migrator, number, reason, lock_timeout, spark)
+        def one(target: Target, result: BaselineResult) -> BaselineResult:
+            files = baseline(target, number, reason, lock_timeout, spark)
             return replace(
                 result, baselined=tuple(BaselinedFile(f.migration.version, f.migration.location) for f in files)
             )
@@ -412,10 +417,10 @@ class Project:
             GlacierbaseError: the first thing that is wrong; `results` holds all checks.
         """
 
-        def one(migrator: Migrator, result: DoctorResult) -> DoctorResult:
+        def one(target: Target, result: DoctorResult) -> DoctorResult:
             if print_ddl:
-                return replace(result, ddl=doctor.print_ddl(migrator.catalog))
-            checks = tuple(doctor.examine(migrator, spark))
+                return replace(result, ddl=doctor.print_ddl(target))
+            checks = tuple(doctor.examine(target, spark))
             return replace(result, checks=checks, error=next((check.error for check in checks if check.error), None))
 
         return self._each(catalogs, DoctorResult, one)
@@ -426,8 +431,8 @@ class Project:
         Both lie in the user's cache. Contacts no catalog.
         """
 
-        def one(migrator: Migrator, result: WarmResult) -> WarmResult:
-            warmed = executors.warm(migrator.catalog, migrator.run)
+        def one(target: Target, result: WarmResult) -> WarmResult:
+            warmed = executors.warm(target.catalog, target.run)
             return replace(
                 result,
                 dependencies=warmed.dependencies,
@@ -437,23 +442,23 @@ class Project:
 
         return self._each(catalogs, WarmResult, one)
 
-    def _plan(self, migrator: Migrator, selection: Selection, spark: Any) -> Plan:
-        return migrator.plan(_with_policy(selection, migrator), spark)
+    def _plan(self, target: Target, selection: Selection, spark: Any) -> Plan:
+        return Migrator(target).plan(_with_policy(selection, target), spark)
 
     def _each(
         self,
         catalogs: Collection[str],
         kind: type[R],
-        one: Callable[[Migrator, R], R],
+        one: Callable[[Target, R], R],
     ) -> tuple[R, ...]:
         """`one` for each catalog; what is wrong with a catalog or a file's head is raised before the first is contacted."""
         chosen, skipped = self._in_environment(catalogs)
-        migrators = self._build(chosen)
+        targets = self._build(chosen)
         results: list[R] = []
-        for migrator in migrators:
-            empty = kind(migrator.catalog.name, migrator.catalog.environment)
+        for target in targets:
+            empty = kind(target.catalog.name, target.catalog.environment)
             try:
-                results.append(one(migrator, empty))
+                results.append(one(target, empty))
             except GlacierbaseError as error:
                 results.append(replace(empty, error=error))
             if isinstance(results[-1].error, Interrupted):
@@ -525,10 +530,10 @@ class Project:
             )
         return chosen[0]
 
-    def _build(self, having: Iterable[tuple[CatalogFile, str]]) -> list[Migrator]:
+    def _build(self, having: Iterable[tuple[CatalogFile, str]]) -> list[Target]:
         """Read catalogs and migrations; all that is wrong is raised in one go."""
-        run = Run.here(self.root)
-        found: list[Migrator] = []
+        run = Run.here(self.root, self.held_locks)
+        found: list[Target] = []
         read: dict[str, tuple[Migration, ...]] = {}
         files = migration_files(self.root)
         errors: list[GlacierbaseError] = []
@@ -538,7 +543,7 @@ class Project:
                 errors += wrong
             with collected(errors):
                 catalog = file.for_environment(environment, self.root)
-                found.append(Migrator(catalog, read[file.stem], run, set(self.catalogs) - {file.name}))
+                found.append(Target(catalog, read[file.stem], run, set(self.catalogs) - {file.name}))
         # Catalogs share a file: what is wrong in it is said once.
         raise_all(list({error.message: error for error in errors}.values()))
         return found
@@ -683,6 +688,6 @@ def _without_catalog(folders: Sequence[Path], files: Sequence[CatalogFile]) -> l
     ]
 
 
-def _with_policy(selection: Selection, migrator: Migrator) -> Selection:
+def _with_policy(selection: Selection, target: Target) -> Selection:
     """The catalog file may allow what the call did not ask for."""
-    return replace(selection, out_of_order=None) if migrator.catalog.out_of_order_allowed else selection
+    return replace(selection, out_of_order=None) if target.catalog.out_of_order_allowed else selection

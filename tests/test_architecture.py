@@ -27,12 +27,6 @@ LAYERS = [
     {"cli", "__init__"},
     {"__main__"},
 ]
-# Imports that still point up or sideways, until their modules are split.
-_TO_BE_SPLIT = {
-    ("history/recorder.py", "apply"),
-    ("inspect/answers.py", "apply"),
-    ("inspect/doctor.py", "apply"),
-}
 # Vendors' packages, each inside its adapter only.
 VENDORS = {
     "pyspark": "executors/spark/",
@@ -82,7 +76,6 @@ def test_arrows_only_point_down() -> None:
         and layer_or_none(target) is not None
         and layer(target) >= layer(room(path))
         and room(path) != "__init__"
-        and (str(path.relative_to(PACKAGE)), target) not in _TO_BE_SPLIT
     ]
     assert wrong == []
 

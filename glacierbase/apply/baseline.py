@@ -1,20 +1,22 @@
-"""Adopting tables that are there already: files recorded as applied without running them."""
+"""`baseline`: record files as applied without running them, for tables that already exist."""
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from contextlib import closing
 from typing import Any
 
-from glacierbase.apply.migrator import Migrator
+from glacierbase.apply.holding import locked
 from glacierbase.errors import ConfigurationError, HistoryDisagrees, TableNotFound
 from glacierbase.executors import Executor
 from glacierbase.executors.engine import Engine
+from glacierbase.history.entries import baselined
+from glacierbase.history.opening import Target
 from glacierbase.history.records import SETTLED, History
+from glacierbase.history.state import read_state
 from glacierbase.migrations.compiled import Compiled
-from glacierbase.model.migration import EventType, State, Statement
+from glacierbase.model.migration import Statement
 from glacierbase.model.names import NAME
 
 _CREATE = re.compile(
@@ -28,99 +30,88 @@ _USE = re.compile(r"(?i)USE\b")
 
 
 def baseline(
-    migrator: Migrator, to: int, reason: str, lock_timeout: float = 0, session: Any = None
+    target: Target, to: int, reason: str, lock_timeout: float = 0, session: Any = None
 ) -> tuple[Compiled, ...]:
-    """Record every file up to version `to` that was never begun as applied, in one append.
+    """Record every file up to version `to` that was never started as applied, in one append.
 
     Returns:
         The files that were recorded.
 
     Raises:
         ConfigurationError: there is no file of that version.
-        HistoryDisagrees: a table or view that the files create is not there, or one of the files was begun and is not settled.
+        HistoryDisagrees: a table or view that the files create does not exist, or one of the files was started and is not settled.
     """
-    migrations = [migration for migration in migrator.migrations if migration.number <= to]
+    candidates = _files_up_to(target, to)
+    with target.opened(session) as opened:
+        state = read_state(opened)
+        files = _not_started(candidates, state.history)
+        _check_tables(opened.engine, files)
+        if not files:
+            return ()
+        with locked(opened, state, lock_timeout) as held:
+            files = _not_started(candidates, held.state.history)
+            held.recorder.append(*(baselined(compiled, reason) for compiled in files))
+    return files
+
+
+def _files_up_to(target: Target, to: int) -> Sequence[Compiled]:
+    migrations = [migration for migration in target.migrations if migration.number <= to]
     if not migrations or migrations[-1].number != to:
         raise ConfigurationError(
             "UNKNOWN_VERSION", f"there is no migration with version {to}", "`glacierbase status` lists all versions"
         )
-    prepared = migrator.prepare(migrations)
-    below = [prepared[migration.number] for migration in migrations]
-    with migrator.opened(session) as (engine, store):
-        view = migrator.look(store)
-        files = _not_begun(below, view.history)
-        _check_tables(engine, files)
-        if not files:
-            return ()
-        with migrator.locked(engine, store, view, lock_timeout) as (_, view, recorder):
-            files = _not_begun(below, view.history)
-            recorder.append(
-                *(
-                    recorder.event(
-                        EventType.BASELINED,
-                        State.APPLIED,
-                        prepared,
-                        statement_index=len(prepared.statements),
-                        rendered_sql=prepared.text,
-                        reason=reason,
-                        details=json.dumps({"statement_checksums": prepared.statement_checksums}),
-                    )
-                    for prepared in files
-                )
-            )
-    return files
+    compiled = target.compile(migrations)
+    return [compiled[migration.number] for migration in migrations]
 
 
-def _not_begun(below: Sequence[Compiled], history: History) -> tuple[Compiled, ...]:
-    begun = [
-        record
-        for prepared in below
-        if (record := history.records.get(prepared.migration.number)) and record.state not in SETTLED
-    ]
-    if begun:
+def _not_started(candidates: Sequence[Compiled], history: History) -> tuple[Compiled, ...]:
+    records = [history.records.get(compiled.migration.number) for compiled in candidates]
+    unsettled = [record for record in records if record and record.state not in SETTLED]
+    if unsettled:
+        first = unsettled[0]
         raise HistoryDisagrees(
             "BASELINE_REFUSED",
-            f"{begun[0].started.path}: version {begun[0].version} was begun here and is {begun[0].state}; nothing was recorded",
-            f"`glacierbase repair {begun[0].version}` settles it",
-            version=begun[0].version,
+            f"{first.started.path}: version {first.version} was started here and is {first.state}; nothing was recorded",
+            f"`glacierbase repair {first.version}` settles it",
+            version=first.version,
         )
-    return tuple(prepared for prepared in below if prepared.migration.number not in history.records)
+    return tuple(compiled for compiled in candidates if compiled.migration.number not in history.records)
 
 
 def _check_tables(engine: Engine, files: Sequence[Compiled]) -> None:
-    """What the files create, all in all, and do not drop again, must be there."""
-    missing = [name for name, uses in _created(files).items() if not _is_there(engine.start(), name, uses)]
+    """Check that every table and view exists that the files create and do not drop again."""
+    missing = [name for name, uses in _created(files).items() if not _exists(engine.start(), name, uses)]
     if missing:
         raise HistoryDisagrees(
             "BASELINE_REFUSED",
-            f"the files create what is not there: {', '.join(missing)}; nothing was recorded",
-            "choose a lower --to, and let migrate run the rest; or create it as the file does",
+            f"these tables or views of the files do not exist: {', '.join(missing)}; nothing was recorded",
+            "choose a lower --to, and let migrate run the rest; or create them as the file does",
             missing=missing,
         )
 
 
 def _created(files: Sequence[Compiled]) -> dict[str, tuple[str, ...]]:
-    """The names of tables and views that are left in the end, each with the USE statements before it in its file."""
-    left: dict[str, tuple[str, ...]] = {}
-    for prepared in files:
+    """Return the tables and views that the files leave behind, each with the USE statements before it in its file."""
+    remaining: dict[str, tuple[str, ...]] = {}
+    for compiled in files:
         uses: tuple[str, ...] = ()
-        for statement in prepared.statements:
+        for statement in compiled.statements:
             if _USE.match(statement.text):
                 uses = (*uses, statement.text)
-            _follow(left, statement, uses)
-    return left
+            _follow(remaining, statement, uses)
+    return remaining
 
 
-def _follow(left: dict[str, tuple[str, ...]], statement: Statement, uses: tuple[str, ...]) -> None:
+def _follow(remaining: dict[str, tuple[str, ...]], statement: Statement, uses: tuple[str, ...]) -> None:
     if found := _CREATE.match(statement.text):
-        left[found["name"]] = uses
+        remaining[found["name"]] = uses
     elif found := _DROP.match(statement.text):
-        left.pop(found["name"], None)
-    elif (found := _RENAME.match(statement.text)) and found["name"] in left:
-        left[found["new"]] = left.pop(found["name"])
+        remaining.pop(found["name"], None)
+    elif (found := _RENAME.match(statement.text)) and found["name"] in remaining:
+        remaining[found["new"]] = remaining.pop(found["name"])
 
 
-def _is_there(executor: Executor, name: str, uses: Sequence[str]) -> bool:
+def _exists(executor: Executor, name: str, uses: Sequence[str]) -> bool:
     with closing(executor.open_session()) as session:
         try:
             for use in uses:

@@ -1,128 +1,57 @@
-"""The lock of one catalog: lease, heartbeat, waiting, proof and take-over, over the store's one compare-and-set.
+"""The lock of one catalog: acquire, renew, prove, take over and release it, by the compare-and-set of the store.
 
-The rule that makes it safe, on every store: the holder appends the event that says a statement is about to start, waits for
-the answer, then proves the lock, and only then runs the statement. Whoever takes the lock over reads the history after winning
-it. One of the two always sees the other. The proof is an uncached read; where that costs what a statement does, it is a renewal
-sent less than a lease ago, for nobody takes over a lease before it has been over for as long again by the clock of the store.
+The rule that makes it safe, on every store: the holder appends the event that announces a statement, waits for the answer, then
+proves the lock, and only then runs the statement. A run that takes the lock over reads the history after it acquired the lock.
+So one of the two always sees the other. The proof is an uncached read. Where a read costs as much as a statement, the proof is a
+renewal sent less than a lease ago, because no run takes the lock over before the lease has been over for another lease.
 """
 
 from __future__ import annotations
 
 import json
 import logging
-import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from datetime import datetime, timedelta, timezone
+from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
+from glacierbase.apply.heartbeat import Heartbeat
 from glacierbase.errors import EngineError, GlacierbaseError, Interrupted, LockHeld, LockLost
-from glacierbase.run.clock import NEVER, SKEW, Mark, mark, seconds, since
-from glacierbase.run.processes import is_gone, is_same_boot
+from glacierbase.history.lockrow import HolderWatch, Terms, describe_holder, holder_of, is_held, lease_of
+from glacierbase.run.clock import NEVER, Mark, mark, since
 from glacierbase.run.run import Run
 from glacierbase.run.waiting import Caller, NoAnswer, result
-from glacierbase.secrets import mask
-from glacierbase.stores import FORMAT_VERSION, LockRow, Store
+from glacierbase.stores import LockRow, Store
 
 logger = logging.getLogger("glacierbase")
 
-# How often a waiting run looks at the row.
+# How often a waiting run reads the row.
 _POLL_SECONDS = 1.0
-# A holder renews three times in a lease, so that one lost renewal costs nothing.
-_RENEWALS = 3
-# More is no lease that a catalog file may have.
-_LONGEST_LEASE = 86_400.0
-_NOTHING = timedelta(0)
-# Conflicts of one run's own heartbeat and main thread: each is followed by a look at the row.
+# Attempts after conflicts between the heartbeat and the main thread of the same run; each is followed by a read of the row.
 _TRIES = 5
-# How long a run that ends waits for a renewal that is under way.
-_JOIN_SECONDS = 2.0
-# How long a release may take at least; behind the end of the lease there is nothing left to release.
+# A release may take at least this long. After the lease is over there is nothing left to release.
 _RELEASE_SECONDS = 10.0
 
 
-# The locks that runs of this process hold.
-_held_here: list[Lock] = []
-
-
-def held_here() -> tuple[LockRow, ...]:
-    """The rows of the locks that this process holds, for whoever is about to end it."""
-    return tuple(lock.row for lock in _held_here)
-
-
-@dataclass(frozen=True, slots=True)
-class Terms:
-    """What the lock is for, and how long a run may be silent."""
-
-    catalog: str
-    environment: str
-    lease_seconds: float
-
-
-def free_row(terms: Terms) -> LockRow:
-    """The row that a new lock table is created with."""
-    return LockRow(
-        catalog=terms.catalog,
-        environment=terms.environment,
-        owner="",
-        fence=0,
-        beat=0,
-        acquired_at=None,
-        expires_at=None,
-        head_fence=0,
-        head_sequence=0,
-        holder=None,
-        format_version=FORMAT_VERSION,
-    )
-
-
-def is_held(row: LockRow) -> bool:
-    """Whether some run's name stands in the row; it may have died."""
-    return row.owner != ""
-
-
-def living_fence(row: LockRow | None, lease_seconds: float, store: Store) -> int | None:
-    """The fence of the run that holds the lock, unless it is seen to be dead."""
-    if row is None or not is_held(row) or _Watch(lease_seconds, store).is_dead(row):
-        return None
-    return row.fence
-
-
-def overdue(row: LockRow, lease_seconds: float, store: Store) -> timedelta:
-    """How long ago a lease after the end of the row's lease was, by the time of the store; negative if that is still to come."""
-    if row.expires_at is None:
-        return timedelta.min
-    return store.now() - row.expires_at - timedelta(seconds=lease_of(row, lease_seconds))
-
-
-def lease_of(row: LockRow, lease_seconds: float) -> float:
-    """The seconds of silence after which the row's holder counts as dead: the longer one of its lease and `lease_seconds`."""
-    theirs = holder_of(row).get("lease_seconds")
-    if isinstance(theirs, (int, float)) and theirs <= _LONGEST_LEASE:
-        return max(lease_seconds, float(theirs))
-    return lease_seconds
-
-
 class Lock:
-    """The lock in the hands of one run.
+    """The lock of one catalog, as one run acquires and holds it.
 
     Attributes:
-        taken_from: the row of the run that it was taken over from, if there was one.
+        taken_from: the row of the run from which it was taken over, if there was one.
     """
 
     def __init__(self, store: Store, terms: Terms, run: Run, engine: Mapping[str, Any]) -> None:
         self._store = store
         self._terms = terms
         self._run = run
-        self._holder = self._describe(engine)
+        self._holder = self._describe_self(engine)
         self._row: LockRow | None = None
         self._fence = 0
         self._head = (0, 0)
         self._renewed = NEVER
-        self._ended = threading.Event()
-        self._heartbeat: threading.Thread | None = None
+        self._heartbeat = Heartbeat(terms.catalog, terms.lease_seconds, self._renew, self._forget_lease)
         self.taken_from: LockRow | None = None
 
     @property
@@ -137,21 +66,26 @@ class Lock:
             raise RuntimeError("the lock is not held")
         return self._row
 
+    def describe(self) -> str:
+        """Return the catalog of the lock and, while it is held, its holder."""
+        row = self._row
+        return f"the lock of {self._terms.catalog}" + (f", {describe_holder(row)}" if row else "")
+
     def acquire(
-        self, seen: LockRow | None, history_fence: int, timeout_seconds: float, stopped: Callable[[], bool]
+        self, seen: LockRow | None, history_fence: int, timeout_seconds: float, cancelled: Callable[[], bool]
     ) -> None:
-        """Win the lock, waiting up to `timeout_seconds` for its holder.
+        """Acquire the lock; wait up to `timeout_seconds` while another run holds it.
 
         Args:
-            seen: the row as it was read a moment ago, if it was; the compare-and-set knows whether it is still so.
+            seen: the row as it was read a moment ago; the compare-and-set fails if it has changed since.
 
         Raises:
-            LockHeld: another run holds it still.
-            Interrupted: `stopped` said so while waiting.
+            LockHeld: another run still holds it.
+            Interrupted: the run was cancelled while it waited.
         """
         deadline = time.monotonic() + timeout_seconds
-        watch = _Watch(self._terms.lease_seconds, self._store)
-        told = False
+        watch = HolderWatch(self._terms.lease_seconds, self._store)
+        is_waiting = False
         while True:
             row, seen = seen or self._store.read_lock(), None
             if row is None:
@@ -159,115 +93,103 @@ class Lock:
             if (not is_held(row) or watch.is_dead(row)) and self.seize(row, history_fence):
                 return
             if is_held(row):
-                if time.monotonic() >= deadline and not watch.may_show_more(row):
-                    raise _held(row)
-                if not told:
-                    is_over = watch.may_show_more(row)
-                    why = "its lease is over, watching whether it is renewed" if is_over else "waiting for the lock"
-                    logger.info("%s: %s: %s", row.catalog, why, describe(row))
-                    told = True
-            if stopped():
+                _check_deadline(row, deadline, watch)
+                if not is_waiting:
+                    _log_wait(row, watch)
+                is_waiting = True
+            if cancelled():
                 raise Interrupted("INTERRUPTED", "stopped while waiting for the lock; nothing ran")
-            left = deadline - time.monotonic()
-            time.sleep((min(_POLL_SECONDS, left) if left > 0 else _POLL_SECONDS) if told else 0)
+            if is_waiting:
+                time.sleep(_pause(deadline))
 
     def seize(self, row: LockRow, history_fence: int) -> bool:
-        """Take the lock from whoever is in `row`, dead or alive: True if the row was still so."""
+        """Take the lock from the holder in `row`, dead or alive. Return False if the row has changed."""
         now = self._store.now()
-        # Above the history's too: a lock table that was lost or restored must not hand out a fence twice.
         mine = replace(
             row,
             environment=self._terms.environment,
             owner=self._run.id,
+            # Above the history's fence too: a lost or restored lock table must not give out a fence twice.
             fence=max(row.fence, history_fence) + 1,
             beat=0,
             acquired_at=now,
             expires_at=now + timedelta(seconds=self._terms.lease_seconds),
-            # The former holder may rely on a longer lease: nobody takes over from this run before that has ended.
+            # The former holder may rely on a longer lease, which has to end before another run takes over.
             holder=json.dumps(self._holder | {"lease_seconds": lease_of(row, self._terms.lease_seconds)}),
         )
         started = mark()
         try:
-            is_won = self._store.compare_and_set(row, mine)
+            has_it = self._store.compare_and_set(row, mine)
         except GlacierbaseError:
             raise
         except BaseException:
-            # Ctrl-C, also as what Python makes of it in a wait: the call continues and may acquire the lock.
+            # KeyboardInterrupt, or what a wait makes of it: the call continues and may acquire the lock.
             self._hold(mine, started)
             self.release()
             raise
-        if is_won:
+        if has_it:
             self._hold(mine, started)
             self.taken_from = row if is_held(row) else None
-        return is_won
+        return has_it
 
     def _hold(self, mine: LockRow, started: Mark) -> None:
         self._row, self._fence, self._renewed = mine, mine.fence, started
         self._head = (mine.head_fence, mine.head_sequence)
-        _held_here.append(self)
+        self._run.held.add(self)
 
     def start_heartbeat(self, open_store: Callable[[], Store]) -> None:
-        """Renew the lease from a thread of its own, through a store of its own that does not queue behind statements."""
-        self._heartbeat = threading.Thread(
-            target=self._beat, args=(open_store,), name="glacierbase-heartbeat", daemon=True
-        )
-        self._heartbeat.start()
-
-    def _beat(self, open_store: Callable[[], Store]) -> None:
-        store: Store | None = None
-        while not self._ended.wait(self._terms.lease_seconds / _RENEWALS):
-            try:
-                store = store or open_store()
-                if not self._renew(store):
-                    self._renewed = NEVER  # Taken, by force perhaps: the lease that is left proves nothing.
-                    return
-            except Exception as error:
-                # The next one may go through; `check` sees when none does.
-                logger.warning("%s: the lock could not be renewed: %s", self._terms.catalog, mask(str(error)))
+        """Renew the lease from a thread, through the store that `open_store` returns."""
+        self._heartbeat.start(open_store)
 
     def _renew(self, store: Store) -> bool:
-        """Begin a new lease: False if the row is another run's, or the lock was released."""
+        """Begin a new lease. Return False if another run holds the lock, or it was released."""
         row = self._row
         for _ in range(_TRIES):
-            if row is None or self._ended.is_set():
+            if row is None or self._heartbeat.is_stopped:
                 return False
             started = mark()
-            expires = self._store.now() + timedelta(seconds=self._terms.lease_seconds)
             renewed = replace(
-                self._with_head(row), beat=row.beat + 1, expires_at=expires, holder=json.dumps(self._holder)
+                self._with_head(row),
+                beat=row.beat + 1,
+                expires_at=self._store.now() + timedelta(seconds=self._terms.lease_seconds),
+                holder=json.dumps(self._holder),
             )
             if store.compare_and_set(row, renewed):
                 if self._row is not None:
                     self._row, self._renewed = renewed, started
                 return True
-            # The other thread of this run may have been faster.
-            row = self._mine(store.read_lock())
+            # The other thread of this run may have renewed first.
+            row = self._if_mine(store.read_lock())
         return False
 
-    def _mine(self, row: LockRow | None) -> LockRow | None:
-        """The row, if this run is its holder."""
+    def _forget_lease(self) -> None:
+        """Let what is left of the lease prove nothing, after another run has taken the lock."""
+        self._renewed = NEVER
+
+    def _if_mine(self, row: LockRow | None) -> LockRow | None:
+        """Return the row if this run is its holder, else None."""
         return row if row and (row.owner, row.fence) == (self._run.id, self._fence) else None
 
     def name_engine(self, engine: Mapping[str, Any]) -> None:
-        """Say in the row which engine works for this run, before it does: whoever takes over waits for its end as well.
+        """Write into the row which engine works for this run, before it does: a run that takes over waits for its end.
 
         Raises:
-            LockLost: the lock is not ours any more, or nobody can say.
+            LockLost: this run does not hold the lock any more, or the row could not be written.
         """
-        holder, self._holder = self._holder, self._describe(engine)
+        holder, self._holder = self._holder, self._describe_self(engine)
         if holder != self._holder:
             self._renew_or_lose("it was taken before the engine was ready")
 
     def acknowledge(self, fence: int, sequence: int) -> None:
-        """Remember the last event that the history acknowledged; the next renewal, or the release, writes it."""
+        """Remember the last event that the history acknowledged. The next renewal, or the release, writes it."""
         self._head = (fence, sequence)
 
     def _with_head(self, row: LockRow) -> LockRow:
         head_fence, head_sequence = self._head
         return replace(row, head_fence=head_fence, head_sequence=head_sequence)
 
-    def check(self) -> None:
-        """Before an append: renew a lease that nobody renewed in time.
+    def renew_if_expired(self) -> None:
+        """Renew the lease if the heartbeat did not renew it in time. Call it before an append.
 
         Raises:
             LockLost: it could not be renewed.
@@ -277,17 +199,17 @@ class Lock:
 
     @property
     def is_leased(self) -> bool:
-        """Whether the lock was renewed less than a lease ago: nobody takes it over before it has been silent for longer."""
+        """Whether the lock was renewed less than a lease ago. No run takes it over before that lease has ended."""
         return since(self._renewed) < self._terms.lease_seconds
 
     def may_retry(self) -> bool:
-        """Whether a write that was refused or not answered may be sent again: no other holder is seen, and the lease runs.
+        """Return whether a write that was refused or not answered may be sent again: the lease runs, no other holder is seen.
 
         Raises:
             LockLost: another run holds the lock.
         """
         with suppress(EngineError):
-            self._check_row(self._store.read_lock())
+            self._check_holder(self._store.read_lock())
         return self.is_leased
 
     def _renew_or_lose(self, why: str) -> None:
@@ -299,10 +221,10 @@ class Lock:
             raise _lost(self._terms.catalog, why)
 
     def prove(self) -> None:
-        """After an append, before the statement that it announced: that nobody can have taken the lock.
+        """Prove that no run can have taken the lock. Call it after an append, before the statement that it announced.
 
         Raises:
-            LockLost: somebody has or could have, or it could not be read.
+            LockLost: a run has taken the lock or could have, or the row could not be read.
         """
         if self._store.proves_by_lease:
             if not self.is_leased:
@@ -312,55 +234,55 @@ class Lock:
             row = self._store.read_lock()
         except EngineError as error:
             raise _lost(self._terms.catalog, error.message) from error
-        self._check_row(row)
+        self._check_holder(row)
 
-    def _check_row(self, row: LockRow | None) -> None:
-        if self._mine(row) is None:
-            raise _lost(
-                self._terms.catalog,
-                describe(row) if row is not None and is_held(row) else "it was released by somebody else",
-            )
+    def _check_holder(self, row: LockRow | None) -> None:
+        if self._if_mine(row) is None:
+            by_another = row is not None and is_held(row)
+            raise _lost(self._terms.catalog, describe_holder(row) if row and by_another else "another run released it")
 
     def finish(self) -> None:
-        """Free the lock at the end of a run.
+        """Release the lock at the end of a run.
 
         Raises:
-            LockLost: it was not ours any more: what was appended last may not count.
+            LockLost: this run did not hold it any more: its last events may not count.
         """
         if not self.release():
             raise _lost(self._terms.catalog, "it was taken before the run ended")
 
     def release(self) -> bool:
-        """Free the lock: False if it was not ours any more. Never raises: it runs on the way out of errors.
+        """Release the lock. Return False if this run did not hold it any more. Never raises: errors pass through here.
 
-        Where nobody can say whose it is, its lease ends by itself.
+        Where the store does not answer, the lease expires after its time.
         """
-        self._ended.set()
+        self._heartbeat.stop()
         row = self._row
         if row is None:
             return False
         freeing = Caller()
         try:
             answer = freeing.submit(lambda: self._free(row))
-            # Not before: a release that is interrupted up to here is repeated.
-            if self in _held_here:
-                _held_here.remove(self)
+            # Not earlier: a release that is interrupted before this line is repeated.
+            self._run.held.discard(self)
             self._row = None
             return result(answer, max(self._terms.lease_seconds, _RELEASE_SECONDS))
         except (EngineError, NoAnswer) as error:
             why = error.message if isinstance(error, EngineError) else "the catalog does not answer"
             logger.warning(
-                "%s: the lock could not be released (%s); it ends by itself at %s", row.catalog, why, row.expires_at
+                "%s: the lock could not be released (%s); it expires at %s", row.catalog, why, row.expires_at
             )
             return True
         finally:
             freeing.end()
 
     def _free(self, row: LockRow) -> bool:
-        """Make the row free, also if a renewal that was under way came first. True as well if it says all that this run recorded:
-        then it was freed and taken again before the store looked, or who took it reads a history that is whole."""
-        if self._heartbeat:
-            self._heartbeat.join(_JOIN_SECONDS)
+        """Free the row, also after a renewal that was in progress.
+
+        Returns:
+            True as well if another run holds it and the row acknowledges all that this run recorded: it was freed and taken
+            again before the store read it, or the other run reads a complete history.
+        """
+        self._heartbeat.join()
         mine: LockRow | None = row
         found = None
         for _ in range(_TRIES):
@@ -370,75 +292,36 @@ class Lock:
             if self._store.compare_and_set(mine, free):
                 return True
             found = self._store.read_lock()
-            mine = self._mine(found)
+            mine = self._if_mine(found)
         return found is not None and (found.head_fence, found.head_sequence) == self._head
 
-    def _describe(self, engine: Mapping[str, Any]) -> dict[str, Any]:
-        """The holder for the row. Who takes over waits for the longer lease, which is why it has this one's."""
+    def _describe_self(self, engine: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the holder for the row. A run that takes over waits for the longer of its own lease and this one."""
         return {**self._run.holder(engine), "lease_seconds": self._terms.lease_seconds}
 
 
-class _Watch:
-    """Whether the holder of a row is dead: by its lease, by its process, or by its silence."""
-
-    def __init__(self, lease_seconds: float, store: Store) -> None:
-        self._lease = lease_seconds
-        self._store = store
-        self._claim: tuple[str, int, int] | None = None
-        self._is_renewed = False
-        self._since = 0.0
-
-    def is_dead(self, row: LockRow) -> bool:
-        lease = lease_of(row, self._lease)
-        if is_gone(holder_of(row)) or self._has_ended(row):
-            return True
-        if row.claim != self._claim:
-            self._is_renewed = self._claim is not None
-            self._claim, self._since = row.claim, seconds()
-        # By the one clock that nobody sets: a correction of the time of day would end the watch early.
-        return seconds() - self._since > lease
-
-    def may_show_more(self, row: LockRow) -> bool:
-        """Whether the lease is over by this machine's clock, which may not be its holder's, and no renewal was seen yet."""
-        return not self._is_renewed and overdue(row, self._lease, self._store) > _NOTHING
-
-    def _has_ended(self, row: LockRow) -> bool:
-        """Whether its lease ended more than a lease ago by a clock that its holder shares, or longer than clocks differ by."""
-        late = overdue(row, self._lease, self._store)
-        shared = self._store.has_clock or is_same_boot(holder_of(row))
-        return late > (_NOTHING if shared else SKEW)
+def _check_deadline(row: LockRow, deadline: float, watch: HolderWatch) -> None:
+    if time.monotonic() >= deadline and not watch.is_undecided(row):
+        raise _held(row)
 
 
-def former_holder(row: LockRow) -> dict[str, Any]:
-    """What an event says of the run that the lock was taken from."""
-    return {"owner": row.owner, "fence": row.fence, "holder": holder_of(row)}
+def _log_wait(row: LockRow, watch: HolderWatch) -> None:
+    is_over = watch.is_undecided(row)
+    why = "its lease is over, watching whether it is renewed" if is_over else "waiting for the lock"
+    logger.info("%s: %s: %s", row.catalog, why, describe_holder(row))
 
 
-def holder_of(row: LockRow) -> Mapping[str, Any]:
-    """What the row says of its holder; nothing where that is not what a run writes."""
-    try:
-        holder = json.loads(row.holder or "{}")
-    except (ValueError, RecursionError):
-        return {}
-    return holder if isinstance(holder, dict) else {}
-
-
-def describe(row: LockRow) -> str:
-    """The holder for people: `run 3f2a… of alice on ci-7 (pid 4711), since 12:03:11 UTC (2 min), lease until 12:05:40 UTC`."""
-    holder = holder_of(row)
-    since = f", since {row.acquired_at:%H:%M:%S} UTC ({_age(row.acquired_at)})" if row.acquired_at else ""
-    until = f", lease until {row.expires_at:%H:%M:%S} UTC" if row.expires_at else ""
-    ci = f", {holder['ci_url']}" if holder.get("ci_url") else ""
-    person = f"{holder.get('os_user')} on {holder.get('host')} (pid {holder.get('pid')})"
-    return f"held by run {row.owner} of {person}{since}{until}{ci}"
+def _pause(deadline: float) -> float:
+    left = deadline - time.monotonic()
+    return min(_POLL_SECONDS, left) if left > 0 else _POLL_SECONDS
 
 
 def _held(row: LockRow) -> LockHeld:
     holder = holder_of(row)
     return LockHeld(
         "LOCK_HELD",
-        f"the lock of {row.catalog} is {describe(row)}; nothing ran",
-        "wait for it with --lock-timeout 5m; the lock of a run that died frees itself after its lease, or by `glacierbase unlock`",
+        f"the lock of {row.catalog} is {describe_holder(row)}; nothing ran",
+        "wait for it with --lock-timeout 5m; the lock of a dead run can be taken over after its lease, or by `glacierbase unlock`",
         owner=row.owner,
         host=holder.get("host"),
         pid=holder.get("pid"),
@@ -455,8 +338,3 @@ def _lost(catalog: str, why: str) -> LockLost:
         f"this run lost the lock of {catalog}: {why}; it runs nothing more",
         "`glacierbase status` shows what was applied; run `glacierbase migrate` again",
     )
-
-
-def _age(since: datetime) -> str:
-    age = max(0, int((datetime.now(timezone.utc) - since).total_seconds()))
-    return f"{age} s" if age < 120 else f"{age // 60} min"

@@ -1,20 +1,21 @@
-"""What would run: files and history in, a plan out, or the error that says why there is none. Pure."""
+"""Files and history in, a plan out, or the error that explains why there is none. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from glacierbase.errors import ConfigurationError, GlacierbaseError, HistoryDisagrees, NeedsRepair, raise_all
-from glacierbase.history.records import SETTLED, History, Record
+from glacierbase.history.records import History, Record
+from glacierbase.history.status import is_late, is_settled, newest_number
+from glacierbase.migrations.compiled import Compiled
 from glacierbase.model.migration import EventType, Migration, State, version_number
-from glacierbase.model.results import Status
 from glacierbase.run.run import statement_tag
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which of the pending migrations a run is asked for.
+    """Which of the pending migrations to run; default all.
 
     Attributes:
         to: the highest version to run.
@@ -39,75 +40,70 @@ class Planned:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What would run, in order; what `only` passes by; and what a person should know."""
+    """What would run, in order.
+
+    Attributes:
+        jumped_over: versions that a run of a single one passes by.
+        warnings: problems that do not prevent the run.
+        reason: why a single version is run.
+    """
 
     pending: tuple[Planned, ...]
     jumped_over: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    reason: str | None = None
 
 
 def make_plan(migrations: Sequence[Migration], history: History, selection: Selection = Selection()) -> Plan:
-    """What would run of `migrations`, after what `history` says.
+    """Return which of the migrations are to run after the history.
 
     Raises:
         NeedsRepair: a statement's outcome is unknown.
-        HistoryDisagrees: an applied file was edited or deleted, or a file came too late; all of them at once.
-        ConfigurationError: the selection names a version that is not there.
+        HistoryDisagrees: an applied file was edited or deleted, or a file is out of order; all of them at once.
+        ConfigurationError: the selection names a version that does not exist.
     """
     _check_selection(migrations, selection)
     raise_all([*_unknown(history), *_changed(migrations, history), *_missing(migrations, history)])
-    open_ones = [m for m in migrations if not _is_settled(m, history)]
-    chosen = [m for m in open_ones if _is_chosen(m, selection)]
+    unsettled = [m for m in migrations if not is_settled(m, history)]
+    chosen = [m for m in unsettled if _is_chosen(m, selection)]
     raise_all(_out_of_order(chosen, history, selection))
-    jumped_over = [m.version for m in open_ones if selection.only and m.number < int(selection.only)]
+    jumped_over = [m.version for m in unsettled if selection.only and m.number < int(selection.only)]
     return Plan(
         pending=tuple(_planned(migration, history) for migration in chosen),
         jumped_over=tuple(jumped_over) if chosen else (),
         warnings=tuple(_ahead(migrations, history)),
+        reason=selection.reason,
     )
 
 
-def make_status(migrations: Sequence[Migration], history: History) -> tuple[Status, ...]:
-    """Where every version of files and history stands, in order."""
-    files = {migration.number: migration for migration in migrations}
-    numbers = sorted({*files, *history.records})
-    return tuple(_status(files.get(n), history.records.get(n), migrations, history) for n in numbers)
+def check_resumes(plan: Plan, compiled: Mapping[int, Compiled]) -> None:
+    """Refuse a file in which a statement that is already done was edited. The statements after it may be edited.
+
+    Raises:
+        HistoryDisagrees: for each such file.
+    """
+    raise_all([_done_changed(planned, index) for planned in plan.pending for index in _edited(planned, compiled)[:1]])
 
 
-def _status(
-    migration: Migration | None, record: Record | None, migrations: Sequence[Migration], history: History
-) -> Status:
-    told = migration or (record.started if record else None)
-    assert told is not None
-    last = record.last if record else None
-    return Status(
-        version=migration.version if migration else record.version if record else "",
-        description=told.description,
-        author=told.author,
-        path=migration.location if migration else record.started.path if record else None,
-        state=_state(migration, record, migrations, history),
-        statements_done=record.statements_done if record else 0,
-        statements_total=record.statements_total if record else None,
-        applied_at=record.applied_at if record else None,
-        run_id=last.run_id if last else None,
-        error_message=last.error_message if last else None,
+def _edited(planned: Planned, compiled: Mapping[int, Compiled]) -> list[int]:
+    """Return the indexes of the statements that are done and have another text now."""
+    done = planned.record.statement_checksums[: planned.resumes_at - 1] if planned.record else ()
+    now = compiled[planned.migration.number].statement_checksums
+    return [index for index, each in enumerate(done, start=1) if now[index - 1 : index] != (each,)]
+
+
+def _done_changed(planned: Planned, index: int) -> HistoryDisagrees:
+    migration, done = planned.migration, planned.resumes_at - 1
+    return HistoryDisagrees(
+        "DONE_STATEMENT_CHANGED",
+        f"{migration.location}: statement {index} was edited, or renders differently, since it took effect; {done} statements"
+        " of this file are done; nothing ran",
+        f"restore statements 1 to {done} (`glacierbase show {migration.version}` prints them); only the statements after them"
+        " may change",
+        version=migration.version,
+        path=migration.location,
+        statement_index=index,
     )
-
-
-def _state(
-    migration: Migration | None, record: Record | None, migrations: Sequence[Migration], history: History
-) -> State:
-    if record is None:
-        late = migration is not None and _is_late(migration, history)
-        return State.OUT_OF_ORDER if late else State.PENDING
-    if migration is None:
-        if record.is_removed:
-            return record.state
-        ahead = record.number > _newest(migrations) and record.state in SETTLED
-        return State.AHEAD if ahead else State.MISSING
-    if record.state in SETTLED and record.last.checksum != migration.checksum:
-        return State.CHANGED
-    return record.state
 
 
 def _check_selection(migrations: Sequence[Migration], selection: Selection) -> None:
@@ -136,7 +132,7 @@ def _unknown(history: History) -> list[GlacierbaseError]:
 
 def _outcome_unknown(record: Record) -> NeedsRepair:
     last, index = record.last, record.statements_done + 1
-    tag = statement_tag(last.run_id, record.version, index) if record.is_tagged else None
+    tag = statement_tag(last.run_id, record.version, index) if record.has_query_tags else None
     # The event before an unrecorded end carries the id of the statement before.
     query_id = last.query_id if last.event == EventType.UNKNOWN else None
     named = "".join(f", {what} {value}" for what, value in (("query tag", tag), ("query id", query_id)) if value)
@@ -155,7 +151,7 @@ def _outcome_unknown(record: Record) -> NeedsRepair:
 
 
 def _changed(migrations: Sequence[Migration], history: History) -> list[GlacierbaseError]:
-    pairs = [(m, history.records[m.number]) for m in migrations if _is_settled(m, history)]
+    pairs = [(m, history.records[m.number]) for m in migrations if is_settled(m, history)]
     return [
         HistoryDisagrees(
             "CHECKSUM_MISMATCH",
@@ -186,12 +182,12 @@ def _missing(migrations: Sequence[Migration], history: History) -> list[Glacierb
             path=record.started.path,
         )
         for number, record in history.records.items()
-        if number not in files and number <= _newest(migrations) and not record.is_removed
+        if number not in files and number <= newest_number(migrations) and not record.is_removed
     ]
 
 
 def _ahead(migrations: Sequence[Migration], history: History) -> list[str]:
-    ahead = [record for number, record in sorted(history.records.items()) if number > _newest(migrations)]
+    ahead = [record for number, record in sorted(history.records.items()) if number > newest_number(migrations)]
     return [
         f"version {record.version} ({record.started.description}) is {record.state}, but newer than every file here:"
         " this is an older checkout"
@@ -215,19 +211,8 @@ def _out_of_order(chosen: Sequence[Migration], history: History, selection: Sele
             newest=history.records[history.newest].version,
         )
         for migration in chosen
-        if _is_late(migration, history) and migration.number not in allowed
+        if is_late(migration, history) and migration.number not in allowed
     ]
-
-
-def _is_late(migration: Migration, history: History) -> bool:
-    """Never begun, not passed by on purpose, and below a version that was begun."""
-    begun = migration.number in history.records or migration.number in history.jumped_over
-    return not begun and migration.number < history.newest
-
-
-def _is_settled(migration: Migration, history: History) -> bool:
-    record = history.records.get(migration.number)
-    return record is not None and record.state in SETTLED
 
 
 def _is_chosen(migration: Migration, selection: Selection) -> bool:
@@ -239,10 +224,6 @@ def _is_chosen(migration: Migration, selection: Selection) -> bool:
 def _planned(migration: Migration, history: History) -> Planned:
     record = history.records.get(migration.number)
     return Planned(migration, record.statements_done + 1 if record else 1, record)
-
-
-def _newest(migrations: Sequence[Migration]) -> int:
-    return migrations[-1].number if migrations else -1
 
 
 def _when(record: Record) -> str:

@@ -1,6 +1,6 @@
-"""Settling what only a person can know: a statement whose outcome is unknown, a failed file, an edited or a removed one.
+"""`repair`: record what a person decides about a version: an unknown outcome, a failed, an edited or a deleted file.
 
-Nothing is guessed and nothing is changed but the history: one event a version, with reason and principal, under the lock.
+Nothing is changed but the history: one event per version, with reason and principal, under the lock.
 """
 
 from __future__ import annotations
@@ -11,25 +11,27 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
-from glacierbase.apply.migrator import Migrator, View
-from glacierbase.apply.plan import make_status
+from glacierbase.apply.holding import locked
 from glacierbase.errors import ConfigurationError, GlacierbaseError, MigrationFileError, NeedsRepair
 from glacierbase.executors import Evidence, InFlight
 from glacierbase.executors.engine import Engine
-from glacierbase.history.recorder import Recorder
-from glacierbase.history.records import Record, details
-from glacierbase.migrations.compiled import compile_migration
+from glacierbase.history.details import details_of
+from glacierbase.history.entries import Entry, FileColumns, environment_accepted, repaired
+from glacierbase.history.opening import OpenCatalog, Target
+from glacierbase.history.records import History, Record
+from glacierbase.history.state import read_state
+from glacierbase.history.status import make_status
 from glacierbase.migrations.statements import split_statements
 from glacierbase.migrations.targets import target_tables
 from glacierbase.migrations.transactions import Step, steps
-from glacierbase.model.migration import Event, EventType, State
+from glacierbase.model.migration import EventType, State
 from glacierbase.model.results import RepairCase
 from glacierbase.run.processes import is_engine_gone
 from glacierbase.run.run import statement_tag
 
 
 class Resolution(str, Enum):
-    """What a person may say of a version (`--as`)."""
+    """What a person may decide about a version (`--as`)."""
 
     DONE = "done"
     NOT_DONE = "not-done"
@@ -50,11 +52,11 @@ _CHOICES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Orders:
+class Decision:
     """What to record.
 
     Attributes:
-        engine_stopped: whether the person vouches that the engine of the lost run is at work no more.
+        engine_stopped: whether the person vouches that the engine of the lost run has stopped.
     """
 
     resolution: Resolution
@@ -62,75 +64,75 @@ class Orders:
     engine_stopped: bool = False
 
 
-def show(migrator: Migrator, numbers: Collection[int], session: Any = None) -> tuple[RepairCase, ...]:
-    """What is known of these versions; of all that need a person, where none is named. Writes nothing.
+def repair_cases(target: Target, numbers: Collection[int], session: Any = None) -> tuple[RepairCase, ...]:
+    """Return what is known about these versions; about all that need a decision, where none is named. Writes nothing.
 
     Raises:
         ConfigurationError: the history has no such version.
     """
-    with migrator.opened(session) as (engine, store):
-        return _cases(migrator, migrator.look(store), engine, numbers)
+    with target.opened(session) as opened:
+        return _cases(opened, read_state(opened).history, numbers)
 
 
 def repair(
-    migrator: Migrator, numbers: Collection[int], orders: Orders, lock_timeout: float = 0, session: Any = None
+    target: Target, numbers: Collection[int], decision: Decision, lock_timeout: float = 0, session: Any = None
 ) -> tuple[RepairCase, ...]:
-    """Record what a person says of these versions.
+    """Record the decision about these versions.
 
     Raises:
-        ConfigurationError: there is no such version, or that cannot be said of it.
-        NeedsRepair: the engine of the lost run may still be at work.
+        ConfigurationError: there is no such version, or the decision is not possible for it.
+        NeedsRepair: the engine of the lost run may still execute the statement.
     """
-    with migrator.opened(session) as (engine, store):
-        view = migrator.look(store)
-        _check(_cases(migrator, view, engine, numbers), orders)
-        with migrator.locked(engine, store, view, lock_timeout) as (_, view, recorder):
-            cases = _cases(migrator, view, engine, numbers)
-            _check(cases, orders)
-            records = [view.history.records[int(case.version)] for case in cases]
-            recorder.append(*(_event(migrator, recorder, record, orders) for record in records))
-    return tuple(replace(case, repaired_as=orders.resolution.value) for case in cases)
+    with target.opened(session) as opened:
+        state = read_state(opened)
+        _check(_cases(opened, state.history, numbers), decision)
+        with locked(opened, state, lock_timeout) as held:
+            cases = _cases(opened, held.state.history, numbers)
+            _check(cases, decision)
+            records = [held.state.history.records[int(case.version)] for case in cases]
+            held.recorder.append(*(_entry(target, record, decision) for record in records))
+    return tuple(replace(case, repaired_as=decision.resolution.value) for case in cases)
 
 
-def accept_environment(migrator: Migrator, was: str, reason: str, lock_timeout: float = 0, session: Any = None) -> None:
-    """Record that a history which says environment `was` is this environment's: it was renamed, or cloned.
+def accept_environment(target: Target, was: str, reason: str, lock_timeout: float = 0, session: Any = None) -> None:
+    """Record that the history of environment `was` belongs to this environment, which was renamed or cloned.
 
     Raises:
-        HistoryDisagrees: the history does not say so.
+        HistoryDisagrees: the history belongs to another environment.
     """
-    with migrator.opened(session) as (engine, store):
-        view = migrator.look(store, was)
-        if not view.history.events:
-            raise _nothing(f"catalog {migrator.catalog.name} has no history whose environment could be another")
-        with migrator.locked(engine, store, view, lock_timeout, environment=was) as (_, _, recorder):
-            said = json.dumps({"environment_was": was})
-            recorder.append(recorder.event(EventType.REPAIRED, None, reason=reason, details=said))
+    with target.opened(session) as opened:
+        state = read_state(opened, was)
+        if not state.history.events:
+            raise _not_repairable(f"catalog {target.catalog.name} has no history whose environment could be another")
+        with locked(opened, state, lock_timeout, environment=was) as held:
+            held.recorder.append(environment_accepted(was, reason))
 
 
-def _cases(migrator: Migrator, view: View, engine: Engine, numbers: Collection[int]) -> tuple[RepairCase, ...]:
-    states = {int(status.version): status.state for status in make_status(migrator.migrations, view.history)}
-    asked = sorted(numbers or (n for n, record in view.history.records.items() if _needs_person(states[n], record)))
-    unknown = [number for number in asked if number not in view.history.records]
+def _cases(opened: OpenCatalog, history: History, numbers: Collection[int]) -> tuple[RepairCase, ...]:
+    target = opened.target
+    states = {int(status.version): status.state for status in make_status(target.migrations, history)}
+    chosen = sorted(numbers or (n for n, record in history.records.items() if _needs_person(states[n], record)))
+    unknown = [number for number in chosen if number not in history.records]
     if unknown:
-        raise _nothing(f"the history of {migrator.catalog.name} has no version {unknown[0]}")
-    return tuple(_case(migrator, view.history.records[n], states[n], engine) for n in asked)
+        raise _not_repairable(f"the history of {target.catalog.name} has no version {unknown[0]}")
+    return tuple(_case(opened, history.records[n], states[n]) for n in chosen)
 
 
 def _needs_person(state: State, record: Record) -> bool:
     return record.state is State.UNKNOWN or state in (State.FAILED, State.CHANGED, State.MISSING)
 
 
-def _case(migrator: Migrator, record: Record, state: State, engine: Engine) -> RepairCase:
-    # An unknown outcome comes first, whatever became of the file.
+def _case(opened: OpenCatalog, record: Record, state: State) -> RepairCase:
+    # An unknown outcome has precedence over an edited or deleted file.
     state = State.UNKNOWN if record.state is State.UNKNOWN else state
-    step = _step_at_stop(migrator, record) if state in (State.UNKNOWN, State.FAILED) else None
+    step = _step_at_stop(opened.target, record) if state in (State.UNKNOWN, State.FAILED) else None
     first = step[0] if step else None
     last = record.last
-    # Of a transaction, its COMMIT: what the statements before it said means nothing.
+    # Of a transaction, only the COMMIT decides.
     tag = statement_tag(last.run_id, record.version, step[-1].index) if step else ""
     evidence = Evidence()
     if state is State.UNKNOWN:
-        evidence = _evidence(engine, record, step, tag)
+        evidence = _evidence(opened.engine, record, step, tag)
     may_run = state is State.UNKNOWN and not _has_ended(record, evidence)
     return RepairCase(
         version=record.version,
@@ -147,11 +149,11 @@ def _case(migrator: Migrator, record: Record, state: State, engine: Engine) -> R
         ci_url=last.ci_url,
         since=record.announced_at,
         query_id=last.query_id if last.event in (EventType.UNKNOWN, EventType.FAILED) else None,
-        query_tag=tag if step and record.is_tagged else None,
+        query_tag=tag if step and record.has_query_tags else None,
         evidence=evidence.found,
         suggests=None if evidence.took_effect is None else _suggestion(evidence.took_effect).value,
         may_run=may_run,
-        engine=_engine(record, may_run) if state is State.UNKNOWN else "",
+        engine=_engine_state(record, may_run) if state is State.UNKNOWN else "",
         choices=tuple(choice.value for choice in _CHOICES.get(state, ())),
     )
 
@@ -160,11 +162,11 @@ def _suggestion(took_effect: bool) -> Resolution:
     return Resolution.DONE if took_effect else Resolution.NOT_DONE
 
 
-def _step_at_stop(migrator: Migrator, record: Record) -> Step | None:
-    """The statements that were in flight or failed, as the run that started them had them."""
+def _step_at_stop(target: Target, record: Record) -> Step | None:
+    """Return the statements that were in flight or failed, as the run that started them had them."""
     try:
-        found = steps(split_statements(record.started.rendered_sql or "", migrator.dialect), migrator.dialect)
-    except MigrationFileError:  # What was masked in it may have been part of its syntax.
+        found = steps(split_statements(record.started.rendered_sql or "", target.dialect), target.dialect)
+    except MigrationFileError:  # A secret that was masked in it may have been part of its syntax.
         return None
     return next((step for step in found if step[-1].index > record.statements_done), None)
 
@@ -173,73 +175,59 @@ def _evidence(engine: Engine, record: Record, step: Step | None, tag: str) -> Ev
     if record.announced_at is None or step is None:
         return Evidence()
     tables: Sequence[str] = json.loads(target_tables(step) or "[]")
-    application = details(record.started).get("process", {}).get("application")
-    statement = InFlight(tables, record.announced_at, tag, step[-1].text, application)
+    statement = InFlight(tables, record.announced_at, tag, step[-1].text, details_of(record.started).application)
     try:
         return engine.start().evidence(statement)
     except GlacierbaseError as error:
-        return Evidence((f"the engine could not be asked: {error.message}",))
+        return Evidence((f"the engine's record could not be read: {error.message}",))
 
 
-def _engine(record: Record, may_run: bool) -> str:
+def _engine_state(record: Record, may_run: bool) -> str:
     if not may_run:
-        return "the statement runs no more"
-    process = details(record.started).get("process", {})
-    where = process.get("application") or f"process {process.get('engine_pid')} on {record.last.host}"
+        return "the statement is not running any more"
+    details = details_of(record.started)
+    where = details.application or f"process {details.process.get('engine_pid')} on {record.last.host}"
     return f"it may still be running: {where}"
 
 
 def _has_ended(record: Record, evidence: Evidence) -> bool:
-    """Whether nothing can still come of the statement."""
-    return bool(evidence.has_ended) or is_engine_gone(details(record.started).get("process", {}))
+    """Return whether the statement can have no further effect."""
+    return bool(evidence.has_ended) or is_engine_gone(details_of(record.started).process)
 
 
-def _check(cases: Sequence[RepairCase], orders: Orders) -> None:
+def _check(cases: Sequence[RepairCase], decision: Decision) -> None:
     for case in cases:
-        if orders.resolution.value not in case.choices:
-            known = " or ".join(f"--as {choice}" for choice in case.choices)
+        if decision.resolution.value not in case.choices:
+            choices = " or ".join(f"--as {choice}" for choice in case.choices)
             raise ConfigurationError(
                 "NOT_REPAIRABLE",
-                f"version {case.version} is {case.state}: {orders.resolution} cannot be said of it; nothing was recorded",
-                known or "there is nothing to repair",
+                f"version {case.version} is {case.state}: --as {decision.resolution} is not possible; nothing was recorded",
+                choices or "there is nothing to repair",
                 version=case.version,
             )
-        if orders.resolution is Resolution.NOT_DONE and case.may_run and not orders.engine_stopped:
+        if decision.resolution is Resolution.NOT_DONE and case.may_run and not decision.engine_stopped:
             raise NeedsRepair(
                 "ENGINE_MAY_RUN",
-                f"version {case.version}: {case.engine}; the statement could take effect after it was called not done;"
+                f"version {case.version}: {case.engine}; the statement could take effect after `--as not-done` was recorded;"
                 " nothing was recorded",
-                "end it, or see that it has ended, and add --engine-stopped, which is recorded",
+                "stop it, or check that it has ended, and add --engine-stopped, which is recorded",
                 version=case.version,
             )
 
 
-def _event(migrator: Migrator, recorder: Recorder, record: Record, orders: Orders) -> Event:
-    """What a person said, as an event; what it does not change of the version stays as it was."""
-    said = {"as": orders.resolution.value, **({"engine_stopped": True} if orders.engine_stopped else {})}
-    state, done = _outcome(migrator, record, orders.resolution)
-    values: dict[str, Any] = {
-        "version": record.version,
-        "description": record.started.description,
-        "author": record.started.author,
-        "path": record.started.path,
-        "checksum": record.last.checksum,
-        "rendered_checksum": record.last.rendered_checksum,
-        "statement_total": record.statements_total,
-        "statement_index": done,
-        "reason": orders.reason,
-        "details": json.dumps(said),
-    }
-    if orders.resolution is Resolution.EDITED:
-        values |= _as_edited(migrator, record)
-    return recorder.event(EventType.REPAIRED, state, **values)
+def _entry(target: Target, record: Record, decision: Decision) -> Entry:
+    """Return the event that records the decision. What the decision does not change stays as it was."""
+    state, done = _outcome(target, record, decision.resolution)
+    is_edited = decision.resolution is Resolution.EDITED
+    file = _edited_file(target, record) if is_edited else _recorded_file(record)
+    return repaired(file, state, done, decision.resolution.value, decision.reason, decision.engine_stopped)
 
 
-def _outcome(migrator: Migrator, record: Record, resolution: Resolution) -> tuple[State, int]:
-    """The state after it, and how many statements are done then."""
+def _outcome(target: Target, record: Record, resolution: Resolution) -> tuple[State, int]:
+    """Return the state of the version after the decision, and how many statements are done then."""
     done = record.statements_done
     if resolution is Resolution.DONE:
-        step = _step_at_stop(migrator, record)
+        step = _step_at_stop(target, record)
         done = step[-1].index if step else done + 1
         return (State.APPLIED if done == record.statements_total else State.INTERRUPTED), done
     if resolution is Resolution.NOT_DONE:
@@ -249,20 +237,25 @@ def _outcome(migrator: Migrator, record: Record, resolution: Resolution) -> tupl
     return record.state, done
 
 
-def _as_edited(migrator: Migrator, record: Record) -> dict[str, Any]:
-    """The file as it is now."""
-    migration = next(each for each in migrator.migrations if each.number == record.number)
-    prepared = compile_migration(migration, migrator.catalog, migrator.dialect)
-    return {
-        "description": migration.description,
-        "author": migration.author,
-        "path": migration.location,
-        "checksum": migration.checksum,
-        "rendered_checksum": prepared.checksum,
-    }
+def _recorded_file(record: Record) -> FileColumns:
+    return FileColumns(
+        version=record.version,
+        description=record.started.description,
+        author=record.started.author,
+        path=record.started.path,
+        checksum=record.last.checksum,
+        rendered_checksum=record.last.rendered_checksum,
+        statement_total=record.statements_total,
+    )
 
 
-def _nothing(what: str) -> ConfigurationError:
+def _edited_file(target: Target, record: Record) -> FileColumns:
+    migration = next(each for each in target.migrations if each.number == record.number)
+    compiled = target.compile([migration])[record.number]
+    return replace(FileColumns.of(compiled), version=record.version, statement_total=record.statements_total)
+
+
+def _not_repairable(what: str) -> ConfigurationError:
     return ConfigurationError(
         "NOT_REPAIRABLE", f"{what}; nothing was recorded", "`glacierbase status` lists all versions"
     )

@@ -1,4 +1,4 @@
-"""Freeing a lock by hand: a take-over that runs nothing."""
+"""`unlock`: free a lock by hand. It is a take-over that runs nothing."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from glacierbase.apply.lock import describe, holder_of, is_held, lease_of
-from glacierbase.apply.migrator import Migrator
+from glacierbase.apply.holding import holding, new_lock
 from glacierbase.errors import LockHeld
+from glacierbase.history.lockrow import describe_holder, holder_of, is_held, lease_of
+from glacierbase.history.opening import Target
+from glacierbase.history.state import read_state
 from glacierbase.model.migration import EventType
 from glacierbase.run.processes import is_gone, is_running_here
 from glacierbase.run.waiting import uninterrupted
@@ -17,81 +19,83 @@ from glacierbase.stores import LockRow, Store
 
 logger = logging.getLogger("glacierbase")
 
+_PROCESS_NOT_VISIBLE = "its process is not visible from this machine"
+
 
 @dataclass(frozen=True, slots=True)
-class Held:
-    """A lock that some run's name stands in.
+class HeldLock:
+    """A lock whose row names a run as its holder.
 
     Attributes:
-        is_gone: whether this machine shows that its process and engine have ended.
-        is_over: whether that is so, or its lease is over.
-        says: that, for people.
+        is_gone: whether this machine shows that the process and the engine of the run have ended.
+        is_over: whether that is so, or the lease is over.
+        evidence: that in words.
     """
 
     row: LockRow
     is_gone: bool
     is_over: bool
-    says: str
+    evidence: str
 
 
-def look(migrator: Migrator, session: Any = None) -> Held | None:
-    """Who is in the lock; None when it is free. Writes nothing."""
-    with migrator.opened(session) as (_, store):
-        return _held(store, migrator.look(store).lock)
+def held_lock(target: Target, session: Any = None) -> HeldLock | None:
+    """Return the lock, or None when it is free. Writes nothing."""
+    with target.opened(session) as opened:
+        return _examined(opened.store, read_state(opened).lock)
 
 
-def unlock(migrator: Migrator, reason: str | None, *, force: bool = False, session: Any = None) -> Held | None:
-    """Free the lock, and record from whom it was taken; the former holder proves nothing any more, and runs nothing.
+def unlock(target: Target, reason: str | None, *, force: bool = False, session: Any = None) -> HeldLock | None:
+    """Free the lock, and record from which run it was taken. That run can prove nothing any more, and runs nothing.
 
     Args:
-        force: also from a run that may be alive.
+        force: also free it from a run that may be alive.
+
+    Returns:
+        The lock as it was; None when it was free.
 
     Raises:
-        LockHeld: the run may be alive, or renewed its lease a moment ago; nothing was changed.
-        KeyboardInterrupt: once the lock is free and the event recorded.
+        LockHeld: the run may be alive, or has just renewed its lease; nothing was changed.
+        KeyboardInterrupt: after the lock was freed and the event recorded.
     """
-    return uninterrupted(lambda: _unlock(migrator, reason, force, session))
+    return uninterrupted(lambda: _unlock(target, reason, force, session))
 
 
-def _unlock(migrator: Migrator, reason: str | None, force: bool, session: Any) -> Held | None:
-    with migrator.opened(session) as (engine, store):
-        view = migrator.look(store)
-        held = _held(store, view.lock)
+def _unlock(target: Target, reason: str | None, force: bool, session: Any) -> HeldLock | None:
+    with target.opened(session) as opened:
+        state = read_state(opened)
+        held = _examined(opened.store, state.lock)
         if held is None:
             return None
         if not held.is_over and not force:
-            raise _alive(held)
-        lock = migrator.lock(engine, store)
-        if not lock.seize(held.row, view.history.fence):
-            raise _alive(held)
-        if store.proves_by_lease and not held.is_gone:
-            # Such a holder looks at its lease and not at the row: it may begin a statement until that is over, and only
-            # then does the history tell all that it did.
-            logger.info("%s: waiting until the former holder's lease is over", migrator.catalog.name)
-            time.sleep(lease_of(held.row, migrator.catalog.store.lease_seconds))
-        with migrator.holding(lock, engine, taken=EventType.UNLOCKED, reason=reason) as (_, recorder):
-            recorder.append()
+            raise _may_be_alive(held)
+        lock = new_lock(opened)
+        if not lock.seize(held.row, state.history.fence):
+            raise _may_be_alive(held)
+        if opened.store.proves_by_lease and not held.is_gone:
+            # The holder checks its lease and not the row: it may start a statement until the lease is over, and the history
+            # is complete only then.
+            logger.info("%s: waiting until the former holder's lease is over", target.catalog.name)
+            time.sleep(lease_of(held.row, target.catalog.store.lease_seconds))
+        with holding(opened, lock, taken=EventType.UNLOCKED, reason=reason) as locked:
+            locked.recorder.flush()
         return held
 
 
-def _held(store: Store, row: LockRow | None) -> Held | None:
+def _examined(store: Store, row: LockRow | None) -> HeldLock | None:
     if row is None or not is_held(row):
         return None
     if is_gone(holder_of(row)):
-        return Held(row, True, True, "its process and its engine have ended on this machine")
-    process = "its process runs on this machine" if is_running_here(holder_of(row)) else _FROM_HERE
+        return HeldLock(row, True, True, "its process and its engine have ended on this machine")
+    process = "its process runs on this machine" if is_running_here(holder_of(row)) else _PROCESS_NOT_VISIBLE
     if row.expires_at and row.expires_at < store.now():
-        return Held(row, False, True, f"its lease is over; {process}")
-    return Held(row, False, False, f"its lease runs, it may be at work; {process}")
+        return HeldLock(row, False, True, f"its lease is over; {process}")
+    return HeldLock(row, False, False, f"its lease is not over, the run may be alive; {process}")
 
 
-_FROM_HERE = "whether its process lives cannot be seen from here"
-
-
-def _alive(held: Held) -> LockHeld:
+def _may_be_alive(held: HeldLock) -> LockHeld:
     return LockHeld(
         "LOCK_HELD",
-        f"the lock of {held.row.catalog} is {describe(held.row)}; {held.says}; nothing was changed",
+        f"the lock of {held.row.catalog} is {describe_holder(held.row)}; {held.evidence}; nothing was changed",
         "wait for it; --force takes it from a run that is alive, which then runs nothing more",
         owner=held.row.owner,
     )

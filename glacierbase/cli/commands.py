@@ -162,7 +162,7 @@ def migrate(
         loaded = _load(project, environment)
         confirm(loaded.protected(catalogs), yes)
         with stop_by_signal() as stop:
-            return loaded.migrate(catalogs, **selection, lock_timeout=lock_timeout, stop=stop)
+            return loaded.migrate(catalogs, **selection, lock_timeout=lock_timeout, cancel=stop)
 
     _answer("migrate", form, verbose, run)
 
@@ -437,7 +437,9 @@ def init(project: str | None, form: str, verbose: bool, executor_type: str, name
 
 
 def _load(project: str | None, environment: str | None = None) -> Project:
-    return glacierbase.Project.load(project, environment=environment)
+    from glacierbase.cli.terminal import watch_locks
+
+    return watch_locks(glacierbase.Project.load(project, environment=environment))
 
 
 def _answer(command: str, form: str, verbose: bool, ask: Callable[[], Sequence[Any]]) -> Sequence[Any]:

@@ -17,7 +17,6 @@ from typing import Any, NoReturn
 
 import click
 
-from glacierbase.apply.lock import describe, held_here
 from glacierbase.errors import ConfigurationError, GlacierbaseError, Interrupted
 from glacierbase.executors.cancel import GRACE_SECONDS
 from glacierbase.model.results import Result
@@ -95,6 +94,14 @@ def confirm_known(
 
 
 _received: list[int] = []
+# Those whose locks the second signal names.
+_projects: list[Project] = []
+
+
+def watch_locks(project: Project) -> Project:
+    """Name the locks that runs of the project hold when a second signal ends the process."""
+    _projects.append(project)
+    return project
 
 
 @contextmanager
@@ -131,8 +138,8 @@ def _on_signal(first: Callable[[], None]) -> Iterator[None]:
     def handle(number: int, _frame: FrameType | None) -> None:
         _received.append(number)
         if len(_received) > 1:
-            for row in held_here():
-                click.echo(printable([f"the lock of {row.catalog} is left behind, {describe(row)}"]), err=True)
+            for description in [each for project in _projects for each in project.held_locks.descriptions()]:
+                click.echo(printable([f"a lock is left behind: {description}"]), err=True)
             os._exit(128 + number)
         first()
 

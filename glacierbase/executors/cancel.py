@@ -1,4 +1,4 @@
-"""Stopping a run from outside while the engine is at work: the statement gets a moment to end, then it is cancelled."""
+"""Cancelling a run while the engine executes a statement: after a grace period the statement is cancelled."""
 
 from __future__ import annotations
 
@@ -9,28 +9,28 @@ from contextlib import contextmanager
 
 from glacierbase.executors import Session
 
-# Most changes of a table's metadata end within it, and nobody has to find out afterwards what became of them. CI services
-# kill what has not ended some seven seconds after they asked.
+# Most changes of a table's metadata end within the grace period, so that their outcome is known. CI services kill a process
+# about seven seconds after SIGTERM.
 GRACE_SECONDS = 3.0
-_LOOK_SECONDS = 0.2
-# An engine that was between two jobs of the statement when it was asked begins the next one.
-_AGAIN_SECONDS = 1.0
+_POLL_SECONDS = 0.2
+# An engine that was between two jobs of the statement starts the next one after a cancel.
+_RETRY_SECONDS = 1.0
 # A statement that waits for a server without an answer has no job that could be cancelled.
 _GIVE_UP_SECONDS = 10.0
 
 
 @contextmanager
-def cancelling(session: Session, stopped: Callable[[], bool], end_engine: Callable[[], None]) -> Iterator[None]:
-    """While the session runs a statement in here: cancel it if it still runs a while after `stopped` has said so.
+def cancelling(session: Session, cancelled: Callable[[], bool], close_executor: Callable[[], None]) -> Iterator[None]:
+    """Cancel the statement that the session runs in the block, if it still runs a grace period after `cancelled` returned True.
 
     Args:
-        end_engine: called when the statement goes on for all that; `execute` then raises that its outcome is unknown.
+        close_executor: called when the statement runs on all the same; `execute` then raises that its outcome is unknown.
     """
     ended = threading.Event()
 
     def watch() -> None:
-        while not ended.wait(_LOOK_SECONDS):
-            if stopped():
+        while not ended.wait(_POLL_SECONDS):
+            if cancelled():
                 cancel_until_it_ends()
                 return
 
@@ -38,12 +38,12 @@ def cancelling(session: Session, stopped: Callable[[], bool], end_engine: Callab
         wait, given_up = GRACE_SECONDS, time.monotonic() + _GIVE_UP_SECONDS
         while not ended.wait(wait):
             session.cancel()
-            wait = _AGAIN_SECONDS
+            wait = _RETRY_SECONDS
             if time.monotonic() > given_up:
-                end_engine()
+                close_executor()
                 return
 
-    watcher = threading.Thread(target=watch, name="glacierbase-stop", daemon=True)
+    watcher = threading.Thread(target=watch, name="glacierbase-cancel", daemon=True)
     watcher.start()
     try:
         yield

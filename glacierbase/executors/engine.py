@@ -1,4 +1,4 @@
-"""The engine of one catalog, which is started when there is something to run on it, and not before."""
+"""The engine of one catalog, started only when a statement has to run on it."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ from glacierbase.errors import Interrupted
 from glacierbase.executors import Executor
 from glacierbase.run.waiting import NoAnswer, result
 
-# A start that downloads jars takes minutes. A hung one is ended by a signal.
+# A start that downloads jars takes minutes. A start that hangs is cancelled by a signal.
 _START_SECONDS = 3600.0
-# How long a run that ends waits for a start that is still under way.
+# How long the end of a run waits for a start in progress.
 _CLOSE_SECONDS = 5.0
 
 
 class Engine:
-    """An executor that may not be there yet, and what else is given back when its catalog is done with.
+    """An executor that may not be open yet, and the resources that are released with it.
 
     Attributes:
-        cancelled: whether the run was asked to end.
+        cancelled: returns True once the run is cancelled.
     """
 
     def __init__(self, start: Callable[[], Executor], cancelled: Callable[[], bool] = lambda: False) -> None:
         self._start = start
         self.cancelled = cancelled
         self._opening: Future[Executor] | None = None
-        self._beside = ExitStack()
+        self._resources = ExitStack()
 
-    def at_close(self, give_back: Callable[[], None]) -> None:
-        """Call it when the engine is closed, started or not."""
-        self._beside.callback(give_back)
+    def at_close(self, release: Callable[[], None]) -> None:
+        """Call `release` when the engine is closed, started or not."""
+        self._resources.callback(release)
 
-    def begin(self) -> Future[Executor]:
-        """Let it start in a thread of its own, once, while the caller does what needs no engine."""
+    def start_in_background(self) -> Future[Executor]:
+        """Start the executor in a thread, unless it was started before."""
         if self._opening is None:
             self._opening = Future()
             threading.Thread(target=self._open, args=(self._opening,), name="glacierbase-engine", daemon=True).start()
@@ -49,30 +49,30 @@ class Engine:
             opening.set_exception(error)
 
     def start(self) -> Executor:
-        """The executor, once it is open.
+        """Start the executor unless it was started before, and return it once it is open.
 
         Raises:
             ConfigurationError, EngineUnavailable: as `glacierbase.executors.open_executor` does.
-            Interrupted: the run was asked to end before the engine was open.
+            Interrupted: the run was cancelled before the engine was open.
         """
         try:
-            return result(self.begin(), _START_SECONDS, self.cancelled)
+            return result(self.start_in_background(), _START_SECONDS, self.cancelled)
         except NoAnswer as error:
             raise Interrupted("INTERRUPTED", "stopped while the engine started; nothing was in flight") from error
 
     @property
     def name(self) -> str | None:
-        """Name and version, once it is open."""
+        """Name and version of the engine; None before it is open."""
         return self._opened.engine if self._opened else None
 
     @property
     def principal(self) -> str | None:
-        """Who it takes us for, once it is open."""
+        """The identity under which the engine runs statements; None before it is open."""
         return self._opened.principal if self._opened else None
 
     @property
     def process(self) -> Mapping[str, Any]:
-        """What tells others whether it lives; nothing before it is open."""
+        """What identifies the process of the engine; empty before it is open."""
         return self._opened.process if self._opened else {}
 
     @property
@@ -80,21 +80,21 @@ class Engine:
         opening = self._opening
         return opening.result() if opening and opening.done() and not opening.exception() else None
 
-    def end(self) -> None:
-        """End the executor, whatever it is doing; what is beside it stays."""
+    def close_executor(self) -> None:
+        """Close the executor, also while it executes a statement. The other resources stay open."""
         if self._opened:
             self._opened.close()
 
     def close(self) -> None:
-        """End it, if it was started, and give back what is beside it. One that is still starting is ended once it is open."""
-        with self._beside:
+        """Release the resources and close the executor if it was started; one that is still starting is closed once it is open."""
+        with self._resources:
             if self._opening is None:
                 return
             try:
                 result(self._opening, _CLOSE_SECONDS).close()
             except NoAnswer:
                 self._opening.add_done_callback(_close)
-            except Exception:  # It never opened, which `start` reports.
+            except Exception:  # It never opened; `start` raises the reason.
                 return
 
 

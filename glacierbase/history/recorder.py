@@ -1,4 +1,4 @@
-"""Appending events to the history: numbered, signed, masked, and looked up when the answer to an append was lost."""
+"""The recorder: numbers, signs and masks a run's events, appends them, and looks up an append whose answer was lost."""
 
 from __future__ import annotations
 
@@ -9,160 +9,105 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
-from typing import Any
+from typing import Protocol
 
-from glacierbase.apply.lock import Lock
 from glacierbase.errors import EngineError, NeedsRepair, StatementRefused
 from glacierbase.executors.engine import Engine
-from glacierbase.history.records import History, details
-from glacierbase.migrations.compiled import Compiled
-from glacierbase.model.migration import Event, EventType, State
+from glacierbase.history.details import to_json
+from glacierbase.history.entries import Entry
+from glacierbase.history.records import History
+from glacierbase.model.migration import Event, EventType
 from glacierbase.run.run import Run
-from glacierbase.secrets import masked
-from glacierbase.stores import Store
+from glacierbase.secrets import mask, masked
+from glacierbase.stores import LockRow, Store
 
 logger = logging.getLogger("glacierbase")
 
-# A store that refuses is tried again at once, for another writer may have come first; one that does not answer, for a lease.
+# A refused append is retried at once, because another writer may have committed first; one without an answer, for a lease.
 _REFUSALS = 3
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.1, 5.0
-# What `repair --as` says of the statement of an event that is missing from the history.
-_TOLD_BY = {
+# The `repair --as` that records the outcome of an event that is missing from the history.
+_RESOLUTIONS = {
     EventType.STATEMENT_DONE.value: "done",
     EventType.APPLIED.value: "done",
     EventType.FAILED.value: "not-done",
 }
-_TRIES = 3
-# Columns that hold a JSON document, which must remain one.
-_JSON = ("tables", "details")
+
+
+class HeldLock(Protocol):
+    """What the recorder needs of the lock that its run holds."""
+
+    @property
+    def row(self) -> LockRow:
+        """The row as the run last wrote it."""
+
+    @property
+    def lease_seconds(self) -> float:
+        """How long the run may be silent."""
+
+    def acknowledge(self, fence: int, sequence: int) -> None:
+        """Remember the last event that the history acknowledged."""
+
+    def may_retry(self) -> bool:
+        """Return whether an append without an answer may be sent again."""
 
 
 class Recorder:
     """Writes the events of one run on one catalog, in one append per statement boundary."""
 
-    def __init__(self, store: Store, lock: Lock, run: Run, engine: Engine, history: History) -> None:
+    def __init__(self, store: Store, lock: HeldLock, run: Run, engine: Engine, history: History) -> None:
         self._store = store
         self._lock = lock
         self._engine = engine
+        self._os_user = run.os_user
         self._sequence = history.sequence
         self._compacted = history.sequence // store.compacts_every
-        self._behind: int | None = history.fence  # Until the first append: what this run had read before it.
+        self._read_fence: int | None = history.fence  # Recorded in the run's first event only.
         self._waiting: list[Event] = []
-        self._signature: dict[str, Any] = {
-            "fence": lock.row.fence,
-            "catalog": lock.row.catalog,
-            "environment": lock.row.environment,
-            "run_id": run.id,
-            "os_user": run.os_user,
-            "host": run.host,
-            "ci_url": masked(run.ci_url),
-            "git_commit": run.git_commit,
-            "tool_version": run.tool_version,
-        }
-
-    def event(self, kind: EventType, state: State | None, prepared: Compiled | None = None, **values: Any) -> Event:
-        """An event of this run, without its number; with what identifies `prepared`'s file, where one is meant."""
-        if prepared:
-            migration = prepared.migration
-            values |= {
-                "version": migration.version,
-                "description": migration.description,
-                "author": migration.author,
-                "path": migration.location,
-                "checksum": migration.checksum,
-                "rendered_checksum": prepared.checksum,
-                "statement_total": len(prepared.statements),
-            }
-        state_value = state.value if state else None
-        return Event(
+        # The columns that all events of the run share.
+        self._signature = Event(
+            fence=lock.row.fence,
             sequence=0,
-            event=kind.value,
-            state=state_value,
-            # Where no engine was needed, only the machine says who it is.
-            principal=self._engine.principal or self._signature["os_user"],
-            engine=self._engine.name,
-            **self._signature,
-            **{key: _masked(key, value) for key, value in values.items()},
+            run_id=run.id,
+            catalog=lock.row.catalog,
+            environment=lock.row.environment,
+            event="",
+            os_user=run.os_user,
+            host=run.host,
+            ci_url=_masked(run.ci_url),
+            git_commit=run.git_commit,
+            tool_version=run.tool_version,
         )
 
-    def defer(self, *events: Event) -> None:
-        """Let the events go with the next append: nothing starts in between."""
-        self._waiting.extend(events)
+    def defer(self, *entries: Entry) -> None:
+        """Append the entries together with the next ones. Allowed only where nothing starts in between."""
+        self._waiting.extend(map(self._signed, entries))
 
-    def append(self, *events: Event) -> None:
-        """Append the deferred events and these, and wait for the answer.
+    def append(self, *entries: Entry) -> None:
+        """Append the deferred entries and these, and wait for the answer.
 
         Raises:
-            NeedsRepair: they are not in the history, or nobody can say.
+            NeedsRepair: they are not in the history, or may not be.
         """
-        self._waiting.extend(events)
+        self.defer(*entries)
+        self.flush()
+
+    def flush(self) -> None:
+        """Append the deferred entries, if there are any, and wait for the answer.
+
+        Raises:
+            NeedsRepair: they are not in the history, or may not be.
+        """
         batch = self._numbered()
         if not batch:
             return
         self._write(batch)
         self._waiting.clear()
-        self._behind = None
         self._sequence = batch[-1].sequence
         self._lock.acknowledge(batch[-1].fence, batch[-1].sequence)
 
-    def _write(self, batch: list[Event]) -> None:
-        """Append the batch; again, with pauses, while its answer is missing, the lock can be proven and a lease is not over."""
-        deadline, pause, refusals = time.monotonic() + self._lock.lease_seconds, _FIRST_PAUSE_SECONDS, 0
-        while True:
-            try:
-                self._store.append(batch)
-                return
-            except EngineError as error:
-                problem = error
-            # The answer was lost or the append refused: the table itself knows whether it took effect.
-            is_written = self._is_written(batch)
-            if is_written:
-                return
-            refusals += isinstance(problem, StatementRefused)
-            is_over = refusals == _REFUSALS or time.monotonic() + pause > deadline or self._engine.cancelled()
-            if is_over or not self._lock.may_retry():
-                raise _not_written(batch, problem, is_seen=is_written is False) from problem
-            time.sleep(pause)
-            pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
-
-    def compact(self) -> None:
-        """Once every so many events, keep the tables small; what waits is appended before. Its failure fails no run."""
-        every = self._store.compacts_every
-        if (self._sequence + len(self._waiting)) // every == self._compacted:
-            return
-        self.append()
-        self._compacted = self._sequence // every
-        try:
-            self._store.compact()
-        except EngineError as error:
-            logger.warning(
-                "%s: history and lock were not compacted, which is tried again %d events later: %s",
-                self._lock.row.catalog, every, error.message,
-            )  # fmt: skip
-
-    def _is_written(self, batch: list[Event]) -> bool | None:
-        """Whether the history holds the batch; None if it cannot be read. An append that is repeated counts once."""
-        try:
-            events = self._store.read_history()
-        except EngineError:
-            return None
-        keys = {(event.fence, event.sequence, event.run_id) for event in events}
-        return all((event.fence, event.sequence, event.run_id) in keys for event in batch)
-
-    def _numbered(self) -> list[Event]:
-        """The waiting events as they are appended; alike each time until they are."""
-        now = datetime.now(timezone.utc)
-        batch = [
-            replace(event, sequence=self._sequence + number, recorded_at=now)
-            for number, event in enumerate(self._waiting, start=1)
-        ]
-        if batch and self._behind is not None:
-            told = {**details(batch[0]), "behind": self._behind}
-            batch[0] = replace(batch[0], details=json.dumps(told))
-        return batch
-
-    def append_without_lock(self) -> None:
-        """Append the waiting events once, under the old fence of a lost lock: what was done, and that the run ends."""
+    def flush_without_lock(self) -> None:
+        """Append the deferred entries once, under the old fence of a lost lock: what was done, and that the run stops."""
         batch = self._numbered()
         if not batch:
             return
@@ -171,27 +116,126 @@ class Recorder:
         except EngineError as error:
             if self._is_written(batch):
                 return
-            logger.warning("%s", _not_written(batch, error, is_seen=False).message)
+            logger.warning("%s", _not_written(batch, error, was_read=False).message)
+
+    def compact(self) -> None:
+        """Compact the tables after every `compacts_every` events, deferred ones appended first. A failure is only logged."""
+        every = self._store.compacts_every
+        if (self._sequence + len(self._waiting)) // every == self._compacted:
+            return
+        self.flush()
+        self._compacted = self._sequence // every
+        try:
+            self._store.compact()
+        except EngineError as error:
+            logger.warning(
+                "%s: history and lock were not compacted; the next attempt is after %d more events: %s",
+                self._lock.row.catalog, every, error.message,
+            )  # fmt: skip
+
+    def _signed(self, entry: Entry) -> Event:
+        details = replace(entry.details, read_fence=self._read_fence)
+        self._read_fence = None
+        event = replace(
+            self._signature,
+            event=entry.event.value,
+            state=entry.state.value if entry.state else None,
+            # Without an engine, the only known identity is the user of this machine.
+            principal=self._engine.principal or self._os_user,
+            engine=self._engine.name,
+            details=to_json(details),
+        )
+        return _with_outcome(_with_file(event, entry), entry)
+
+    def _numbered(self) -> list[Event]:
+        """Return the deferred events as they are appended; the same ones each time until they are in the history."""
+        now = datetime.now(timezone.utc)
+        return [
+            replace(event, sequence=self._sequence + number, recorded_at=now)
+            for number, event in enumerate(self._waiting, start=1)
+        ]
+
+    def _write(self, batch: list[Event]) -> None:
+        """Append the batch. Retry with back-off while its answer is missing, the lock can be proven and a lease is not over."""
+        deadline, pause, refusals = time.monotonic() + self._lock.lease_seconds, _FIRST_PAUSE_SECONDS, 0
+        while True:
+            try:
+                self._store.append(batch)
+                return
+            except EngineError as error:
+                problem = error
+            # Lost or refused, only the table shows whether the append took effect.
+            is_written = self._is_written(batch)
+            if is_written:
+                return
+            refusals += isinstance(problem, StatementRefused)
+            is_over = refusals == _REFUSALS or time.monotonic() + pause > deadline or self._engine.cancelled()
+            if is_over or not self._lock.may_retry():
+                raise _not_written(batch, problem, was_read=is_written is False) from problem
+            time.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
+
+    def _is_written(self, batch: list[Event]) -> bool | None:
+        """Return whether the history holds the batch; None if it cannot be read. A repeated append counts once."""
+        try:
+            events = self._store.read_history()
+        except EngineError:
+            return None
+        keys = {(event.fence, event.sequence, event.run_id) for event in events}
+        return all((event.fence, event.sequence, event.run_id) in keys for event in batch)
 
 
-def _masked(column: str, value: Any) -> Any:
-    return json.dumps(masked(json.loads(value))) if column in _JSON and value else masked(value)
+def _with_file(event: Event, entry: Entry) -> Event:
+    file = entry.file
+    if file is None:
+        return event
+    return replace(
+        event,
+        version=_masked(file.version),
+        description=_masked(file.description),
+        author=_masked(file.author),
+        path=_masked(file.path),
+        checksum=_masked(file.checksum),
+        rendered_checksum=_masked(file.rendered_checksum),
+        statement_total=file.statement_total,
+    )
 
 
-def _not_written(batch: Sequence[Event], error: EngineError, *, is_seen: bool) -> NeedsRepair:
+def _with_outcome(event: Event, entry: Entry) -> Event:
+    return replace(
+        event,
+        rendered_sql=_masked(entry.rendered_sql),
+        statement_index=entry.statement_index,
+        statement_checksum=_masked(entry.statement_checksum),
+        # Masked inside the JSON list, which must remain one.
+        tables=json.dumps(masked(json.loads(entry.tables))) if entry.tables else None,
+        started_at=entry.started_at,
+        duration_ms=entry.duration_ms,
+        error_class=_masked(entry.error_class),
+        error_message=_masked(entry.error_message),
+        reason=_masked(entry.reason),
+        query_id=_masked(entry.query_id),
+    )
+
+
+def _masked(text: str | None) -> str | None:
+    return None if text is None else mask(text)
+
+
+def _not_written(batch: Sequence[Event], error: EngineError, *, was_read: bool) -> NeedsRepair:
     """Return the error that names the missing event, and the command that records it.
 
     Args:
-        is_seen: whether the history was read and lacks the event; where it could not be read, it may hold the event.
+        was_read: whether the history was read and lacks the event; where it could not be read, it may hold the event.
     """
     event = next((each for each in reversed(batch) if _is_outcome(each)), batch[-1])
-    lacks = "lacks" if is_seen else "may lack"
+    lacks = "lacks" if was_read else "may lack"
     query = f", query id {event.query_id}" if event.query_id else ""
     return NeedsRepair(
         "HISTORY_NOT_WRITTEN",
         f"the history of {event.catalog} could not be written: {error.message}; it {lacks} the event {event.event!r} of"
         f" {event.path or 'the run'}, statement {event.statement_index} of {event.statement_total}, run {event.run_id}{query}",
-        f"restore access to the history table, then {_next(event, is_seen)}",
+        f"restore access to the history table, then {_next_step(event, was_read)}",
         event=event.event,
         version=event.version,
         statement_index=event.statement_index,
@@ -200,22 +244,22 @@ def _not_written(batch: Sequence[Event], error: EngineError, *, is_seen: bool) -
 
 
 def _is_outcome(event: Event) -> bool:
-    """Whether it tells of a statement; a file may have none."""
-    return event.event in _TOLD_BY and bool(event.statement_index)
+    """Return whether the event records the outcome of a statement; a file may have no statements."""
+    return event.event in _RESOLUTIONS and bool(event.statement_index)
 
 
-def _next(event: Event, is_seen: bool) -> str:
-    """The next step. To record an event a second time would settle the statement after it, which never ran."""
-    if is_seen or not _is_outcome(event):
+def _next_step(event: Event, was_read: bool) -> str:
+    """Return the command to run. Recording an event twice would settle the next statement, which never ran."""
+    if was_read or not _is_outcome(event):
         return f"run `{_command(event)}`"
     show = f"glacierbase show {event.version} --catalog {event.catalog} --env {event.environment}"
     return f"run `{show}`: only if it does not show the outcome of statement {event.statement_index}, run `{_command(event)}`"
 
 
 def _command(event: Event) -> str:
-    """What records the event by hand, or goes on where there is nothing to record."""
+    """Return the command that records the event by hand, or that continues where there is nothing to record."""
     where = f"--catalog {event.catalog} --env {event.environment}"
     if not _is_outcome(event):
         return f"glacierbase migrate {where}"
     reason = shlex.quote(f"run {event.run_id} could not write its history")
-    return f"glacierbase repair {event.version} --as {_TOLD_BY[event.event]} --reason {reason} {where}"
+    return f"glacierbase repair {event.version} --as {_RESOLUTIONS[event.event]} --reason {reason} {where}"

@@ -1,33 +1,29 @@
-"""What the events of a catalog add up to: the state of each version, and whether the history is the one it should be.
-
-Pure: values in, values out. Reading and writing are the stores'.
-"""
+"""Events in, records out: the state of each version, and checks that the history is complete and the right one. Pure."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
 
 from glacierbase.errors import HistoryDisagrees, NeedsRepair
+from glacierbase.history.details import Details, details_of
 from glacierbase.model.migration import Event, EventType, Migration, State
 
-# A version in one of these is settled: its file must not change, and it does not run again.
+# The file of a version in one of these states must not change, and does not run again.
 SETTLED = frozenset({State.APPLIED, State.ABANDONED})
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What the history says of one version.
+    """The history of one version, summed up.
 
     Attributes:
-        started: the newest event that started it, or that settled it without a start.
-        last: the newest event of it.
+        started: the newest event that started the file, or that settled it without a start.
+        last: the newest event of the version.
         statements_done: how many statements are known to have taken effect.
         statement_checksums: of all statements, as they were when the file was last started.
-        announced_at: when the newest statement that was begun was about to start.
+        announced_at: when the newest statement that was announced was about to start.
     """
 
     version: str
@@ -46,26 +42,26 @@ class Record:
 
     @property
     def is_removed(self) -> bool:
-        """Whether a person said that its file is gone on purpose."""
-        return details(self.last).get("as") == "removed"
+        """Whether `repair --as removed` recorded that its file was deleted on purpose."""
+        return details_of(self.last).resolution == "removed"
 
     @property
-    def is_tagged(self) -> bool:
-        """Whether the engine keeps a log in which each statement carries its tag."""
-        return "query_tag" in details(self.started).get("process", {})
+    def has_query_tags(self) -> bool:
+        """Whether the engine that ran it keeps a log in which each statement carries its tag."""
+        return details_of(self.started).has_query_tags
 
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """The events of one catalog, in order, and what they add up to.
+    """The events of one catalog, in order, and the records that follow from them.
 
     Attributes:
-        events: all of them, those that came too late included.
-        late: events of a run that had lost the lock: what they announce never ran.
+        events: all events, late ones included.
+        late: fence and sequence of the events of runs that had lost the lock: what they announce never ran.
         records: by version number.
         newest: the highest of these numbers; 0 when there is none.
-        fence, sequence: of the newest event that counts; 0 when there is none.
-        jumped_over: version numbers that a run with `--only` passed by on purpose.
+        fence, sequence: of the newest event that is not late; 0 when there is none.
+        jumped_over: version numbers that a run with `--only` passed by.
     """
 
     events: tuple[Event, ...]
@@ -78,10 +74,10 @@ class History:
 
 
 def fold(events: Iterable[Event], holding_fence: int | None = None) -> History:
-    """Add up the events. A statement in flight is *running* while its fence holds the lock, and *unknown* otherwise.
+    """Derive the records. A statement in flight is *running* while its fence holds the lock, and *unknown* otherwise.
 
     Raises:
-        NeedsRepair: events are missing between others.
+        NeedsRepair: events are missing between others, or one is not readable.
     """
     ordered = _distinct(events)
     late = _late(ordered)
@@ -92,8 +88,9 @@ def fold(events: Iterable[Event], holding_fence: int | None = None) -> History:
     for event in counted:
         if event.version is not None:
             number = int(event.version)
-            records[number] = _advance(records.get(number), event)
-            jumped_over.update(map(int, details(event).get("jumped_over", ())))
+            details = details_of(event)
+            records[number] = _advance(records.get(number), event, details)
+            jumped_over.update(map(int, details.jumped_over))
     for number, record in records.items():
         if record.state is State.RUNNING and record.last.fence != holding_fence:
             records[number] = replace(record, state=State.UNKNOWN)
@@ -109,13 +106,8 @@ def fold(events: Iterable[Event], holding_fence: int | None = None) -> History:
     )
 
 
-def details(event: Event) -> Mapping[str, Any]:
-    """The JSON object in the column `details`."""
-    return json.loads(event.details) if event.details else {}
-
-
 def _distinct(events: Iterable[Event]) -> list[Event]:
-    """In order, each once: an append whose answer was lost may have been repeated."""
+    """Return the events in order, each once: an append whose answer was lost may have been repeated."""
     found: dict[tuple[int, int, str], Event] = {}
     for event in sorted(events, key=lambda event: (event.fence, event.sequence)):
         found.setdefault((event.fence, event.sequence, event.run_id), event)
@@ -123,14 +115,14 @@ def _distinct(events: Iterable[Event]) -> list[Event]:
 
 
 def _late(ordered: Sequence[Event]) -> frozenset[tuple[int, int]]:
-    """Events that a newer fence's holder had not seen when it went on counting from where the history ended for it."""
+    """Return the events that the holder of a newer fence had not read when it continued the sequence."""
     late = set()
     newer: Event | None = None
     for event in reversed(ordered):
         if newer is not None and event.fence < newer.fence:
-            # The first event of a run says the newest fence that it had read; all between that and its own came later.
-            read_up_to = details(newer).get("behind", event.fence)
-            if event.fence > read_up_to or event.sequence >= newer.sequence:
+            # Fences between the newest one that the run had read and its own were written later.
+            read_fence = details_of(newer).read_fence
+            if event.fence > (event.fence if read_fence is None else read_fence) or event.sequence >= newer.sequence:
                 late.add((event.fence, event.sequence))
                 continue
         newer = event
@@ -150,8 +142,8 @@ def _check_gaps(counted: Sequence[Event]) -> None:
             )
 
 
-def _advance(record: Record | None, event: Event) -> Record:
-    """The record of a version after one more event."""
+def _advance(record: Record | None, event: Event, details: Details) -> Record:
+    """Return the record of a version after one more event."""
     kind, state = event.event, State(event.state or State.UNKNOWN)
     begins = kind == EventType.STARTED or record is None
     started = event if begins else record.started  # type: ignore[union-attr]
@@ -160,7 +152,7 @@ def _advance(record: Record | None, event: Event) -> Record:
         done = event.statement_index if event.statement_index is not None else done
     elif state is State.APPLIED:
         done = event.statement_total if event.statement_total is not None else done
-    checksums = tuple(details(event).get("statement_checksums", ())) or (record.statement_checksums if record else ())
+    checksums = details.statement_checksums or (record.statement_checksums if record else ())
     total = event.statement_total if event.statement_total is not None else (record.statements_total if record else 0)
     return Record(
         version=event.version or "",
@@ -179,7 +171,7 @@ def check_environment(history: History, catalog: str, environment: str) -> None:
     """Refuse to run one environment against the history of another.
 
     Raises:
-        HistoryDisagrees: the newest event is another environment's.
+        HistoryDisagrees: the newest event belongs to another environment.
     """
     if history.events and history.events[-1].environment != environment:
         recorded = history.events[-1].environment
@@ -193,10 +185,10 @@ def check_environment(history: History, catalog: str, environment: str) -> None:
 
 
 def check_head(history: History, catalog: str, head: tuple[int, int]) -> None:
-    """Refuse a history that ends before the last event it acknowledged: it was lost, or restored to an older state.
+    """Refuse a history that ends before the last event that it acknowledged.
 
     Raises:
-        NeedsRepair: it does.
+        NeedsRepair: the table was lost, or restored to an older state.
     """
     if (history.fence, history.sequence) < head and history.sequence < head[1]:
         raise NeedsRepair(
@@ -210,10 +202,10 @@ def check_head(history: History, catalog: str, head: tuple[int, int]) -> None:
 
 
 def check_renamed(catalog: str, migrations: Sequence[Migration], others: Mapping[str, Sequence[Event]]) -> None:
-    """Refuse to begin anew with files that are applied already, under another catalog's name.
+    """Refuse to start a history for files that are already applied under another name of the catalog.
 
     Raises:
-        HistoryDisagrees: every version that the other name has applied stands here with the same checksum.
+        HistoryDisagrees: every version that is applied under the other name is a file here with the same checksum.
     """
     files = {migration.number: migration.checksum for migration in migrations}
     for name, events in others.items():

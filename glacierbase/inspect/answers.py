@@ -1,18 +1,18 @@
-"""The values that the questions answer with, from plan, history and files."""
+"""The values that the read-only commands return, from history and files."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from glacierbase.apply.lock import holder_of, is_held
-from glacierbase.apply.migrator import Migrator, View
-from glacierbase.apply.plan import Plan, Planned, make_status
 from glacierbase.errors import GlacierbaseError
+from glacierbase.history.lockrow import holder_of, is_held
+from glacierbase.history.opening import Target
 from glacierbase.history.records import History, Record
-from glacierbase.migrations.compiled import Compiled, compile_migration
+from glacierbase.history.state import CatalogState
+from glacierbase.history.status import make_status
 from glacierbase.migrations.statements import split_statements
 from glacierbase.model.migration import Migration, State
-from glacierbase.model.results import LockHolder, PendingFile, PlannedFile, PlannedStatement, ShownStatement, Status
+from glacierbase.model.results import LockHolder, ShownStatement, Status
 from glacierbase.stores import LockRow
 
 _NEXT = {
@@ -30,59 +30,19 @@ _NEXT = {
 }
 
 
-def pending_files(migrator: Migrator, plan: Plan) -> tuple[PendingFile, ...]:
-    """The lines of `pending`."""
-    prepared = migrator.prepare(planned.migration for planned in plan.pending)
-    return tuple(_pending_file(planned, prepared[planned.migration.number]) for planned in plan.pending)
+def statuses(target: Target, state: CatalogState) -> tuple[Status, ...]:
+    """Return the status of every version, with a note where an applied file would render differently today."""
+    files = {migration.number: migration for migration in target.migrations}
+    found = make_status(target.migrations, state.history)
+    return tuple(_with_note(status, files.get(int(status.version)), state.history, target) for status in found)
 
 
-def _pending_file(planned: Planned, prepared: Compiled) -> PendingFile:
-    migration = planned.migration
-    return PendingFile(
-        version=migration.version,
-        description=migration.description,
-        author=migration.author,
-        path=migration.location,
-        statements=len(prepared.statements),
-        resumes_at=planned.resumes_at,
-    )
-
-
-def planned_files(migrator: Migrator, plan: Plan) -> tuple[PlannedFile, ...]:
-    """The files of `plan`, with the statements that would run."""
-    prepared = migrator.prepare(planned.migration for planned in plan.pending)
-    return tuple(_planned_file(planned, prepared[planned.migration.number]) for planned in plan.pending)
-
-
-def _planned_file(planned: Planned, prepared: Compiled) -> PlannedFile:
-    migration = planned.migration
-    return PlannedFile(
-        version=migration.version,
-        description=migration.description,
-        author=migration.author,
-        path=migration.location,
-        resumes_at=planned.resumes_at,
-        statements=tuple(
-            PlannedStatement(statement.index, statement.line, statement.text)
-            for statement in prepared.statements
-            if statement.index >= planned.resumes_at
-        ),
-    )
-
-
-def statuses(migrator: Migrator, view: View) -> tuple[Status, ...]:
-    """Where every version stands, with a note where an applied file would render otherwise today."""
-    files = {migration.number: migration for migration in migrator.migrations}
-    found = make_status(migrator.migrations, view.history)
-    return tuple(_with_note(status, files.get(int(status.version)), view.history, migrator) for status in found)
-
-
-def _with_note(status: Status, migration: Migration | None, history: History, migrator: Migrator) -> Status:
+def _with_note(status: Status, migration: Migration | None, history: History, target: Target) -> Status:
     record = history.records.get(int(status.version))
     if migration is None or record is None or status.state is not State.APPLIED:
         return status
     try:
-        now = compile_migration(migration, migrator.catalog, migrator.dialect).checksum
+        now = target.compile([migration])[migration.number].checksum
     except GlacierbaseError as error:
         return replace(status, note=f"no longer renders: {error.message}")
     if record.last.rendered_checksum in (None, now):
@@ -91,7 +51,7 @@ def _with_note(status: Status, migration: Migration | None, history: History, mi
 
 
 def lock_holder(row: LockRow | None) -> LockHolder | None:
-    """Who holds the lock, if anybody does."""
+    """Return the lock holder, or None."""
     if row is None or not is_held(row):
         return None
     holder = holder_of(row)
@@ -107,18 +67,18 @@ def lock_holder(row: LockRow | None) -> LockHolder | None:
 
 
 def next_step(status: Status) -> str:
-    """What a person would do now about a version in this state; empty when there is nothing to do."""
+    """Return the next step for a version in this state; empty when there is nothing to do."""
     return _NEXT.get(status.state, "").replace("VERSION", status.version)
 
 
-def shown_statements(migrator: Migrator, number: int, history: History) -> tuple[ShownStatement, ...]:
-    """The statements of a version: as the history recorded them when it was started, else as the file has them."""
+def shown_statements(target: Target, number: int, history: History) -> tuple[ShownStatement, ...]:
+    """Return the statements of a version: as recorded when it was started, else those of the file."""
     record = history.records.get(number)
     if record and record.started.rendered_sql is not None:
-        found = split_statements(record.started.rendered_sql, migrator.dialect)
+        found = split_statements(record.started.rendered_sql, target.dialect)
     else:
-        migration = next((each for each in migrator.migrations if each.number == number), None)
-        found = compile_migration(migration, migrator.catalog, migrator.dialect).statements if migration else ()
+        migrations = [each for each in target.migrations if each.number == number]
+        found = target.compile(migrations)[number].statements if migrations else ()
     return tuple(ShownStatement(each.index, each.line, _state_of(each.index, record), each.text) for each in found)
 
 

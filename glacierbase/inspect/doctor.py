@@ -1,6 +1,6 @@
-"""Whether all that a migration needs is there: connection, history, rights, and a lock that only one can win.
+"""`doctor`: check everything that a migration needs: files, connection, history, rights, and an exclusive lock.
 
-What it creates belongs to a catalog that is made up for the purpose, and is gone when it ends.
+The tables that it creates belong to a catalog name that is made up for the check, and are dropped at the end.
 """
 
 from __future__ import annotations
@@ -15,90 +15,95 @@ from dataclasses import replace
 from threading import Barrier
 from typing import Any
 
-from glacierbase.apply.lock import Terms, describe, free_row, is_held
-from glacierbase.apply.migrator import Migrator
 from glacierbase.errors import EngineError, EngineUnavailable, GlacierbaseError
-from glacierbase.executors import open_executor
 from glacierbase.executors.engine import Engine
-from glacierbase.model.catalog import Catalog
+from glacierbase.history.lockrow import describe_holder, free_row, is_held
+from glacierbase.history.opening import OpenCatalog, Target
 from glacierbase.model.results import Check
 from glacierbase.stores import LockRow, Store
-from glacierbase.stores.choice import open_store
 from glacierbase.stores.sql import ddl
 
+# Of the race for the lock.
 _SESSIONS, _ROUNDS = 4, 3
+_RIGHTS_HINT = "grant them, or let a role that has them run the output of `glacierbase doctor --catalog {} --print-ddl`"
+_STORE_HINT = "check the server, and the rights on the tables of history and lock"
 
 
-def examine(migrator: Migrator, session: Any = None) -> Iterator[Check]:
-    """Look at one catalog, from the files to the lock; what cannot be looked at any more is left out."""
-    catalog = migrator.catalog
+def examine(target: Target, session: Any = None) -> Iterator[Check]:
+    """Check one catalog, from the files to the lock. A check that needs a failed one is left out."""
+    catalog = target.catalog
     yield Check("configuration", f"catalogs/{catalog.file.name}, environment {catalog.environment}")
-    yield _checked("files", lambda: f"{len(migrator.prepare(migrator.migrations))} migrations render and split")
-    with closing(Engine(lambda: open_executor(catalog, migrator.run, session))) as engine:
-        started = time.monotonic()
-        try:
-            engine.start()
-        except GlacierbaseError as error:
-            yield Check("connection", error=error)
-            return
-        took = time.monotonic() - started
-        yield Check("connection", f"{engine.name} as {engine.principal}, in {took:.1f} s")
-        history = _checked("history", lambda: _history(open_store(catalog, engine)))
-        yield history
-        if history.error is None:
-            yield from _examine_store(catalog, engine)
+    yield _checked("files", lambda: f"{len(target.compile(target.migrations))} migrations render and split")
+    with closing(target.engine(session)) as engine:
+        connection = _checked_connection(engine)
+        yield connection
+        if connection.error is None:
+            yield from _examine_history(target, engine)
 
 
-def print_ddl(catalog: Catalog) -> str:
-    """The statements by which somebody with the rights creates what the migrating role may not."""
-    return "".join(f"{statement};\n\n" for statement in ddl(catalog, free_row(_terms(catalog))))
+def print_ddl(target: Target) -> str:
+    """Return the statements that create what the migrating role has no rights to create."""
+    return "".join(f"{statement};\n\n" for statement in ddl(target.catalog, free_row(target.terms)))
 
 
-def _history(store: Store) -> str:
+def _checked_connection(engine: Engine) -> Check:
+    started = time.monotonic()
+    try:
+        engine.start()
+    except GlacierbaseError as error:
+        return Check("connection", error=error)
+    return Check("connection", f"{engine.name} as {engine.principal}, in {time.monotonic() - started:.1f} s")
+
+
+def _examine_history(target: Target, engine: Engine) -> Iterator[Check]:
+    history = _checked("history", lambda: _summary(target.open_store(target.catalog, engine)))
+    yield history
+    if history.error is None:
+        yield from _examine_store(OpenCatalog(target, engine, target.open_store(target.catalog, engine)))
+
+
+def _summary(store: Store) -> str:
     row = store.read_lock()
     events = store.read_history()
-    lock = "no lock yet" if row is None else describe(row) if is_held(row) else "the lock is free"
+    lock = "no lock yet" if row is None else describe_holder(row) if is_held(row) else "the lock is free"
     return f"{len(events)} events, {lock}" if events or row else "none yet; the first migrate creates it"
 
 
-def _examine_store(catalog: Catalog, engine: Engine) -> Iterator[Check]:
-    name = f"doctor_{uuid.uuid4().hex[:8]}"
-    has_namespace = open_store(catalog, engine).has_namespace()
-    # Where there is no namespace yet, one is made up, too: what goes with it is ours alone, whatever happens meanwhile.
+def _examine_store(opened: OpenCatalog) -> Iterator[Check]:
+    catalog, name = opened.target.catalog, f"doctor_{uuid.uuid4().hex[:8]}"
+    has_namespace = opened.store.has_namespace()
+    # A namespace that does not exist yet is made up as well, so that dropping it removes nothing else.
     namespace = catalog.store.namespace if has_namespace else name
     made_up = replace(catalog, name=name, store=replace(catalog.store, namespace=namespace))
-    store = open_store(made_up, engine)
-    where = catalog.store.catalog + (f".{namespace}" if has_namespace else ", in a namespace of their own")
-    row = free_row(_terms(made_up))
+    scratch = replace(opened.target, catalog=made_up)
+    store = scratch.open_store(made_up, opened.engine)
+    where = catalog.store.catalog + (f".{namespace}" if has_namespace else ", in a namespace made up for this check")
     try:
-        rights = _checked("rights", lambda: _create(store, row, where), hint=_RIGHTS.format(catalog.name))
-        if rights.error and open_store(catalog, engine).read_lock():
-            yield Check("rights", f"tables cannot be created in {where}, but both are there; the lock was not tried")
+        rights = _checked("rights", lambda: _create(store, scratch, where), hint=_RIGHTS_HINT.format(catalog.name))
+        if rights.error and opened.store.read_lock():
+            yield Check("rights", f"tables cannot be created in {where}, but both exist; the lock was not tried")
             return
         yield rights
         if rights.error is None:
-            yield _checked("lock", lambda: _race(made_up, engine, row))
+            yield _checked("lock", lambda: _race(OpenCatalog(scratch, opened.engine, store)))
     finally:
-        with suppress(EngineError):  # Who may not create finds nothing to drop.
+        with suppress(EngineError):  # Without the right to create there is nothing to drop.
             store.drop(namespace=not has_namespace)
 
 
-_RIGHTS = "grant them, or have somebody who has them run what `glacierbase doctor --catalog {} --print-ddl` prints"
-
-
-def _create(store: Store, row: LockRow, where: str) -> str:
-    store.create(row)
+def _create(store: Store, scratch: Target, where: str) -> str:
+    store.create(free_row(scratch.terms))
     return f"tables can be created, written and dropped in {where}"
 
 
-def _race(catalog: Catalog, engine: Engine, row: LockRow) -> str:
-    """Let several sessions set the same row at once, some rounds long.
+def _race(opened: OpenCatalog) -> str:
+    """Let several sessions set the same row at once, in several rounds.
 
     Raises:
-        EngineUnavailable: a round had another number of winners than one.
+        EngineUnavailable: in one round, not exactly one session succeeded.
     """
-    stores = [open_store(catalog, engine) for _ in range(_SESSIONS)]
-    rounds = []
+    stores = [opened.open_another_store() for _ in range(_SESSIONS)]
+    row, rounds = free_row(opened.target.terms), []
     with ThreadPoolExecutor(_SESSIONS) as threads:
         for _ in range(_ROUNDS):
             barrier = Barrier(_SESSIONS)
@@ -125,15 +130,9 @@ def _winners(rounds: Sequence[int]) -> str:
     return ", ".join(f"{count} × {number} winners" for number, count in sorted(Counter(rounds).items()))
 
 
-def _terms(catalog: Catalog) -> Terms:
-    return Terms(catalog.name, catalog.environment, catalog.store.lease_seconds)
-
-
-def _checked(
-    name: str, look: Callable[[], str], hint: str = "check the server, and the rights on the tables of history and lock"
-) -> Check:
+def _checked(name: str, check: Callable[[], str], hint: str = _STORE_HINT) -> Check:
     try:
-        return Check(name, look())
+        return Check(name, check())
     except EngineError as error:
         return Check(name, error=EngineUnavailable("STORE_UNAVAILABLE", error.message, error.hint or hint))
     except GlacierbaseError as error:

@@ -7,13 +7,14 @@ import os
 import socket
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import glacierbase
 from glacierbase.run.git import GitFailed, git
+from glacierbase.run.held import HeldLocks
 from glacierbase.run.processes import this_process
 from glacierbase.secrets import masked
 
@@ -23,7 +24,11 @@ _CI_JOB_URL = ("CI_JOB_URL", "BUILD_URL", "CIRCLE_BUILD_URL", "BUILDKITE_BUILD_U
 
 @dataclass(frozen=True)
 class Run:
-    """One run of glacierbase. Every event that it appends holds these values."""
+    """One run of glacierbase. Every event that it appends holds these values.
+
+    Attributes:
+        held: the locks that the run holds now.
+    """
 
     id: str
     os_user: str
@@ -31,10 +36,15 @@ class Run:
     ci_url: str | None
     tool_version: str
     project: str
+    held: HeldLocks = field(default_factory=HeldLocks, compare=False, repr=False)
 
     @classmethod
-    def here(cls, project: Path) -> Run:
-        """Return a new run of this process on the files of `project`."""
+    def here(cls, project: Path, held: HeldLocks | None = None) -> Run:
+        """Return a new run of this process on the files of `project`.
+
+        Args:
+            held: where the run lists the locks that it holds; default a collection that only this run has.
+        """
         return cls(
             id=uuid.uuid4().hex,
             os_user=_os_user(),
@@ -42,6 +52,7 @@ class Run:
             ci_url=_ci_url(),
             tool_version=glacierbase.__version__,
             project=str(project),
+            held=held if held is not None else HeldLocks(),
         )
 
     @cached_property

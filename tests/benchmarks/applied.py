@@ -8,9 +8,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from glacierbase.apply.migrator import Migrator, Progress
+from glacierbase.apply.migrator import Migrator
 from glacierbase.apply.plan import Selection
+from glacierbase.apply.progress import Progress
 from glacierbase.catalogs.folder import load_catalog_files
+from glacierbase.history.opening import Target
 from glacierbase.migrations.folder import load_migrations
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.migration import Event
@@ -48,13 +50,13 @@ def sample_project(folder: Path) -> Path:
     return folder
 
 
-def migrator_of(root: Path, **ports: Any) -> Migrator:
+def target_of(root: Path, **ports: Any) -> Target:
     """The only catalog of a project in its default environment, with an engine that does nothing."""
     [file] = load_catalog_files(root / "catalogs", root)
     catalog = file.for_environment(file.default_environment or "default", root)
     migrations, errors = load_migrations(root / "migrations" / catalog.stem, root)
     assert not errors
-    return Migrator(catalog, migrations, Run.here(root), **{"open_executor": lambda *_: IdleExecutor(), **ports})
+    return Target(catalog, migrations, Run.here(root), **{"open_executor": lambda *_: IdleExecutor(), **ports})
 
 
 def record_as_applied(root: Path, statements: int) -> None:
@@ -63,7 +65,7 @@ def record_as_applied(root: Path, statements: int) -> None:
     def gathering(catalog: Catalog, engine: Any) -> Gathering:
         return Gathering(open_store(catalog, engine), max(0, statements - SINGLE_APPENDS))
 
-    migrator_of(root, open_store=gathering).migrate(Selection(), Progress())
+    Migrator(target_of(root, open_store=gathering)).migrate(Selection(), Progress())
 
 
 class Gathering:

@@ -9,9 +9,12 @@ from contextlib import contextmanager
 from itertools import count
 from typing import Any
 
+from glacierbase.apply.holding import locked
 from glacierbase.executors.spark.java import find_java_home
+from glacierbase.history.entries import Entry, FileColumns
+from glacierbase.history.state import read_state
 from glacierbase.model.migration import EventType, State
-from tests.benchmarks.applied import lake_project, migrator_of
+from tests.benchmarks.applied import lake_project, target_of
 from tests.benchmarks.order import Order
 from tests.benchmarks.table import Absent, Figure, Row
 from tests.support.catalog_files import RUNTIME, SQLITE
@@ -25,13 +28,14 @@ def rows(order: Order) -> Iterator[Row | Absent]:
     """The event that one statement is done and the next one starts, and the proof of the lock; by turns with the statement."""
     project = lake_project(order.folder / "bookkeeping")
     project.file("1_alter.sql", BARE.format(0))
-    migrator = migrator_of(project.root)
-    [prepared] = migrator.prepare(migrator.migrations).values()
+    target = target_of(project.root)
+    [compiled] = target.compile(target.migrations).values()
+    entry = Entry(event=EventType.STATEMENT_DONE, state=State.RUNNING, file=FileColumns.of(compiled))
     steps = count()
     with (
-        _spark(migrator.catalog.spark_conf) as spark,
-        migrator.opened(None) as (engine, store),
-        migrator.locked(engine, store, migrator.look(store), 0) as (lock, _, recorder),
+        _spark(target.catalog.spark_conf) as spark,
+        target.opened() as opened,
+        locked(opened, read_state(opened), 0) as held,
     ):
         spark.sql("CREATE NAMESPACE lake.a")
         spark.sql("CREATE TABLE lake.a.t (a BIGINT) USING iceberg")
@@ -40,14 +44,13 @@ def rows(order: Order) -> Iterator[Row | Absent]:
             spark.sql(BARE.format(next(steps)))
 
         def record() -> None:
-            """As the migrator does it between two statements."""
-            event = recorder.event(EventType.STATEMENT_DONE, State.RUNNING, prepared)
-            lock.check()
-            recorder.append(event)
-            lock.prove()
+            """Record as `Runner` does between two statements."""
+            held.lock.renew_if_expired()
+            held.recorder.append(entry)
+            held.lock.prove()
 
         # The first round warms all up. Compaction comes behind a file.
-        rounds = [_by_turns(alter, record, recorder.compact) for _ in range(1 + order.runs)][1:]
+        rounds = [_by_turns(alter, record, held.recorder.compact) for _ in range(1 + order.runs)][1:]
     bare, ours, _ = map(Figure.of, zip(*rounds, strict=True))
     with_share = Figure.of([both + share for _, both, share in rounds])
     against = f"bare `ALTER TABLE … SET TBLPROPERTIES`, mean of {STATEMENTS}"

@@ -8,9 +8,12 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from glacierbase.apply.migrator import Migrator
+from glacierbase.apply.holding import locked
+from glacierbase.history.entries import Entry, FileColumns
+from glacierbase.history.opening import Target
+from glacierbase.history.state import read_state
 from glacierbase.model.migration import EventType, State
-from tests.benchmarks.applied import lake_project, migrator_of
+from tests.benchmarks.applied import lake_project, target_of
 from tests.benchmarks.order import Order
 from tests.benchmarks.table import Absent, Figure, Row
 
@@ -39,24 +42,22 @@ def rows(order: Order) -> Iterator[Row | Absent]:
     project = lake_project(order.folder / "history")
     project.file("1_alter.sql", "ALTER TABLE lake.a.t SET TBLPROPERTIES ('step'='1');")
     sizes = order.sizes(100, 1_000, 10_000)
-    for took in _appends(migrator_of(project.root), max(sizes)):
+    for took in _appends(target_of(project.root), max(sizes)):
         if len(took) in sizes:
             yield from _at(took, project.root, order.runs)
 
 
-def _appends(migrator: Migrator, events: int) -> Iterator[list[float]]:
+def _appends(target: Target, events: int) -> Iterator[list[float]]:
     """Append single events as a run does, with its compactions, and tell after each how many seconds all took so far."""
-    [prepared] = migrator.prepare(migrator.migrations).values()
+    [compiled] = target.compile(target.migrations).values()
     took: list[float] = []
-    with (
-        migrator.opened(None) as (engine, store),
-        migrator.locked(engine, store, migrator.look(store), 0) as (_, _, recorder),
-    ):
+    file = FileColumns.of(compiled)
+    entry = Entry(event=EventType.STATEMENT_DONE, state=State.RUNNING, file=file, rendered_sql=compiled.text)
+    with target.opened() as opened, locked(opened, read_state(opened), 0) as held:
         for _ in range(events):
-            event = recorder.event(EventType.STATEMENT_DONE, State.RUNNING, prepared, rendered_sql=prepared.text)
             started = time.perf_counter()
-            recorder.append(event)
-            recorder.compact()
+            held.recorder.append(entry)
+            held.recorder.compact()
             took.append(time.perf_counter() - started)
             yield took
 

@@ -28,7 +28,7 @@ def test_what_is_there_is_recorded_as_applied_and_nothing_runs(world: World) -> 
     session = world.engine.open_session()
     session.execute("CREATE TABLE a (x INT)")
     session.execute("CREATE TABLE b (x INT)")
-    files = baseline(world.migrator(), 2, "made by hand in 2024")
+    files = baseline(world.target(), 2, "made by hand in 2024")
     assert [prepared.migration.version for prepared in files] == ["1", "2"]
     assert [(event.event, event.state, event.version) for event in world.events] == [
         ("baselined", "applied", "1"),
@@ -38,14 +38,14 @@ def test_what_is_there_is_recorded_as_applied_and_nothing_runs(world: World) -> 
     assert {event.reason for event in world.events} == {"made by hand in 2024"}
     assert len(json.loads(world.events[0].details or "")["statement_checksums"]) == 3
     assert [file.version for file in world.migrate().applied] == ["3"]
-    assert baseline(world.migrator(), 3, "again") == ()
+    assert baseline(world.target(), 3, "again") == ()
 
 
 def test_each_table_that_is_not_there_is_named_and_nothing_is_recorded(world: World) -> None:
     """What is created and dropped, or renamed, counts as it is in the end."""
     world.engine.open_session().execute("CREATE TABLE a (x INT)")
     with pytest.raises(HistoryDisagrees) as caught:
-        baseline(world.migrator(), 3, "made by hand")
+        baseline(world.target(), 3, "made by hand")
     assert (caught.value.code, caught.value.data["missing"]) == ("BASELINE_REFUSED", ["b", "c"])
     assert world.events == []
 
@@ -56,14 +56,14 @@ def test_a_file_that_was_begun_is_repaired_first(world: World) -> None:
     with pytest.raises(MigrationFailed):
         world.migrate()
     with pytest.raises(HistoryDisagrees) as caught:
-        baseline(world.migrator(), 2, "made by hand")
+        baseline(world.target(), 2, "made by hand")
     assert "glacierbase repair 1" in caught.value.hint
 
 
 def test_a_version_that_no_file_has_is_refused(world: World) -> None:
     """A typo must not adopt more or less than was meant."""
     with pytest.raises(ConfigurationError) as caught:
-        baseline(world.migrator(), 7, "made by hand")
+        baseline(world.target(), 7, "made by hand")
     assert caught.value.code == "UNKNOWN_VERSION"
 
 

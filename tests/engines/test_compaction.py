@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from glacierbase.apply.lock import Terms, free_row
 from glacierbase.errors import CommitConflict, EngineError, OutcomeUnknown
+from glacierbase.history.lockrow import Terms, free_row
 from glacierbase.stores import LockRow
 from glacierbase.stores.sql import SqlStore, open_store
 from tests.engines.contract.test_store_contract import event

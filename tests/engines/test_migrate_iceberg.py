@@ -343,8 +343,8 @@ def test_the_lock_is_refused_to_a_second_run_inside_the_first(shop: Shop, monkey
         errors.append(caught.value)
 
     errors: list[LockHeld] = []
-    original = Recorder.append
-    monkeypatch.setattr(Recorder, "append", wrap(original, second))
+    original = Recorder.flush
+    monkeypatch.setattr(Recorder, "flush", wrap(original, second))
     assert shop.migrate() == ["2"]
     assert errors[0].code == "LOCK_HELD"
     assert shop.values() == [1]

@@ -15,9 +15,10 @@ import psycopg2
 import pytest
 
 from glacierbase import Project
-from glacierbase.apply.migrator import Progress
+from glacierbase.apply.migrator import Migrator
 from glacierbase.apply.plan import Selection
-from tests.benchmarks.applied import migrator_of
+from glacierbase.apply.progress import Progress
+from tests.benchmarks.applied import target_of
 from tests.support.beds import CatalogBed
 from tests.support.catalog_files import POSTGRES_PASSWORD
 from tests.support.catalogserver import check_it_migrates, check_refused, check_spark_tells_it, describe
@@ -44,7 +45,7 @@ def test_a_process_that_goes_on_keeps_no_connection(postgres: CatalogBed, projec
     project.catalog(f"{postgres.text}store: {{namespace: g{uuid.uuid4().hex[:8]}}}\n")
     project.file("1_a.sql", "SELECT 1")
     assert Project.load(project.root).pending()[0].pending
-    migrator_of(project.root).migrate(Selection(), Progress())
+    Migrator(target_of(project.root)).migrate(Selection(), Progress())
     assert not Project.load(project.root).pending()[0].pending
     assert still_connected(postgres) == 0
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from glacierbase.apply.lock import Terms, free_row
 from glacierbase.errors import CommitConflict, OutcomeUnknown
+from glacierbase.history.lockrow import Terms, free_row
 from glacierbase.model.migration import Event
 from glacierbase.stores.iceberg import IcebergStore, compaction, open_store
 from tests.support.beds import WebBed

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from glacierbase.apply.lock import Terms, free_row
 from glacierbase.errors import CommitConflict, EngineError
+from glacierbase.history.lockrow import Terms, free_row
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.migration import Event
 from glacierbase.stores import LockRow, Store, iceberg, sql

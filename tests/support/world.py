@@ -7,9 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from glacierbase.apply.migrator import Migrator, Progress
+from glacierbase.apply.migrator import Migrator
 from glacierbase.apply.plan import Selection
+from glacierbase.apply.progress import Progress
 from glacierbase.catalogs.folder import load_catalog_files
+from glacierbase.history.opening import Target
+from glacierbase.history.state import CatalogState, current_state
 from glacierbase.migrations.folder import load_migrations
 from glacierbase.model.migration import Event
 from glacierbase.run.run import Run
@@ -33,12 +36,12 @@ class World:
     def file(self, name: str, sql: str) -> Path:
         return self.project.file(name, sql)
 
-    def migrator(self, name: str = "shop") -> Migrator:
+    def target(self, name: str = "shop") -> Target:
         self.project.catalog(LAKE.replace("WAREHOUSE", "/nowhere") + self.variables, name)
         [file] = [f for f in load_catalog_files(self.project.root / "catalogs", self.project.root) if f.name == name]
         catalog = file.for_environment(file.environments[0], self.project.root)
         catalog = replace(catalog, environment=self.environment)
-        return Migrator(
+        return Target(
             catalog,
             load_migrations(self.project.root / "migrations" / name, self.project.root)[0],
             Run.here(self.project.root),
@@ -53,6 +56,13 @@ class World:
         progress = Progress()
         self.migrator().migrate(selection, progress, **options)
         return progress
+
+    def migrator(self, name: str = "shop") -> Migrator:
+        return Migrator(self.target(name))
+
+    @property
+    def state(self) -> CatalogState:
+        return current_state(self.target())
 
     @property
     def events(self) -> list[Event]:

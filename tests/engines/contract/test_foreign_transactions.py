@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from glacierbase.apply.lock import Terms, free_row
 from glacierbase.errors import EngineError
+from glacierbase.history.lockrow import Terms, free_row
 from glacierbase.model.catalog import Catalog
 from glacierbase.stores.iceberg import open_store as open_iceberg_store
 from glacierbase.stores.sql import open_store

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from glacierbase.apply.lock import Terms, free_row
+from glacierbase.history.lockrow import Terms, free_row
 from glacierbase.model.migration import Event
 from glacierbase.stores.iceberg import open_store as open_iceberg_store
 from glacierbase.stores.sql import open_store

@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from glacierbase.apply.lock import Lock, Terms, _Watch, free_row, holder_of, lease_of, living_fence
+from glacierbase.apply.lock import Lock
 from glacierbase.errors import CommitConflict, EngineError, LockLost, OutcomeUnknown
+from glacierbase.history.lockrow import HolderWatch, Terms, free_row, holder_of, lease_of, living_fence
 from glacierbase.run.run import Run
 from glacierbase.stores import LockRow
 from glacierbase.stores.bounded import BoundedStore
@@ -50,7 +51,7 @@ def test_a_lease_that_was_renewed_in_time_proves_the_lock_without_a_request(run:
     time.sleep(LEASE)
     with pytest.raises(LockLost):
         lock.prove()
-    lock.check()
+    lock.renew_if_expired()
     lock.prove()
     assert verbs == ["compare_and_set"]
 
@@ -144,7 +145,7 @@ def test_a_jump_of_the_time_of_day_kills_no_holder(monkeypatch: pytest.MonkeyPat
     store = MemoryStore(tables, "shop")
     later = datetime.now(timezone.utc) + timedelta(days=1)
     row = replace(free_row(Terms("shop", "dev", 60)), owner="other", fence=1, expires_at=later)
-    watch = _Watch(60, store)
+    watch = HolderWatch(60, store)
     assert not watch.is_dead(row)
     day[0] += 3600
     assert not watch.is_dead(row)
@@ -159,7 +160,7 @@ def test_a_taker_by_force_keeps_the_former_holders_longer_lease_in_the_row(run: 
     lock = Lock(store, Terms("shop", "dev", 60), run, {})
     assert lock.seize(tables.locks["shop"], 1)
     assert lease_of(tables.locks["shop"], 60) == 3600
-    lock.check()
+    lock.renew_if_expired()
     lock._renew(store)
     assert lease_of(tables.locks["shop"], 60) == 60
 

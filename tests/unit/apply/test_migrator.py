@@ -16,10 +16,12 @@ from typing import Any
 
 import pytest
 
-from glacierbase.apply.lock import Lock, Terms, free_row, lease_of
-from glacierbase.apply.migrator import Progress
+from glacierbase.apply.heartbeat import Heartbeat
+from glacierbase.apply.lock import Lock
+from glacierbase.apply.migrator import Migrator
 from glacierbase.apply.plan import Selection
-from glacierbase.apply.repair import Orders, Resolution, repair
+from glacierbase.apply.progress import Progress
+from glacierbase.apply.repair import Decision, Resolution, repair
 from glacierbase.apply.unlock import unlock
 from glacierbase.errors import (
     ConfigurationError,
@@ -34,6 +36,7 @@ from glacierbase.errors import (
     OutcomeUnknown,
 )
 from glacierbase.executors import Evidence
+from glacierbase.history.lockrow import Terms, free_row, lease_of
 from glacierbase.model.migration import Event, State
 from glacierbase.run.waiting import Caller
 from glacierbase.secrets import register
@@ -251,11 +254,11 @@ def test_an_exception_of_the_caller_inside_a_statement_is_recorded_as_unknown(wo
 
 def test_a_stop_ends_the_run_before_its_next_statement(world: World) -> None:
     """What ran is recorded, the lock is free, and the next run goes on there."""
-    stop = threading.Event()
+    cancel = threading.Event()
     world.file("1_a.sql", "CREATE TABLE t (a INT); INSERT INTO t VALUES (1); INSERT INTO t VALUES (2)")
-    world.break_at("VALUES (1)", lambda sql: stop.set())
+    world.break_at("VALUES (1)", lambda sql: cancel.set())
     with pytest.raises(Interrupted):
-        world.migrate(stopped=stop.is_set)
+        world.migrate(cancelled=cancel.is_set)
     assert world.kinds[-2:] == [("statement_done", "1"), ("interrupted", "1")]
     assert world.values() == [1]
     assert world.tables.locks["shop"].owner == ""
@@ -265,12 +268,12 @@ def test_a_stop_ends_the_run_before_its_next_statement(world: World) -> None:
 
 def test_a_stop_between_files_leaves_the_next_one_pending(world: World) -> None:
     """Nothing of it is announced."""
-    stop = threading.Event()
+    cancel = threading.Event()
     world.file("1_a.sql", "CREATE TABLE t (a INT)")
     world.file("2_b.sql", "INSERT INTO t VALUES (1)")
-    world.break_at("CREATE", lambda sql: stop.set())
+    world.break_at("CREATE", lambda sql: cancel.set())
     with pytest.raises(Interrupted):
-        world.migrate(stopped=stop.is_set)
+        world.migrate(cancelled=cancel.is_set)
     assert world.kinds == [("started", "1"), ("applied", "1")]
     assert [file.version for file in world.migrate().applied] == ["2"]
 
@@ -303,7 +306,7 @@ def test_a_run_that_begins_between_two_reads_of_another_is_running_and_not_unkno
 
     world.break_at("CREATE", lambda _: (begun.set(), looked.wait(10)))
     world.store_before = lambda verb: run_meanwhile(verb) if verb == "read_history" else None
-    [record] = world.migrator().view().history.records.values()
+    [record] = world.state.history.records.values()
     looked.set()
     runner.join()
     assert record.state is State.RUNNING
@@ -364,9 +367,9 @@ def test_a_living_run_whose_clock_is_leases_behind_keeps_its_lock(world: World) 
     world.migrate()
     del world.events[1:]
     world.tables.locks["shop"] = replace(overdue_row(150, "another"), fence=1, head_sequence=1)
-    view = world.migrator().view()
-    assert [record.state for record in view.history.records.values()] == [State.RUNNING]
-    assert any("by this machine's clock" in warning for warning in view.warnings)
+    state = world.state
+    assert [record.state for record in state.history.records.values()] == [State.RUNNING]
+    assert any("by this machine's clock" in warning for warning in state.warnings)
     ended = threading.Event()
 
     def renew() -> None:
@@ -505,7 +508,7 @@ def test_a_holder_whose_heartbeat_alone_is_stuck_is_taken_over_and_runs_nothing_
             world.migrate(lock_timeout=10)
         found.append(caught.value.code)
 
-    monkeypatch.setattr(Lock, "_beat", lambda lock, _: lock._ended.wait())
+    monkeypatch.setattr(Heartbeat, "_beat", lambda heartbeat, _: heartbeat._stopped.wait())
     world.break_at("CREATE", take_over)
     with pytest.raises(LockLost):
         world.migrate()
@@ -564,8 +567,8 @@ def test_an_outage_shorter_than_a_lease_costs_nobody_anything(world: World, answ
     assert until
     assert world.values() == [1, 2]
     assert sorted({event.sequence for event in world.events}) == [1, 2, 3, 4] or len(world.events) == 4
-    view = world.migrator().view()
-    assert [record.state for record in view.history.records.values()] == [State.APPLIED]
+    state = world.state
+    assert [record.state for record in state.history.records.values()] == [State.APPLIED]
 
 
 def test_giving_up_a_run_prints_the_command_that_records_what_ran(world: World) -> None:
@@ -580,8 +583,8 @@ def test_giving_up_a_run_prints_the_command_that_records_what_ran(world: World) 
     command = shlex.split(caught.value.hint.partition("`")[2].rpartition("`")[0])
     assert command[:5] == ["glacierbase", "repair", "1", "--as", "done"]
     assert command[-4:] == ["--catalog", "shop", "--env", "default"]
-    orders = Orders(Resolution(command[4]), command[6])
-    repair(world.migrator(), [int(command[2])], orders)
+    decision = Decision(Resolution(command[4]), command[6])
+    repair(world.target(), [int(command[2])], decision)
     world.migrate()
     assert world.values() == [1, 2]
 
@@ -606,9 +609,8 @@ def test_an_outage_in_which_no_connection_opens_costs_nobody_anything(world: Wor
             raise EngineUnavailable("SNOWFLAKE_UNAVAILABLE", "no session")
         return MemoryStore(world.tables, "shop", outage)
 
-    migrator = world.migrator()
-    migrator._open_store = lambda _, engine: BoundedStore(log_in, engine.cancelled)
-    migrator.migrate(Selection(), Progress())
+    target = replace(world.target(), open_store=lambda _, engine: BoundedStore(log_in, engine.cancelled))
+    Migrator(target).migrate(Selection(), Progress())
     assert until
     assert world.values() == [1]
     assert [event.sequence for event in world.events] == [1, 2, 3]
@@ -718,10 +720,10 @@ def test_a_lock_whose_holder_is_unreadable_is_held_and_can_be_unlocked(world: Wo
     later = datetime.now(timezone.utc) + timedelta(hours=1)
     world.tables.locks["shop"] = replace(held_row("stranger"), holder=holder, expires_at=later)
     assert len(world.migrator().plan(Selection()).pending) == 1
-    for refused in (world.migrate, lambda: unlock(world.migrator(), "a test")):
+    for refused in (world.migrate, lambda: unlock(world.target(), "a test")):
         with pytest.raises(LockHeld):
             refused()
-    assert unlock(world.migrator(), "a test", force=True)
+    assert unlock(world.target(), "a test", force=True)
     world.migrate()
     assert world.values() == [1]
 
@@ -750,10 +752,10 @@ def test_a_run_that_is_stopped_waits_for_no_store_that_hangs(world: World, monke
     """One signal ends it in bounded time, and the lock is not its own yet."""
     monkeypatch.setattr("glacierbase.stores.bounded.CANCELLED_SECONDS", 0.5)
     world.file("1_a.sql", "CREATE TABLE t (a INT)")
-    go_on, stop = threading.Event(), threading.Event()
-    world.store_before = lambda verb: (stop.set(), go_on.wait(60)) if verb == "read_history" else None
+    go_on, cancel = threading.Event(), threading.Event()
+    world.store_before = lambda verb: (cancel.set(), go_on.wait(60)) if verb == "read_history" else None
     with pytest.raises(EngineUnavailable) as caught:
-        world.migrate(stopped=stop.is_set)
+        world.migrate(cancelled=cancel.is_set)
     go_on.set()
     assert "did not answer before the run was stopped" in caught.value.message
 
@@ -786,16 +788,15 @@ def test_the_lock_row_names_the_engine_before_it_works(world: World) -> None:
     world.migrate()
     world.file("2_b.sql", "INSERT INTO t VALUES (1)")
     world.engine.process = {"engine_pid": 4711, "engine_pid_started": "12"}
-    migrator, seen = world.migrator(), list[Any]()
+    seen: list[Any] = []
 
     def open_late(*_: object) -> Any:
         while not world.tables.locks["shop"].owner:
             time.sleep(0.01)
         return world.engine
 
-    migrator._open_executor = open_late
     world.break_at("INSERT", lambda _: seen.append(json.loads(world.tables.locks["shop"].holder or "")))
-    migrator.migrate(Selection(), Progress())
+    Migrator(replace(world.target(), open_executor=open_late)).migrate(Selection(), Progress())
     assert seen[0]["engine_pid"] == 4711
 
 
@@ -814,8 +815,6 @@ def test_the_history_is_read_under_the_lock_by_a_store_that_was_opened_for_it(wo
     world.file("1_a.sql", "CREATE TABLE t (a INT)")
     world.migrate()
     world.file("2_b.sql", "INSERT INTO t VALUES (1)")
-    late = world.migrator()
-    late._open_store = lambda catalog, engine: Snapshot(world.tables, "shop", run_another_meanwhile)
     done: list[str] = []
 
     def run_another_meanwhile(verb: str) -> None:
@@ -823,8 +822,9 @@ def test_the_history_is_read_under_the_lock_by_a_store_that_was_opened_for_it(wo
             done.append(verb)
             world.migrate()
 
+    late = replace(world.target(), open_store=lambda *_: Snapshot(world.tables, "shop", run_another_meanwhile))
     with suppress(LockHeld):
-        late.migrate(Selection(), Progress(), lock_timeout=5)
+        Migrator(late).migrate(Selection(), Progress(), lock_timeout=5)
     assert world.values() == [1]
 
 
@@ -910,9 +910,9 @@ def test_an_event_of_a_run_that_had_lost_the_lock_is_shown_and_ignored(world: Wo
     late = replace(world.events[0], fence=1, sequence=3, version="2", run_id="late")
     world.migrate()
     world.events.append(late)
-    view = world.migrator().view()
-    assert late in view.history.events
-    assert view.history.records[2].state == "applied"
+    state = world.state
+    assert late in state.history.events
+    assert state.history.records[2].state == "applied"
     assert world.migrate().applied == []
 
 

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from glacierbase.apply.plan import Selection, make_plan, make_status
+from glacierbase.apply.plan import Selection, make_plan
 from glacierbase.errors import GlacierbaseError, SeveralErrors
 from glacierbase.history.records import History, fold
+from glacierbase.history.status import make_status
 from glacierbase.model.migration import Event, Migration
 
 NOW = datetime(2026, 11, 20, 10, 30, tzinfo=timezone.utc)

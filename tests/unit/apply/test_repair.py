@@ -8,7 +8,7 @@ from typing import Any
 import click
 import pytest
 
-from glacierbase.apply.repair import Orders, Resolution, accept_environment, repair, show
+from glacierbase.apply.repair import Decision, Resolution, accept_environment, repair, repair_cases
 from glacierbase.cli import commands as cli
 from glacierbase.errors import GlacierbaseError, HistoryDisagrees, MigrationFailed, NeedsRepair
 from glacierbase.executors import Evidence
@@ -49,7 +49,7 @@ def failed(world: World) -> World:
 
 
 def say(world: World, resolution: Resolution, version: int = 1, **options: Any) -> tuple[RepairCase, ...]:
-    return repair(world.migrator(), [version], Orders(resolution, "seen by alice", **options))
+    return repair(world.target(), [version], Decision(resolution, "seen by alice", **options))
 
 
 def refused(world: World, resolution: Resolution, version: int = 1, **options: Any) -> GlacierbaseError:
@@ -70,7 +70,7 @@ def test_the_command_line_offers_every_resolution() -> None:
 def test_it_shows_the_statement_who_ran_it_and_what_may_be_said(unknown: World) -> None:
     """And writes nothing."""
     before = list(unknown.events)
-    [case] = show(unknown.migrator(), [])
+    [case] = repair_cases(unknown.target(), [])
     assert (case.version, case.state, case.statement_index, case.statements_total) == ("1", State.UNKNOWN, 2, 3)
     assert case.sql == "INSERT INTO t VALUES (1)"
     assert case.line == 5
@@ -86,7 +86,7 @@ def test_what_the_engine_remembers_suggests_an_answer_and_gives_none(
 ) -> None:
     """The person decides."""
     unknown.engine.remembers = Evidence(("t: append",), took_effect)
-    [case] = show(unknown.migrator(), [1])
+    [case] = repair_cases(unknown.target(), [1])
     assert (case.evidence, case.suggests) == (("t: append",), suggests)
     with pytest.raises(NeedsRepair):
         unknown.migrate()
@@ -142,7 +142,7 @@ def test_the_last_statement_done_applies_the_file(world: World) -> None:
 
 def test_a_failed_statement_completed_by_hand_is_done(failed: World) -> None:
     """The cause need not be removed from the file."""
-    [case] = show(failed.migrator(), [])
+    [case] = repair_cases(failed.target(), [])
     assert (case.state, case.choices, case.statement_index) == (State.FAILED, ("done", "abandoned"), 2)
     assert case.error_message
     say(failed, Resolution.DONE)
@@ -164,7 +164,7 @@ def test_an_edit_that_is_meant_to_stay_is_accepted(world: World) -> None:
     path.write_text(path.read_text().replace("A test's change", "A better description"))
     with pytest.raises(HistoryDisagrees):
         world.migrate()
-    [case] = show(world.migrator(), [])
+    [case] = repair_cases(world.target(), [])
     assert (case.state, case.choices) == (State.CHANGED, ("edited",))
     say(world, Resolution.EDITED)
     assert (world.events[-1].description, world.events[-1].state) == ("A better description", "applied")
@@ -184,7 +184,7 @@ def test_a_file_that_is_gone_on_purpose_is_accepted(world: World) -> None:
         world.migrate()
     say(world, Resolution.REMOVED)
     assert world.migrate().applied == []
-    assert show(world.migrator(), []) == ()
+    assert repair_cases(world.target(), []) == ()
 
 
 def test_nothing_can_be_said_of_an_applied_version_or_of_none(world: World) -> None:
@@ -204,8 +204,8 @@ def test_a_history_of_a_renamed_environment_is_accepted_once(world: World) -> No
     with pytest.raises(HistoryDisagrees):
         world.migrate()
     with pytest.raises(HistoryDisagrees):
-        accept_environment(world.migrator(), "staging", "renamed")
-    accept_environment(world.migrator(), "default", "renamed")
+        accept_environment(world.target(), "staging", "renamed")
+    accept_environment(world.target(), "default", "renamed")
     assert (world.events[-1].event, world.events[-1].environment) == ("repaired", "production")
     assert world.migrate().applied == []
     world.environment = "default"

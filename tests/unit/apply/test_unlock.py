@@ -7,16 +7,16 @@ import json
 import threading
 import time
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta, timezone
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from glacierbase.apply.lock import Terms, free_row
-from glacierbase.apply.migrator import Migrator
-from glacierbase.apply.unlock import look, unlock
+from glacierbase.apply.unlock import held_lock, unlock
 from glacierbase.errors import LockHeld, LockLost
+from glacierbase.history.lockrow import Terms, free_row
+from glacierbase.history.opening import Target
 from glacierbase.run.run import Run
 from tests.support.beds import SnowBed
 from tests.support.fakes import MemoryStore
@@ -36,7 +36,7 @@ def world(project: ProjectFolder) -> World:
 def hold(world: World, lease_left: float, **holder: Any) -> None:
     """Put another machine's run into the lock."""
     row = world.tables.locks["shop"]
-    expires = world.migrator()._open_store(world.migrator().catalog, None).now() + timedelta(seconds=lease_left)
+    expires = datetime.now(timezone.utc) + timedelta(seconds=lease_left)
     holder = {"host": "ci-7", "pid": 4711, "os_user": "bob", "ci_url": "https://ci/7", **holder}
     world.tables.locks["shop"] = replace(
         row, owner="other", fence=row.fence + 1, expires_at=expires, acquired_at=expires, holder=json.dumps(holder)
@@ -46,18 +46,18 @@ def hold(world: World, lease_left: float, **holder: Any) -> None:
 def test_a_free_lock_is_left_alone(world: World) -> None:
     """And nothing is recorded."""
     before = list(world.events)
-    assert look(world.migrator()) is None
-    assert unlock(world.migrator(), None) is None
+    assert held_lock(world.target()) is None
+    assert unlock(world.target(), None) is None
     assert world.events == before
 
 
 def test_a_lease_that_is_over_is_freed_and_recorded(world: World) -> None:
     """With the name of whoever was in it, and why."""
     hold(world, lease_left=-1)
-    held = look(world.migrator())
+    held = held_lock(world.target())
     assert held
     assert (held.is_over, held.row.owner) == (True, "other")
-    unlock(world.migrator(), "its machine is gone")
+    unlock(world.target(), "its machine is gone")
     event = world.events[-1]
     assert (event.event, event.state, event.reason, event.fence) == ("unlocked", None, "its machine is gone", 3)
     said = json.loads(event.details or "")
@@ -70,12 +70,12 @@ def test_a_run_that_may_be_alive_keeps_its_lock_unless_forced(world: World) -> N
     hold(world, lease_left=50)
     before = list(world.events)
     with pytest.raises(LockHeld) as caught:
-        unlock(world.migrator(), None)
+        unlock(world.target(), None)
     assert "bob on ci-7" in caught.value.message
-    assert "cannot be seen from here" in caught.value.message
+    assert "not visible from this machine" in caught.value.message
     assert "--force" in caught.value.hint
     assert world.events == before
-    unlock(world.migrator(), None, force=True)
+    unlock(world.target(), None, force=True)
     assert world.events[-1].event == "unlocked"
 
 
@@ -83,11 +83,11 @@ def test_it_says_whether_the_process_runs_where_that_can_be_seen(world: World) -
     """On this machine; one that has ended need not be waited for."""
     here = Run.here(world.project.root).holder({})
     hold(world, lease_left=50, **here)
-    held = look(world.migrator())
+    held = held_lock(world.target())
     assert held
-    assert (held.is_over, "its process runs on this machine" in held.says) == (False, True)
+    assert (held.is_over, "its process runs on this machine" in held.evidence) == (False, True)
     hold(world, lease_left=50, **{**here, "pid_started": "0"})
-    held = look(world.migrator())
+    held = held_lock(world.target())
     assert held
     assert (held.is_over, held.is_gone) == (True, True)
 
@@ -103,7 +103,7 @@ def test_a_renewal_in_between_wins(world: World) -> None:
 
     world.store_before = renew
     with pytest.raises(LockHeld):
-        unlock(world.migrator(), None)
+        unlock(world.target(), None)
 
 
 def test_the_former_holder_runs_nothing_more_and_says_so(world: World) -> None:
@@ -111,7 +111,7 @@ def test_the_former_holder_runs_nothing_more_and_says_so(world: World) -> None:
     world.file("2_b.sql", "INSERT INTO t VALUES (1); INSERT INTO t VALUES (2)")
 
     def force(sql: str) -> None:
-        unlock(world.migrator(), "by mistake", force=True)
+        unlock(world.target(), "by mistake", force=True)
 
     world.break_at("VALUES (1)", force)
     with pytest.raises(LockLost) as caught:
@@ -124,41 +124,38 @@ def test_the_former_holder_runs_nothing_more_and_says_so(world: World) -> None:
 
 def test_where_the_lease_is_the_proof_nobody_else_begins_before_it_is_over(world: World) -> None:
     """The former holder looks at its clock, not at the row."""
-    migrator = world.migrator()
-    migrator.catalog = replace(migrator.catalog, store=replace(migrator.catalog.store, lease_seconds=0.5))
-    make_lease_the_proof(migrator)
+    target = with_lease_as_proof(world, lease_seconds=0.5)
     hold(world, lease_left=50)
     started = time.monotonic()
-    unlock(migrator, None, force=True)
+    unlock(target, None, force=True)
     assert time.monotonic() - started >= 0.5
 
 
-def make_lease_the_proof(migrator: Migrator) -> None:
-    store = migrator._open_store(migrator.catalog, None)
-    store._store.proves_by_lease = True
-    migrator._open_store = lambda *_: store
+def with_lease_as_proof(world: World, lease_seconds: float) -> Target:
+    """Return a target whose store proves the lock by its lease."""
+    target = world.target()
+    catalog = replace(target.catalog, store=replace(target.catalog.store, lease_seconds=lease_seconds))
+    store = MemoryStore(world.tables, "shop")
+    store.proves_by_lease = True
+    return replace(target, catalog=catalog, open_store=lambda *_: store)
 
 
 def test_where_the_lease_is_the_proof_the_longer_lease_is_waited_for(world: World) -> None:
     """The former holder goes by its own, which the row has."""
-    migrator = world.migrator()
-    migrator.catalog = replace(migrator.catalog, store=replace(migrator.catalog.store, lease_seconds=0.1))
-    make_lease_the_proof(migrator)
+    target = with_lease_as_proof(world, lease_seconds=0.1)
     hold(world, lease_left=50, lease_seconds=0.8)
     started = time.monotonic()
-    unlock(migrator, None, force=True)
+    unlock(target, None, force=True)
     assert time.monotonic() - started >= 0.8
 
 
 def test_interrupted_while_it_waits_it_frees_and_records_before_it_ends(world: World) -> None:
     """Left as it is, the lock would be held by a run that is gone, and no event would say why."""
-    migrator = world.migrator()
-    migrator.catalog = replace(migrator.catalog, store=replace(migrator.catalog.store, lease_seconds=0.5))
-    make_lease_the_proof(migrator)
+    target = with_lease_as_proof(world, lease_seconds=0.5)
     hold(world, lease_left=50)
     threading.Timer(0.2, _thread.interrupt_main).start()
     with pytest.raises(KeyboardInterrupt):
-        unlock(migrator, "a test", force=True)
+        unlock(target, "a test", force=True)
     assert (world.events[-1].event, world.events[-1].reason) == ("unlocked", "a test")
     assert world.tables.locks["shop"].owner == ""
 
@@ -178,7 +175,7 @@ def test_a_holder_that_goes_on_by_its_lease_runs_nothing_twice(world: World, mon
 
     def force(verb: str) -> None:
         if verb == "append" and not forced:
-            forced.append(threading.Thread(target=unlock, args=(world.migrator(), None), kwargs={"force": True}))
+            forced.append(threading.Thread(target=unlock, args=(world.target(), None), kwargs={"force": True}))
             holder = world.tables.locks["shop"].owner
             forced[0].start()
             while world.tables.locks["shop"].owner == holder:

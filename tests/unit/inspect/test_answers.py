@@ -12,7 +12,8 @@ from glacierbase.model.results import StatusResult, WrittenResult
 from glacierbase.output.documents import json_document, text_document
 from glacierbase.secrets import register
 from tests.support.project_folder import ProjectFolder
-from tests.unit.apply.test_migrator import FIVE, World
+from tests.support.world import World
+from tests.unit.apply.test_migrator import FIVE
 
 
 @pytest.fixture
@@ -25,13 +26,13 @@ def test_a_variable_that_changed_since_is_a_note_and_no_error(world: World) -> N
     """The file is what was applied; today it would render otherwise, or not at all."""
     world.file("1_a.sql", "CREATE TABLE t (a INT); INSERT INTO t VALUES ({{ variables.size }})")
     world.migrate()
-    [status] = statuses(world.migrator(), world.migrator().view())
+    [status] = statuses(world.target(), world.state)
     assert (str(status.state), status.note) == ("applied", None)
     world.variables = "variables: {size: 5}\n"
-    [status] = statuses(world.migrator(), world.migrator().view())
+    [status] = statuses(world.target(), world.state)
     assert (str(status.state), status.note) == ("applied", "a variable changed since: it would render otherwise today")
     world.variables = ""
-    [status] = statuses(world.migrator(), world.migrator().view())
+    [status] = statuses(world.target(), world.state)
     assert str(status.state) == "applied"
     assert "no longer renders" in (status.note or "")
 
@@ -42,12 +43,10 @@ def test_a_failed_file_is_shown_statement_by_statement_with_the_way_on(world: Wo
     with pytest.raises(MigrationFailed):
         world.migrate()
     file.write_text(file.read_text().replace("nowhere", "t"))
-    migrator = world.migrator()
-    view = migrator.view()
-    shown = shown_statements(migrator, 1, view.history)
+    shown = shown_statements(world.target(), 1, world.state.history)
     assert [each.state for each in shown] == ["done", "done", "failed", "pending", "pending"]
     assert shown[2].sql == "INSERT INTO nowhere VALUES (2)"
-    [status] = statuses(migrator, view)
+    [status] = statuses(world.target(), world.state)
     assert "migrate" in next_step(status)
 
 
@@ -57,7 +56,7 @@ def test_status_reads_as_a_table_with_the_engines_words(world: World) -> None:
     world.file("2_b.sql", "SELECT 1")
     with pytest.raises(MigrationFailed):
         world.migrate()
-    result = StatusResult("shop", "dev", migrations=statuses(world.migrator(), world.migrator().view()))
+    result = StatusResult("shop", "dev", migrations=statuses(world.target(), world.state))
     text = text_document([result]).splitlines()
     assert text[0] == "shop (dev)"
     assert text[1].split() == ["version", "state", "statements", "applied", "at", "author", "description"]

@@ -19,9 +19,9 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import pytest
 
-from glacierbase.apply.lock import Terms, free_row
 from glacierbase.cli import terminal
 from glacierbase.errors import EngineError, GlacierbaseError, OutcomeUnknown, SeveralErrors, StatementRefused
+from glacierbase.history.lockrow import Terms, describe_holder, free_row
 from glacierbase.model import results
 from glacierbase.model.results import Result
 from glacierbase.output.documents import json_document, text_document, text_error
@@ -299,7 +299,8 @@ def test_a_lock_that_is_left_behind_is_named_without_obeying_it(
     row = replace(
         free_row(Terms(PAYLOAD, "dev", 60)), owner=PAYLOAD, holder=json.dumps({"host": PAYLOAD, "os_user": PAYLOAD})
     )
-    monkeypatch.setattr(terminal, "held_here", lambda: [row])
+    held = types.SimpleNamespace(descriptions=lambda: [f"the lock of {row.catalog}, {describe_holder(row)}"])
+    monkeypatch.setattr(terminal, "_projects", [types.SimpleNamespace(held_locks=held)])
     monkeypatch.setattr(terminal, "_received", [])
     monkeypatch.setattr(os, "_exit", sys.exit)
     with terminal.stop_by_signal():

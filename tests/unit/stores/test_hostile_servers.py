@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
-from glacierbase.apply.lock import Terms, free_row
 from glacierbase.errors import OutcomeUnknown
+from glacierbase.history.lockrow import Terms, free_row
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.migration import Event
 from glacierbase.stores.iceberg import IcebergStore, open_store

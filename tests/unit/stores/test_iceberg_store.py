@@ -24,7 +24,6 @@ from pyiceberg.exceptions import (
 )
 from pyiceberg.types import StringType
 
-from glacierbase.apply.lock import Terms, free_row
 from glacierbase.errors import (
     CommitConflict,
     ConfigurationError,
@@ -33,6 +32,7 @@ from glacierbase.errors import (
     StatementRefused,
     TableNotFound,
 )
+from glacierbase.history.lockrow import Terms, free_row
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.migration import Event
 from glacierbase.stores import LockRow

@@ -1,0 +1,78 @@
+"""The errors that end a run inside a file."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from glacierbase.errors import EngineError, Interrupted, MigrationFailed, NeedsRepair
+from glacierbase.migrations.compiled import Compiled
+from glacierbase.migrations.transactions import Step
+from glacierbase.model.migration import Statement
+from glacierbase.model.text import quoted
+from glacierbase.secrets import mask
+
+# Lines of a statement that a message quotes.
+_QUOTED_LINES = 10
+
+
+def statement_failed(compiled: Compiled, step: Step, statement: Statement, error: EngineError) -> MigrationFailed:
+    """Return the error for a statement that had no effect, with the ways to continue."""
+    total, first, where = len(compiled.statements), step[0].index, compiled.migration.location
+    done = f"statements 1 to {first - 1} are done and recorded" if first > 1 else "nothing of this file is done"
+    rolled_back = f"; the transaction that began with statement {first} was rolled back" if len(step) > 1 else ""
+    rest = f"statement {first}" if first == total else f"statements {first} to {total}"
+    return MigrationFailed(
+        "STATEMENT_FAILED",
+        (
+            f"{where}, line {statement.line}: statement {statement.index} of {total} failed: [{error.error_class}]"
+            f" {error.message}",
+            *_first_lines(statement.text),
+            f"{done}{rolled_back}",
+        ),
+        f"remove the cause and run `glacierbase migrate` again: it continues at statement {first}; or `glacierbase repair"
+        f" {compiled.migration.version} --as done` (somebody completed it by hand) or `--as abandoned` (the file ends here, the"
+        f" fix is a new one); or correct {rest} where no other environment has applied the file",
+        **_place(compiled, statement),
+        error_class=error.error_class,
+    )
+
+
+def outcome_unknown(compiled: Compiled, statement: Statement, error: EngineError) -> NeedsRepair:
+    """Return the error for a statement that may have taken effect."""
+    return NeedsRepair(
+        "OUTCOME_UNKNOWN",
+        (
+            f"{compiled.migration.location}, line {statement.line}: the answer to statement {statement.index} of"
+            f" {len(compiled.statements)} was lost or proves nothing: [{error.error_class}] {error.message}",
+            *_first_lines(statement.text),
+            "whether it took effect is unknown",
+        ),
+        f"`glacierbase repair {compiled.migration.version}` shows the evidence that the engine has; nothing runs on this catalog"
+        " until that is settled",
+        **_place(compiled, statement),
+        error_class=error.error_class,
+    )
+
+
+def stopped_before(what: str, result: str = "what ran before is recorded") -> Interrupted:
+    """Return the error for a run that was stopped before `what`."""
+    return Interrupted(
+        "INTERRUPTED",
+        f"stopped before {what}; {result}",
+        "run `glacierbase migrate` again: it continues where this run stopped",
+    )
+
+
+def _place(compiled: Compiled, statement: Statement) -> dict[str, Any]:
+    migration = compiled.migration
+    return {
+        "version": migration.version,
+        "path": migration.location,
+        "line": statement.line,
+        "statement_index": statement.index,
+    }
+
+
+def _first_lines(sql: str) -> list[str]:
+    lines = quoted(mask(sql))
+    return [*lines[:_QUOTED_LINES], *quoted("…")] if len(lines) > _QUOTED_LINES else lines

@@ -1,0 +1,87 @@
+"""What every command that changes something does: acquire the lock, read the history again, record, release."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from glacierbase.apply.lock import Lock
+from glacierbase.executors.engine import Engine
+from glacierbase.history.entries import lock_taken
+from glacierbase.history.lockrow import free_row
+from glacierbase.history.opening import OpenCatalog, Target
+from glacierbase.history.recorder import Recorder
+from glacierbase.history.state import CatalogState, read_history
+from glacierbase.model.migration import EventType
+
+
+@dataclass(frozen=True, slots=True)
+class LockedCatalog:
+    """A target whose lock this run holds.
+
+    Attributes:
+        state: as it was read after the lock was acquired.
+        recorder: appends the events of this run.
+    """
+
+    target: Target
+    engine: Engine
+    lock: Lock
+    state: CatalogState
+    recorder: Recorder
+
+
+def new_lock(opened: OpenCatalog) -> Lock:
+    """Create the tables that are missing, and return the catalog's lock, not acquired yet."""
+    terms = opened.target.terms
+    opened.store.create(free_row(terms))
+    return Lock(opened.store, terms, opened.target.run, opened.engine.process)
+
+
+@contextmanager
+def locked(
+    opened: OpenCatalog, seen: CatalogState, lock_timeout: float, environment: str | None = None
+) -> Iterator[LockedCatalog]:
+    """Acquire the lock, and hold it in the block.
+
+    Args:
+        seen: the state that was read before.
+        lock_timeout: seconds to wait for another run's lock.
+        environment: the one that the history must belong to; default the catalog's.
+    """
+    lock = new_lock(opened)
+    lock.acquire(seen.lock, seen.history.fence, lock_timeout, opened.engine.cancelled)
+    with holding(opened, lock, environment) as held:
+        yield held
+
+
+@contextmanager
+def holding(
+    opened: OpenCatalog,
+    lock: Lock,
+    environment: str | None = None,
+    taken: EventType = EventType.TAKEN_OVER,
+    reason: str | None = None,
+) -> Iterator[LockedCatalog]:
+    """Renew the acquired lock in the block, and release it afterwards, also after an error.
+
+    Args:
+        environment: the one that the history must belong to; default the catalog's.
+        taken: the event to record, with `reason`, where the lock was taken from another run.
+    """
+    target = opened.target
+    try:
+        lock.start_heartbeat(opened.open_another_store)
+        # A session that was opened before may not see what the last holder committed.
+        store = opened.open_another_store()
+        state = read_history(target.catalog, store, lock.row, environment)
+        recorder = Recorder(store, lock, target.run, opened.engine, state.history)
+        if lock.taken_from is not None:
+            recorder.defer(lock_taken(taken, lock.taken_from, reason))
+        yield LockedCatalog(target, opened.engine, lock, state, recorder)
+        recorder.compact()
+        lock.finish()
+    except BaseException:
+        lock.release()
+        raise

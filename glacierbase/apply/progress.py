@@ -1,0 +1,28 @@
+"""What a run of `migrate` has done so far."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from glacierbase.apply.plan import Plan
+from glacierbase.model.results import AppliedFile, FailedFile
+
+
+@dataclass(slots=True)
+class Progress:
+    """What a run has done so far; complete also when the run ends in an error."""
+
+    applied: list[AppliedFile] = field(default_factory=list)
+    failed: FailedFile | None = None
+    not_run: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    def expect(self, plan: Plan) -> None:
+        """Set what the run is about to do."""
+        self.warnings = plan.warnings
+        self.not_run = tuple(planned.migration.version for planned in plan.pending)
+
+    def add_applied(self, file: AppliedFile) -> None:
+        """Move the next expected file to the applied ones."""
+        self.applied.append(file)
+        self.not_run = self.not_run[1:]

@@ -1,0 +1,181 @@
+"""Runs the files of a plan, one statement at a time, under a lock that is held."""
+
+from __future__ import annotations
+
+import logging
+import time
+from contextlib import closing
+from datetime import datetime, timezone
+
+from glacierbase.apply.failures import outcome_unknown, statement_failed, stopped_before
+from glacierbase.apply.holding import LockedCatalog
+from glacierbase.apply.plan import Plan, Planned
+from glacierbase.apply.progress import Progress
+from glacierbase.errors import EngineError, EngineUnavailable, GlacierbaseError, LockLost, StatementRefused
+from glacierbase.executors import InFlight, Session
+from glacierbase.executors.cancel import cancelling
+from glacierbase.history import entries
+from glacierbase.history.entries import Entry
+from glacierbase.migrations.compiled import Compiled
+from glacierbase.migrations.transactions import Step
+from glacierbase.model.migration import EventType, Statement
+from glacierbase.model.results import AppliedFile, FailedFile
+from glacierbase.run.run import statement_tag
+
+logger = logging.getLogger("glacierbase")
+
+
+class Runner:
+    """Runs the files of one plan on one locked catalog."""
+
+    def __init__(self, held: LockedCatalog, progress: Progress) -> None:
+        self._held = held
+        self._recorder = held.recorder
+        self._progress = progress
+
+    def run(self, plan: Plan) -> None:
+        """Run the files in order, up to the first error."""
+        try:
+            self._run_all(plan)
+        except LockLost:
+            self._recorder.flush_without_lock()
+            raise
+
+    def _run_all(self, plan: Plan) -> None:
+        compiled = self._held.target.compile(planned.migration for planned in plan.pending)
+        for planned in plan.pending:
+            self._run_file(planned, compiled[planned.migration.number], plan)
+            self._recorder.compact()
+        self._recorder.flush()
+
+    def _run_file(self, planned: Planned, compiled: Compiled, plan: Plan) -> None:
+        if self._held.engine.cancelled():
+            self._recorder.flush()
+            raise stopped_before(compiled.migration.location)
+        started = time.monotonic()
+        self._run_statements(planned, compiled, plan)
+        migration, total, duration_ms = planned.migration, len(compiled.statements), _milliseconds_since(started)
+        self._progress.add_applied(
+            AppliedFile(migration.version, migration.location, total, duration_ms, planned.resumes_at)
+        )
+        logger.info("%s: applied %s", migration.location, _summary(total, duration_ms))
+
+    def _run_statements(self, planned: Planned, compiled: Compiled, plan: Plan) -> None:
+        remaining = [step for step in compiled.steps if step[0].index >= planned.resumes_at]
+        started_at = datetime.now(timezone.utc)
+        process = self._held.target.run.holder(self._held.engine.process)
+        announcement = entries.started(compiled, planned.resumes_at, started_at, process, plan.jumped_over, plan.reason)
+        with closing(self._open_session()) as session:
+            for step in remaining:
+                self._announce(announcement, compiled, step[0])
+                announcement = self._run_step(session, compiled, step, started_at)
+        if not remaining:
+            self._recorder.defer(announcement)
+            announcement = entries.took_effect(compiled, None, started_at)
+        # Appended together with the start of the next file: nothing happens in between.
+        self._recorder.defer(announcement)
+
+    def _open_session(self) -> Session:
+        try:
+            return self._held.engine.start().open_session()
+        except EngineUnavailable:
+            self._recorder.flush()  # The file before is applied.
+            raise
+
+    def _announce(self, announcement: Entry, compiled: Compiled, statement: Statement) -> None:
+        """Record that the statement is about to start, wait for the answer, then prove the lock."""
+        if self._held.engine.cancelled():
+            self._stop_before(announcement, compiled, statement.index)
+        # Deferred first, so that it is recorded even if the lock is lost.
+        self._recorder.defer(announcement)
+        self._flush_and_prove(compiled, statement)
+
+    def _stop_before(self, announcement: Entry, compiled: Compiled, index: int) -> None:
+        """Record what is done and that no statement is in flight, and raise `Interrupted`."""
+        if announcement.event is EventType.STARTED:
+            self._recorder.flush()
+        else:
+            self._recorder.append(announcement, entries.interrupted(compiled, index - 1))
+        raise stopped_before(f"statement {index} of {compiled.migration.location}")
+
+    def _flush_and_prove(self, compiled: Compiled, first: Statement) -> None:
+        """Append the deferred entries and prove the lock. Nothing of the step that begins with `first` runs before that."""
+        try:
+            self._held.lock.renew_if_expired()
+            self._recorder.flush()
+            self._held.lock.prove()
+        except LockLost:
+            self._recorder.defer(entries.interrupted(compiled, first.index - 1))
+            raise
+
+    def _run_step(self, session: Session, compiled: Compiled, step: Step, started_at: datetime) -> Entry:
+        """Run statements that take effect together, and return the entry that records it."""
+        started = time.monotonic()
+        query_id = None
+        for statement in step:
+            if statement is not step[0]:
+                self._flush_and_prove(compiled, step[0])
+            query_id = self._execute(session, compiled, step, statement)
+        return entries.took_effect(compiled, step[-1], started_at, _milliseconds_since(started), query_id)
+
+    def _execute(self, session: Session, compiled: Compiled, step: Step, statement: Statement) -> str | None:
+        """Run one statement and return the engine's id of it."""
+        started, began = time.monotonic(), datetime.now(timezone.utc)
+        migration, total = compiled.migration, len(compiled.statements)
+        logger.debug("%s: statement %d of %d starts", migration.location, statement.index, total)
+        tag = statement_tag(self._held.target.run.id, migration.version, statement.index)
+        try:
+            with cancelling(session, self._held.engine.cancelled, self._held.engine.close_executor):
+                return session.execute(statement.text, tag=tag)
+        except EngineError as lost:
+            error = self._look_up(lost, InFlight((), began, tag, statement.text, None))
+            if error is None:
+                return lost.query_id
+            raise self._failure(compiled, step, statement, error, _milliseconds_since(started)) from lost
+        except BaseException:
+            # Such as the caller's KeyboardInterrupt: the engine may still be executing the statement.
+            self._recorder.append(entries.unknown(compiled, statement, _milliseconds_since(started)))
+            raise
+
+    def _look_up(self, error: EngineError, statement: InFlight) -> EngineError | None:
+        """Return the error as the engine's own record of the statement has it; None where that proves that it took effect.
+
+        An engine that gave the statement an id keeps such a record. A cancelled statement is left to `repair`.
+        """
+        if isinstance(error, StatementRefused) or error.query_id is None or self._held.engine.cancelled():
+            return error
+        try:
+            evidence = self._held.engine.start().evidence(statement)
+        except GlacierbaseError as failed:
+            logger.debug("the engine's record of query %s could not be read: %s", error.query_id, failed.message)
+            return error
+        if not evidence.is_proof:
+            return error
+        logger.warning("the answer to query %s was lost; by the engine's record: %s", error.query_id, evidence.found[0])
+        if evidence.took_effect:
+            return None
+        return StatementRefused(error.error_class, f"{error.message}; {evidence.found[0]}", error.query_id)
+
+    def _failure(
+        self, compiled: Compiled, step: Step, statement: Statement, error: EngineError, duration_ms: int
+    ) -> GlacierbaseError:
+        """Record the outcome of a statement that did not succeed, and return the error to raise."""
+        migration = compiled.migration
+        self._progress.failed = FailedFile(
+            migration.version, migration.location, statement.index, statement.line, error.message
+        )
+        # Before its last statement, the end of the session rolls a transaction back, whatever happened.
+        if isinstance(error, StatementRefused) or statement is not step[-1]:
+            self._recorder.append(entries.failed(compiled, statement, duration_ms, error))
+            return statement_failed(compiled, step, statement, error)
+        self._recorder.append(entries.unknown(compiled, statement, duration_ms, error))
+        return outcome_unknown(compiled, statement, error)
+
+
+def _summary(statements: int, duration_ms: int) -> str:
+    return f"{statements} statement{'' if statements == 1 else 's'} in {duration_ms / 1000:.1f} s"
+
+
+def _milliseconds_since(started: float) -> int:
+    """Return the milliseconds since `started`, a reading of the monotonic clock."""
+    return round((time.monotonic() - started) * 1000)

@@ -1,0 +1,152 @@
+"""What the column `details` of the history table holds: one typed value, stored as a JSON object."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from glacierbase.errors import NeedsRepair
+from glacierbase.model.migration import Event, version_number
+from glacierbase.secrets import masked
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class FormerHolder:
+    """The run that a lock was taken from: its id, its fence, and what the lock row said about its process."""
+
+    owner: str
+    fence: int
+    process: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Details:
+    """What an event says beyond the other columns. Each kind of event uses some of the fields.
+
+    Attributes:
+        statement_checksums: of all statements of the file, in order (started, baselined).
+        process: of the run and its engine, as `Run.holder` describes them (started).
+        jumped_over: versions that a run with `--only` passed by (started).
+        former_holder: the run that the lock was taken from (taken_over, unlocked).
+        resolution: the value of `repair --as` (repaired).
+        engine_stopped: whether a person vouched that the lost run's engine has stopped (repaired).
+        environment_was: the former name of the environment (repaired).
+        read_fence: the newest fence that a run had read before its first append (the first event of each run).
+    """
+
+    statement_checksums: tuple[str, ...] | None = None
+    process: Mapping[str, Any] = field(default_factory=dict)
+    jumped_over: tuple[str, ...] = ()
+    former_holder: FormerHolder | None = None
+    resolution: str | None = None
+    engine_stopped: bool = False
+    environment_was: str | None = None
+    read_fence: int | None = None
+
+    @property
+    def application(self) -> str | None:
+        """The engine's name for the application that ran the file, where the engine has one."""
+        application = self.process.get("application")
+        return application if isinstance(application, str) else None
+
+    @property
+    def has_query_tags(self) -> bool:
+        """Whether the engine keeps a log in which each statement carries its tag."""
+        return "query_tag" in self.process
+
+
+NO_DETAILS = Details()
+
+
+def details_of(event: Event) -> Details:
+    """Read the column `details` of an event. Unknown keys, which a later version may write, are ignored.
+
+    Raises:
+        NeedsRepair: the column holds no JSON object, or a known key has a value of the wrong type.
+    """
+    if not event.details:
+        return NO_DETAILS
+    try:
+        return _from_document(json.loads(event.details))
+    except (ValueError, RecursionError) as error:
+        raise NeedsRepair(
+            "HISTORY_DAMAGED",
+            f"the history of {event.catalog}: the column `details` of event {event.sequence} (fence {event.fence}) is not"
+            f" readable: {error or 'too deeply nested'}",
+            "restore the history table from a snapshot or backup in which the column is intact; nothing runs until then",
+            fence=event.fence,
+            sequence=event.sequence,
+        ) from error
+
+
+def to_json(details: Details) -> str | None:
+    """Return the text of the column, with secrets masked; None where there is nothing to store."""
+    document = _to_document(details)
+    return json.dumps(masked(document)) if document else None
+
+
+def _to_document(details: Details) -> dict[str, Any]:
+    former = details.former_holder
+    document: dict[str, Any] = {
+        "statement_checksums": None if details.statement_checksums is None else list(details.statement_checksums),
+        "process": dict(details.process) or None,
+        "jumped_over": list(details.jumped_over) or None,
+        "owner": former.owner if former else None,
+        "fence": former.fence if former else None,
+        "holder": dict(former.process) if former else None,
+        "as": details.resolution,
+        "engine_stopped": details.engine_stopped or None,
+        "environment_was": details.environment_was,
+        "behind": details.read_fence,
+    }
+    return {key: value for key, value in document.items() if value is not None}
+
+
+def _from_document(document: object) -> Details:
+    values = _checked(document, dict, "the document")
+    checksums = _optional(values, "statement_checksums", list)
+    return Details(
+        statement_checksums=None if checksums is None else _texts(checksums, "statement_checksums"),
+        process=_optional(values, "process", dict) or {},
+        jumped_over=_versions(_optional(values, "jumped_over", list) or []),
+        former_holder=_former_holder(values),
+        resolution=_optional(values, "as", str),
+        engine_stopped=_optional(values, "engine_stopped", bool) or False,
+        environment_was=_optional(values, "environment_was", str),
+        read_fence=_optional(values, "behind", int),
+    )
+
+
+def _former_holder(values: Mapping[str, object]) -> FormerHolder | None:
+    owner, fence = _optional(values, "owner", str), _optional(values, "fence", int)
+    if owner is None or fence is None:
+        return None
+    return FormerHolder(owner, fence, _optional(values, "holder", dict) or {})
+
+
+def _versions(values: list[object]) -> tuple[str, ...]:
+    versions = _texts(values, "jumped_over")
+    for version in versions:
+        if version_number(version) is None:
+            raise ValueError(f"jumped_over: {version!r} is not a version")
+    return versions
+
+
+def _texts(values: list[object], name: str) -> tuple[str, ...]:
+    return tuple(_checked(value, str, name) for value in values)
+
+
+def _optional(values: Mapping[str, object], key: str, kind: type[T]) -> T | None:
+    value = values.get(key)
+    return None if value is None else _checked(value, kind, key)
+
+
+def _checked(value: object, kind: type[T], name: str) -> T:
+    """Return the value. `true` is no number, although `bool` is a subclass of `int`."""
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        raise ValueError(f"{name}: {type(value).__name__} where {kind.__name__} is expected")
+    return value

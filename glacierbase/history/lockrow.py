@@ -1,0 +1,130 @@
+"""The row of a lock table: whether a run holds it, which run that is, and whether that run is dead."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+from glacierbase.run.clock import SKEW, seconds
+from glacierbase.run.processes import is_gone, is_same_boot
+from glacierbase.stores import FORMAT_VERSION, LockRow, Store
+
+# The longest lease that a catalog file may set.
+_LONGEST_LEASE = 86_400.0
+_ZERO = timedelta(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What a lock protects, and for how many seconds its holder may be silent."""
+
+    catalog: str
+    environment: str
+    lease_seconds: float
+
+
+def free_row(terms: Terms) -> LockRow:
+    """Return the row with which a new lock table is created."""
+    return LockRow(
+        catalog=terms.catalog,
+        environment=terms.environment,
+        owner="",
+        fence=0,
+        beat=0,
+        acquired_at=None,
+        expires_at=None,
+        head_fence=0,
+        head_sequence=0,
+        holder=None,
+        format_version=FORMAT_VERSION,
+    )
+
+
+def is_held(row: LockRow) -> bool:
+    """Return whether the row names a run as its holder. The run may have died."""
+    return row.owner != ""
+
+
+def fence_of(row: LockRow | None) -> int:
+    """Return the fence of the row; 0 where there is no lock table."""
+    return row.fence if row is not None else 0
+
+
+def holder_of(row: LockRow) -> Mapping[str, Any]:
+    """Return what the row says about its holder; an empty mapping where the column is not what a run writes."""
+    try:
+        holder = json.loads(row.holder or "{}")
+    except (ValueError, RecursionError):
+        return {}
+    return holder if isinstance(holder, dict) else {}
+
+
+def describe_holder(row: LockRow) -> str:
+    """Return the holder in words: `held by run 3f2a… of alice on ci-7 (pid 4711), since 12:03:11 UTC (2 min), lease until …`."""
+    holder = holder_of(row)
+    since = f", since {row.acquired_at:%H:%M:%S} UTC ({_age(row.acquired_at)})" if row.acquired_at else ""
+    until = f", lease until {row.expires_at:%H:%M:%S} UTC" if row.expires_at else ""
+    ci = f", {holder['ci_url']}" if holder.get("ci_url") else ""
+    person = f"{holder.get('os_user')} on {holder.get('host')} (pid {holder.get('pid')})"
+    return f"held by run {row.owner} of {person}{since}{until}{ci}"
+
+
+def lease_of(row: LockRow, lease_seconds: float) -> float:
+    """Return the seconds of silence after which the holder counts as dead: the longer of its lease and `lease_seconds`."""
+    recorded = holder_of(row).get("lease_seconds")
+    if isinstance(recorded, (int, float)) and recorded <= _LONGEST_LEASE:
+        return max(lease_seconds, float(recorded))
+    return lease_seconds
+
+
+def overdue_by(row: LockRow, lease_seconds: float, store: Store) -> timedelta:
+    """Return the time since one lease after the row's lease expired, by the clock of the store; negative before that."""
+    if row.expires_at is None:
+        return timedelta.min
+    return store.now() - row.expires_at - timedelta(seconds=lease_of(row, lease_seconds))
+
+
+def living_fence(row: LockRow | None, lease_seconds: float, store: Store) -> int | None:
+    """Return the fence of the run that holds the lock; None where the lock is free or its holder is seen to be dead."""
+    if row is None or not is_held(row) or HolderWatch(lease_seconds, store).is_dead(row):
+        return None
+    return row.fence
+
+
+class HolderWatch:
+    """Decides whether the holder of a row is dead: by its lease, by its process, or by its silence."""
+
+    def __init__(self, lease_seconds: float, store: Store) -> None:
+        self._lease = lease_seconds
+        self._store = store
+        self._claim: tuple[str, int, int] | None = None
+        self._was_renewed = False
+        self._since = 0.0
+
+    def is_dead(self, row: LockRow) -> bool:
+        """Return whether the lock may be taken over. Call it with each row that was read."""
+        lease = lease_of(row, self._lease)
+        if is_gone(holder_of(row)) or self._is_overdue(row):
+            return True
+        if row.claim != self._claim:
+            self._was_renewed = self._claim is not None
+            self._claim, self._since = row.claim, seconds()
+        # Not the time of day: a correction of it would end the watch early.
+        return seconds() - self._since > lease
+
+    def is_undecided(self, row: LockRow) -> bool:
+        """Return whether the lease is over by this machine's clock, which may be wrong, and no renewal was seen yet."""
+        return not self._was_renewed and overdue_by(row, self._lease, self._store) > _ZERO
+
+    def _is_overdue(self, row: LockRow) -> bool:
+        """Return whether the lease expired more than a lease ago, with a margin where the holder used another clock."""
+        has_same_clock = self._store.has_clock or is_same_boot(holder_of(row))
+        return overdue_by(row, self._lease, self._store) > (_ZERO if has_same_clock else SKEW)
+
+
+def _age(since: datetime) -> str:
+    age = max(0, int((datetime.now(timezone.utc) - since).total_seconds()))
+    return f"{age} s" if age < 120 else f"{age // 60} min"

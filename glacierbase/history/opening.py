@@ -1,0 +1,104 @@
+"""The opening that every command shares: one catalog in one environment with its files, its engine and its store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from glacierbase import executors
+from glacierbase.errors import EngineError, EngineUnavailable
+from glacierbase.executors import Executor
+from glacierbase.executors.engine import Engine
+from glacierbase.history.lockrow import Terms
+from glacierbase.migrations.compiled import Compiled, compile_all
+from glacierbase.model.catalog import Catalog
+from glacierbase.model.migration import Migration
+from glacierbase.run.run import Run
+from glacierbase.stores import Store, choice
+
+OpenExecutor = Callable[[Catalog, Run, Any], Executor]
+OpenStore = Callable[[Catalog, Engine], Store]
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One catalog in one environment, and its migration files: what a command works on.
+
+    Attributes:
+        siblings: names of the project's other catalogs, whose histories may be in the same namespace.
+        open_executor, open_store: open the engine and the store.
+    """
+
+    catalog: Catalog
+    migrations: Sequence[Migration]
+    run: Run
+    siblings: Collection[str] = ()
+    open_executor: OpenExecutor = executors.open_executor
+    open_store: OpenStore = choice.open_store
+    _compiled: dict[int, Compiled] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    @property
+    def dialect(self) -> str:
+        """The SQL dialect of the files."""
+        return self.catalog.executor_type
+
+    @property
+    def terms(self) -> Terms:
+        """What the lock of the catalog protects, and for how long its holder may be silent."""
+        return Terms(self.catalog.name, self.catalog.environment, self.catalog.store.lease_seconds)
+
+    def compile(self, migrations: Iterable[Migration]) -> Mapping[int, Compiled]:
+        """Return compiled files by version number, these included. Each file is compiled once. Contacts nothing.
+
+        Raises:
+            MigrationFileError, SeveralErrors: every error in the files.
+        """
+        new = [migration for migration in migrations if migration.number not in self._compiled]
+        self._compiled.update(compile_all(new, self.catalog, self.dialect))
+        return self._compiled
+
+    def engine(self, session: Any = None, cancelled: Callable[[], bool] = lambda: False) -> Engine:
+        """Return the engine of the catalog, not started yet.
+
+        Args:
+            session: a SparkSession of the caller to work in.
+            cancelled: returns True once the run is cancelled; waits then end soon.
+        """
+        return Engine(lambda: self.open_executor(self.catalog, self.run, session), cancelled)
+
+    @contextmanager
+    def opened(self, session: Any = None, cancelled: Callable[[], bool] = lambda: False) -> Iterator[OpenCatalog]:
+        """Open the store; the engine is started only where the store is behind it. Both are closed at the end.
+
+        Args:
+            session, cancelled: as for `engine`.
+
+        Raises:
+            EngineUnavailable: also for an error of the store inside the block.
+        """
+        with closing(self.engine(session, cancelled)) as engine:
+            try:
+                yield OpenCatalog(self, engine, self.open_store(self.catalog, engine))
+            except EngineError as error:
+                where = f"{self.catalog.store.catalog}.{self.catalog.store.namespace}"
+                raise EngineUnavailable(
+                    "STORE_UNAVAILABLE",
+                    f"catalog {self.catalog.name}: history and lock in {where} cannot be used: {error.message}",
+                    error.hint
+                    or "check the catalog file, its server and the rights on that namespace; `glacierbase doctor` checks each",
+                ) from error
+
+
+@dataclass(frozen=True, slots=True)
+class OpenCatalog:
+    """A target with its engine and its open store."""
+
+    target: Target
+    engine: Engine
+    store: Store
+
+    def open_another_store(self) -> Store:
+        """Open a second connection to the same tables. It is closed with the engine."""
+        return self.target.open_store(self.target.catalog, self.engine)

@@ -1,0 +1,94 @@
+"""The state of a catalog as its store shows it: history and lock, read together and checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from glacierbase.errors import ConfigurationError
+from glacierbase.history.lockrow import describe_holder, fence_of, living_fence, overdue_by
+from glacierbase.history.opening import OpenCatalog, Target
+from glacierbase.history.records import History, check_environment, check_head, check_renamed, fold
+from glacierbase.model.catalog import Catalog
+from glacierbase.stores import FORMAT_VERSION, LockRow, Store
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogState:
+    """History and lock of a catalog at one moment, and warnings about them."""
+
+    history: History
+    lock: LockRow | None
+    warnings: tuple[str, ...]
+
+
+def current_state(target: Target, session: Any = None) -> CatalogState:
+    """Open the store of the target and read its state. Writes nothing."""
+    with target.opened(session) as opened:
+        return read_state(opened)
+
+
+def read_state(opened: OpenCatalog, environment: str | None = None) -> CatalogState:
+    """Read lock and history. Where there is no history, check that it is not stored under another name. Writes nothing.
+
+    Args:
+        environment: the one that the history must belong to; default the catalog's.
+    """
+    target, store = opened.target, opened.store
+    state = read_history(target.catalog, store, store.read_lock(), environment)
+    while state.history.fence > fence_of(state.lock):
+        # The newest run took the lock after the row was read, and may still hold it: its open statement is not unknown.
+        row = store.read_lock()
+        if fence_of(row) == fence_of(state.lock):
+            break
+        state = read_history(target.catalog, store, row, environment)
+    if not state.history.events:
+        _check_other_histories(target, store)
+    return state
+
+
+def read_history(catalog: Catalog, store: Store, row: LockRow | None, environment: str | None = None) -> CatalogState:
+    """Read and check the history. It was read after the row, so it holds at least the events that the row acknowledges.
+
+    Args:
+        environment: the one that the history must belong to; default the catalog's.
+    """
+    _check_format(catalog, row)
+    history = fold(store.read_history(), living_fence(row, catalog.store.lease_seconds, store))
+    check_environment(history, catalog.name, environment or catalog.environment)
+    if row is not None:
+        check_head(history, catalog.name, (row.head_fence, row.head_sequence))
+    return CatalogState(history, row, tuple(_warnings(catalog, history, row, store)))
+
+
+def _check_format(catalog: Catalog, row: LockRow | None) -> None:
+    if row is not None and row.format_version > FORMAT_VERSION:
+        raise ConfigurationError(
+            "FORMAT_TOO_NEW",
+            f"the history of {catalog.name} has format {row.format_version}; this glacierbase supports formats up to"
+            f" {FORMAT_VERSION}",
+            "pip install --upgrade glacierbase",
+        )
+
+
+def _check_other_histories(target: Target, store: Store) -> None:
+    others = {name: events for name, events in store.read_other_histories().items() if name not in target.siblings}
+    check_renamed(target.catalog.name, target.migrations, others)
+
+
+def _warnings(catalog: Catalog, history: History, row: LockRow | None, store: Store) -> Iterator[str]:
+    lease = catalog.store.lease_seconds
+    if row is not None and living_fence(row, lease, store) and overdue_by(row, lease, store) > timedelta(0):
+        yield (
+            f"the lease of the run that holds the lock of {catalog.name} is over by this machine's clock, which may"
+            f" differ from the clock of that run: {describe_holder(row)}; the next migrate watches whether it is renewed"
+        )
+    if history.events and row is None:
+        yield f"the lock table of {catalog.name} is gone; the next run creates it again"
+    if row is not None and row.fence < history.fence:
+        yield (
+            f"the lock table of {catalog.name} is older than its history (fence {row.fence} against"
+            f" {history.fence}): it was restored or created again; the next run uses a fence above the history's"
+        )

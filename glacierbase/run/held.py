@@ -1,0 +1,37 @@
+"""The locks that a run holds, for the handler of a signal that is about to end the process."""
+
+from __future__ import annotations
+
+import threading
+from typing import Protocol
+
+
+class Describable(Protocol):
+    """A lock that can be named to a person."""
+
+    def describe(self) -> str:
+        """Return the catalog of the lock and its holder."""
+
+
+class HeldLocks:
+    """A collection of held locks that several threads may change."""
+
+    def __init__(self) -> None:
+        # Reentrant: a signal handler runs in the main thread, which may be inside `add`.
+        self._mutex = threading.RLock()
+        self._locks: list[Describable] = []
+
+    def add(self, lock: Describable) -> None:
+        """Add a lock that was acquired."""
+        with self._mutex:
+            self._locks.append(lock)
+
+    def discard(self, lock: Describable) -> None:
+        """Remove a lock; no error if it is not there."""
+        with self._mutex:
+            self._locks = [each for each in self._locks if each is not lock]
+
+    def descriptions(self) -> tuple[str, ...]:
+        """Return a description of each lock, in the order of acquisition."""
+        with self._mutex:
+            return tuple(lock.describe() for lock in self._locks)
