@@ -8,12 +8,11 @@ from collections.abc import Mapping as Values
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from glacierbase.catalogs.nodes import Mapping, Node, Scalar, Sequence
 from glacierbase.catalogs.references import References
-from glacierbase.catalogs.yamlfile import Mapping, Node, Scalar, Sequence
+from glacierbase.catalogs.values import COORDINATE, SHA256
 from glacierbase.errors import GlacierbaseError, collected
 
-_COORDINATE = re.compile(r"[^:,/\s]+:[^:,/\s]+:[^:/\s]+")
-_SHA256 = re.compile(r"[0-9A-Fa-f]{64}")
 # Ivy's: https://ant.apache.org/ivy/history/latest-milestone/ivyfile/dependency.html
 # Maven's are in its POM reference, "Dependency Version Requirement Specification".
 _FLOATING = re.compile(r"(?i)latest(?:\..*)?|release|(?:.*-)?snapshot|.*\+|.*[\[\](),].*")
@@ -47,11 +46,12 @@ class DependencyReader:
         for item in node.items if isinstance(node, Sequence) else ():
             with collected(self._errors):
                 named, digest = _parts(item)
-                coordinate = self._references.parsed(named, "dependencies", _coordinate, "")
+                coordinate = self._references.parsed(named, "dependencies", COORDINATE, "")
                 self._check_versions(named, "dependencies", [coordinate])
                 coordinates.append(coordinate)
                 if digest:
-                    digests.append((coordinate, self._references.parsed(digest, "dependencies.sha256", _sha256, "")))
+                    found = self._references.parsed(digest, "dependencies.sha256", SHA256, "")
+                    digests.append((coordinate, found.lower()))
         return Dependencies(tuple(coordinates), tuple(digests))
 
     def check(self, node: Node | None, spark_conf: Values[str, str]) -> None:
@@ -97,18 +97,6 @@ def _parts(item: Node) -> tuple[Scalar, Scalar | None]:
     if not isinstance(named, Scalar):
         raise item.place.error("MISSING_KEY", "dependencies: coordinate is missing", "write group:artifact:version")
     return named, digest if isinstance(digest, Scalar) else None
-
-
-def _coordinate(text: str) -> str:
-    if not _COORDINATE.fullmatch(text):
-        raise ValueError("a Maven coordinate: group:artifact:version")
-    return text
-
-
-def _sha256(text: str) -> str:
-    if not _SHA256.fullmatch(text):
-        raise ValueError("a SHA-256 of 64 hexadecimal digits")
-    return text.lower()
 
 
 def _is_plain_http(repository: str) -> bool:

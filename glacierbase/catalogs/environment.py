@@ -1,38 +1,31 @@
-"""One environment of a catalog file: its merged content, read and checked with its references resolved."""
+"""One environment of a catalog file: its merged content, with references resolved, as a `Catalog`."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from collections.abc import Mapping as Values
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from glacierbase.catalogs.dependencies import Dependencies, DependencyReader
+from glacierbase.catalogs.keys import CONF_KEYS, ENGINES, KEYS
+from glacierbase.catalogs.nodes import Mapping, Node, Scalar, Sequence
 from glacierbase.catalogs.references import References, resolved
-from glacierbase.catalogs.values import (
-    STORE_NAMESPACES,
-    boolean,
-    lease,
-    one_of,
-    store_catalog,
-)
-from glacierbase.catalogs.yamlfile import MOST_ERRORS, Mapping, Node, Scalar, Sequence
+from glacierbase.catalogs.values import SCHEMA, STORE_CATALOG, ValueType
+from glacierbase.catalogs.yamlfile import MOST_ERRORS
 from glacierbase.errors import GlacierbaseError, collected, raise_all
 from glacierbase.model.catalog import Catalog, StoreOptions
 
 _SPARK_CATALOG = re.compile(r"spark\.sql\.catalog\.([^.]+)")
-# The keys under migrationExecutor.conf that each engine reads.
-_CONF_KEYS = {"spark": ("sparkConf", "dependencies", "allowFloating"), "snowflake": ("connection",)}
 # The key under `conf` that names the engine's own default catalog.
 _DEFAULT_CATALOG = {"spark": ("sparkConf", "spark.sql.defaultCatalog"), "snowflake": ("connection", "database")}
-# Keywords of the connector that are not a matter of taste: what a statement did is recorded when it returns.
-_NOT_CHOSEN = ("autocommit", "paramstyle")
+# glacierbase sets these keywords of the connector: a statement's outcome is recorded when the statement returns.
+_FIXED_KEYWORDS = ("autocommit", "paramstyle")
 
 
 class EnvironmentReader:
-    """Reads one environment's content, with its references resolved; collects what is wrong."""
+    """Read one environment's content with its references resolved, and collect all errors in it."""
 
     def __init__(self, content: Mapping, variables: Mapping, references: References) -> None:
         self._content = content
@@ -41,14 +34,19 @@ class EnvironmentReader:
         self._errors: list[GlacierbaseError] = []
 
     def is_protected(self) -> bool:
-        return bool(self._option("protected", boolean, False))
+        return bool(self._option("protected"))
 
     def catalog(self, file: Path, name: str, environment: str) -> Catalog:
+        """Return the catalog.
+
+        Raises:
+            ConfigurationError, SeveralErrors: all that is wrong, up to a hundred errors.
+        """
         executor_type = self._executor_type()
         self._check_conf(executor_type)
         spark_conf, connection = self._spark_conf(), self._connection()
         dependencies = self._dependencies(spark_conf)
-        made = Catalog(
+        catalog = Catalog(
             name=name,
             file=file,
             stem=file.stem,
@@ -59,76 +57,74 @@ class EnvironmentReader:
             dependencies=dependencies.coordinates,
             connection=connection,
             variables=resolved(self._variables, self._references, self._errors),
-            out_of_order_allowed=self._option("outOfOrder", one_of("refuse", "allow"), "refuse") == "allow",
+            out_of_order_allowed=self._option("outOfOrder") == "allow",
             digests=dependencies.digests,
-            store=StoreOptions(
-                catalog=self._store_catalog(executor_type, spark_conf, connection),
-                namespace=self._option("store.namespace", STORE_NAMESPACES[executor_type], "glacierbase"),
-                lease_seconds=self._option("store.lockLease", lease, 60.0),
-                type=self._option("store.type", one_of("auto", "iceberg", "sql"), "auto"),
-            ),
+            store=self._store(executor_type, spark_conf, connection),
         )
         raise_all(self._errors[:MOST_ERRORS])
-        return made
+        return catalog
 
-    def _option(self, path: str, parse: Callable[[str], Any], default: Any) -> Any:
-        """The value behind a dotted path of keys, parsed; `default` where there is none, or a wrong one."""
+    def _option(self, path: str, value_type: ValueType | None = None) -> Any:
+        """Return the value at a dotted path of keys; the default where it is absent, wrong, or holds an unread reference.
+
+        Args:
+            value_type: instead of the one in the table of keys.
+        """
+        key = KEYS[path]
+        default = key.type.convert(key.default) if key.default else None
+        return self._value(path, value_type or key.type, default)
+
+    def _value(self, path: str, value_type: ValueType, default: Any) -> Any:
         node = self._content.get(*path.split("."))
-        return self._parsed(node, path, parse, default) if isinstance(node, Scalar) else default
+        return self._parsed(node, path, value_type, default) if isinstance(node, Scalar) else default
 
-    def _parsed(self, node: Scalar, name: str, parse: Callable[[str], Any], default: Any) -> Any:
-        """The value of `name`, parsed; `default` where it is wrong, or not known because a reference was not read."""
+    def _parsed(self, node: Scalar, name: str, value_type: ValueType, default: Any) -> Any:
         with collected(self._errors):
-            return self._references.parsed(node, name, parse, default)
+            return self._references.parsed(node, name, value_type, default)
         return default
 
     def _executor_type(self) -> str:
         path = "migrationExecutor.type"
         if self._content.get(*path.split(".")) is None:
-            what = f"{path} is missing"
-            self._errors.append(
-                self._content.place.error(
-                    "MISSING_KEY", what, f"say which engine runs the migrations: {' or '.join(_CONF_KEYS)}"
-                )
-            )
-        # Where the type was not read, the keys beside it tell.
+            hint = f"name the engine that runs the migrations: {' or '.join(ENGINES)}"
+            self._errors.append(self._content.place.error("MISSING_KEY", f"{path} is missing", hint))
+        # Where the reference that holds the type was not read, the type follows from the keys beside it.
         default = "snowflake" if self._content.get("migrationExecutor", "conf", "connection") else "spark"
-        return str(self._option(path, one_of(*_CONF_KEYS), default))
+        return str(self._value(path, KEYS[path].type, default))
 
     def _check_conf(self, executor_type: str) -> None:
-        """Another engine's keys would be read by nobody."""
+        """Refuse the keys that only another engine reads."""
         conf = self._content.get("migrationExecutor", "conf")
         if not isinstance(conf, Mapping) or self._errors:
             return
-        known = _CONF_KEYS[executor_type]
+        allowed = [key.name for key in CONF_KEYS if key.engine in (None, executor_type)]
         self._errors += [
-            place.error("UNKNOWN_KEY", f"{key} means nothing to {executor_type}", f"it reads {', '.join(known)}")
+            place.error("UNKNOWN_KEY", f"unknown key {key} for type {executor_type}", f"allowed: {', '.join(allowed)}")
             for key, place in conf.keys.items()
-            if key not in known
+            if key not in allowed
         ]
 
     def _spark_conf(self) -> dict[str, str]:
         node = self._content.get("migrationExecutor", "conf", "sparkConf")
         found: dict[str, str] = {}
-        if isinstance(node, Mapping):
-            for key, value in node.values.items():
-                with collected(self._errors):
-                    assert isinstance(value, Scalar)
-                    found[key] = self._references.text(value, key)
+        for key, value in node.values.items() if isinstance(node, Mapping) else ():
+            with collected(self._errors):
+                assert isinstance(value, Scalar)
+                found[key] = self._references.text(value, key)
         return found
 
     def _connection(self) -> dict[str, Any]:
         node = self._content.get("migrationExecutor", "conf", "connection")
         if not isinstance(node, Mapping):
             return {}
-        for key in _NOT_CHOSEN:
+        for key in _FIXED_KEYWORDS:
             if key in node.values:
-                what = f"connection: {key} is not to be chosen: every statement takes effect when it has run"
+                what = f"connection: {key} cannot be chosen, because every statement takes effect when it has run"
                 self._errors.append(node.keys[key].error("INVALID_VALUE", what, "remove it"))
         return {key: self._keyword(key, value) for key, value in node.values.items()}
 
     def _keyword(self, key: str, node: Node) -> Any:
-        """A keyword's value with the type it has in YAML, its references resolved."""
+        """Return the value of a keyword with the type that it has in YAML."""
         if isinstance(node, Mapping):
             return {inner: self._keyword(f"{key}.{inner}", value) for inner, value in node.values.items()}
         if isinstance(node, Sequence):
@@ -139,31 +135,40 @@ class EnvironmentReader:
         return None
 
     def _dependencies(self, spark_conf: Values[str, str]) -> Dependencies:
-        floating_allowed = self._option("migrationExecutor.conf.allowFloating", boolean, False)
+        floating_allowed = self._option("migrationExecutor.conf.allowFloating")
         reader = DependencyReader(self._references, self._errors, floating_allowed=floating_allowed)
         reader.check(self._content.get("migrationExecutor", "conf", "sparkConf"), spark_conf)
         return reader.read(self._content.get("migrationExecutor", "conf", "dependencies"))
 
+    def _store(self, executor_type: str, spark_conf: Values[str, str], connection: Values[str, Any]) -> StoreOptions:
+        return StoreOptions(
+            catalog=self._store_catalog(executor_type, spark_conf, connection),
+            namespace=self._option("store.namespace", SCHEMA if executor_type == "snowflake" else None),
+            lease_seconds=self._option("store.lockLease"),
+            type=self._option("store.type"),
+        )
+
     def _store_catalog(self, executor_type: str, spark_conf: Values[str, str], connection: Values[str, Any]) -> str:
-        """The catalog that `store.catalog` names, else the engine's default, else the only one that is declared."""
+        """Return the catalog that `store.catalog` names, else the engine's default, else the only one declared."""
         if self._content.get("store", "catalog"):
-            return str(self._option("store.catalog", store_catalog, ""))
+            return self._option("store.catalog") or ""
         section, key = _DEFAULT_CATALOG[executor_type]
         values = connection if executor_type == "snowflake" else spark_conf
         node = self._content.get("migrationExecutor", "conf", section, key)
         if isinstance(node, Scalar) and isinstance(values.get(key), str):
-            return str(self._parsed(node, f"{section}.{key}", store_catalog, ""))
+            return str(self._parsed(node, f"{section}.{key}", STORE_CATALOG, ""))
         declared = [found[1] for name in spark_conf if (found := _SPARK_CATALOG.fullmatch(name))]
         if len(declared) == 1:
             with suppress(ValueError):
-                return store_catalog(declared[0])
+                return str(STORE_CATALOG.convert(declared[0]))
         if not self._errors:
             what = "names no database" if executor_type == "snowflake" else f"declares {', '.join(declared) or 'none'}"
-            self._errors.append(
-                self._content.place.error(
-                    "STORE_CATALOG_UNCLEAR",
-                    f"in which catalog history and lock live is not said; {section} {what}",
-                    f"write `store: {{catalog: NAME}}`, or set {section}.{key}",
-                )
-            )
+            self._errors.append(self._unclear_store(f"{section} {what}", f"{section}.{key}"))
         return ""
+
+    def _unclear_store(self, why: str, key: str) -> GlacierbaseError:
+        return self._content.place.error(
+            "STORE_CATALOG_UNCLEAR",
+            f"the catalog of the history and lock tables is not defined: {why}",
+            f"write `store: {{catalog: NAME}}`, or set {key}",
+        )

@@ -15,8 +15,9 @@ from pathlib import Path
 from glacierbase.catalogs.catalogfile import SHARED, catalog_name, load_catalog_file
 from glacierbase.catalogs.environment import EnvironmentReader
 from glacierbase.catalogs.external_values import ExternalValues, Placeholders, RealValues
+from glacierbase.catalogs.nodes import Mapping, Place, Scalar, is_null, merge
 from glacierbase.catalogs.references import References
-from glacierbase.catalogs.yamlfile import Mapping, Place, Scalar, is_null, merge, yaml_files
+from glacierbase.catalogs.yamlfile import yaml_files
 from glacierbase.errors import GlacierbaseError, collected, raise_all
 from glacierbase.model.catalog import Catalog
 

@@ -6,17 +6,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from collections.abc import Mapping as Values
 from difflib import get_close_matches
-from typing import Any, TypeVar
+from typing import Any
 
 from glacierbase.catalogs.external_values import KINDS, ExternalValues, too_many_secrets, unset
-from glacierbase.catalogs.yamlfile import Mapping, Node, Place, Scalar, Sequence, is_null
+from glacierbase.catalogs.nodes import Mapping, Node, Place, Scalar, Sequence, is_null
+from glacierbase.catalogs.values import ValueType
 from glacierbase.errors import GlacierbaseError, collected
 from glacierbase.secrets import TooManySecrets, reaches_command_line, register_setting
-
-T = TypeVar("T")
 
 _REFERENCE = re.compile(r"\$\$\{|\$\{([^{}]*)\}")
 _KEPT = re.compile("secret:|file:")
@@ -65,19 +63,19 @@ class References:
                 raise too_many_secrets(node.place) from error
         return text
 
-    def parsed(self, node: Scalar, name: str, parse: Callable[[str], T], default: T) -> T:
-        """The value of `name`, parsed; `default` where it cannot be, because a reference in it was not read.
+    def parsed(self, node: Scalar, name: str, value_type: ValueType, default: Any) -> Any:
+        """Return the value of the key `name`; `default` where it is not known because a reference was not read.
 
         Raises:
-            ConfigurationError: `INVALID_VALUE` with what is written where `parse` raises ValueError; and as `text`.
+            ConfigurationError: `INVALID_VALUE`, with the text as written; also as `text`.
         """
         text = self.text(node, name)
         try:
-            return parse(text)
+            return value_type.convert(text)
         except ValueError as error:
             if self.is_unread(text):
                 return default
-            what = f"{name}: {node.text!r} is not {error}"
+            what = f"{name}: {node.text!r} is not {value_type.expected}"
             raise node.place.error("INVALID_VALUE", what, "correct the value") from error
 
     def is_unread(self, text: str) -> bool:

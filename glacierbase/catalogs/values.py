@@ -1,52 +1,71 @@
-"""What the text of a single value may be: each parser returns the value, or raises ValueError with what is expected."""
+"""Types of single values in a catalog file: what their text may be, in words and as a conversion."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
 from glacierbase.model.duration import parse_duration
 
-_NAMESPACE = re.compile(r"[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*")
-_SCHEMA = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_NAMESPACE = r"[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*"
 _SHORTEST_LEASE, _LONGEST_LEASE = 1.0, 86_400.0
 
 
-def boolean(text: str) -> bool:
-    return one_of("true", "false")(text.lower()) == "true"
+@dataclass(frozen=True, slots=True)
+class ValueType:
+    """What the text of a single value may be.
+
+    Attributes:
+        expected: in words, for messages and the reference.
+        convert: returns the value of a text, and raises ValueError for a text that is not of this type.
+    """
+
+    expected: str
+    convert: Callable[[str], Any]
 
 
-def one_of(*allowed: str) -> Callable[[str], str]:
-    def parse(text: str) -> str:
+def one_of(*allowed: str) -> ValueType:
+    """Return the type of a value that is one of these words."""
+
+    def convert(text: str) -> str:
         if text not in allowed:
-            raise ValueError(" or ".join(allowed))
+            raise ValueError(text)
         return text
 
-    return parse
+    return ValueType(" or ".join(allowed), convert)
 
 
-def _matching(pattern: re.Pattern[str], what: str) -> Callable[[str], str]:
-    def parse(text: str) -> str:
-        if not pattern.fullmatch(text):
-            raise ValueError(what)
+def _matching(pattern: str, expected: str) -> ValueType:
+    compiled = re.compile(pattern)
+
+    def convert(text: str) -> str:
+        if not compiled.fullmatch(text):
+            raise ValueError(text)
         return text
 
-    return parse
+    return ValueType(expected, convert)
 
 
-store_catalog = _matching(re.compile(rf'{_NAMESPACE.pattern}|"[^"\x00-\x1f\x7f]+"'), "the name of a catalog")
-STORE_NAMESPACES = {
-    "spark": _matching(_NAMESPACE, "names joined by dots"),
-    "snowflake": _matching(_SCHEMA, "the name of a schema"),
-}
+def _boolean(text: str) -> bool:
+    if text.lower() not in ("true", "false"):
+        raise ValueError(text)
+    return text.lower() == "true"
 
 
-def lease(text: str) -> float:
-    what = "a duration from 1s to 24h"
-    try:
-        seconds = parse_duration(text)
-    except ValueError as error:
-        raise ValueError(what) from error
+def _lease(text: str) -> float:
+    seconds = parse_duration(text)
     if not _SHORTEST_LEASE <= seconds <= _LONGEST_LEASE:
-        raise ValueError(what)
+        raise ValueError(text)
     return seconds
+
+
+TEXT = ValueType("text", str)
+BOOLEAN = ValueType("true or false", _boolean)
+LEASE = ValueType("a duration from 1s to 24h", _lease)
+NAMESPACE = _matching(_NAMESPACE, "names joined by dots")
+SCHEMA = _matching(r"[A-Za-z_][A-Za-z0-9_]*", "the name of a schema")
+STORE_CATALOG = _matching(rf'{_NAMESPACE}|"[^"\x00-\x1f\x7f]+"', "the name of a catalog")
+COORDINATE = _matching(r"[^:,/\s]+:[^:,/\s]+:[^:/\s]+", "a Maven coordinate: group:artifact:version")
+SHA256 = _matching("[0-9A-Fa-f]{64}", "a SHA-256 of 64 hexadecimal digits")

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import yaml
 
+from glacierbase.catalogs.nodes import Mapping, Node, Place, Scalar, Sequence
 from glacierbase.errors import ConfigurationError, GlacierbaseError, raise_all
 from glacierbase.run.files import FileReader, FileRefused
 
@@ -25,73 +25,6 @@ MOST_ERRORS = 100
 # Of a number; that of a tag may otherwise have more digits than Python converts.
 _LONGEST_NUMBER = 40
 _TAG = "tag:yaml.org,2002:"
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where something stands, lines counted from 1."""
-
-    file: str
-    line: int
-
-    def error(self, code: str, what: str, hint: str) -> ConfigurationError:
-        """A configuration error that begins with this place."""
-        return ConfigurationError(code, f"{self.file}, line {self.line}: {what}", hint, path=self.file, line=self.line)
-
-
-@dataclass(frozen=True, slots=True)
-class Scalar:
-    """A single value, and how it is written."""
-
-    value: str | int | float | bool | None
-    text: str
-    place: Place
-
-
-@dataclass(frozen=True, slots=True)
-class Sequence:
-    """A list."""
-
-    items: tuple[Node, ...]
-    place: Place
-
-
-@dataclass(frozen=True, slots=True)
-class Mapping:
-    """Keys and values; `keys` says where each key stands."""
-
-    values: dict[str, Node]
-    place: Place
-    keys: dict[str, Place] = field(default_factory=dict)
-
-    def get(self, *path: str) -> Node | None:
-        """The value behind a path of keys, or None where one is absent."""
-        found: Node | None = self
-        for key in path:
-            found = found.values.get(key) if isinstance(found, Mapping) else None
-        return found
-
-
-Node: TypeAlias = Scalar | Sequence | Mapping
-
-
-def is_null(node: Node | None) -> bool:
-    """Whether the value is written as null, or left out behind its key."""
-    return isinstance(node, Scalar) and node.value is None
-
-
-def merge(base: Mapping, over: Mapping) -> Mapping:
-    """`over` over `base`: mappings merge by key, all else replaces, null removes."""
-    values = dict(base.values)
-    for key, node in over.values.items():
-        if is_null(node):
-            values.pop(key, None)
-        elif isinstance(node, Mapping):
-            below = values.get(key)
-            values[key] = merge(below if isinstance(below, Mapping) else Mapping({}, node.place), node)
-        else:
-            values[key] = node
-    return Mapping(values, over.place, {**base.keys, **over.keys})
 
 
 def yaml_files(root: Path) -> FileReader:

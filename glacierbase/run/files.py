@@ -1,4 +1,4 @@
-"""Files of a project that a stranger may have written: only regular files of limited size inside the project are opened."""
+"""Read and write files where a branch under review may hold anything: links out of the project, FIFOs, devices, huge files."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ import os
 import stat
 from pathlib import Path
 
-# O_NONBLOCK: a FIFO that nobody writes to is opened at once, and then refused.
-_READING = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC | os.O_NOFOLLOW
+# O_NONBLOCK: opening a FIFO that has no writer returns at once. O_NOCTTY: a terminal does not become this process's.
+_ANYWHERE = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_INSIDE = _ANYWHERE | os.O_NOFOLLOW
 _KINDS = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a FIFO", stat.S_IFSOCK: "a socket"}
+# Files below these folders claim to be regular; they hold the kernel's data on processes and devices.
+_KERNEL = (Path("/proc"), Path("/sys"))
 
 
 class FileRefused(Exception):
@@ -23,14 +26,14 @@ class FileRefused(Exception):
 
 
 class FileReader:
-    """Reads files below one root, and no more than a number of bytes of each and of all together."""
+    """Read files below one root, with a limit of bytes for each file and for all together."""
 
     def __init__(self, root: Path, most: int, most_in_all: int) -> None:
         self._root = root
         self._most = most
         self._most_in_all = most_in_all
         self._read = 0
-        self._folders: set[str] = set()  # Those that are known to lie inside.
+        self._folders: set[str] = set()  # Folders that were found to be inside the root.
 
     def read(self, path: Path) -> bytes:
         """Return the content of a regular file.
@@ -39,7 +42,7 @@ class FileReader:
             FileRefused: `OUTSIDE_PROJECT`, or `UNREADABLE_FILE`: no permission, a FIFO, too large and the like.
         """
         try:
-            content = self._content(path)
+            content = _content(self._opened(path), self._most)
         except OSError as error:
             raise _unreadable(error.strerror or str(error), "restore the file or its permissions") from error
         self._read += len(content)
@@ -50,39 +53,41 @@ class FileReader:
             )
         return content
 
-    def _content(self, path: Path) -> bytes:
-        descriptor = self._opened(path)
-        try:
-            status = os.fstat(descriptor)
-            if not stat.S_ISREG(status.st_mode):
-                kind = _KINDS.get(stat.S_IFMT(status.st_mode), "a device")
-                raise _unreadable(f"it is {kind} and no regular file", "remove it, or rename it")
-            if status.st_size > self._most:
-                raise _unreadable(f"it holds more than {_shown(self._most)}", "split it, or move data out of it")
-            return _bytes(descriptor, status.st_size)
-        finally:
-            os.close(descriptor)
-
     def _opened(self, path: Path) -> int:
-        folder = os.path.dirname(path)  # noqa: PTH120 (of ten thousand files, a Path for each takes its time)
+        folder = os.path.dirname(path)  # noqa: PTH120 (a Path per file is slow for ten thousand files)
         if folder not in self._folders:
             path_inside(path.parent, self._root)
             self._folders.add(folder)
         try:
-            return os.open(path, _READING)
+            return os.open(path, _INSIDE)
         except OSError as error:
             if error.errno != errno.ELOOP:
                 raise
-        return os.open(path_inside(path, self._root), _READING)
+        return os.open(path_inside(path, self._root), _INSIDE)
+
+
+def read_anywhere(path: Path, most: int) -> bytes:
+    """Return the content of a regular file of at most `most` bytes, in the project or not, but not of the kernel's.
+
+    Raises:
+        FileRefused: `UNREADABLE_FILE`.
+    """
+    try:
+        descriptor = os.open(path, _ANYWHERE)
+        return _content(descriptor, most, path)
+    except OSError as error:
+        raise _unreadable(error.strerror or str(error), "restore the file or its permissions") from error
+    except ValueError as error:  # A NUL in the path.
+        raise _unreadable(str(error), "correct the path") from error
 
 
 def path_inside(path: Path, root: Path) -> Path:
     """Return `path` with all symbolic links resolved; it need not exist.
 
     Raises:
-        FileRefused: `OUTSIDE_PROJECT`: it lies outside of `root`.
+        FileRefused: `OUTSIDE_PROJECT`: it is outside of `root`.
     """
-    # Not `Path.resolve`, which fails in its own way where links lead in a circle.
+    # `Path.resolve` raises RuntimeError for a circle of links in Python 3.12 and earlier.
     real = Path(os.path.realpath(path))
     if real.is_relative_to(os.path.realpath(root)):
         return real
@@ -94,16 +99,16 @@ def path_inside(path: Path, root: Path) -> Path:
 
 
 def is_folder(path: Path) -> bool:
-    """Return whether `path` leads to a folder; no link fails, however long or circular it is."""
+    """Return whether `path` leads to a folder; False for links that are too long or circular."""
     return os.path.isdir(path)  # noqa: PTH112 (`Path.is_dir` raises where a link's target has too long a name)
 
 
 def create_file(path: Path, root: Path, text: str) -> None:
-    """Write a new file, and the folders that it needs. No link is followed out of the project, and nothing is overwritten.
+    """Write a new file and its missing folders. Nothing is overwritten, and nothing is written outside of `root`.
 
     Raises:
         FileRefused: `OUTSIDE_PROJECT`, or `UNREADABLE_FILE`: the folder cannot be made.
-        FileExistsError: the file exists, if only as a link that leads nowhere.
+        FileExistsError: the file exists, or a link is in its place.
     """
     folder = path_inside(path.parent, root)
     try:
@@ -119,8 +124,37 @@ def create_file(path: Path, root: Path, text: str) -> None:
         target.write(text)
 
 
+def _content(descriptor: int, most: int, anywhere: Path | None = None) -> bytes:
+    """Return the content of an open file, and close it. The path may lead to another file by now.
+
+    Args:
+        anywhere: the path, where the file need not be in the project.
+    """
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            kind = _KINDS.get(stat.S_IFMT(status.st_mode), "a device")
+            raise _unreadable(f"it is {kind} and no regular file", "remove it, or rename it")
+        if anywhere and any(_place(descriptor, anywhere).is_relative_to(folder) for folder in _KERNEL):
+            raise _unreadable("it is a file of the kernel", "copy the value into a file")
+        if status.st_size <= most:
+            # Some file systems report no size for files that have content.
+            content = _bytes(descriptor, status.st_size or most + 1)
+            if len(content) <= most:
+                return content
+        raise _unreadable(f"it holds more than {_shown(most)}", "split it, or move data out of it")
+    finally:
+        os.close(descriptor)
+
+
+def _place(descriptor: int, path: Path) -> Path:
+    """Return the path of an open file: from Linux, elsewhere from the path that was opened."""
+    link = Path(f"/proc/self/fd/{descriptor}")
+    return (link if link.exists() else path).resolve()
+
+
 def _bytes(descriptor: int, size: int) -> bytes:
-    """The first `size` bytes of an open file: what is written to it meanwhile does not count."""
+    """Return the first `size` bytes of an open file; bytes that are appended meanwhile are not read."""
     content = os.read(descriptor, size)
     while len(content) < size and (more := os.read(descriptor, size - len(content))):
         content += more

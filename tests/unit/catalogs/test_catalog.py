@@ -229,7 +229,7 @@ def test_all_errors_of_all_files_come_at_once(folder: Folder) -> None:
     with pytest.raises(GlacierbaseError) as caught:
         folder.files()
     message = caught.value.message
-    assert [key for key in "abcd" if f"there is no key {key}" in message] == list("abcd")
+    assert [key for key in "abcd" if f"unknown key {key}" in message] == list("abcd")
     assert "store: wrong kind of value" in message
     assert "MISNAMED_FILE: catalogs/late.yml" in message
 
@@ -341,15 +341,15 @@ def test_an_unread_engine_is_the_one_whose_keys_are_there(keys: str, engine: str
 @pytest.mark.parametrize(
     ("path", "why"),
     [
-        ("/proc/self/environ", "a file of the kernel"),
-        ("/proc/version", "a file of the kernel"),
-        ("/sys/kernel/uevent_seqnum", "a file of the kernel"),
-        ("link", "a file of the kernel"),
-        ("inside/version", "a file of the kernel"),
-        ("/dev/zero", "not a regular file"),
-        ("pipe", "not a regular file"),
-        ("catalogs", "Is a directory"),
-        ("large", "larger than 1 MiB"),
+        ("/proc/self/environ", "it is a file of the kernel"),
+        ("/proc/version", "it is a file of the kernel"),
+        ("/sys/kernel/uevent_seqnum", "it is a file of the kernel"),
+        ("link", "it is a file of the kernel"),
+        ("inside/version", "it is a file of the kernel"),
+        ("/dev/zero", "it is a device and no regular file"),
+        ("pipe", "it is a FIFO and no regular file"),
+        ("catalogs", "it is a folder and no regular file"),
+        ("large", "it holds more than 1 MiB"),
         ("latin", "not UTF-8 text"),
         ("none", "No such file"),
     ],
@@ -454,7 +454,7 @@ def test_the_connectors_keywords_keep_their_names_and_types(folder: Folder, monk
             "    connection:",
             "    sparkConf: {a: b}\n    connection:",
             "UNKNOWN_KEY",
-            "sparkConf means nothing to snowflake",
+            "unknown key sparkConf for type snowflake",
         ),
         ("      database: ${variables.database}\n", "", "STORE_CATALOG_UNCLEAR", "connection names no database"),
         ("${variables.database}", "'A; DROP DATABASE B'", "INVALID_VALUE", "connection.database: 'A; DROP DATABASE B'"),

@@ -12,7 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from glacierbase.catalogs.folder import load_catalog_files
-from glacierbase.catalogs.yamlfile import Mapping, Node, Scalar, load_yaml, merge, yaml_files
+from glacierbase.catalogs.nodes import Mapping, Node, Scalar, merge
+from glacierbase.catalogs.yamlfile import load_yaml, yaml_files
 from glacierbase.errors import ConfigurationError, SeveralErrors
 
 

@@ -1,0 +1,88 @@
+"""Check the keys of a catalog file, and the kinds of their values, against the table in `keys`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
+
+from glacierbase.catalogs import nodes
+from glacierbase.catalogs.keys import ENVIRONMENT_KEYS, Key, Kind
+from glacierbase.catalogs.nodes import Mapping, Node, Scalar, is_null
+from glacierbase.errors import ConfigurationError
+
+_ENVIRONMENT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+# Every file is rendered in each of them.
+_MOST_ENVIRONMENTS = 1_000
+
+
+def wrong_keys(node: Node, keys: Sequence[Key], path: str = "") -> Iterator[ConfigurationError]:
+    """Yield an error for each unknown key and each value of the wrong kind; null is allowed for every key.
+
+    Args:
+        path: of the keys that lead to `node`.
+    """
+    if is_null(node):
+        return
+    if not isinstance(node, Mapping):
+        yield _wrong_kind(node, path, f"keys are expected here: {', '.join(key.name for key in keys)}")
+        return
+    known = {key.name: key for key in keys}
+    for name, value in node.values.items():
+        if name in known:
+            yield from _wrong_value(value, known[name], f"{path}.{name}".lstrip("."))
+        else:
+            yield _unknown_key(name, node, list(known), path)
+
+
+def _wrong_value(node: Node, key: Key, path: str) -> Iterator[ConfigurationError]:
+    if key.kind is Kind.GROUP:
+        yield from wrong_keys(node, key.keys, path)
+    elif key.kind is Kind.ENVIRONMENTS:
+        yield from _wrong_environments(node)
+    elif not is_null(node) and not _fits(node, key.kind):
+        yield _wrong_kind(node, path, f"{key.kind} is expected here")
+    elif isinstance(node, nodes.Sequence):
+        for item in node.items:
+            if not isinstance(item, Scalar):
+                yield from wrong_keys(item, key.keys, path)
+
+
+def _wrong_environments(node: Node) -> Iterator[ConfigurationError]:
+    if is_null(node):
+        return
+    if not isinstance(node, Mapping):
+        yield _wrong_kind(
+            node, "environments", f"{Kind.ENVIRONMENTS} are expected here, as in {{dev: {{}}, prod: {{}}}}"
+        )
+        return
+    if len(node.values) > _MOST_ENVIRONMENTS:
+        what = f"environments: there are {len(node.values)}, and at most {_MOST_ENVIRONMENTS} are possible"
+        yield node.place.error("INVALID_VALUE", what, "write what differs into `variables`")
+    for name, content in node.values.items():
+        if not _ENVIRONMENT_NAME.fullmatch(name):
+            what = f"{name!r} cannot be an environment's name"
+            yield node.keys[name].error("INVALID_NAME", what, "use letters, digits, . _ and -")
+        else:
+            yield from wrong_keys(content, ENVIRONMENT_KEYS, f"environments.{name}")
+
+
+def _fits(node: Node, kind: Kind) -> bool:
+    if kind is Kind.VALUE:
+        return isinstance(node, Scalar)
+    if kind is Kind.LIST:
+        return isinstance(node, nodes.Sequence)
+    return isinstance(node, Mapping) and (
+        kind is Kind.KEYS or all(isinstance(value, Scalar) for value in node.values.values())
+    )
+
+
+def _unknown_key(name: str, node: Mapping, known: Sequence[str], path: str) -> ConfigurationError:
+    near = get_close_matches(name, known, n=1)
+    where = f" under {path}" if path else ""
+    hint = f"did you mean {near[0]}?" if near else f"allowed: {', '.join(known)}"
+    return node.keys[name].error("UNKNOWN_KEY", f"unknown key {name}{where}", hint)
+
+
+def _wrong_kind(node: Node, path: str, expected: str) -> ConfigurationError:
+    return node.place.error("INVALID_VALUE", f"{path or 'the file'}: wrong kind of value", expected)

@@ -1,0 +1,152 @@
+"""The keys of a catalog file: one table to check files, to read single values, and to write the reference from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+
+from glacierbase.catalogs.values import (
+    BOOLEAN,
+    COORDINATE,
+    LEASE,
+    NAMESPACE,
+    SHA256,
+    STORE_CATALOG,
+    TEXT,
+    ValueType,
+    one_of,
+)
+
+
+class Kind(str, Enum):
+    """What may be written as the value of a key, in words."""
+
+    VALUE = "a single value"
+    VALUES = "keys with single values"
+    KEYS = "keys with values"
+    GROUP = "the keys below"
+    LIST = "a list"
+    ENVIRONMENTS = "names with keys of their own"
+
+    __str__ = str.__str__
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """A key of a catalog file.
+
+    Attributes:
+        meaning: one sentence, for the reference.
+        type: of a single value, or of the single values in a list.
+        default: as it would be written; None where the key has no fixed default.
+        keys: of a group, or of the mappings in a list.
+        engine: the only `migrationExecutor.type` that the key is allowed for; None where all are.
+    """
+
+    name: str
+    meaning: str
+    kind: Kind = Kind.VALUE
+    type: ValueType = TEXT
+    default: str | None = None
+    keys: tuple[Key, ...] = ()
+    engine: str | None = None
+
+
+ENGINES = ("spark", "snowflake")
+_DEPENDENCY = (
+    Key("coordinate", "The jar, as group:artifact:version.", type=COORDINATE),
+    Key("sha256", "The digest that the jar must have.", type=SHA256),
+)
+# These may be written in `conf` or beside it.
+DEPENDENCY_KEYS = (
+    Key(
+        "dependencies",
+        "Jars that Spark loads: Maven coordinates, or mappings of `coordinate` and `sha256`.",
+        Kind.LIST,
+        COORDINATE,
+        keys=_DEPENDENCY,
+        engine="spark",
+    ),
+    Key(
+        "allowFloating",
+        "Whether versions such as `latest.release` and `1.+`, which can resolve to another jar later, are allowed.",
+        type=BOOLEAN,
+        default="false",
+        engine="spark",
+    ),
+)
+CONF_KEYS = (
+    Key("sparkConf", "Spark's configuration; values reach Spark as written.", Kind.VALUES, engine="spark"),
+    *DEPENDENCY_KEYS,
+    Key(
+        "connection",
+        "Keywords of the Snowflake connector, except `autocommit` and `paramstyle`.",
+        Kind.KEYS,
+        engine="snowflake",
+    ),
+)
+_EXECUTOR_KEYS = (
+    Key("type", "The engine that runs the migrations; required.", type=one_of(*ENGINES)),
+    Key("conf", "The engine's configuration.", Kind.GROUP, keys=CONF_KEYS),
+    *DEPENDENCY_KEYS,
+)
+_STORE_KEYS = (
+    Key(
+        "catalog",
+        "The catalog of the history and lock tables; by default `spark.sql.defaultCatalog` or the connection's database, "
+        "else the only catalog that `sparkConf` declares.",
+        type=STORE_CATALOG,
+    ),
+    Key(
+        "namespace",
+        "The namespace of the history and lock tables; for Snowflake the name of a schema.",
+        type=NAMESPACE,
+        default="glacierbase",
+    ),
+    Key("lockLease", "How long a run keeps the lock without renewing it.", type=LEASE, default="60s"),
+    Key(
+        "type",
+        "How the tables are accessed: `iceberg` through PyIceberg, `sql` through the engine, `auto` through PyIceberg "
+        "where it supports the catalog.",
+        type=one_of("auto", "iceberg", "sql"),
+        default="auto",
+    ),
+)
+ENVIRONMENT_KEYS = (
+    Key("migrationExecutor", "The engine and its configuration.", Kind.GROUP, keys=_EXECUTOR_KEYS),
+    Key("variables", "Values for the templates of the migrations; secrets are refused.", Kind.KEYS),
+    Key(
+        "protected",
+        "Whether commands that change the environment require its name as confirmation.",
+        type=BOOLEAN,
+        default="false",
+    ),
+    Key(
+        "outOfOrder",
+        "Whether a version below an applied one runs without `--allow-out-of-order`.",
+        type=one_of("refuse", "allow"),
+        default="refuse",
+    ),
+    Key("store", "Where the history and lock tables are, and how they are accessed.", Kind.GROUP, keys=_STORE_KEYS),
+)
+SHARED_KEYS = (
+    *ENVIRONMENT_KEYS,
+    Key("environments", "The environments; each merges over the keys of the file.", Kind.ENVIRONMENTS),
+    Key("defaultEnvironment", "The environment that is used where none is chosen."),
+)
+FILE_KEYS = (
+    Key("name", "The catalog's name in history and lock; by default the file's name without `.yaml`."),
+    *SHARED_KEYS,
+)
+
+
+def walk(keys: Iterable[Key], above: str = "") -> Iterator[tuple[str, Key]]:
+    """Yield all keys with their dotted paths, each before those below it; `[]` marks the items of a list."""
+    for key in keys:
+        path = f"{above}{key.name}"
+        yield path, key
+        yield from walk(key.keys, f"{path}[]." if key.kind is Kind.LIST else f"{path}.")
+
+
+KEYS = dict(walk(FILE_KEYS))
