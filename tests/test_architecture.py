@@ -30,7 +30,9 @@ LAYERS = [
 # Imports that still point up or sideways, until their modules are split.
 _TO_BE_SPLIT = {
     ("history/recorder.py", "apply"),
+    ("apply/commands.py", "inspect"),
     ("inspect/answers.py", "apply"),
+    ("inspect/commands.py", "apply"),
     ("inspect/doctor.py", "apply"),
     ("migrations/base.py", "catalogs"),
 }
@@ -126,7 +128,12 @@ def test_help_costs_what_click_does() -> None:
     assert {name for name in loaded if name.startswith("glacierbase")} == {
         "glacierbase",
         "glacierbase.cli",
-        "glacierbase.cli.commands",
+        "glacierbase.cli.apply",
+        "glacierbase.cli.files",
+        "glacierbase.cli.group",
+        "glacierbase.cli.inspect",
+        "glacierbase.cli.options",
+        "glacierbase.cli.program",
     }
     assert loaded.isdisjoint({"yaml", "jinja2", "subprocess", "tempfile", "logging"})
 

@@ -18,6 +18,7 @@ from typing import Any
 
 from glacierbase.apply.lock import Lock, Terms, describe, free_row, is_held, living_fence, overdue, told
 from glacierbase.apply.plan import Plan, Planned, Selection, make_plan
+from glacierbase.apply.results import AppliedFile, FailedFile
 from glacierbase.catalogs.catalog import Catalog
 from glacierbase.errors import (
     ConfigurationError,
@@ -40,7 +41,6 @@ from glacierbase.history.records import History, check_environment, check_head, 
 from glacierbase.migrations.compiled import Prepared, prepare_all, targets
 from glacierbase.migrations.transactions import Step
 from glacierbase.model.migration import EventType, Migration, State, Statement
-from glacierbase.model.results import AppliedFile, FailedFile
 from glacierbase.model.text import quoted
 from glacierbase.run.run import Run, statement_tag
 from glacierbase.secrets import mask

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from glacierbase.errors import ConfigurationError, GlacierbaseError, HistoryDisagrees, NeedsRepair, raise_all
 from glacierbase.history.records import SETTLED, History, Record
 from glacierbase.model.migration import EventType, Migration, State, version_number
-from glacierbase.model.results import Status
+from glacierbase.model.result import Status
 from glacierbase.run.run import statement_tag
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from glacierbase.apply.migrator import Migrator, View
 from glacierbase.apply.plan import make_status
+from glacierbase.apply.results import RepairCase
 from glacierbase.errors import ConfigurationError, GlacierbaseError, MigrationFileError, NeedsRepair
 from glacierbase.executors import Evidence, InFlight
 from glacierbase.executors.engine import Engine
@@ -22,7 +23,6 @@ from glacierbase.migrations.compiled import prepare, targets
 from glacierbase.migrations.statements import split_statements
 from glacierbase.migrations.transactions import Step, steps
 from glacierbase.model.migration import Event, EventType, State
-from glacierbase.model.results import RepairCase
 from glacierbase.run.run import is_engine_gone, statement_tag
 
 

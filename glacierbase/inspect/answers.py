@@ -7,12 +7,14 @@ from dataclasses import replace
 from glacierbase.apply.lock import holder_of, is_held
 from glacierbase.apply.migrator import Migrator, View
 from glacierbase.apply.plan import Plan, Planned, make_status
+from glacierbase.apply.results import PendingFile, PlannedFile, PlannedStatement
 from glacierbase.errors import GlacierbaseError
 from glacierbase.history.records import History, Record
+from glacierbase.inspect.results import ShownStatement
 from glacierbase.migrations.compiled import Prepared, prepare
 from glacierbase.migrations.statements import split_statements
 from glacierbase.model.migration import Migration, State
-from glacierbase.model.results import LockHolder, PendingFile, PlannedFile, PlannedStatement, ShownStatement, Status
+from glacierbase.model.result import LockHolder, Status
 from glacierbase.stores import LockRow
 
 _NEXT = {

@@ -21,7 +21,7 @@ from glacierbase.catalogs.catalog import Catalog
 from glacierbase.errors import EngineError, EngineUnavailable, GlacierbaseError
 from glacierbase.executors import open_executor
 from glacierbase.executors.engine import Engine
-from glacierbase.model.results import Check
+from glacierbase.inspect.results import Check
 from glacierbase.stores import LockRow, Store
 from glacierbase.stores.choice import open_store
 from glacierbase.stores.sql import ddl

@@ -10,8 +10,8 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 from glacierbase import Project
+from glacierbase.apply.results import RepairCase
 from glacierbase.errors import LockLost, NeedsRepair
-from glacierbase.model.results import RepairCase
 from tests.conftest import REPOSITORY, LakeBed, ProjectFolder, SnowBed
 
 FINAL = [10, 11, 20, 30, 31]

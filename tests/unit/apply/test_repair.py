@@ -9,11 +9,11 @@ import click
 import pytest
 
 from glacierbase.apply.repair import Orders, Resolution, accept_environment, repair, show
+from glacierbase.apply.results import RepairCase
 from glacierbase.cli import commands as cli
 from glacierbase.errors import GlacierbaseError, HistoryDisagrees, MigrationFailed, NeedsRepair
 from glacierbase.executors import Evidence
 from glacierbase.model.migration import State
-from glacierbase.model.results import RepairCase
 from tests.conftest import ProjectFolder
 from tests.support.fakes import lost_answer
 from tests.support.world import World

@@ -15,12 +15,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from glacierbase import secrets
+from glacierbase.apply.results import PlannedFile, PlannedStatement, PlanResult
 from glacierbase.catalogs.catalog import Catalog, load_catalog_files
 from glacierbase.errors import ConfigurationError, GlacierbaseError, MigrationFailed, SeveralErrors, StatementRefused
 from glacierbase.executors.spark.errors import map_error
 from glacierbase.history.records import details
+from glacierbase.inspect.results import HistoryResult
 from glacierbase.model.migration import Event
-from glacierbase.model.results import HistoryResult, PlannedFile, PlannedStatement, PlanResult
 from glacierbase.output.documents import json_document, text_document
 from glacierbase.secrets import address, is_secret, mask, register, register_setting
 from glacierbase.stores.iceberg.errors import mapped
