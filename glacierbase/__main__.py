@@ -1,5 +1,5 @@
 """`python -m glacierbase`."""
 
-from glacierbase.cli.commands import main
+from glacierbase.cli import main
 
 main()

@@ -1,93 +1,59 @@
-"""A project: its root, its catalogs for one environment, and the public verbs over them."""
+"""The facade over one project: its root, its catalogs in one environment, and a method per command."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from pathlib import Path
 from threading import Event as Flag
 from typing import Any, TypeVar
 
-from glacierbase import executors
-from glacierbase.apply.baseline import baseline
-from glacierbase.apply.migrator import Migrator
-from glacierbase.apply.plan import Plan, Selection
-from glacierbase.apply.preview import pending_files, planned_files
-from glacierbase.apply.progress import Progress
-from glacierbase.apply.repair import Decision, Resolution, accept_environment, repair, repair_cases
-from glacierbase.apply.unlock import held_lock, unlock
-from glacierbase.catalogs.catalogfile import read_name
-from glacierbase.catalogs.folder import CatalogFile, load_catalog_files
-from glacierbase.errors import (
-    ConfigurationError,
-    GlacierbaseError,
-    Interrupted,
-    MigrationFileError,
-    collected,
-    raise_all,
-)
-from glacierbase.history.opening import Target
-from glacierbase.history.state import current_state
-from glacierbase.inspect import doctor
-from glacierbase.inspect.answers import lock_holder, next_step, shown_statements, statuses
-from glacierbase.migrations.folder import load_migrations, migration_files
-from glacierbase.migrations.git_base import check_against_base
-from glacierbase.model.migration import Migration, version_number
-from glacierbase.model.results import (
-    BaselinedFile,
+from glacierbase.apply import commands as apply
+from glacierbase.apply.plan import Selection
+from glacierbase.apply.results import (
     BaselineResult,
-    DoctorResult,
-    HistoryResult,
     MigrateResult,
     PendingResult,
     PlanResult,
-    RenderedFile,
-    RenderResult,
     RepairResult,
-    Result,
-    ShowResult,
-    StatusResult,
     UnlockResult,
-    ValidateResult,
     WarmResult,
 )
-from glacierbase.run.files import FileRefused, is_folder, path_inside
+from glacierbase.catalogs.choice import CatalogChoice
+from glacierbase.catalogs.folder import CatalogFile
+from glacierbase.errors import GlacierbaseError, Interrupted
+from glacierbase.history.opening import Target
+from glacierbase.inspect import commands as inspect
+from glacierbase.inspect import files
+from glacierbase.inspect.folders import find_root, load_chosen, load_project
+from glacierbase.inspect.results import (
+    DoctorResult,
+    HistoryResult,
+    RenderResult,
+    ShowResult,
+    StatusResult,
+    ValidateResult,
+)
+from glacierbase.model.arguments import check_reason, given, unknown_version, version_given
+from glacierbase.model.result import Result
 from glacierbase.run.held import HeldLocks
 from glacierbase.run.run import Run
 
 R = TypeVar("R", bound=Result)
 
 
-def find_root(start: Path | None = None) -> Path:
-    """The project around `start` (default: the working directory): the nearest folder with `catalogs/` and `migrations/`.
-
-    Raises:
-        ConfigurationError: there is none.
-    """
-    begin = (start or Path.cwd()).resolve()
-    for folder in (begin, *begin.parents):
-        if is_folder(folder / "catalogs") and is_folder(folder / "migrations"):
-            return folder
-    raise ConfigurationError(
-        "PROJECT_NOT_FOUND",
-        f"{begin} is not inside a project: neither it nor a folder above holds both catalogs/ and migrations/",
-        "`glacierbase init` makes one here; --project or GLACIERBASE_PROJECT names another place",
-    )
-
-
 class Project:
     """The catalogs and migrations below one root.
 
-    Every verb takes `catalogs`, the names to ask (default: all), answers one result per catalog, in order, and raises the
-    first error after all catalogs were asked, with the results in its attribute `results`.
+    Every command is a method. It takes `catalogs`, the names of the catalogs to run it for (default: all), and returns one result
+    per catalog, in order of name. If a catalog fails, the method still runs the others, then raises the first error, with all
+    results in the error's attribute `results`.
     """
 
     def __init__(self, root: Path, files: Sequence[CatalogFile], environment: str | None) -> None:
         self.root = root
-        self._files = files
-        self._environment = environment
         self.held_locks = HeldLocks()
+        self._choice = CatalogChoice(root / "catalogs", files, environment)
 
     @classmethod
     def load(cls, path: str | Path | None = None, environment: str | None = None) -> Project:
@@ -100,31 +66,27 @@ class Project:
         Raises:
             ConfigurationError: there is no project, a catalog file is wrong, or a name is empty.
         """
-        path = _given("path", path, "GLACIERBASE_PROJECT")
-        environment = _given("environment", environment, "GLACIERBASE_ENV")
+        path = given("path", path, "GLACIERBASE_PROJECT")
+        environment = given("environment", environment, "GLACIERBASE_ENV")
         root = Path(path).resolve() if path else find_root()
-        if not is_folder(root / "catalogs"):
-            raise ConfigurationError(
-                "PROJECT_NOT_FOUND", f"{root} holds no folder catalogs/", "`glacierbase init` makes one"
-            )
-        return cls(root, _load_files(root), environment)
+        return cls(root, load_project(root), environment)
 
     @property
     def catalogs(self) -> tuple[str, ...]:
         """The names of all catalogs."""
-        return tuple(file.name for file in self._files)
+        return self._choice.names
 
     def folder(self, catalog: str | None = None) -> Path:
-        """Where the migrations of a catalog are; the only catalog's, where none is named.
+        """Return the migrations folder of a catalog, or of the project's only catalog.
 
         Raises:
-            ConfigurationError: there is no such catalog, or none was named and there are several.
+            ConfigurationError: there is no such catalog, or there are several and none was named.
         """
-        return self.root / "migrations" / self._only([catalog] if catalog else []).stem
+        return self.root / "migrations" / self._choice.only([catalog] if catalog else []).stem
 
     def protected(self, catalogs: Collection[str] = ()) -> tuple[str, ...]:
-        """The environments, among those that a run would change, whose catalog file calls them protected."""
-        chosen, _ = self._in_environment(catalogs)
+        """Return the environments that a run would change and that are `protected` in a catalog file."""
+        chosen, _ = self._choice.in_environment(catalogs)
         return tuple(dict.fromkeys(env for file, env in chosen if file.is_protected(env, self.root)))
 
     def migrate(
@@ -143,131 +105,68 @@ class Project:
 
         Args:
             to: the highest version to run.
-            only: the single version to run; `reason` says why. Those that it passes by are recorded, and run later.
-            allow_out_of_order: versions that may run below one that is applied.
-            lock_timeout: seconds to wait for another run's lock.
-            spark: a SparkSession to work in, with the catalogs configured as the files say; it is not stopped.
-            cancel: set it from a signal handler or another thread to stop the run: the statement that runs is cancelled
-                unless it ends within seconds.
+            only: the single version to run; requires `reason`. The versions that it jumps over are recorded, and run later.
+            allow_out_of_order: versions that may run although a higher one is applied.
+            lock_timeout: seconds to wait while another run holds the lock.
+            spark: a SparkSession to run in, its catalogs configured as in the catalog files; it is not stopped.
+            cancel: set it from a signal handler or another thread to stop the run. The running statement is cancelled unless it
+                ends within seconds.
 
         Raises:
             GlacierbaseError: the first error; see the module `glacierbase.errors`.
         """
         selection = Selection(to, only, reason, tuple(allow_out_of_order))
         cancelled = cancel.is_set if cancel else lambda: False
-
-        def one(target: Target, result: MigrateResult) -> MigrateResult:
-            progress, error = Progress(), None
-            try:
-                Migrator(target).migrate(_with_policy(selection, target), progress, lock_timeout, cancelled, spark)
-            except GlacierbaseError as caught:
-                error = caught
-            return replace(
-                result,
-                applied=tuple(progress.applied),
-                failed=progress.failed,
-                not_run=progress.not_run,
-                warnings=progress.warnings,
-                error=error,
-            )
-
-        return self._each(catalogs, MigrateResult, one)
+        return self._each(
+            catalogs,
+            MigrateResult,
+            lambda each, result: apply.migrate(each, result, selection, lock_timeout, cancelled, spark),
+        )
 
     def pending(self, catalogs: Collection[str] = (), *, spark: Any = None) -> tuple[PendingResult, ...]:
-        """What the next `migrate` would apply. Writes nothing."""
-
-        def one(target: Target, result: PendingResult) -> PendingResult:
-            plan = self._plan(target, Selection(), spark)
-            return replace(result, pending=pending_files(target, plan), warnings=plan.warnings)
-
-        return self._each(catalogs, PendingResult, one)
+        """Return what the next `migrate` would apply. Writes nothing."""
+        return self._each(catalogs, PendingResult, lambda each, result: apply.pending(each, result, spark))
 
     def plan(
         self,
         catalogs: Collection[str] = (),
-        *,
-        to: str | None = None,
-        only: str | None = None,
-        reason: str | None = None,
-        allow_out_of_order: Collection[str] = (),
-        spark: Any = None,
-    ) -> tuple[PlanResult, ...]:
-        """What the next `migrate` with the same arguments would run, statement by statement. Writes nothing."""
+        *, to: str | None = None, only: str | None = None, reason: str | None = None,
+        allow_out_of_order: Collection[str] = (), spark: Any = None,
+    ) -> tuple[PlanResult, ...]:  # fmt: skip
+        """Return what the next `migrate` with the same arguments would run, statement by statement. Writes nothing."""
         selection = Selection(to, only, reason, tuple(allow_out_of_order))
-
-        def one(target: Target, result: PlanResult) -> PlanResult:
-            plan = self._plan(target, selection, spark)
-            return replace(result, plan=planned_files(target, plan), warnings=plan.warnings)
-
-        return self._each(catalogs, PlanResult, one)
+        return self._each(catalogs, PlanResult, lambda each, result: apply.plan(each, result, selection, spark))
 
     def status(self, catalogs: Collection[str] = (), *, spark: Any = None) -> tuple[StatusResult, ...]:
-        """Where every version stands, and who holds the lock. Writes nothing."""
-
-        def one(target: Target, result: StatusResult) -> StatusResult:
-            state = current_state(target, spark)
-            return replace(
-                result,
-                migrations=statuses(target, state),
-                lock=lock_holder(state.lock),
-                warnings=state.warnings,
-            )
-
-        return self._each(catalogs, StatusResult, one)
+        """Return the state of every version, and the lock holder. Writes nothing."""
+        return self._each(catalogs, StatusResult, lambda each, result: inspect.status(each, result, spark))
 
     def history(self, catalogs: Collection[str] = (), *, spark: Any = None) -> tuple[HistoryResult, ...]:
-        """All events, in order. Writes nothing."""
-
-        def one(target: Target, result: HistoryResult) -> HistoryResult:
-            state = current_state(target, spark)
-            return replace(result, events=state.history.events, warnings=state.warnings)
-
-        return self._each(catalogs, HistoryResult, one)
+        """Return all events, in order. Writes nothing."""
+        return self._each(catalogs, HistoryResult, lambda each, result: inspect.history(each, result, spark))
 
     def show(self, version: str, catalogs: Collection[str] = (), *, spark: Any = None) -> tuple[ShowResult, ...]:
-        """All that is known of one version. Writes nothing.
+        """Return all that is known of one version. Writes nothing.
 
         Raises:
-            ConfigurationError: no catalog has that version, in its files or its history.
+            ConfigurationError: no catalog has that version, neither in its files nor in its history.
         """
-        number = _number(version)
-
-        def one(target: Target, result: ShowResult) -> ShowResult:
-            state = current_state(target, spark)
-            status = next((s for s in statuses(target, state) if int(s.version) == number), None)
-            if status is None:
-                return replace(result, warnings=state.warnings)
-            events = tuple(e for e in state.history.events if e.version and int(e.version) == number)
-            statements = shown_statements(target, int(status.version), state.history)
-            return replace(result, migration=status, statements=statements, events=events, next=next_step(status))
-
-        results = self._each(catalogs, ShowResult, one)
+        number = version_given(version)
+        results = self._each(catalogs, ShowResult, lambda each, result: inspect.show(each, result, number, spark))
         if not any(result.migration for result in results):
-            raise _unknown_version(f"no catalog has a version {version}")
+            raise unknown_version(f"no catalog has a version {version}")
         return results
 
     def render(
         self, versions: Collection[str] = (), catalogs: Collection[str] = (), *, resolve: bool = False
     ) -> tuple[RenderResult, ...]:
-        """The files as each environment renders them, environments that render all alike together. Contacts nothing.
+        """Return the files as each environment renders them; equal environments share a result. Contacts nothing.
 
         Args:
-            resolve: read `${env:…}`, `${secret:…}` and `${file:…}`, only on a branch that you trust; else placeholders such
-                as `env_NAME` stand for them.
+            resolve: read `${env:…}`, `${secret:…}` and `${file:…}`, only on a branch that you trust; by default placeholders
+                such as `env_NAME` replace them.
         """
-        wanted = set(map(version_number, versions))
-        groups: dict[tuple[str, tuple[RenderedFile, ...]], list[str]] = {}
-        known: set[int] = set()
-        for checked in self._every_environment(catalogs, resolve, lambda each: not versions or each.number in wanted):
-            known.update(migration.number for migration in checked.migrations)
-            groups.setdefault((checked.catalog, checked.files), []).append(checked.environment)
-        unknown = [version for version in versions if version_number(version) not in known]
-        if unknown:
-            raise _unknown_version(f"there is no migration with version {unknown[0]}")
-        return tuple(
-            RenderResult(name, ", ".join(environments), environments=tuple(environments), files=files)
-            for (name, files), environments in groups.items()
-        )
+        return files.render(self.root, self._choice, catalogs, versions, resolve)
 
     def validate(
         self, catalogs: Collection[str] = (), *, base: str | None = None, resolve: bool = False
@@ -282,21 +181,7 @@ class Project:
         Raises:
             GlacierbaseError: all that is wrong, at once.
         """
-        checked = self._every_environment(catalogs, resolve, lambda _: False)
-        warnings: dict[str, tuple[str, ...]] = {}
-        if base is not None:
-            stems = {file.name: file.stem for file in self._files}
-            here = {each.catalog: each.migrations for each in checked}
-            warnings = check_against_base(self.root, base, stems, here, read_name, all_catalogs=not catalogs)
-        return tuple(
-            ValidateResult(
-                each.catalog,
-                each.environment,
-                warnings=warnings.get(each.catalog, ()),
-                files=len(each.migrations),
-            )
-            for each in checked
-        )
+        return files.validate(self.root, self._choice, catalogs, base, resolve)
 
     def repair(
         self,
@@ -310,160 +195,97 @@ class Project:
         lock_timeout: float = 0,
         spark: Any = None,
     ) -> tuple[RepairResult, ...]:
-        """Show what is known of versions that need a person (without `as_`), or record what the person says of them.
+        """Return what is known of versions that need a decision (without `as_`), or record the decision.
 
         Args:
-            versions: of one catalog; none shows all that need a person.
+            versions: of one catalog; default all that need a decision.
             as_: `done` or `not-done` (an unknown outcome), `done` (a failed file's statement, completed by hand), `abandoned`
                 (the file ends here), `edited` (an applied file's new checksum), `removed` (a file that is gone on purpose).
-            reason: why; recorded, and required wherever something is.
-            environment_was: accept a history that says this environment: it was renamed, or cloned.
-            engine_stopped: vouch that the engine of the lost run is at work no more; recorded.
-            lock_timeout: seconds to wait for another run's lock.
+            reason: why; recorded, and required to record anything.
+            environment_was: accept a history of this environment: the environment was renamed, or the tables were cloned.
+            engine_stopped: confirm that the engine of the lost run has stopped; recorded.
+            lock_timeout: seconds to wait while another run holds the lock.
 
         Raises:
-            ConfigurationError: that cannot be said of the version, or an argument is missing.
+            ConfigurationError: that outcome does not fit the version, or an argument is missing.
             NeedsRepair: `not-done` while the statement may still be running.
         """
-        numbers = [_number(version) for version in versions]
-        if as_ not in (None, *(resolution.value for resolution in Resolution)):
-            raise ConfigurationError(
-                "INVALID_VALUE", f"{as_} cannot be said of a version", f"say one of {', '.join(map(str, Resolution))}"
-            )
-        _check_not_empty("environment_was", environment_was)
-        if as_ or environment_was:
-            _check_reason(reason)
-            self._only(catalogs)
-        if as_ and not numbers:
-            raise ConfigurationError(
-                "UNKNOWN_VERSION", "which version is repaired was not said", "name it: repair VERSION"
-            )
-
-        def one(target: Target, result: RepairResult) -> RepairResult:
-            if environment_was:
-                accept_environment(target, environment_was, reason or "", lock_timeout, spark)
-                return replace(result, environment_was=environment_was)
-            if as_ is None:
-                return replace(result, cases=repair_cases(target, numbers, spark))
-            decision = Decision(Resolution(as_), reason or "", engine_stopped)
-            return replace(result, cases=repair(target, numbers, decision, lock_timeout, spark))
-
-        return self._each(catalogs, RepairResult, one)
+        repair = apply.Repair(versions, as_, reason, environment_was, engine_stopped)
+        if repair.records:
+            self._choice.only(catalogs)
+        return self._each(catalogs, RepairResult, lambda each, result: repair.run(each, result, lock_timeout, spark))
 
     def unlock(
         self,
         catalogs: Collection[str] = (),
-        *,
-        force: bool = False,
-        reason: str | None = None,
-        dry_run: bool = False,
-        spark: Any = None,
-    ) -> tuple[UnlockResult, ...]:
-        """Free a catalog's lock whose run is dead. The former holder can prove it no more, and runs nothing further.
+        *, force: bool = False, reason: str | None = None, dry_run: bool = False, spark: Any = None,
+    ) -> tuple[UnlockResult, ...]:  # fmt: skip
+        """Release the lock of a run that died. Its former holder fails its next check of the lock, and runs nothing more.
 
         Args:
-            force: also from a run that may be alive.
+            force: also release the lock of a run that may be alive.
             reason: why; recorded.
-            dry_run: only show who is in the lock, and whether the run is alive.
+            dry_run: only return the lock holder, and whether that run is alive.
 
         Raises:
             LockHeld: the run may be alive, and `force` was not given.
         """
-        self._only(catalogs)
-
-        def one(target: Target, result: UnlockResult) -> UnlockResult:
-            held = held_lock(target, spark) if dry_run else unlock(target, reason, force=force, session=spark)
-            if held is None:
-                return result
-            return replace(result, lock=lock_holder(held.row), says=held.evidence, released=not dry_run)
-
-        return self._each(catalogs, UnlockResult, one)
+        self._choice.only(catalogs)
+        return self._each(
+            catalogs, UnlockResult, lambda each, result: apply.unlock(each, result, reason, force, dry_run, spark)
+        )
 
     def baseline(
         self,
         to: str,
         catalogs: Collection[str] = (),
-        *,
-        reason: str,
-        lock_timeout: float = 0,
-        spark: Any = None,
-    ) -> tuple[BaselineResult, ...]:
-        """Record the files up to version `to` as applied without running them: their tables are there already.
+        *, reason: str, lock_timeout: float = 0, spark: Any = None,
+    ) -> tuple[BaselineResult, ...]:  # fmt: skip
+        """Record the files up to version `to` as applied and do not run them, because their tables exist already.
 
         Raises:
-            HistoryDisagrees: a table that they create is not there.
+            HistoryDisagrees: a table that they create does not exist.
         """
-        number = _number(to)
-        _check_reason(reason)
-        self._only(catalogs)
-
-        def one(target: Target, result: BaselineResult) -> BaselineResult:
-            files = baseline(target, number, reason, lock_timeout, spark)
-            return replace(
-                result, baselined=tuple(BaselinedFile(f.migration.version, f.migration.location) for f in files)
-            )
-
-        return self._each(catalogs, BaselineResult, one)
+        number = version_given(to)
+        check_reason(reason)
+        self._choice.only(catalogs)
+        return self._each(
+            catalogs,
+            BaselineResult,
+            lambda each, result: apply.baseline(each, result, number, reason, lock_timeout, spark),
+        )
 
     def doctor(
         self, catalogs: Collection[str] = (), *, print_ddl: bool = False, spark: Any = None
     ) -> tuple[DoctorResult, ...]:
-        """Try all that a migration needs: files, connection, history, rights, and whether only one can win the lock.
+        """Check all that a migration requires: files, connection, history, rights, and that the lock is exclusive.
 
         Args:
-            print_ddl: contact nothing; answer the statements that create our tables, and the least rights on them.
+            print_ddl: contact nothing; return the statements that create the tables of glacierbase, and the rights they need.
 
         Raises:
-            GlacierbaseError: the first thing that is wrong; `results` holds all checks.
+            GlacierbaseError: the first error; `results` holds all checks.
         """
-
-        def one(target: Target, result: DoctorResult) -> DoctorResult:
-            if print_ddl:
-                return replace(result, ddl=doctor.print_ddl(target))
-            checks = tuple(doctor.examine(target, spark))
-            return replace(result, checks=checks, error=next((check.error for check in checks if check.error), None))
-
-        return self._each(catalogs, DoctorResult, one)
+        return self._each(catalogs, DoctorResult, lambda each, result: inspect.doctor(each, result, print_ddl, spark))
 
     def warm(self, catalogs: Collection[str] = ()) -> tuple[WarmResult, ...]:
-        """Do what only the first start of an engine has to do: resolve its dependencies, make the class archive of Spark's JVM.
+        """Resolve dependencies and build Spark's class archive ahead of time, in the user's cache. Contacts no catalog."""
+        return self._each(catalogs, WarmResult, apply.warm)
 
-        Both lie in the user's cache. Contacts no catalog.
-        """
-
-        def one(target: Target, result: WarmResult) -> WarmResult:
-            warmed = executors.warm(target.catalog, target.run)
-            return replace(
-                result,
-                dependencies=warmed.dependencies,
-                archive=warmed.archive,
-                start_ms=warmed.start_ms,
-            )
-
-        return self._each(catalogs, WarmResult, one)
-
-    def _plan(self, target: Target, selection: Selection, spark: Any) -> Plan:
-        return Migrator(target).plan(_with_policy(selection, target), spark)
-
-    def _each(
-        self,
-        catalogs: Collection[str],
-        kind: type[R],
-        one: Callable[[Target, R], R],
-    ) -> tuple[R, ...]:
-        """`one` for each catalog; what is wrong with a catalog or a file's head is raised before the first is contacted."""
-        chosen, skipped = self._in_environment(catalogs)
-        targets = self._build(chosen)
+    def _each(self, catalogs: Collection[str], kind: type[R], run: Callable[[Target, R], R]) -> tuple[R, ...]:
+        """Run a command for each catalog, after all catalogs and headers of migrations have been read and checked."""
+        chosen, skipped = self._choice.in_environment(catalogs)
         results: list[R] = []
-        for target in targets:
+        for target in self._targets(chosen):
             empty = kind(target.catalog.name, target.catalog.environment)
             try:
-                results.append(one(target, empty))
+                results.append(run(target, empty))
             except GlacierbaseError as error:
                 results.append(replace(empty, error=error))
             if isinstance(results[-1].error, Interrupted):
                 break
-        results += [kind(file.name, self._environment or "", skipped=_SKIPPED) for file in skipped]
+        environment = self._choice.environment or ""
+        results += [kind(file.name, environment, skipped="it does not have this environment") for file in skipped]
         results.sort(key=lambda result: self.catalogs.index(result.catalog))
         first = next((result.error for result in results if result.error), None)
         if first:
@@ -471,223 +293,9 @@ class Project:
             raise first
         return tuple(results)
 
-    def _in_environment(
-        self, catalogs: Collection[str]
-    ) -> tuple[Sequence[tuple[CatalogFile, str]], Sequence[CatalogFile]]:
-        """The chosen catalogs with the environment that is chosen for each, and those that do not have it."""
-        chosen = self._chosen(catalogs)
-        having = [(file, env) for file in chosen if (env := self._environment_of(file)) in file.environments]
-        skipped = [file for file in chosen if file not in [file for file, _ in having]]
-        if skipped and (catalogs or not having):
-            raise ConfigurationError(
-                "UNKNOWN_ENVIRONMENT",
-                f"catalog {skipped[0].name} has no environment {self._environment}",
-                f"it has: {', '.join(skipped[0].environments)}",
-            )
-        if len({env for _, env in having}) > 1:
-            names = ", ".join(f"{file.name}: {env}" for file, env in having)
-            raise ConfigurationError(
-                "ENVIRONMENT_NOT_CHOSEN",
-                f"the catalogs have different default environments ({names})",
-                "name one with --env, or single catalogs with --catalog",
-            )
-        return having, skipped
-
-    def _environment_of(self, file: CatalogFile) -> str:
-        environment = self._environment or file.default_environment
-        if environment is None and len(file.environments) == 1:
-            return file.environments[0]
-        if environment is None:
-            raise ConfigurationError(
-                "ENVIRONMENT_NOT_CHOSEN",
-                f"catalog {file.name} has the environments {', '.join(file.environments)}, and none was chosen",
-                "name one with --env or GLACIERBASE_ENV, or write defaultEnvironment into the catalog file",
-            )
-        return environment
-
-    def _chosen(self, catalogs: Collection[str]) -> list[CatalogFile]:
-        for name in catalogs:
-            if name not in self.catalogs:
-                raise ConfigurationError(
-                    "UNKNOWN_CATALOG",
-                    f"there is no catalog {name}",
-                    f"there are: {', '.join(self.catalogs) or 'none'}",
-                )
-        if not self._files:
-            raise ConfigurationError(
-                "NO_CATALOG",
-                f"{self.root / 'catalogs'} holds no catalog file",
-                "`glacierbase init NAME` writes one",
-            )
-        return [file for file in self._files if not catalogs or file.name in catalogs]
-
-    def _only(self, catalogs: Collection[str]) -> CatalogFile:
-        """The one catalog that is named, or the only one there is."""
-        chosen = self._chosen(catalogs)
-        if len(chosen) > 1:
-            raise ConfigurationError(
-                "CATALOG_NOT_CHOSEN", f"there are several: {', '.join(self.catalogs)}", "add --catalog NAME"
-            )
-        return chosen[0]
-
-    def _build(self, having: Iterable[tuple[CatalogFile, str]]) -> list[Target]:
-        """Read catalogs and migrations; all that is wrong is raised in one go."""
+    def _targets(self, chosen: Sequence[tuple[CatalogFile, str]]) -> list[Target]:
         run = Run.here(self.root, self.held_locks)
-        found: list[Target] = []
-        read: dict[str, tuple[Migration, ...]] = {}
-        files = migration_files(self.root)
-        errors: list[GlacierbaseError] = []
-        for file, environment in having:
-            if file.stem not in read:
-                read[file.stem], wrong = load_migrations(self.root / "migrations" / file.stem, self.root, files)
-                errors += wrong
-            with collected(errors):
-                catalog = file.for_environment(environment, self.root)
-                found.append(Target(catalog, read[file.stem], run, set(self.catalogs) - {file.name}))
-        # Catalogs share a file: what is wrong in it is said once.
-        raise_all(list({error.message: error for error in errors}.values()))
-        return found
-
-    def _every_environment(
-        self, catalogs: Collection[str], resolve: bool, keep: Callable[[Migration], bool]
-    ) -> list[_Checked]:
-        """The chosen catalogs in the chosen environment, or in all where none is, every file rendered and split in a sandbox.
-
-        Args:
-            keep: which files are wanted as they are rendered.
-        """
-        from glacierbase.migrations.sandbox import Sandbox  # Nobody else needs processes.
-
-        chosen = [file for file in self._chosen(catalogs) if self._environment in (None, *file.environments)]
-        if not chosen:
-            raise ConfigurationError("UNKNOWN_ENVIRONMENT", f"no catalog has an environment {self._environment}")
-        environments = {file.name: (self._environment,) if self._environment else file.environments for file in chosen}
-        files = migration_files(self.root)
-        read = {file.stem: load_migrations(self.root / "migrations" / file.stem, self.root, files) for file in chosen}
-        # Not a list: there may be a thousand for each of very many catalogs.
-        pairs = ((each, environment) for each in chosen for environment in environments[each.name])
-        found: list[_Checked] = []
-        errors: dict[str, GlacierbaseError] = {}
-        with Sandbox(sum(len(read[file.stem][0]) * len(environments[file.name]) for file in chosen)) as sandbox:
-            for file, environment in pairs:
-                migrations, wrong = read[file.stem]
-                with collected(wrong):
-                    sandbox.check_time(f"catalogs/{file.path.name}")
-                    catalog = file.for_environment(environment, self.root, resolve=resolve)
-                    prepared = sandbox.compile_all(migrations, catalog, catalog.executor_type, keep)
-                    rendered = tuple(RenderedFile(p.migration.version, p.migration.location, p.text) for p in prepared)
-                    found.append(_Checked(file.name, environment, migrations, rendered))
-                # Environments share files: what is wrong in all of them is said once.
-                errors.update({error.message: error for error in wrong})
-                wrong.clear()
-                if sandbox.is_spent:
-                    break
-        raise_all(list(errors.values()))
-        return found
-
-
-@dataclass(frozen=True, slots=True)
-class _Checked:
-    """One catalog in one environment, its files rendered and split, and those that were wanted of them."""
-
-    catalog: str
-    environment: str
-    migrations: tuple[Migration, ...]
-    files: tuple[RenderedFile, ...]
-
-
-_SKIPPED = "it does not have this environment"
-
-
-def _load_files(root: Path) -> tuple[CatalogFile, ...]:
-    """The catalog files; where one is wrong, the migration files are looked at as well, to say everything at once."""
-    errors: list[GlacierbaseError] = []
-    files: tuple[CatalogFile, ...] = ()
-    _check_inside(root)
-    paths = sorted(path for path in (root / "migrations").glob("*") if not path.name.startswith("."))
-    folders = [path for path in paths if is_folder(path)]
-    catalogs = {path.name for path in (root / "catalogs").iterdir()}
-    errors += [_outside(path.name) for path in paths if path.suffix == ".sql" and path not in folders]
-    errors += [_no_folder(path.name) for path in paths if path not in folders and f"{path.name}.yaml" in catalogs]
-    with collected(errors):
-        files = load_catalog_files(root / "catalogs", root)
-        errors += _without_catalog(folders, files)
-    if errors:
-        read = migration_files(root)
-        errors += [error for folder in folders for error in load_migrations(folder, root, read)[1]]
-    raise_all(errors)
-    return files
-
-
-def _check_inside(root: Path) -> None:
-    """Not even the names in a folder of somebody else are read."""
-    for name, kind in (("catalogs", ConfigurationError), ("migrations", MigrationFileError)):
-        try:
-            path_inside(root / name, root)
-        except FileRefused as error:
-            raise kind(error.code, f"{name} {error.what}", error.hint, path=name) from error
-
-
-def _outside(name: str) -> MigrationFileError:
-    return _misplaced(name, "belongs to no catalog", "move it into the folder of its catalog: migrations/CATALOG/")
-
-
-def _no_folder(name: str) -> MigrationFileError:
-    what = f"is no folder, where the migrations of catalog {name} would be"
-    return _misplaced(name, what, "move it away, and put the migrations into a folder of that name")
-
-
-def _misplaced(name: str, what: str, hint: str) -> MigrationFileError:
-    path = f"migrations/{name}"
-    return MigrationFileError("MISPLACED_FILE", f"{path} {what}", hint, path=path)
-
-
-def _given(name: str, value: str | Path | None, variable: str) -> str | None:
-    """The value that the caller gave, else that of the environment variable."""
-    name, value = (name, value) if value is not None else (variable, os.environ.get(variable))
-    _check_not_empty(name, value)
-    return None if value is None else str(value)
-
-
-def _check_not_empty(name: str, value: str | Path | None) -> None:
-    """An empty value comes from a variable that is not set where it should be."""
-    if value is not None and not str(value).strip():
-        raise ConfigurationError("EMPTY_VALUE", f"{name} is empty", "give it a value, or leave it out")
-
-
-def _check_reason(reason: str | None) -> None:
-    if not (reason or "").strip():
-        raise ConfigurationError(
-            "REASON_MISSING", "what overrules the history needs its reason", "add --reason 'what was seen, and by whom'"
-        )
-
-
-def _number(version: str) -> int:
-    number = version_number(version)
-    if number is None:
-        raise _unknown_version(f"{version} is no version")
-    return number
-
-
-def _unknown_version(what: str) -> ConfigurationError:
-    return ConfigurationError("UNKNOWN_VERSION", what, "`glacierbase status` lists all versions")
-
-
-def _without_catalog(folders: Sequence[Path], files: Sequence[CatalogFile]) -> list[GlacierbaseError]:
-    """Migrations without a catalog file would never run, and nobody would notice."""
-    stems = {file.stem for file in files}
-    return [
-        ConfigurationError(
-            "FOLDER_WITHOUT_CATALOG",
-            f"migrations/{folder.name} has no catalog file catalogs/{folder.name}.yaml",
-            "write the catalog file, or rename the folder as its catalog file is named",
-            path=f"migrations/{folder.name}",
-        )
-        for folder in folders
-        if folder.name not in stems
-    ]
-
-
-def _with_policy(selection: Selection, target: Target) -> Selection:
-    """The catalog file may allow what the call did not ask for."""
-    return replace(selection, out_of_order=None) if target.catalog.out_of_order_allowed else selection
+        return [
+            Target(catalog, migrations, run, set(self.catalogs) - {catalog.name})
+            for catalog, migrations in load_chosen(self.root, chosen)
+        ]

@@ -118,7 +118,12 @@ def test_help_costs_what_click_does() -> None:
     assert {name for name in loaded if name.startswith("glacierbase")} == {
         "glacierbase",
         "glacierbase.cli",
-        "glacierbase.cli.commands",
+        "glacierbase.cli.apply",
+        "glacierbase.cli.files",
+        "glacierbase.cli.group",
+        "glacierbase.cli.inspect",
+        "glacierbase.cli.options",
+        "glacierbase.cli.program",
     }
     assert loaded.isdisjoint({"yaml", "jinja2", "subprocess", "tempfile", "logging"})
 

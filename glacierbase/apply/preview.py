@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from glacierbase.apply.plan import Plan, Planned
+from glacierbase.apply.results import PendingFile, PlannedFile, PlannedStatement
 from glacierbase.history.opening import Target
 from glacierbase.migrations.compiled import Compiled
-from glacierbase.model.results import PendingFile, PlannedFile, PlannedStatement
 
 
 def pending_files(target: Target, plan: Plan) -> tuple[PendingFile, ...]:

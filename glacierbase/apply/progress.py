@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from glacierbase.apply.plan import Plan
-from glacierbase.model.results import AppliedFile, FailedFile
+from glacierbase.apply.results import AppliedFile, FailedFile
 
 
 @dataclass(slots=True)

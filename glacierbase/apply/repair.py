@@ -12,6 +12,7 @@ from enum import Enum
 from typing import Any
 
 from glacierbase.apply.holding import locked
+from glacierbase.apply.results import RepairCase
 from glacierbase.errors import ConfigurationError, GlacierbaseError, MigrationFileError, NeedsRepair
 from glacierbase.executors import Evidence, InFlight
 from glacierbase.executors.engine import Engine
@@ -25,7 +26,6 @@ from glacierbase.migrations.statements import split_statements
 from glacierbase.migrations.targets import target_tables
 from glacierbase.migrations.transactions import Step, steps
 from glacierbase.model.migration import EventType, State
-from glacierbase.model.results import RepairCase
 from glacierbase.run.processes import is_engine_gone
 from glacierbase.run.run import statement_tag
 

@@ -11,6 +11,7 @@ from glacierbase.apply.failures import outcome_unknown, statement_failed, stoppe
 from glacierbase.apply.holding import LockedCatalog
 from glacierbase.apply.plan import Plan, Planned
 from glacierbase.apply.progress import Progress
+from glacierbase.apply.results import AppliedFile, FailedFile
 from glacierbase.errors import EngineError, EngineUnavailable, GlacierbaseError, LockLost, StatementRefused
 from glacierbase.executors import InFlight, Session
 from glacierbase.executors.cancel import cancelling
@@ -19,7 +20,6 @@ from glacierbase.history.entries import Entry
 from glacierbase.migrations.compiled import Compiled
 from glacierbase.migrations.transactions import Step
 from glacierbase.model.migration import EventType, Statement
-from glacierbase.model.results import AppliedFile, FailedFile
 from glacierbase.run.run import statement_tag
 
 logger = logging.getLogger("glacierbase")

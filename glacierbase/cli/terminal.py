@@ -1,154 +1,127 @@
-"""What every command does at the terminal: ask, confirm, tell progress, answer, and leave with an exit code."""
+"""The terminal that a command runs at: logs, questions, the printed result, and the exit code."""
 
 from __future__ import annotations
 
 import logging
 import os
-import signal
 import sys
 import tempfile
-import threading
 import traceback
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from types import FrameType
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 import click
 
+from glacierbase.cli.signals import Signals
 from glacierbase.errors import ConfigurationError, GlacierbaseError, Interrupted
-from glacierbase.executors.cancel import GRACE_SECONDS
-from glacierbase.model.results import Result
+from glacierbase.model.result import Result
 from glacierbase.model.text import split_lines
 from glacierbase.output import documents
 from glacierbase.output.printable import printable
-from glacierbase.project import Project
 
 logger = logging.getLogger("glacierbase")
 
 _INTERNAL = 70
-_AGAIN = "run `glacierbase {}` again"
+_SIGINT = 130
 
-# The whole help, where no command is given; a class of its own since click 8.2.
+# Raised where no command is given, with the whole help; a class since click 8.2.
 _HELP = getattr(click.exceptions, "NoArgsIsHelpError", ())
 
 
-def answer(command: str, form: str, verbose: bool, ask: Callable[[], Sequence[Any]]) -> Sequence[Any]:
-    """Ask, print the answer on stdout, and leave with the exit code of an error, if there was one."""
-    _log_to_stderr(verbose)
-    error: GlacierbaseError | None = None
-    try:
-        with _interrupted_by_signal():
-            results = ask()
-    except GlacierbaseError as caught:
-        error, results = caught, caught.results
-        if _received:  # Whatever it came to, the signal ended it.
-            error.exit_code = 128 + _received[0]
-    except (KeyboardInterrupt, click.Abort):
-        error, results = Interrupted("INTERRUPTED", f"{command} was stopped by a signal", _AGAIN.format(command)), ()
-        error.exit_code = 128 + (_received or [signal.SIGINT])[0]
-    if form == "json":
-        click.echo(documents.json_document(command, results, error))
-    elif text := documents.text_document(results):
-        click.echo(text)
-    if error:
-        if form == "text":
-            errors = [result.error for result in results if result.error] or [error]
-            click.echo("\n".join(map(documents.text_error, errors)), err=True)
-        sys.exit(error.exit_code)
-    return results
+class Terminal:
+    """The terminal of one command.
 
+    Attributes:
+        signals: those that the command received.
+    """
 
-def confirm(environments: Sequence[str], yes: bool) -> None:
-    """A protected environment is named by the person who changes it, or `--yes` is given where no person is."""
-    for environment in environments:
-        if yes:
-            continue
-        if not sys.stdin.isatty():
-            raise ConfigurationError(
-                "CONFIRMATION_MISSING",
-                f"environment {environment} is protected, and there is no terminal to ask on",
-                "add --yes",
+    def __init__(self, form: str, verbose: bool) -> None:
+        """Args:
+        form: of the result, `text` or `json`.
+        verbose: log more to stderr.
+        """
+        self._form = form
+        self._verbose = verbose
+        self.signals = Signals()
+
+    def report(
+        self,
+        command: str,
+        run: Callable[[], Sequence[Any]],
+        lines: Callable[[Any], list[str]] | None = None,
+    ) -> Sequence[Any]:
+        """Run a command, print its results on stdout and its errors on stderr, and exit if it failed; else return the results.
+
+        Args:
+            run: returns the results.
+            lines: returns the text of a result; default its `lines`.
+        """
+        _log_to_stderr(self._verbose)
+        results, error = self._run(command, run)
+        if self._form == "json":
+            click.echo(documents.json_document(command, results, error))
+        elif text := documents.text_document(results, lines):
+            click.echo(text)
+        if error:
+            if self._form == "text":
+                errors = [result.error for result in results if result.error] or [error]
+                click.echo("\n".join(map(documents.text_error, errors)), err=True)
+            sys.exit(error.exit_code)
+        return results
+
+    def _run(self, command: str, run: Callable[[], Sequence[Any]]) -> tuple[Sequence[Any], GlacierbaseError | None]:
+        try:
+            with self.signals.interrupting():
+                return run(), None
+        except GlacierbaseError as error:
+            # An error after a signal is a consequence of the signal.
+            error.exit_code = self.signals.exit_code or error.exit_code
+            return error.results, error
+        except (KeyboardInterrupt, click.Abort):
+            stopped = Interrupted(
+                "INTERRUPTED", f"{command} was stopped by a signal", f"run `glacierbase {command}` again"
             )
-        question = printable([f"environment {environment} is protected; type its name to go on"])
-        if click.prompt(question, err=True) != environment:
-            raise ConfigurationError("NOT_CONFIRMED", f"that is not {environment}; nothing ran")
+            stopped.exit_code = self.signals.exit_code or _SIGINT
+            return (), stopped
+
+    def confirm(self, environments: Sequence[str], yes: bool) -> None:
+        """Ask for the name of each protected environment, unless `yes`.
+
+        Raises:
+            ConfigurationError: another name was typed, or stdin is not a terminal.
+        """
+        for environment in () if yes else environments:
+            if not sys.stdin.isatty():
+                raise _unconfirmed(f"environment {environment} is protected, and stdin is not a terminal")
+            question = printable([f"environment {environment} is protected; type its name to go on"])
+            if click.prompt(question, err=True) != environment:
+                raise ConfigurationError("NOT_CONFIRMED", f"that is not {environment}; nothing ran")
+
+    def confirm_change(
+        self, environments: Sequence[str], yes: bool, facts: Callable[[], Sequence[Result]] | None
+    ) -> None:
+        """Show the facts and ask whether the history may be changed, unless `yes`.
+
+        Args:
+            environments: the protected ones.
+
+        Raises:
+            ConfigurationError: the answer was no, or stdin is not a terminal.
+        """
+        self.confirm(environments, yes)
+        if yes:
+            return
+        if not sys.stdin.isatty():
+            raise _unconfirmed("confirmation required, but stdin is not a terminal")
+        if facts:
+            click.echo(documents.text_document(facts()), err=True)
+        if not click.confirm("go on", err=True):
+            raise ConfigurationError("NOT_CONFIRMED", "nothing was changed")
 
 
-def confirm_known(
-    project: Project, catalogs: Sequence[str], yes: bool, ask: Callable[[], Sequence[Result]] | None
-) -> None:
-    """Show what is known before it is overruled; a person says yes, or `--yes` does."""
-    confirm(project.protected(catalogs), yes)
-    if yes:
-        return
-    if not sys.stdin.isatty():
-        raise ConfigurationError(
-            "CONFIRMATION_MISSING", "this is confirmed, and there is no terminal to ask on", "add --yes"
-        )
-    if ask:
-        click.echo(documents.text_document(ask()), err=True)
-    if not click.confirm("go on", err=True):
-        raise ConfigurationError("NOT_CONFIRMED", "nothing was changed")
-
-
-_received: list[int] = []
-# Those whose locks the second signal names.
-_projects: list[Project] = []
-
-
-def watch_locks(project: Project) -> Project:
-    """Name the locks that runs of the project hold when a second signal ends the process."""
-    _projects.append(project)
-    return project
-
-
-@contextmanager
-def stop_by_signal() -> Iterator[threading.Event]:
-    """SIGINT and SIGTERM ask the run to stop; the second one ends the process at once."""
-    stop = threading.Event()
-
-    def ask_to_stop() -> None:
-        stop.set()
-        logger.warning(
-            "stopping: what runs has %.0f s to end, then it is cancelled; once more ends everything at once",
-            GRACE_SECONDS,
-        )
-
-    with _on_signal(ask_to_stop):
-        yield stop
-
-
-@contextmanager
-def _interrupted_by_signal() -> Iterator[None]:
-    """SIGINT and SIGTERM raise KeyboardInterrupt, so that locks and engines are given back; the second one ends the process."""
-
-    def interrupt() -> None:
-        raise KeyboardInterrupt
-
-    with _on_signal(interrupt):
-        yield
-
-
-@contextmanager
-def _on_signal(first: Callable[[], None]) -> Iterator[None]:
-    """Call `first` at the first SIGINT or SIGTERM, and end the process at once at the second."""
-
-    def handle(number: int, _frame: FrameType | None) -> None:
-        _received.append(number)
-        if len(_received) > 1:
-            for description in [each for project in _projects for each in project.held_locks.descriptions()]:
-                click.echo(printable([f"a lock is left behind: {description}"]), err=True)
-            os._exit(128 + number)
-        first()
-
-    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+def _unconfirmed(what: str) -> ConfigurationError:
+    return ConfigurationError("CONFIRMATION_MISSING", what, "add --yes")
 
 
 class _PrintableFormatter(logging.Formatter):
@@ -162,7 +135,7 @@ def _log_to_stderr(verbose: bool) -> None:
     logger.handlers = [handler]
     logger.setLevel(logging.DEBUG if verbose else logging.INFO)
     logger.propagate = False
-    # Vendors' logs and warnings repeat, with a stack, what our errors say in a line.
+    # Logs and warnings of other packages repeat, with a stack, what the errors of glacierbase report in a line.
     logging.getLogger().addHandler(logging.NullHandler())
     if verbose:
         logging.captureWarnings(True)
@@ -172,7 +145,7 @@ def _log_to_stderr(verbose: bool) -> None:
 
 
 def usage_error(error: click.ClickException, *, as_json: bool) -> NoReturn:
-    """Say what is wrong with the command line, and leave."""
+    """Report a wrong command line, and exit."""
     usage = ConfigurationError("USAGE", error.format_message(), "glacierbase --help")
     if as_json:
         click.echo(documents.json_document("usage", (), usage))
@@ -184,13 +157,13 @@ def usage_error(error: click.ClickException, *, as_json: bool) -> NoReturn:
 
 
 def unexpected(error: Exception) -> NoReturn:
-    """Leave without a traceback: that is kept in a file, which is named."""
+    """Write the traceback of a bug to a file, print one line that names the file, and exit."""
     if isinstance(error, BrokenPipeError):
-        # The reader of our output has what it wanted; Python would complain once more while it ends.
+        # The reader of stdout closed it, as `head` does. Python would report that again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(141)
     with tempfile.NamedTemporaryFile("w", prefix="glacierbase-", suffix=".log", delete=False) as file:
         file.write(printable(split_lines("".join(traceback.format_exception(error)))))
-    told = f"error: INTERNAL_ERROR: a bug of glacierbase; please report it with {file.name}"
-    click.echo(printable([told]), err=True)
+    message = f"error: INTERNAL_ERROR: this is a bug in glacierbase; please report it with {file.name}"
+    click.echo(printable([message]), err=True)
     sys.exit(_INTERNAL)

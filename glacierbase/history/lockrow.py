@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
+from glacierbase.model.result import LockHolder
 from glacierbase.run.clock import SKEW, seconds
 from glacierbase.run.processes import is_gone, is_same_boot
 from glacierbase.stores import FORMAT_VERSION, LockRow, Store
@@ -128,3 +129,19 @@ class HolderWatch:
 def _age(since: datetime) -> str:
     age = max(0, int((datetime.now(timezone.utc) - since).total_seconds()))
     return f"{age} s" if age < 120 else f"{age // 60} min"
+
+
+def lock_holder(row: LockRow | None) -> LockHolder | None:
+    """Return the lock holder, or None."""
+    if row is None or not is_held(row):
+        return None
+    holder = holder_of(row)
+    return LockHolder(
+        owner=row.owner,
+        host=holder.get("host"),
+        pid=holder.get("pid"),
+        os_user=holder.get("os_user"),
+        ci_url=holder.get("ci_url"),
+        acquired_at=row.acquired_at,
+        expires_at=row.expires_at,
+    )

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from glacierbase.history.records import SETTLED, History, Record
 from glacierbase.model.migration import Migration, State
-from glacierbase.model.results import Status
+from glacierbase.model.result import Status
 
 
 def make_status(migrations: Sequence[Migration], history: History) -> tuple[Status, ...]:

@@ -5,15 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from glacierbase.errors import GlacierbaseError
-from glacierbase.history.lockrow import holder_of, is_held
 from glacierbase.history.opening import Target
 from glacierbase.history.records import History, Record
 from glacierbase.history.state import CatalogState
 from glacierbase.history.status import make_status
+from glacierbase.inspect.results import ShownStatement
 from glacierbase.migrations.statements import split_statements
 from glacierbase.model.migration import Migration, State
-from glacierbase.model.results import LockHolder, ShownStatement, Status
-from glacierbase.stores import LockRow
+from glacierbase.model.result import Status
 
 _NEXT = {
     State.PENDING: "`glacierbase migrate` applies it",
@@ -48,22 +47,6 @@ def _with_note(status: Status, migration: Migration | None, history: History, ta
     if record.last.rendered_checksum in (None, now):
         return status
     return replace(status, note="a variable changed since: it would render otherwise today")
-
-
-def lock_holder(row: LockRow | None) -> LockHolder | None:
-    """Return the lock holder, or None."""
-    if row is None or not is_held(row):
-        return None
-    holder = holder_of(row)
-    return LockHolder(
-        owner=row.owner,
-        host=holder.get("host"),
-        pid=holder.get("pid"),
-        os_user=holder.get("os_user"),
-        ci_url=holder.get("ci_url"),
-        acquired_at=row.acquired_at,
-        expires_at=row.expires_at,
-    )
 
 
 def next_step(status: Status) -> str:

@@ -19,7 +19,7 @@ from glacierbase.errors import EngineError, EngineUnavailable, GlacierbaseError
 from glacierbase.executors.engine import Engine
 from glacierbase.history.lockrow import describe_holder, free_row, is_held
 from glacierbase.history.opening import OpenCatalog, Target
-from glacierbase.model.results import Check
+from glacierbase.inspect.results import Check
 from glacierbase.stores import LockRow, Store
 from glacierbase.stores.sql import ddl
 

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from glacierbase import GlacierbaseError
-from glacierbase.model.results import RepairCase
+from glacierbase.apply.results import RepairCase
 from glacierbase.output import documents
 from tests.crash.shop import Shop, SnowShop, SparkShop
 from tests.crash.steps import Steps

@@ -10,8 +10,8 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 from glacierbase import Project
+from glacierbase.apply.results import RepairCase
 from glacierbase.errors import LockLost, NeedsRepair
-from glacierbase.model.results import RepairCase
 from tests.support.beds import LakeBed, SnowBed
 from tests.support.project_folder import REPOSITORY, ProjectFolder
 

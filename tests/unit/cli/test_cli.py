@@ -12,7 +12,7 @@ import pytest
 
 import glacierbase
 from glacierbase import GlacierbaseError, Project
-from glacierbase.cli import commands as cli
+from glacierbase.cli import main
 from glacierbase.secrets import register
 from tests.benchmarks.applied import numbered_project
 from tests.support.project_folder import ProjectFolder
@@ -49,7 +49,7 @@ TAKING_TEXT = [
 
 COUNTED = """\
 import atexit, gc
-from glacierbase.cli.commands import main
+from glacierbase.cli import main
 collections = []
 gc.callbacks.append(lambda phase, _: collections.append(phase))
 atexit.register(lambda: print(f"collections: {len(collections)}, few are left: {len(gc.get_objects()) < 100}"))
@@ -58,7 +58,7 @@ main(["pending"])
 
 OPENED = """\
 import atexit, sys
-from glacierbase.cli.commands import main
+from glacierbase.cli import main
 opened = []
 sys.addaudithook(lambda event, values: opened.append(str(values[0])) if event == "open" else None)
 atexit.register(lambda: print(sorted(path for path in opened if path.endswith(".sql"))))
@@ -130,7 +130,7 @@ def test_a_bug_is_one_line_exit_70_and_a_file_without_secrets(
 
     monkeypatch.setattr(Project, "load", broken)
     with pytest.raises(SystemExit) as caught:
-        cli.main(["status"])
+        main(["status"])
     told = capsys.readouterr().err
     assert caught.value.code == 70
     assert told.startswith("error: INTERNAL_ERROR: ")

@@ -6,9 +6,10 @@ import json
 
 import pytest
 
+from glacierbase.apply.results import WrittenResult
 from glacierbase.errors import GlacierbaseError, MigrationFailed
 from glacierbase.inspect.answers import next_step, shown_statements, statuses
-from glacierbase.model.results import StatusResult, WrittenResult
+from glacierbase.inspect.results import StatusResult
 from glacierbase.output.documents import json_document, text_document
 from glacierbase.secrets import register
 from tests.support.project_folder import ProjectFolder

@@ -29,7 +29,7 @@ from hypothesis import strategies as st
 
 from glacierbase import secrets
 from glacierbase.catalogs.folder import load_catalog_files
-from glacierbase.cli.commands import main
+from glacierbase.cli import main
 from glacierbase.errors import GlacierbaseError, MigrationFileError
 from glacierbase.migrations import sandbox
 from glacierbase.migrations.compiled import compile_migration

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from glacierbase.cli.commands import main
+from glacierbase.cli import main
 from glacierbase.errors import GlacierbaseError, SeveralErrors
 from glacierbase.migrations import sandbox
 from glacierbase.migrations.compiled import Compiled, compile_all

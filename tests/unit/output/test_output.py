@@ -19,11 +19,14 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import pytest
 
-from glacierbase.cli import terminal
+from glacierbase.apply import results as apply_results
+from glacierbase.apply.results import PendingFile, PendingResult
+from glacierbase.cli import signals, terminal
 from glacierbase.errors import EngineError, GlacierbaseError, OutcomeUnknown, SeveralErrors, StatementRefused
 from glacierbase.history.lockrow import Terms, describe_holder, free_row
-from glacierbase.model import results
-from glacierbase.model.results import Result
+from glacierbase.inspect import results as inspect_results
+from glacierbase.inspect.results import DoctorResult, HistoryResult, RenderResult
+from glacierbase.model.result import Result
 from glacierbase.output.documents import json_document, text_document, text_error
 from tests.support.hostile import NAME, PAYLOAD, check_inert, check_safe
 from tests.support.project_folder import ProjectFolder, migration
@@ -32,7 +35,7 @@ from tests.support.world import World
 CONF = "migrationExecutor: {type: spark}\nstore: {catalog: lake}\n"
 KINDS = [
     kind
-    for kind in vars(results).values()
+    for kind in {**vars(apply_results), **vars(inspect_results)}.values()
     if isinstance(kind, type) and issubclass(kind, Result) and kind is not Result
 ]
 
@@ -62,7 +65,7 @@ def test_an_answer_is_printed_without_obeying_any_value_in_it(kind: type[Result]
     """Every string of every result holds the payload; JSON has it exactly, in escapes."""
     whole: Result = planted(kind)
     # SQL that is shown as it is in a file, without a margin, has lines of its own.
-    check = check_inert if kind in (results.RenderResult, results.DoctorResult) else check_safe
+    check = check_inert if kind in (RenderResult, DoctorResult) else check_safe
     for result in (whole, replace(whole, skipped=None), replace(whole, skipped=None, error=None)):
         check(text_document([result]))
         document = json_document("show", [result], result.error)
@@ -118,7 +121,7 @@ def test_a_failed_statement_is_shown_behind_a_margin(
     assert lines[-2] in ("nothing of this file is done", "whether it took effect is unknown")
     assert lines[-5:-2] == [r"    | SELECT '\u202e',", "    | ::error::x,", r"    |   nowhere #\x23[group]"]
     # And as the history has it.
-    check_safe(text_document([results.HistoryResult("shop", "dev", events=tuple(world.events))]))
+    check_safe(text_document([HistoryResult("shop", "dev", events=tuple(world.events))]))
 
 
 def yaml(text: str) -> str:
@@ -234,10 +237,8 @@ def test_render_shows_sql_in_escapes_and_has_it_exactly_in_json(project: Project
 
 def test_columns_are_as_wide_as_what_is_shown() -> None:
     """An escape takes more room than the character."""
-    pending = [
-        results.PendingFile(str(number), text, "me", "a.sql", 1, 1) for number, text in enumerate(("a", "\x1b" * 9))
-    ]
-    lines = text_document([results.PendingResult("shop", "", pending=tuple(pending))]).splitlines()[1:]
+    pending = [PendingFile(str(number), text, "me", "a.sql", 1, 1) for number, text in enumerate(("a", "\x1b" * 9))]
+    lines = text_document([PendingResult("shop", "", pending=tuple(pending))]).splitlines()[1:]
     assert len({line.index(word) for line, word in zip(lines, ("author", "me  ", "me  "), strict=True)}) == 1
 
 
@@ -248,7 +249,7 @@ def test_progress_and_warnings_are_printed_without_obeying_them(capsys: pytest.C
         logging.getLogger("glacierbase").warning("told: %s", PAYLOAD)
         return []
 
-    terminal.answer("status", "text", False, ask)
+    terminal.Terminal("text", False).report("status", ask)
     told = capsys.readouterr().err
     assert told.startswith("told: ")
     check_safe(told)
@@ -256,8 +257,8 @@ def test_progress_and_warnings_are_printed_without_obeying_them(capsys: pytest.C
 
 def test_warnings_of_other_packages_are_printed_without_obeying_them() -> None:
     """They are shown with --verbose only."""
-    code = "import warnings; from glacierbase.cli.terminal import answer; from tests.support.hostile import PAYLOAD\n"
-    ask = "answer('status', 'text', True, lambda: warnings.warn(PAYLOAD, stacklevel=1) or [])"
+    code = "import warnings; from glacierbase.cli.terminal import Terminal; from tests.support.hostile import PAYLOAD\n"
+    ask = "Terminal('text', True).report('status', lambda: warnings.warn(PAYLOAD, stacklevel=1) or [])"
     done = subprocess.run([sys.executable, "-c", code + ask], capture_output=True, text=True, check=True)
     assert "UserWarning" in done.stderr
     check_safe(done.stderr)
@@ -286,7 +287,7 @@ def test_a_question_is_asked_without_obeying_what_is_named_in_it(
     """Who answers must see what the question is about."""
     monkeypatch.setattr(sys, "stdin", _Keyboard("no\n"))
     with pytest.raises(GlacierbaseError):
-        terminal.confirm([PAYLOAD], yes=False)
+        terminal.Terminal("text", False).confirm([PAYLOAD], yes=False)
     told = capsys.readouterr()
     assert "is protected" in told.err + told.out
     check_safe(told.err + told.out)
@@ -300,10 +301,10 @@ def test_a_lock_that_is_left_behind_is_named_without_obeying_it(
         free_row(Terms(PAYLOAD, "dev", 60)), owner=PAYLOAD, holder=json.dumps({"host": PAYLOAD, "os_user": PAYLOAD})
     )
     held = types.SimpleNamespace(descriptions=lambda: [f"the lock of {row.catalog}, {describe_holder(row)}"])
-    monkeypatch.setattr(terminal, "_projects", [types.SimpleNamespace(held_locks=held)])
-    monkeypatch.setattr(terminal, "_received", [])
     monkeypatch.setattr(os, "_exit", sys.exit)
-    with terminal.stop_by_signal():
+    received = signals.Signals()
+    received.watch(held)
+    with received.cancelling():
         signal.raise_signal(signal.SIGINT)
         with pytest.raises(SystemExit):
             signal.raise_signal(signal.SIGINT)

@@ -15,13 +15,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from glacierbase import secrets
+from glacierbase.apply.results import PlannedFile, PlannedStatement, PlanResult
 from glacierbase.catalogs.folder import load_catalog_files
 from glacierbase.errors import ConfigurationError, GlacierbaseError, MigrationFailed, SeveralErrors, StatementRefused
 from glacierbase.executors.spark.errors import map_error
 from glacierbase.history.details import details_of
+from glacierbase.inspect.results import HistoryResult
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.migration import Event
-from glacierbase.model.results import HistoryResult, PlannedFile, PlannedStatement, PlanResult
 from glacierbase.output.documents import json_document, text_document
 from glacierbase.secrets import address, is_secret, mask, register, register_setting
 from glacierbase.stores.iceberg.errors import mapped

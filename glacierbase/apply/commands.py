@@ -1,0 +1,149 @@
+"""The commands that change a catalog or announce a change, on one catalog. Each completes an empty result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import replace
+from typing import Any
+
+from glacierbase import executors
+from glacierbase.apply import baseline as baselining
+from glacierbase.apply import repair as repairing
+from glacierbase.apply import unlock as unlocking
+from glacierbase.apply.migrator import Migrator
+from glacierbase.apply.plan import Plan, Selection
+from glacierbase.apply.preview import pending_files, planned_files
+from glacierbase.apply.progress import Progress
+from glacierbase.apply.repair import Decision, Resolution
+from glacierbase.apply.results import (
+    BaselinedFile,
+    BaselineResult,
+    MigrateResult,
+    PendingResult,
+    PlanResult,
+    RepairResult,
+    UnlockResult,
+    WarmResult,
+)
+from glacierbase.errors import ConfigurationError, GlacierbaseError
+from glacierbase.history.lockrow import lock_holder
+from glacierbase.history.opening import Target
+from glacierbase.model.arguments import check_not_empty, check_reason, version_given
+
+
+def migrate(
+    target: Target,
+    result: MigrateResult,
+    selection: Selection,
+    lock_timeout: float,
+    cancelled: Callable[[], bool],
+    spark: Any,
+) -> MigrateResult:
+    """Apply what is pending. An error is in the result, with what was done before it."""
+    progress, error = Progress(), None
+    try:
+        Migrator(target).migrate(_with_policy(selection, target), progress, lock_timeout, cancelled, spark)
+    except GlacierbaseError as caught:
+        error = caught
+    return replace(
+        result,
+        applied=tuple(progress.applied),
+        failed=progress.failed,
+        not_run=progress.not_run,
+        warnings=progress.warnings,
+        error=error,
+    )
+
+
+def pending(target: Target, result: PendingResult, spark: Any) -> PendingResult:
+    """Return what the next `migrate` would apply."""
+    plan = _plan(target, Selection(), spark)
+    return replace(result, pending=pending_files(target, plan), warnings=plan.warnings)
+
+
+def plan(target: Target, result: PlanResult, selection: Selection, spark: Any) -> PlanResult:
+    """Return what the next `migrate` would run, statement by statement."""
+    plan = _plan(target, selection, spark)
+    return replace(result, plan=planned_files(target, plan), warnings=plan.warnings)
+
+
+def _plan(target: Target, selection: Selection, spark: Any) -> Plan:
+    return Migrator(target).plan(_with_policy(selection, target), spark)
+
+
+def _with_policy(selection: Selection, target: Target) -> Selection:
+    """Return the selection, which may run files out of order if the catalog file allows that."""
+    return replace(selection, out_of_order=None) if target.catalog.out_of_order_allowed else selection
+
+
+class Repair:
+    """A call of `repair`, its arguments checked: to show cases, to record a resolution, or to accept an environment.
+
+    Attributes:
+        records: whether it changes the history.
+    """
+
+    def __init__(
+        self,
+        versions: Collection[str],
+        as_: str | None,
+        reason: str | None,
+        environment_was: str | None,
+        engine_cancelled: bool,
+    ) -> None:
+        """Check the arguments, which are those of `Project.repair`.
+
+        Raises:
+            ConfigurationError: one of them is wrong or missing.
+        """
+        self._numbers = [version_given(version) for version in versions]
+        choices = [resolution.value for resolution in Resolution]
+        if as_ not in (None, *choices):
+            raise ConfigurationError(
+                "INVALID_VALUE", f"{as_} is not an outcome that can be recorded", f"use one of {', '.join(choices)}"
+            )
+        check_not_empty("environment_was", environment_was)
+        self.records = bool(as_ or environment_was)
+        if self.records:
+            check_reason(reason)
+        if as_ and not versions:
+            raise ConfigurationError("UNKNOWN_VERSION", "no version to repair was given", "name it: repair VERSION")
+        self._environment_was = environment_was
+        self._reason = reason or ""
+        self._decision = Decision(Resolution(as_), self._reason, engine_cancelled) if as_ else None
+
+    def run(self, target: Target, result: RepairResult, lock_timeout: float, spark: Any) -> RepairResult:
+        """Do it on one catalog."""
+        if self._environment_was:
+            repairing.accept_environment(target, self._environment_was, self._reason, lock_timeout, spark)
+            return replace(result, environment_was=self._environment_was)
+        if self._decision is None:
+            return replace(result, cases=repairing.repair_cases(target, self._numbers, spark))
+        return replace(result, cases=repairing.repair(target, self._numbers, self._decision, lock_timeout, spark))
+
+
+def unlock(
+    target: Target, result: UnlockResult, reason: str | None, force: bool, dry_run: bool, spark: Any
+) -> UnlockResult:
+    """Release the lock, or with `dry_run` return its holder only."""
+    held = (
+        unlocking.held_lock(target, spark) if dry_run else unlocking.unlock(target, reason, force=force, session=spark)
+    )
+    if held is None:
+        return result
+    return replace(result, lock=lock_holder(held.row), says=held.evidence, released=not dry_run)
+
+
+def baseline(
+    target: Target, result: BaselineResult, to: int, reason: str, lock_timeout: float, spark: Any
+) -> BaselineResult:
+    """Record the files up to version `to` as applied."""
+    files = baselining.baseline(target, to, reason, lock_timeout, spark)
+    recorded = (BaselinedFile(file.migration.version, file.migration.location) for file in files)
+    return replace(result, baselined=tuple(recorded))
+
+
+def warm(target: Target, result: WarmResult) -> WarmResult:
+    """Resolve the engine's dependencies and build its class archive."""
+    warmed = executors.warm(target.catalog, target.run)
+    return replace(result, dependencies=warmed.dependencies, archive=warmed.archive, start_ms=warmed.start_ms)

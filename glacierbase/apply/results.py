@@ -1,0 +1,273 @@
+"""The results of the commands that change a catalog, a project or a cache, and of `pending` and `plan`, which announce a change.
+
+Field names are the names in the JSON documents.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import ClassVar
+
+from glacierbase.model.migration import State
+from glacierbase.model.result import LockHolder, Result
+from glacierbase.model.text import counted, in_seconds, table, time_of
+
+
+@dataclass(frozen=True, slots=True)
+class AppliedFile:
+    """A migration that a run applied. `resumed_at` is the first statement (from 1) that ran."""
+
+    version: str
+    path: str
+    statements: int
+    duration_ms: int
+    resumed_at: int
+
+    def line(self) -> str:
+        """Return the file as a line of text."""
+        resumed = f", resumed at statement {self.resumed_at}" if self.resumed_at > 1 else ""
+        return f"applied  {self.path}  {counted(self.statements, 'statement')}, {in_seconds(self.duration_ms)}{resumed}"
+
+
+@dataclass(frozen=True, slots=True)
+class FailedFile:
+    """The migration that stopped a run: the statement, its line, and the engine's message."""
+
+    version: str
+    path: str
+    statement: int
+    line: int
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class MigrateResult(Result):
+    """What `migrate` did. `not_run` are the versions that were pending and did not run."""
+
+    applied: tuple[AppliedFile, ...] = ()
+    failed: FailedFile | None = None
+    not_run: tuple[str, ...] = ()
+
+    PARTIAL: ClassVar[bool] = True
+
+    def lines(self) -> list[str]:
+        lines = [file.line() for file in self.applied]
+        if self.failed:
+            lines.append(f"FAILED   {self.failed.path}  at statement {self.failed.statement}, line {self.failed.line}")
+        waiting = [version for version in self.not_run if not self.failed or version != self.failed.version]
+        if waiting:
+            lines.append(f"not run  {', '.join(waiting)}")
+        return lines or ([] if self.error else ["nothing to do: every migration is applied"])
+
+
+@dataclass(frozen=True, slots=True)
+class PendingFile:
+    """A migration that the next run would apply. `resumes_at` is its first statement (from 1) to run."""
+
+    version: str
+    description: str
+    author: str
+    path: str
+    statements: int
+    resumes_at: int
+
+    def row(self) -> tuple[str, ...]:
+        """Return the cells of the file's table row."""
+        resumes = f"from {self.resumes_at} of " if self.resumes_at > 1 else ""
+        statements = resumes + counted(self.statements, "statement")
+        return (self.version, self.description, self.author, statements, self.path)
+
+
+@dataclass(frozen=True, slots=True)
+class PendingResult(Result):
+    """What the next `migrate` would apply, in order."""
+
+    pending: tuple[PendingFile, ...] = ()
+
+    def lines(self) -> list[str]:
+        header = ("version", "description", "author", "statements", "path")
+        return table(header, [file.row() for file in self.pending]) or ["nothing is pending"]
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedStatement:
+    """A statement that would run: its position in the file and its rendered text."""
+
+    index: int
+    line: int
+    sql: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedFile:
+    """A migration that would run, with the statements that would run."""
+
+    version: str
+    description: str
+    author: str
+    path: str
+    resumes_at: int
+    statements: tuple[PlannedStatement, ...]
+
+    def lines(self) -> list[str]:
+        """Return a line for the file and one for each statement."""
+        resumes = f", resumes at statement {self.resumes_at}" if self.resumes_at > 1 else ""
+        return [
+            f"{self.path}: {self.description} ({self.author}){resumes}",
+            *(f"  -- statement {each.index}, line {each.line}\n{each.sql};" for each in self.statements),
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class PlanResult(Result):
+    """What the next `migrate` would run, statement by statement."""
+
+    plan: tuple[PlannedFile, ...] = ()
+
+    def lines(self) -> list[str]:
+        lines = [line for file in self.plan for line in file.lines()]
+        return lines or ["nothing would run: every migration is applied"]
+
+
+@dataclass(frozen=True, slots=True)
+class RepairCase:
+    """A version that needs a decision: what is known of it, and what `repair` can record.
+
+    Attributes:
+        statement_index: the one that was in flight or failed, from 1; None where the file as a whole is in question.
+        since: when it was about to start.
+        evidence: the traces of it that the engine keeps, a line each.
+        suggests: what the evidence suggests, `done` or `not-done`.
+        may_run: whether the statement, or its transaction, may still be running.
+        engine: the same for people, and where.
+        choices: the values that `--as` accepts.
+        repaired_as: what was recorded just now.
+    """
+
+    version: str
+    state: State
+    path: str | None
+    statement_index: int | None
+    statements_total: int
+    line: int | None
+    sql: str | None
+    error_message: str | None
+    run_id: str
+    os_user: str | None
+    host: str | None
+    ci_url: str | None
+    since: datetime | None
+    query_id: str | None
+    query_tag: str | None
+    evidence: tuple[str, ...]
+    suggests: str | None
+    may_run: bool
+    engine: str
+    choices: tuple[str, ...]
+    repaired_as: str | None = None
+
+    def lines(self) -> list[str]:
+        """Return the facts, the evidence and the command that records a choice."""
+        if self.repaired_as:
+            return [f"recorded: version {self.version} is {self.repaired_as}"]
+        lines = [self._headline(), *(f"  {name:<9} {value}" for name, value in self._facts().items() if value)]
+        if self.state is State.UNKNOWN:
+            lines += [f"  evidence  {each}" for each in self.evidence or ("none: look at the table",)]
+        if self.choices:
+            choices = " | ".join(self.choices)
+            lines.append(f"  next      glacierbase repair {self.version} --as {choices} --reason '…'")
+        return lines
+
+    def _headline(self) -> str:
+        place = f", statement {self.statement_index} of {self.statements_total}" if self.statement_index else ""
+        line = f", line {self.line}" if self.line else ""
+        sql = f"\n{self.sql}" if self.sql else ""
+        return f"{self.version} is {self.state}{place}{line}{sql}"
+
+    def _facts(self) -> dict[str, str | None]:
+        return {
+            "file": self.path,
+            "error": self.error_message,
+            "run": f"{self.run_id} of {self.os_user} on {self.host}",
+            "ci": self.ci_url,
+            "at": f"{time_of(self.since)} UTC" if self.since else None,
+            "query tag": self.query_tag,
+            "query id": self.query_id,
+            "engine": self.engine,
+            "suggests": self.suggests,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class RepairResult(Result):
+    """What is known of the versions that `repair` was called for, and what it recorded."""
+
+    cases: tuple[RepairCase, ...] = ()
+    environment_was: str | None = None
+
+    def lines(self) -> list[str]:
+        if self.environment_was:
+            now = f"is that of {self.environment} from now on"
+            return [f"recorded: the history of environment {self.environment_was} {now}"]
+        return [line for case in self.cases for line in case.lines()] or ["no version needs a decision"]
+
+
+@dataclass(frozen=True, slots=True)
+class UnlockResult(Result):
+    """The lock holder, if there is one; what is known of that run; and whether the lock was released."""
+
+    lock: LockHolder | None = None
+    says: str = "the lock is free"
+    released: bool = False
+
+    def lines(self) -> list[str]:
+        if self.lock is None:
+            return [self.says]
+        ci = [f"ci: {self.lock.ci_url}"] if self.lock.ci_url else []
+        return [self.lock.line(), *ci, self.says, *(["released"] if self.released else [])]
+
+
+@dataclass(frozen=True, slots=True)
+class BaselinedFile:
+    """A migration that was recorded as applied and did not run."""
+
+    version: str
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class BaselineResult(Result):
+    """What `baseline` recorded, in order."""
+
+    baselined: tuple[BaselinedFile, ...] = ()
+
+    def lines(self) -> list[str]:
+        lines = [f"baselined  {file.path}" for file in self.baselined]
+        return lines or ["nothing to do: all of them are in the history"]
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenResult(Result):
+    """The files that `init` or `new` wrote."""
+
+    files: tuple[str, ...] = ()
+
+    def lines(self) -> list[str]:
+        return [f"wrote {file}" for file in self.files]
+
+
+@dataclass(frozen=True, slots=True)
+class WarmResult(Result):
+    """What `warm` put into the cache: a number of jars, and the class archive with which Spark started in `start_ms`."""
+
+    dependencies: int = 0
+    archive: Path | None = None
+    start_ms: int | None = None
+
+    def lines(self) -> list[str]:
+        jars = f"{counted(self.dependencies, 'jar')} in the cache"
+        if self.archive is None or self.start_ms is None:
+            return [jars if self.dependencies else "nothing to do: the engine of this catalog does not start here"]
+        return [jars, f"class archive {self.archive}: Spark starts in {in_seconds(self.start_ms)}"]

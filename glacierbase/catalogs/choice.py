@@ -1,0 +1,118 @@
+"""The catalogs and the environment that a command is run for."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from glacierbase.catalogs.folder import CatalogFile
+from glacierbase.errors import ConfigurationError
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogChoice:
+    """All catalog files of a project, and the environment that the caller chose, if any.
+
+    Attributes:
+        folder: of the catalog files.
+    """
+
+    folder: Path
+    files: Sequence[CatalogFile]
+    environment: str | None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of all catalogs."""
+        return tuple(file.name for file in self.files)
+
+    def named(self, catalogs: Collection[str]) -> list[CatalogFile]:
+        """Return the files of the named catalogs, or all files if no name is given.
+
+        Raises:
+            ConfigurationError: `UNKNOWN_CATALOG`, `NO_CATALOG`.
+        """
+        for name in catalogs:
+            if name not in self.names:
+                raise ConfigurationError(
+                    "UNKNOWN_CATALOG",
+                    f"there is no catalog {name}",
+                    f"there are: {', '.join(self.names) or 'none'}",
+                )
+        if not self.files:
+            raise ConfigurationError(
+                "NO_CATALOG", f"{self.folder} holds no catalog file", "`glacierbase init NAME` writes one"
+            )
+        return [file for file in self.files if not catalogs or file.name in catalogs]
+
+    def only(self, catalogs: Collection[str]) -> CatalogFile:
+        """Return the file of the one named catalog, or of the project's only one.
+
+        Raises:
+            ConfigurationError: `CATALOG_NOT_CHOSEN`, and as `named`.
+        """
+        chosen = self.named(catalogs)
+        if len(chosen) > 1:
+            raise ConfigurationError(
+                "CATALOG_NOT_CHOSEN", f"there are several: {', '.join(self.names)}", "add --catalog NAME"
+            )
+        return chosen[0]
+
+    def in_environment(
+        self, catalogs: Collection[str]
+    ) -> tuple[Sequence[tuple[CatalogFile, str]], Sequence[CatalogFile]]:
+        """Return the named catalogs with the environment of each, and those that lack the environment.
+
+        Raises:
+            ConfigurationError: `UNKNOWN_ENVIRONMENT`, `ENVIRONMENT_NOT_CHOSEN`, and as `named`.
+        """
+        files = self.named(catalogs)
+        chosen = [(file, env) for file in files if (env := self._environment_of(file)) in file.environments]
+        skipped = [file for file in files if file not in [file for file, _ in chosen]]
+        if skipped and (catalogs or not chosen):
+            raise ConfigurationError(
+                "UNKNOWN_ENVIRONMENT",
+                f"catalog {skipped[0].name} has no environment {self.environment}",
+                f"it has: {', '.join(skipped[0].environments)}",
+            )
+        _check_same(chosen)
+        return chosen, skipped
+
+    def in_every_environment(self, catalogs: Collection[str]) -> list[tuple[CatalogFile, tuple[str, ...]]]:
+        """Return the named catalogs with the chosen environment, or with all of theirs if none is chosen.
+
+        Raises:
+            ConfigurationError: `UNKNOWN_ENVIRONMENT`, and as `named`.
+        """
+        found = [
+            (file, (self.environment,) if self.environment else file.environments)
+            for file in self.named(catalogs)
+            if self.environment in (None, *file.environments)
+        ]
+        if not found:
+            raise ConfigurationError("UNKNOWN_ENVIRONMENT", f"no catalog has an environment {self.environment}")
+        return found
+
+    def _environment_of(self, file: CatalogFile) -> str:
+        environment = self.environment or file.default_environment
+        if environment is None and len(file.environments) == 1:
+            return file.environments[0]
+        if environment is None:
+            raise ConfigurationError(
+                "ENVIRONMENT_NOT_CHOSEN",
+                f"catalog {file.name} has the environments {', '.join(file.environments)}, and none was chosen",
+                "name one with --env or GLACIERBASE_ENV, or write defaultEnvironment into the catalog file",
+            )
+        return environment
+
+
+def _check_same(chosen: Sequence[tuple[CatalogFile, str]]) -> None:
+    """Refuse different default environments in one run."""
+    if len({env for _, env in chosen}) > 1:
+        names = ", ".join(f"{file.name}: {env}" for file, env in chosen)
+        raise ConfigurationError(
+            "ENVIRONMENT_NOT_CHOSEN",
+            f"the catalogs have different default environments ({names})",
+            "name one with --env, or single catalogs with --catalog",
+        )

@@ -1,0 +1,163 @@
+"""The commands that change a catalog, and `pending` and `plan`, which show what `migrate` would do."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from glacierbase.cli.group import cli
+from glacierbase.cli.options import Options, with_lock_timeout, with_options, with_yes
+
+if TYPE_CHECKING:
+    from glacierbase.model.result import Result
+    from glacierbase.project import Project
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_FOUND = 7
+_SELECTION = [
+    click.option("--to", metavar="VERSION", help="The last version to run."),
+    click.option("--only", metavar="VERSION", help="Run this version alone (a hotfix); requires --reason."),
+    click.option("--reason", metavar="TEXT", help="Why --only; recorded in the history."),
+    click.option(
+        "--allow-out-of-order",
+        metavar="VERSION",
+        multiple=True,
+        help="Run this version although a higher one is applied; repeat for several.",
+    ),
+]
+
+
+def _with_selection(function: F) -> F:
+    return functools.reduce(lambda made, option: option(made), reversed(_SELECTION), function)
+
+
+@cli.command()
+@with_options()
+@_with_selection
+@with_lock_timeout
+@click.option("--dry-run", is_flag=True, help="Show what would run, as `plan` does.")
+@click.option("--yes", is_flag=True, help="Do not ask for the name of a protected environment.")
+def migrate(options: Options, lock_timeout: float, dry_run: bool, yes: bool, **selection: Any) -> None:
+    """Apply pending migrations in order, under the lock.
+
+    A failed file resumes at the statement that failed.
+    """
+
+    def run(project: Project) -> Sequence[Result]:
+        options.terminal.confirm(project.protected(options.catalogs), yes)
+        with options.terminal.signals.cancelling() as cancel:
+            return project.migrate(options.catalogs, **selection, lock_timeout=lock_timeout, cancel=cancel)
+
+    if dry_run:
+        options.report(lambda project: project.plan(options.catalogs, **selection), command="plan")
+    else:
+        options.report(run)
+
+
+@cli.command()
+@with_options()
+@click.option("--exit-code", is_flag=True, help="Exit with 7 if something is pending.")
+def pending(options: Options, exit_code: bool) -> None:
+    """List what `migrate` would apply, in order. Writes nothing."""
+    results = options.report(lambda project: project.pending(options.catalogs))
+    if exit_code and any(result.pending for result in results):
+        sys.exit(_FOUND)
+
+
+@cli.command()
+@with_options()
+@_with_selection
+def plan(options: Options, **selection: Any) -> None:
+    """Show the rendered statements that `migrate` would run. Writes nothing."""
+    options.report(lambda project: project.plan(options.catalogs, **selection))
+
+
+@cli.command()
+@with_options()
+@click.option(
+    "--as",
+    "as_",
+    type=click.Choice(["done", "not-done", "abandoned", "edited", "removed"]),
+    help="The outcome to record. Default: only show what is known.",
+)
+@click.option("--reason", metavar="TEXT", help="How you found out; recorded in the history.")
+@click.option(
+    "--environment-was",
+    metavar="OLD",
+    help="Accept a history of environment OLD, which was renamed or cloned.",
+)
+@click.option("--engine-stopped", is_flag=True, help="Confirm that the lost run's engine has stopped; recorded.")
+@with_lock_timeout
+@with_yes
+@click.argument("versions", nargs=-1)
+def repair(options: Options, versions: Sequence[str], lock_timeout: float, yes: bool, **decision: Any) -> None:
+    """Record the outcome of VERSIONS that need a decision.
+
+    These are versions with an unknown outcome, and failed, edited and removed files. Without --as, show what is known of them:
+    the statement, who ran it and when, and the traces of it that the engine keeps. Default: all that need a decision.
+    """
+
+    def run(project: Project) -> Sequence[Result]:
+        if decision["as_"] or decision["environment_was"]:
+            cases = None if decision["environment_was"] else lambda: project.repair(versions, options.catalogs)
+            options.terminal.confirm_change(project.protected(options.catalogs), yes, cases)
+        return project.repair(versions, options.catalogs, lock_timeout=lock_timeout, **decision)
+
+    options.report(run)
+
+
+@cli.command()
+@with_options()
+@click.option("--reason", metavar="TEXT", help="Why the lock is released; recorded in the history.")
+@click.option("--force", is_flag=True, help="Also if the run may be alive; it then runs nothing more.")
+@with_yes
+def unlock(options: Options, reason: str | None, force: bool, yes: bool) -> None:
+    """Release a catalog's lock whose run is dead.
+
+    Shows the lock holder first.
+    """
+
+    def run(project: Project) -> Sequence[Result]:
+        if not yes:
+            held = project.unlock(options.catalogs, dry_run=True)
+            if not any(result.lock for result in held):
+                return held
+            options.terminal.confirm_change(project.protected(options.catalogs), yes, lambda: held)
+        return project.unlock(options.catalogs, force=force, reason=reason)
+
+    options.report(run)
+
+
+@cli.command()
+@with_options()
+@click.option("--to", metavar="VERSION", required=True, help="The last version whose tables exist already.")
+@click.option("--reason", metavar="TEXT", required=True, help="Why; recorded in the history.")
+@with_lock_timeout
+@with_yes
+def baseline(options: Options, to: str, reason: str, lock_timeout: float, yes: bool) -> None:
+    """Adopt existing tables: record migrations as applied.
+
+    They do not run. Refused if a table that they create does not exist.
+    """
+
+    def run(project: Project) -> Sequence[Result]:
+        protected = project.protected(options.catalogs)
+        options.terminal.confirm_change(protected, yes, lambda: project.pending(options.catalogs))
+        return project.baseline(to, options.catalogs, reason=reason, lock_timeout=lock_timeout)
+
+    options.report(run)
+
+
+@cli.command()
+@with_options()
+def warm(options: Options) -> None:
+    """Resolve dependencies and build Spark's class archive.
+
+    For container images and CI caches. Contacts no catalog.
+    """
+    options.report(lambda project: project.warm(options.catalogs))

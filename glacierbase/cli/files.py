@@ -1,0 +1,92 @@
+"""The commands on files alone, which contact nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from glacierbase.cli.group import cli
+from glacierbase.cli.options import Options, complete_catalog, with_options, with_resolve
+
+if TYPE_CHECKING:
+    from glacierbase.model.result import Result
+    from glacierbase.project import Project
+
+
+@cli.command()
+@with_options()
+@with_resolve
+@click.argument("versions", nargs=-1)
+def render(options: Options, resolve: bool, versions: Sequence[str]) -> None:
+    """Print migrations as each environment renders them.
+
+    All, or VERSIONS. Contacts nothing. Control characters and CI commands are shown as escapes; --format json has the exact SQL.
+    """
+    options.report(lambda project: project.render(versions, options.catalogs, resolve=resolve))
+
+
+@cli.command()
+@with_options()
+@click.option(
+    "--base",
+    metavar="REF",
+    help="Compare with a git ref: its files must be unchanged, new versions must be above its highest.",
+)
+@with_resolve
+def validate(options: Options, base: str | None, resolve: bool) -> None:
+    """Check every file in every environment. Contacts nothing.
+
+    Checks names, headers, templates, and that the SQL can be split into statements.
+    """
+    options.report(lambda project: project.validate(options.catalogs, base=base, resolve=resolve))
+
+
+@cli.command()
+@with_options(environment=False, catalogs=False)
+@click.option("--catalog", help="The catalog; required if there are several.", shell_complete=complete_catalog)
+@click.option("--author", help="Default: git's user.name.")
+@click.argument("description")
+def new(options: Options, catalog: str | None, author: str | None, description: str) -> None:
+    """Write the next migration file, with its headers.
+
+    Example: glacierbase new 'add the device column'
+    """
+
+    def write(project: Project) -> Sequence[Result]:
+        from glacierbase.apply.results import WrittenResult
+        from glacierbase.migrations import new_files
+
+        folder = project.folder(catalog)
+        path = new_files.write_migration(folder, project.root, description, author or new_files.git_user())
+        return (WrittenResult(catalog or folder.name, "", files=(str(path),)),)
+
+    options.report(write)
+
+
+@cli.command()
+@with_options(environment=False, catalogs=False)
+@click.option(
+    "--type",
+    "executor_type",
+    type=click.Choice(["spark", "snowflake"]),
+    default="spark",
+    show_default=True,
+    help="The engine. The sample for Spark runs locally, the one for Snowflake requires an account.",
+)
+@click.argument("name", default="analytics")
+def init(options: Options, executor_type: str, name: str) -> None:
+    """Write a project with the catalog NAME and a migration.
+
+    Overwrites nothing.
+    """
+
+    def write() -> Sequence[Result]:
+        from glacierbase.apply.results import WrittenResult
+        from glacierbase.migrations import new_files
+
+        files = new_files.write_catalog(options.project or ".", name, executor_type)
+        return (WrittenResult(name, "", files=tuple(map(str, files))),)
+
+    options.terminal.report(options.command, write)

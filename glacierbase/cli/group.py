@@ -1,0 +1,37 @@
+"""The group of all commands: what they share, exit codes included."""
+
+from __future__ import annotations
+
+import click
+
+import glacierbase
+
+
+class _Command(click.Command):
+    """A command that refuses empty values: they come from unset variables of a script, and would otherwise mean "all"."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        rest = super().parse_args(ctx, args)
+        for param in self.get_params(ctx):
+            value = ctx.params.get(param.name or "")
+            for each in value if isinstance(value, tuple) else (value,):
+                if each == "":
+                    raise click.BadParameter("the value is empty", ctx, param)
+        return rest
+
+
+class _Group(click.Group):
+    command_class = _Command
+
+
+@click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(glacierbase.__version__, prog_name="glacierbase")
+def cli() -> None:
+    """Version control for table schemas in data lakes.
+
+    Migrations are .sql files below migrations/CATALOG/, catalogs are catalogs/CATALOG.yaml.
+
+    Exit codes: 0 done or nothing to do, 1 a migration failed, 2 usage or configuration error, 3 invalid files, or files and
+    history differ, 4 lock held or lost, 5 engine or catalog unreachable, 6 the history needs `repair`, 7 found (pending
+    --exit-code), 70 internal error, 130 and 143 stopped by a signal.
+    """

@@ -1,0 +1,154 @@
+"""The options that commands share. Each command gets those that all commands have as one `Options`."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+import glacierbase
+
+if TYPE_CHECKING:
+    from glacierbase.cli.terminal import Terminal
+    from glacierbase.project import Project
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Options:
+    """The options that every command has.
+
+    Attributes:
+        project: the project's root, or None for the nearest one.
+        environment: or None for the default.
+        catalogs: names; empty for all.
+        format: `text` or `json`.
+        verbose: whether more is logged to stderr.
+        command: the command's name, which is also the name of its JSON document.
+    """
+
+    def __init__(
+        self,
+        command: str,
+        project: str | None,
+        format: str,
+        verbose: bool,
+        environment: str | None = None,
+        catalogs: Sequence[str] = (),
+    ) -> None:
+        self.command = command
+        self.project = project
+        self.environment = environment
+        self.catalogs = catalogs
+        self.format = format
+        self.verbose = verbose
+
+    @functools.cached_property
+    def terminal(self) -> Terminal:
+        """The terminal that this command runs at."""
+        from glacierbase.cli.terminal import Terminal
+
+        return Terminal(self.format, self.verbose)
+
+    def load(self) -> Project:
+        """Return the project in the chosen environment."""
+        project = glacierbase.Project.load(self.project, environment=self.environment)
+        self.terminal.signals.watch(project.held_locks)
+        return project
+
+    def report(
+        self,
+        run: Callable[[Project], Sequence[Any]],
+        *,
+        command: str | None = None,
+        lines: Callable[[Any], list[str]] | None = None,
+    ) -> Sequence[Any]:
+        """Run the command on the project, print its results, and exit if it fails; else return the results.
+
+        Args:
+            run: returns the results.
+            command: the name of the JSON document; default the command's.
+            lines: returns the text of a result; default its `lines`.
+        """
+        return self.terminal.report(command or self.command, lambda: run(self.load()), lines)
+
+
+def with_options(environment: bool = True, catalogs: bool = True) -> Callable[[F], F]:
+    """Add the options of `Options` to a command function, which gets them as its first argument.
+
+    Args:
+        environment: whether there is `--env`.
+        catalogs: whether there is `--catalog`.
+    """
+    shared = [*_ALWAYS, *([_CATALOGS] if catalogs else []), *([_ENVIRONMENT] if environment else [])]
+
+    def decorate(function: F) -> F:
+        @functools.wraps(function)
+        def command(**values: Any) -> Any:
+            common = {name: values.pop(name) for name in _NAMES if name in values}
+            name = click.get_current_context().info_name or ""
+            return function(Options(name, **common), **values)
+
+        return functools.reduce(lambda made, option: option(made), shared, command)  # type: ignore[return-value]
+
+    return decorate
+
+
+def complete_catalog(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    """Return the names of the project's catalogs that begin so, for a shell."""
+    try:
+        return [name for name in glacierbase.Project.load().catalogs if name.startswith(incomplete)]
+    except glacierbase.GlacierbaseError:
+        return []
+
+
+_NAMES = ("project", "format", "verbose", "environment", "catalogs")
+_ALWAYS = [
+    click.option(
+        "--project", type=click.Path(file_okay=False), help="The project's root folder. [env: GLACIERBASE_PROJECT]"
+    ),
+    click.option(
+        "--format", type=click.Choice(["text", "json"]), default="text", help="The format of the result. [text]"
+    ),
+    click.option("-v", "--verbose", is_flag=True, help="Log more to stderr."),
+]
+_CATALOGS = click.option(
+    "--catalog",
+    "catalogs",
+    multiple=True,
+    help="A catalog; repeat for several. Default: all.",
+    shell_complete=complete_catalog,
+)
+_ENVIRONMENT = click.option("--env", "--environment", "environment", help="The environment. [env: GLACIERBASE_ENV]")
+
+
+class _Duration(click.ParamType):  # type: ignore[type-arg,unused-ignore]
+    """`30s`, `5m`, `1h`, as seconds."""
+
+    name = "duration"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        if isinstance(value, float):
+            return value
+        from glacierbase.model.duration import parse_duration
+
+        try:
+            return parse_duration(value)
+        except ValueError:
+            self.fail(f"{value!r} is not a duration such as 30s, 5m or 1h", param, ctx)
+
+
+with_lock_timeout = click.option(
+    "--lock-timeout",
+    type=_Duration(),
+    default="0s",
+    help="How long to wait while another run holds the lock: 30s, 5m. [0s]",
+)
+with_yes = click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+with_resolve = click.option(
+    "--resolve",
+    is_flag=True,
+    help="Read ${env:…}, ${secret:…} and ${file:…}; only on a branch that you trust. Default: placeholders.",
+)

@@ -1,0 +1,82 @@
+"""SIGINT and SIGTERM while a command runs."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+import click
+
+from glacierbase.executors.cancel import GRACE_SECONDS
+from glacierbase.output.printable import printable
+from glacierbase.run.held import HeldLocks
+
+logger = logging.getLogger("glacierbase")
+
+
+class Signals:
+    """The signals that one command received. The first one stops it, the second one ends the process at once."""
+
+    def __init__(self) -> None:
+        self._received: list[int] = []
+        self._locks: list[HeldLocks] = []
+
+    @property
+    def exit_code(self) -> int | None:
+        """The exit code for the first signal, or None if there was no signal."""
+        return 128 + self._received[0] if self._received else None
+
+    def watch(self, locks: HeldLocks) -> None:
+        """Name these locks if a second signal ends the process while they are held."""
+        self._locks.append(locks)
+
+    @contextmanager
+    def cancelling(self) -> Iterator[threading.Event]:
+        """Set the event at the first signal, so that the run stops between two statements or cancels the running one."""
+        cancel = threading.Event()
+
+        def stop() -> None:
+            cancel.set()
+            logger.warning(
+                "stopping: the running statement is cancelled after %.0f s; a second signal ends the process at once",
+                GRACE_SECONDS,
+            )
+
+        with self._handled(stop):
+            yield cancel
+
+    @contextmanager
+    def interrupting(self) -> Iterator[None]:
+        """Raise KeyboardInterrupt at the first signal, so that locks are released and engines closed."""
+
+        def interrupt() -> None:
+            raise KeyboardInterrupt
+
+        with self._handled(interrupt):
+            yield
+
+    @contextmanager
+    def _handled(self, first: Callable[[], None]) -> Iterator[None]:
+        def handle(number: int, _frame: FrameType | None) -> None:
+            self._received.append(number)
+            if len(self._received) > 1:
+                self._end_process(number)
+            first()
+
+        before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def _end_process(self, number: int) -> None:
+        """End the process without releasing its locks, and name them."""
+        for description in (each for locks in self._locks for each in locks.descriptions()):
+            click.echo(printable([f"a lock is left behind: {description}"]), err=True)
+        os._exit(128 + number)

@@ -1,0 +1,48 @@
+"""The read-only commands on one catalog. Each completes an empty result."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from glacierbase.history.lockrow import lock_holder
+from glacierbase.history.opening import Target
+from glacierbase.history.state import current_state
+from glacierbase.inspect import doctor as examination
+from glacierbase.inspect.answers import next_step, shown_statements, statuses
+from glacierbase.inspect.results import DoctorResult, HistoryResult, ShowResult, StatusResult
+
+
+def status(target: Target, result: StatusResult, spark: Any) -> StatusResult:
+    """Return the state of every version, and the lock holder."""
+    state = current_state(target, spark)
+    return replace(result, migrations=statuses(target, state), lock=lock_holder(state.lock), warnings=state.warnings)
+
+
+def history(target: Target, result: HistoryResult, spark: Any) -> HistoryResult:
+    """Return all events, in order."""
+    state = current_state(target, spark)
+    return replace(result, events=state.history.events, warnings=state.warnings)
+
+
+def show(target: Target, result: ShowResult, number: int, spark: Any) -> ShowResult:
+    """Return all that is known of one version; `migration` stays None if there is no such version."""
+    state = current_state(target, spark)
+    status = next((each for each in statuses(target, state) if int(each.version) == number), None)
+    if status is None:
+        return replace(result, warnings=state.warnings)
+    return replace(
+        result,
+        migration=status,
+        statements=shown_statements(target, int(status.version), state.history),
+        events=tuple(event for event in state.history.events if event.version and int(event.version) == number),
+        next=next_step(status),
+    )
+
+
+def doctor(target: Target, result: DoctorResult, print_ddl: bool, spark: Any) -> DoctorResult:
+    """Return the checks of the catalog and the first error; or the DDL of its tables, without contacting anything."""
+    if print_ddl:
+        return replace(result, ddl=examination.print_ddl(target))
+    checks = tuple(examination.examine(target, spark))
+    return replace(result, checks=checks, error=next((check.error for check in checks if check.error), None))

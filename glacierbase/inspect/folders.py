@@ -1,0 +1,118 @@
+"""The folders of a project: where its root is, what is wrong with them, and the files of the chosen catalogs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from glacierbase.catalogs.folder import CatalogFile, load_catalog_files
+from glacierbase.errors import ConfigurationError, GlacierbaseError, MigrationFileError, collected, raise_all
+from glacierbase.migrations.folder import load_migrations, migration_files
+from glacierbase.model.catalog import Catalog
+from glacierbase.model.migration import Migration
+from glacierbase.run.files import FileRefused, is_folder, path_inside
+
+
+def find_root(start: Path | None = None) -> Path:
+    """Return the nearest folder with `catalogs/` and `migrations/`: `start` (default: the working directory) or a parent.
+
+    Raises:
+        ConfigurationError: `PROJECT_NOT_FOUND`.
+    """
+    begin = (start or Path.cwd()).resolve()
+    for folder in (begin, *begin.parents):
+        if is_folder(folder / "catalogs") and is_folder(folder / "migrations"):
+            return folder
+    raise ConfigurationError(
+        "PROJECT_NOT_FOUND",
+        f"{begin} is not inside a project: neither it nor a folder above holds both catalogs/ and migrations/",
+        "`glacierbase init` makes one here; --project or GLACIERBASE_PROJECT names another place",
+    )
+
+
+def load_project(root: Path) -> tuple[CatalogFile, ...]:
+    """Return the catalog files. If one is wrong, the migration files are checked as well, so that all errors are reported.
+
+    Raises:
+        ConfigurationError, MigrationFileError, SeveralErrors: all that is wrong with folders and catalog files.
+    """
+    if not is_folder(root / "catalogs"):
+        raise ConfigurationError(
+            "PROJECT_NOT_FOUND", f"{root} holds no folder catalogs/", "`glacierbase init` makes one"
+        )
+    _check_inside(root)
+    paths = sorted(path for path in (root / "migrations").glob("*") if not path.name.startswith("."))
+    folders = [path for path in paths if is_folder(path)]
+    files: tuple[CatalogFile, ...] = ()
+    errors: list[GlacierbaseError] = [*_misplaced(root, [path for path in paths if path not in folders])]
+    with collected(errors):
+        files = load_catalog_files(root / "catalogs", root)
+        errors += _without_catalog(folders, files)
+    if errors:
+        read = migration_files(root)
+        errors += [error for folder in folders for error in load_migrations(folder, root, read)[1]]
+    raise_all(errors)
+    return files
+
+
+def load_chosen(root: Path, chosen: Iterable[tuple[CatalogFile, str]]) -> list[tuple[Catalog, tuple[Migration, ...]]]:
+    """Return the chosen catalogs, each in its environment, with their migrations.
+
+    Raises:
+        ConfigurationError, MigrationFileError, SeveralErrors: all that is wrong in all of them.
+    """
+    found: list[tuple[Catalog, tuple[Migration, ...]]] = []
+    read: dict[str, tuple[Migration, ...]] = {}
+    files = migration_files(root)
+    errors: list[GlacierbaseError] = []
+    for file, environment in chosen:
+        if file.stem not in read:
+            read[file.stem], wrong = load_migrations(root / "migrations" / file.stem, root, files)
+            errors += wrong
+        with collected(errors):
+            found.append((file.for_environment(environment, root), read[file.stem]))
+    # Catalogs share a file: an error in it is reported once.
+    raise_all(list({error.message: error for error in errors}.values()))
+    return found
+
+
+def _check_inside(root: Path) -> None:
+    """Refuse links that lead out of the project; not even the names in such a folder are read."""
+    for name, kind in (("catalogs", ConfigurationError), ("migrations", MigrationFileError)):
+        try:
+            path_inside(root / name, root)
+        except FileRefused as error:
+            raise kind(error.code, f"{name} {error.what}", error.hint, path=name) from error
+
+
+def _misplaced(root: Path, files: Sequence[Path]) -> Iterator[MigrationFileError]:
+    """Yield an error for each file in `migrations/` that should be in a folder, or where a folder should be."""
+    catalogs = {path.name for path in (root / "catalogs").iterdir()}
+    for path in files:
+        if path.suffix == ".sql":
+            hint = "move it into the folder of its catalog: migrations/CATALOG/"
+            yield _misplaced_file(path.name, "belongs to no catalog", hint)
+    for path in files:
+        if f"{path.name}.yaml" in catalogs:
+            what = f"is not a folder, but the migrations of catalog {path.name} belong into a folder of that name"
+            yield _misplaced_file(path.name, what, "move it away, and put the migrations into a folder of that name")
+
+
+def _misplaced_file(name: str, what: str, hint: str) -> MigrationFileError:
+    path = f"migrations/{name}"
+    return MigrationFileError("MISPLACED_FILE", f"{path} {what}", hint, path=path)
+
+
+def _without_catalog(folders: Sequence[Path], files: Sequence[CatalogFile]) -> list[GlacierbaseError]:
+    """Return an error for each folder of migrations without a catalog file: they would be ignored silently."""
+    stems = {file.stem for file in files}
+    return [
+        ConfigurationError(
+            "FOLDER_WITHOUT_CATALOG",
+            f"migrations/{folder.name} has no catalog file catalogs/{folder.name}.yaml",
+            "write the catalog file, or rename the folder as its catalog file is named",
+            path=f"migrations/{folder.name}",
+        )
+        for folder in folders
+        if folder.name not in stems
+    ]

@@ -1,0 +1,179 @@
+"""The results of the read-only commands. Field names are the names in the JSON documents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import ClassVar
+
+from glacierbase.errors import GlacierbaseError
+from glacierbase.model.escape import on_one_line
+from glacierbase.model.migration import Event, State
+from glacierbase.model.result import LockHolder, Result, Status
+from glacierbase.model.text import counted, split_lines, table, time_of
+
+
+@dataclass(frozen=True, slots=True)
+class StatusResult(Result):
+    """The state of every version, and the lock holder."""
+
+    migrations: tuple[Status, ...] = ()
+    lock: LockHolder | None = None
+
+    def lines(self) -> list[str]:
+        header = ("version", "state", "statements", "applied at", "author", "description")
+        lines = table(header, [_status_row(each) for each in self.migrations]) or ["no migrations"]
+        for each in self.migrations:
+            if each.error_message and each.state is not State.APPLIED:
+                lines.append(f"{each.version} {each.state} at statement {each.progress}: {each.error_message}")
+            if each.note:
+                lines.append(f"{each.version} note: {each.note}")
+        return [*lines, self.lock.line()] if self.lock else lines
+
+
+def _status_row(each: Status) -> tuple[str, ...]:
+    applied_at = time_of(each.applied_at)
+    return (each.version, str(each.state), each.progress, applied_at, each.author or "", each.description or "")
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryResult(Result):
+    """The events of a catalog, in order."""
+
+    events: tuple[Event, ...] = ()
+
+    def lines(self) -> list[str]:
+        return event_table(self.events) or ["no events: nothing was ever applied"]
+
+
+def event_table(events: Iterable[Event]) -> list[str]:
+    """Return one line per event."""
+    header = ("at", "event", "what", "version", "statement", "who", "run", "why")
+    return table(header, [_event_row(event) for event in events])
+
+
+def _event_row(event: Event) -> tuple[str, ...]:
+    return (
+        time_of(event.recorded_at),
+        f"{event.fence}.{event.sequence}",
+        event.event,
+        event.version or "",
+        f"{event.statement_index}/{event.statement_total}" if event.statement_total is not None else "",
+        f"{event.os_user}@{event.host}",
+        event.run_id[:8],
+        event.error_message or event.reason or "",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ShownStatement:
+    """A statement of a shown version. `state` is done, failed, unknown, running or pending."""
+
+    index: int
+    line: int
+    state: str
+    sql: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShowResult(Result):
+    """All that is known of one version: description, author, statements, events, and the next step."""
+
+    migration: Status | None = None
+    statements: tuple[ShownStatement, ...] = ()
+    events: tuple[Event, ...] = ()
+    next: str = ""
+
+    def lines(self) -> list[str]:
+        status = self.migration
+        if status is None:
+            return ["no such version"]
+        lines = [*_summary(status), *(_run(self.events[-1]) if self.events else ())]
+        for each in self.statements:
+            lines += ["", f"statement {each.index}, line {each.line}: {each.state}\n{each.sql}"]
+        if status.error_message and status.state is not State.APPLIED:
+            lines += ["", f"error       {status.error_message}"]
+        if self.events:
+            lines += ["", *event_table(self.events)]
+        return [*lines, "", f"next: {self.next}"] if self.next else lines
+
+
+def _summary(status: Status) -> list[str]:
+    lines = [
+        f"{status.version}  {status.description}",
+        f"state       {status.state}, {status.progress} statements",
+        f"author      {status.author}",
+        f"file        {status.path}",
+    ]
+    return [*lines, f"applied at  {time_of(status.applied_at)}"] if status.applied_at else lines
+
+
+def _run(last: Event) -> list[str]:
+    run = f"run         {last.run_id} of {last.os_user}@{last.host} as {last.principal}, {last.engine}"
+    origin = (("commit", last.git_commit), ("ci", last.ci_url))
+    return [run, *(f"{name:<11} {value}" for name, value in origin if value)]
+
+
+@dataclass(frozen=True, slots=True)
+class ValidateResult(Result):
+    """How many files of one catalog and environment are valid."""
+
+    files: int = 0
+
+    def lines(self) -> list[str]:
+        return [f"{counted(self.files, 'migration')} in order"]
+
+
+@dataclass(frozen=True, slots=True)
+class RenderedFile:
+    """A migration as one environment renders it."""
+
+    version: str
+    path: str
+    sql: str
+
+
+@dataclass(frozen=True, slots=True)
+class RenderResult(Result):
+    """The migrations of a catalog. All `environments` render them alike."""
+
+    environments: tuple[str, ...] = ()
+    files: tuple[RenderedFile, ...] = ()
+
+    def lines(self) -> list[str]:
+        # A line break in the path would end the comment.
+        files = [(f"-- {on_one_line(file.path)}", *split_lines(file.sql)) for file in self.files]
+        return [line for lines in files for line in lines] or ["no migrations"]
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One check of `doctor`: what it found, or its error."""
+
+    name: str
+    detail: str = ""
+    error: GlacierbaseError | None = None
+
+    def found(self) -> str:
+        """Return what was found, or the error and its hint, on one line."""
+        if self.error is None:
+            return self.detail
+        message = " ".join(f"{self.error.code}: {self.error.message}".split())
+        return f"{message}; next: {self.error.hint}" if self.error.hint else message
+
+
+@dataclass(frozen=True, slots=True)
+class DoctorResult(Result):
+    """The checks of `doctor`, in order; with `--print-ddl` the statements in `ddl` instead."""
+
+    checks: tuple[Check, ...] = ()
+    ddl: str | None = None
+
+    PARTIAL: ClassVar[bool] = True
+
+    def lines(self) -> list[str]:
+        width = max((len(check.name) for check in self.checks), default=0)
+        return [f"{'FAILED' if each.error else 'ok':<7} {each.name:<{width}}  {each.found()}" for each in self.checks]
+
+    def script(self) -> str | None:
+        return self.ddl

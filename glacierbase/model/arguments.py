@@ -1,0 +1,53 @@
+"""Checks of the values that callers of the public verbs pass."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from glacierbase.errors import ConfigurationError
+from glacierbase.model.migration import version_number
+
+
+def given(name: str, value: str | Path | None, variable: str) -> str | None:
+    """Return the caller's value, else that of the environment variable, else None.
+
+    Raises:
+        ConfigurationError: `EMPTY_VALUE`.
+    """
+    name, value = (name, value) if value is not None else (variable, os.environ.get(variable))
+    check_not_empty(name, value)
+    return None if value is None else str(value)
+
+
+def check_not_empty(name: str, value: str | Path | None) -> None:
+    """Refuse an empty value: it usually comes from a variable that is not set."""
+    if value is not None and not str(value).strip():
+        raise ConfigurationError("EMPTY_VALUE", f"{name} is empty", "give it a value, or leave it out")
+
+
+def check_reason(reason: str | None) -> None:
+    """Refuse to change the history without a reason."""
+    if not (reason or "").strip():
+        raise ConfigurationError(
+            "REASON_MISSING",
+            "a reason is required to overrule the history",
+            "add --reason 'what was seen, and by whom'",
+        )
+
+
+def version_given(version: str) -> int:
+    """Return the number of a version.
+
+    Raises:
+        ConfigurationError: `UNKNOWN_VERSION`: it is not a version.
+    """
+    number = version_number(version)
+    if number is None:
+        raise unknown_version(f"{version} is not a version")
+    return number
+
+
+def unknown_version(what: str) -> ConfigurationError:
+    """Return the error for a version that does not exist."""
+    return ConfigurationError("UNKNOWN_VERSION", what, "`glacierbase status` lists all versions")

@@ -1,0 +1,36 @@
+r"""Escaping of values, so that a terminal or a CI service shows them and does not execute them.
+
+Values come from files, catalogs and engines. None of them may move the cursor, reorder the text on a terminal, start a line that
+looks like one of this program, or be a command of the service that runs it:
+
+    ::name::            at the start of a line, after any white space: GitHub Actions (runner, ActionCommand.TryParseV2)
+    ##[name]            anywhere in a line: GitHub Actions (ActionCommand.TryParse); Azure Pipelines, for formats
+    ##vso[area.action]  anywhere in a line: Azure Pipelines
+    ##teamcity[name]    anywhere in a line: TeamCity
+"""
+
+from __future__ import annotations
+
+import re
+
+from glacierbase.secrets import mask
+
+# C0, DEL and C1; characters that change the direction of text or have no width; line separators; lone surrogates. Line feeds are
+# handled by the callers; a tab is harmless.
+CONTROL = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    r"\ud800-\udfff\U000e0000-\U000e007f]"
+)
+COMMAND_ANYWHERE = re.compile(r"(?<=#)#(?=\w*\[)")
+_COMMAND_AT_START = re.compile(r"^(\s*):(?=:)")
+
+
+def escaped(line: str) -> str:
+    """Return a line whose control characters and CI commands are escapes. Escaping it again changes nothing."""
+    visible = CONTROL.sub(lambda found: ascii(found[0])[1:-1], line)
+    return COMMAND_ANYWHERE.sub(r"\\x23", _COMMAND_AT_START.sub(r"\1\\x3a", visible))
+
+
+def on_one_line(text: str) -> str:
+    """Return a value for a comment or a table cell, which a line break would end: masked, escaped, on one line."""
+    return escaped(mask(text).replace("\n", r"\n"))

@@ -1,0 +1,125 @@
+"""The base of every command's result, and the values that several families of commands share.
+
+A result type belongs to its family: `apply.results` and `inspect.results`. Its fields are the fields of the JSON document,
+its `lines` are the text. `output` puts the results of several catalogs together.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, fields, is_dataclass
+from datetime import datetime, timezone
+from enum import Enum
+from typing import Any, ClassVar
+
+from glacierbase.errors import GlacierbaseError, SeveralErrors
+from glacierbase.model.migration import State
+from glacierbase.model.text import time_of
+from glacierbase.secrets import mask
+
+
+@dataclass(frozen=True, slots=True)
+class Result(ABC):
+    """What every result about one catalog contains.
+
+    Attributes:
+        skipped: why the command did nothing for this catalog, or None.
+        warnings: what a person should know and is no error.
+        error: why the result is not complete, or None.
+        PARTIAL: whether the result of a command that failed is shown: what was done before the error.
+    """
+
+    catalog: str
+    environment: str
+    skipped: str | None = None
+    warnings: tuple[str, ...] = ()
+    error: GlacierbaseError | None = None
+
+    PARTIAL: ClassVar[bool] = False
+
+    @abstractmethod
+    def lines(self) -> list[str]:
+        """Return the lines of the text form, not escaped. A line break inside a line belongs to a value."""
+
+    def script(self) -> str | None:
+        """Return a text that is printed in place of the lines and not indented, because it is meant for a file; or None."""
+        return None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return this catalog's entry in the JSON document."""
+        return {field.name: to_json(getattr(self, field.name)) for field in fields(self)}
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """The state of one version. `note` holds a fact that is no error."""
+
+    version: str
+    description: str | None
+    author: str | None
+    path: str | None
+    state: State
+    statements_done: int
+    statements_total: int | None
+    applied_at: datetime | None
+    run_id: str | None
+    error_message: str | None
+    note: str | None = None
+
+    @property
+    def progress(self) -> str:
+        """`2/5`: statements done, of all; empty where the number of all is not known."""
+        return f"{self.statements_done}/{self.statements_total}" if self.statements_total is not None else ""
+
+
+@dataclass(frozen=True, slots=True)
+class LockHolder:
+    """The run that holds a catalog's lock."""
+
+    owner: str
+    host: str | None
+    pid: int | None
+    os_user: str | None
+    ci_url: str | None
+    acquired_at: datetime | None
+    expires_at: datetime | None
+
+    def line(self) -> str:
+        """Return the holder as a line of text."""
+        place = f"{self.os_user} on {self.host} (pid {self.pid})"
+        times = f"since {time_of(self.acquired_at)}, lease until {time_of(self.expires_at)}"
+        return f"lock: run {self.owner} of {place}, {times}"
+
+
+def to_json(value: Any) -> Any:
+    """Return `value` in JSON's types, masked: times as ISO 8601 in UTC, dataclasses as objects, errors as `error_to_json`.
+
+    Values are masked before they are serialised, so that the document is valid JSON for any secret. Field names are not masked.
+    """
+    if isinstance(value, datetime):
+        return value.astimezone(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    if isinstance(value, GlacierbaseError):
+        return error_to_json(value)
+    if isinstance(value, Enum):
+        return value.value
+    if is_dataclass(value):
+        return {field.name: to_json(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, dict):
+        return {mask(str(key)): to_json(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [to_json(item) for item in value]
+    return value if value is None or isinstance(value, (bool, int, float)) else mask(str(value))
+
+
+def error_to_json(error: GlacierbaseError) -> dict[str, Any]:
+    """Return the object `error` of every document. Several errors are listed in `errors`."""
+    document = {
+        "code": error.code,
+        "exit_code": error.exit_code,
+        "message": mask(error.message),
+        "hint": mask(error.hint),
+    }
+    document.update({key: to_json(value) for key, value in error.data.items() if key not in document})
+    if isinstance(error, SeveralErrors):
+        document["errors"] = [error_to_json(each) for each in error.errors]
+    return document
