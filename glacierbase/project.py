@@ -29,7 +29,7 @@ from glacierbase.errors import (
 from glacierbase.history.opening import Target
 from glacierbase.history.state import current_state
 from glacierbase.inspect import doctor
-from glacierbase.inspect.answers import lock_holder, next_step, shown_statements, statuses
+from glacierbase.inspect.answers import lock_holder, next_step, statements_of, statuses
 from glacierbase.migrations.base import check_against_base
 from glacierbase.migrations.source import load_migrations, migration_files
 from glacierbase.model.migration import Migration, version_number
@@ -237,7 +237,7 @@ class Project:
             if status is None:
                 return replace(result, warnings=state.warnings)
             events = tuple(e for e in state.history.events if e.version and int(e.version) == number)
-            statements = shown_statements(target, int(status.version), state.history)
+            statements = statements_of(target, int(status.version), state.history)
             return replace(result, migration=status, statements=statements, events=events, next=next_step(status))
 
         results = self._each(catalogs, ShowResult, one)

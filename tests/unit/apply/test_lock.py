@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import time
 from contextlib import nullcontext
-from dataclasses import astuple, replace
+from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from glacierbase.apply.lock import Lock
 from glacierbase.errors import CommitConflict, EngineError, LockLost, OutcomeUnknown
-from glacierbase.history.lockrow import HolderWatch, Terms, free_row, holder_of, lease_of, living_fence
+from glacierbase.history.lockrow import Terms, free_row, holder_of, lease_of
 from glacierbase.run.run import Run
 from glacierbase.stores import LockRow
 from glacierbase.stores.bounded import BoundedStore
-from glacierbase.stores.sql import SqlStore
 from glacierbase.stores.tables import settle
-from tests.conftest import ProjectFolder, only_catalog
 from tests.support.fakes import MemoryStore, MemoryTables, lost_answer
 
 LEASE = 0.3
@@ -137,20 +134,6 @@ def test_a_renewal_of_the_heartbeat_is_not_taken_for_the_one_that_names_the_engi
     assert holder_of(tables.locks["shop"])["engine_pid"] == 4711
 
 
-def test_a_jump_of_the_time_of_day_kills_no_holder(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A waiting run whose time of day is corrected has not watched the row for a lease."""
-    day = [time.time()]
-    monkeypatch.setattr(time, "time", lambda: day[0])
-    tables = MemoryTables()
-    store = MemoryStore(tables, "shop")
-    later = datetime.now(timezone.utc) + timedelta(days=1)
-    row = replace(free_row(Terms("shop", "dev", 60)), owner="other", fence=1, expires_at=later)
-    watch = HolderWatch(60, store)
-    assert not watch.is_dead(row)
-    day[0] += 3600
-    assert not watch.is_dead(row)
-
-
 def test_a_taker_by_force_keeps_the_former_holders_longer_lease_in_the_row(run: Run) -> None:
     """`unlock` waits for that lease to end; a third run must not take over before that."""
     tables = MemoryTables()
@@ -199,37 +182,3 @@ def test_without_a_proof_by_lease_the_row_is_read(run: Run) -> None:
     lock, verbs = held(run, proves_by_lease=False)
     lock.prove()
     assert verbs == ["read_lock"]
-
-
-class Server:
-    """A session whose server has one lock row and a clock that differs from this machine's by hours."""
-
-    ahead = timedelta(hours=5)
-
-    def __init__(self) -> None:
-        self.row = free_row(Terms("shop", "dev", LEASE))
-
-    def now(self) -> datetime:
-        return datetime.now(timezone.utc) + self.ahead
-
-    def query(self, sql: str, parameters: Any = ()) -> list[tuple[Any, ...]]:
-        assert "SYSDATE" in sql
-        values = [micros(value) if isinstance(value, datetime) else value for value in astuple(self.row)]
-        return [(*values, micros(self.now()))]
-
-
-def micros(instant: datetime) -> int:
-    return (instant - datetime(1970, 1, 1, tzinfo=timezone.utc)) // timedelta(microseconds=1)
-
-
-def test_leases_expire_by_the_servers_clock(project: ProjectFolder) -> None:
-    """A wrong local clock neither ends a valid lease nor keeps an expired one."""
-    connection = "{account: a, database: LAKE}"
-    project.catalog(f"migrationExecutor: {{type: snowflake, conf: {{connection: {connection}}}}}\n")
-    server = Server()
-    store = SqlStore(only_catalog(project.root), server, "snowflake")  # type: ignore[arg-type]
-    for left, living in ((timedelta(seconds=1), 7), (timedelta(seconds=-LEASE - 1), None)):
-        server.row = replace(server.row, owner="other", fence=7, expires_at=server.now() + left, holder="{}")
-        row = store.read_lock()
-        assert abs(store.now() - server.now()) < timedelta(seconds=0.2)
-        assert living_fence(row, LEASE, store) == living

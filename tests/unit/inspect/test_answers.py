@@ -7,7 +7,7 @@ import json
 import pytest
 
 from glacierbase.errors import GlacierbaseError, MigrationFailed
-from glacierbase.inspect.answers import next_step, shown_statements, statuses
+from glacierbase.inspect.answers import next_step, statements_of, statuses
 from glacierbase.model.results import StatusResult, WrittenResult
 from glacierbase.output.documents import json_document, text_document
 from glacierbase.secrets import register
@@ -30,7 +30,10 @@ def test_a_variable_that_changed_since_is_a_note_and_no_error(world: World) -> N
     assert (str(status.state), status.note) == ("applied", None)
     world.variables = "variables: {size: 5}\n"
     [status] = statuses(world.target(), world.state)
-    assert (str(status.state), status.note) == ("applied", "a variable changed since: it would render otherwise today")
+    assert (str(status.state), status.note) == (
+        "applied",
+        "a variable changed since: it would render differently today",
+    )
     world.variables = ""
     [status] = statuses(world.target(), world.state)
     assert str(status.state) == "applied"
@@ -43,7 +46,7 @@ def test_a_failed_file_is_shown_statement_by_statement_with_the_next_step(world:
     with pytest.raises(MigrationFailed):
         world.migrate()
     file.write_text(file.read_text().replace("nowhere", "t"))
-    shown = shown_statements(world.target(), 1, world.state.history)
+    shown = statements_of(world.target(), 1, world.state.history)
     assert [each.state for each in shown] == ["done", "done", "failed", "pending", "pending"]
     assert shown[2].sql == "INSERT INTO nowhere VALUES (2)"
     [status] = statuses(world.target(), world.state)
