@@ -152,15 +152,15 @@ class Clocked(MemoryStore):
     """A store that has the server's time after it has read the lock."""
 
     has_clock = True
-    behind = timedelta(0)
+    offset = timedelta(0)
 
     def read_lock(self) -> LockRow | None:
         row = super().read_lock()
-        self.behind = timedelta(hours=5)
+        self.offset = timedelta(hours=5)
         return row
 
     def now(self) -> datetime:
-        return super().now() - self.behind
+        return super().now() - self.offset
 
 
 def test_a_store_that_was_opened_again_still_has_the_servers_time() -> None:

@@ -514,7 +514,7 @@ def test_a_holder_whose_heartbeat_alone_is_stuck_is_taken_over_and_runs_nothing_
         world.migrate()
     assert found == ["OUTCOME_UNKNOWN"]
     assert world.values() == []
-    # Nobody with a newer fence has written: what it had done counts, and nobody has to say so.
+    # No run with a newer fence has written: what this run had done counts without a repair.
     assert world.kinds == [("started", "1"), ("statement_done", "1"), ("interrupted", "1")]
     world.migrate()
     assert world.values() == [1]

@@ -48,14 +48,14 @@ def failed(world: World) -> World:
     return world
 
 
-def say(world: World, resolution: Resolution, version: int = 1, **options: Any) -> tuple[RepairCase, ...]:
+def decide(world: World, resolution: Resolution, version: int = 1, **options: Any) -> tuple[RepairCase, ...]:
     return repair(world.target(), [version], Decision(resolution, "seen by alice", **options))
 
 
 def refused(world: World, resolution: Resolution, version: int = 1, **options: Any) -> GlacierbaseError:
     before = list(world.events)
     with pytest.raises(GlacierbaseError) as caught:
-        say(world, resolution, version, **options)
+        decide(world, resolution, version, **options)
     assert world.events == before
     return caught.value
 
@@ -94,7 +94,7 @@ def test_evidence_of_the_engine_suggests_a_decision_and_makes_none(
 
 def test_done_continues_after_the_statement(unknown: World) -> None:
     """The event has the principal and the reason."""
-    say(unknown, Resolution.DONE)
+    decide(unknown, Resolution.DONE)
     event = unknown.events[-1]
     assert (event.event, event.state, event.statement_index) == ("repaired", "interrupted", 2)
     assert (event.reason, event.principal) == ("seen by alice", "tester")
@@ -108,7 +108,7 @@ def test_not_done_runs_the_statement_again_once_its_engine_is_gone(unknown: Worl
     error = refused(unknown, Resolution.NOT_DONE)
     assert (error.code, error.exit_code) == ("ENGINE_MAY_RUN", 6)
     assert "--engine-stopped" in error.hint
-    say(unknown, Resolution.NOT_DONE, engine_stopped=True)
+    decide(unknown, Resolution.NOT_DONE, engine_stopped=True)
     assert json.loads(unknown.events[-1].details or "")["engine_stopped"] is True
     assert [file.resumed_at for file in unknown.migrate().applied] == [2, 1]
     assert unknown.values() == [1, 2, 9]
@@ -117,13 +117,13 @@ def test_not_done_runs_the_statement_again_once_its_engine_is_gone(unknown: Worl
 def test_evidence_that_the_statement_has_ended_allows_not_done(unknown: World) -> None:
     """The engine's evidence replaces `--engine-stopped`."""
     unknown.engine.recorded = Evidence(("query: FAILED",), took_effect=False, has_ended=True)
-    say(unknown, Resolution.NOT_DONE)
+    decide(unknown, Resolution.NOT_DONE)
     assert "engine_stopped" not in json.loads(unknown.events[-1].details or "")
 
 
 def test_abandoned_ends_the_file_and_the_next_ones_run(unknown: World) -> None:
     """Statements that ran stay, and the others never run."""
-    say(unknown, Resolution.ABANDONED)
+    decide(unknown, Resolution.ABANDONED)
     assert [file.version for file in unknown.migrate().applied] == ["2"]
     assert unknown.values() == [9]
     assert refused(unknown, Resolution.DONE).code == "NOT_REPAIRABLE"
@@ -135,7 +135,7 @@ def test_the_last_statement_done_applies_the_file(world: World) -> None:
     world.break_at("CREATE", lost_answer)
     with pytest.raises(NeedsRepair):
         world.migrate()
-    say(world, Resolution.DONE)
+    decide(world, Resolution.DONE)
     assert world.events[-1].state == "applied"
     assert world.migrate().applied == []
 
@@ -145,7 +145,7 @@ def test_a_failed_statement_completed_by_hand_is_done(failed: World) -> None:
     [case] = repair_cases(failed.target(), [])
     assert (case.state, case.choices, case.statement_index) == (State.FAILED, ("done", "abandoned"), 2)
     assert case.error_message
-    say(failed, Resolution.DONE)
+    decide(failed, Resolution.DONE)
     assert [file.resumed_at for file in failed.migrate().applied] == [3, 1]
     assert failed.values() == [2]
 
@@ -153,7 +153,7 @@ def test_a_failed_statement_completed_by_hand_is_done(failed: World) -> None:
 def test_a_failed_file_can_be_abandoned_but_not_recorded_as_not_done(failed: World) -> None:
     """`--as not-done` is refused, because the history already has that outcome."""
     assert refused(failed, Resolution.NOT_DONE).code == "NOT_REPAIRABLE"
-    say(failed, Resolution.ABANDONED)
+    decide(failed, Resolution.ABANDONED)
     assert [file.version for file in failed.migrate().applied] == ["2"]
 
 
@@ -166,7 +166,7 @@ def test_an_edit_that_is_meant_to_stay_is_accepted(world: World) -> None:
         world.migrate()
     [case] = repair_cases(world.target(), [])
     assert (case.state, case.choices) == (State.CHANGED, ("edited",))
-    say(world, Resolution.EDITED)
+    decide(world, Resolution.EDITED)
     assert (world.events[-1].description, world.events[-1].state) == ("A better description", "applied")
     assert world.migrate().applied == []
     path.write_text(path.read_text() + "\n")
@@ -182,7 +182,7 @@ def test_a_file_that_is_gone_on_purpose_is_accepted(world: World) -> None:
     path.unlink()
     with pytest.raises(HistoryDisagrees):
         world.migrate()
-    say(world, Resolution.REMOVED)
+    decide(world, Resolution.REMOVED)
     assert world.migrate().applied == []
     assert repair_cases(world.target(), []) == ()
 
@@ -215,7 +215,7 @@ def test_a_history_of_a_renamed_environment_is_accepted_once(world: World) -> No
 
 def test_a_repair_acquires_and_releases_the_lock(unknown: World) -> None:
     """`repair` acquires the lock as `migrate` does, and releases it."""
-    say(unknown, Resolution.DONE)
+    decide(unknown, Resolution.DONE)
     row = unknown.tables.locks["shop"]
     assert (row.owner, row.fence) == ("", 2)
 

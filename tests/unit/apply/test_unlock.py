@@ -182,7 +182,7 @@ def test_a_holder_that_goes_on_by_its_lease_runs_nothing_twice(world: World, mon
 
     forced: list[threading.Thread] = []
     world.store_before = force
-    with pytest.raises(LockLost):  # It says so at its end: what it appended last may not count.
+    with pytest.raises(LockLost):  # Raised at its end: its last events may not count.
         world.migrate()
     free.set()
     forced[0].join()

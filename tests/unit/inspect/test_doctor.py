@@ -41,7 +41,7 @@ class EveryoneWins(MemoryStore):
 
 
 def test_a_lock_that_two_sessions_can_acquire_is_an_error(world: World) -> None:
-    """The race of the check is lost by nobody, which proves that the check can fail."""
+    """All four sessions succeed in each round, which proves that the check can fail."""
     target = replace(world.target(), open_store=lambda catalog, _: EveryoneWins(world.tables, catalog.name))
     error = list(examine(target))[-1].error
     assert error
