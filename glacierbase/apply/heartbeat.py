@@ -18,7 +18,7 @@ _JOIN_SECONDS = 2.0
 
 
 class Heartbeat:
-    """Renews a lease until it is stopped, through a separate store, which does not queue behind the statements."""
+    """Renews a lease until it is stopped, through a separate store that does not wait for the statements."""
 
     def __init__(
         self, catalog: str, lease_seconds: float, renew: Callable[[Store], bool], on_loss: Callable[[], None]

@@ -296,7 +296,7 @@ class Lock:
         return found is not None and (found.head_fence, found.head_sequence) == self._head
 
     def _describe_self(self, engine: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the holder for the row. A run that takes over waits for the longer of its own lease and this one."""
+        """Return the holder for the row. A run that takes over waits for the longer of its lease and this one."""
         return {**self._run.holder(engine), "lease_seconds": self._terms.lease_seconds}
 
 

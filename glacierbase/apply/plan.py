@@ -107,10 +107,10 @@ def _done_changed(planned: Planned, index: int) -> HistoryDisagrees:
 
 
 def _check_selection(migrations: Sequence[Migration], selection: Selection) -> None:
-    known = {migration.number for migration in migrations}
+    numbers = {migration.number for migration in migrations}
     named = [selection.to, selection.only, *(selection.out_of_order or ())]
     for version in named:
-        if version is not None and version_number(version) not in known:
+        if version is not None and version_number(version) not in numbers:
             raise ConfigurationError(
                 "UNKNOWN_VERSION",
                 f"there is no migration with version {version}",
@@ -118,12 +118,10 @@ def _check_selection(migrations: Sequence[Migration], selection: Selection) -> N
             )
     if selection.only and not (selection.reason or "").strip():
         raise ConfigurationError(
-            "REASON_MISSING", "running a single version needs its reason", "add --reason 'why this one now'"
+            "REASON_MISSING", "running a single version requires a reason", "add --reason 'why this one now'"
         )
     if selection.only and selection.to:
-        raise ConfigurationError(
-            "CONFLICTING_OPTIONS", "a run goes up to a version or takes a single one, not both", "drop one"
-        )
+        raise ConfigurationError("CONFLICTING_OPTIONS", "--to and --only exclude each other", "use one of them")
 
 
 def _unknown(history: History) -> list[GlacierbaseError]:
@@ -133,14 +131,14 @@ def _unknown(history: History) -> list[GlacierbaseError]:
 def _outcome_unknown(record: Record) -> NeedsRepair:
     last, index = record.last, record.statements_done + 1
     tag = statement_tag(last.run_id, record.version, index) if record.has_query_tags else None
-    # The event before an unrecorded end carries the id of the statement before.
+    # Other events have the query id of the statement before.
     query_id = last.query_id if last.event == EventType.UNKNOWN else None
     named = "".join(f", {what} {value}" for what, value in (("query tag", tag), ("query id", query_id)) if value)
     return NeedsRepair(
         "OUTCOME_UNKNOWN",
         f"{record.started.path}: run {last.run_id} of {last.os_user} on {last.host} ended inside statement {index} of"
         f" {record.statements_total}{named}; whether it took effect is unknown; nothing ran",
-        f"`glacierbase repair {record.version}` shows the statement, what the engine remembers of it, and the choices",
+        f"`glacierbase repair {record.version}` shows the statement, the evidence of the engine, and the choices",
         version=record.version,
         path=record.started.path,
         statement_index=index,
@@ -158,7 +156,7 @@ def _changed(migrations: Sequence[Migration], history: History) -> list[Glacierb
             f"{migration.location}: edited since it was {record.state} ({_when(record)}): recorded {record.last.checksum},"
             f" the file has {migration.checksum}; nothing ran",
             "restore the file (`git log -p` shows who edited it), and put the change into a new migration; an edit that is"
-            f" meant to stay is accepted by `glacierbase repair {migration.version} --as edited`",
+            f" intended is accepted by `glacierbase repair {migration.version} --as edited`",
             version=migration.version,
             path=migration.location,
             recorded_checksum=record.last.checksum,
@@ -176,8 +174,8 @@ def _missing(migrations: Sequence[Migration], history: History) -> list[Glacierb
             "MIGRATION_MISSING",
             f"{record.started.path}: version {record.version} is {record.state} ({_when(record)}), but its file is gone;"
             " nothing ran",
-            f"restore it: git checkout $(git rev-list -n 1 HEAD -- {record.started.path})~1 -- {record.started.path}; one that"
-            f" is gone on purpose is accepted by `glacierbase repair {record.version} --as removed`",
+            f"restore it: git checkout $(git rev-list -n 1 HEAD -- {record.started.path})~1 -- {record.started.path}; a file"
+            f" that was deleted on purpose is accepted by `glacierbase repair {record.version} --as removed`",
             version=record.version,
             path=record.started.path,
         )
@@ -204,7 +202,7 @@ def _out_of_order(chosen: Sequence[Migration], history: History, selection: Sele
             "OUT_OF_ORDER",
             f"{migration.location}: version {migration.version} came after version {history.records[history.newest].version}"
             f" was {history.records[history.newest].state}; nothing ran",
-            "give it a version above that one (`git mv`), or run it where it stands:"
+            "give it a version above that one (`git mv`), or run it as it is:"
             f" --allow-out-of-order {migration.version}",
             version=migration.version,
             path=migration.location,

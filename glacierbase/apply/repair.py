@@ -103,7 +103,9 @@ def accept_environment(target: Target, was: str, reason: str, lock_timeout: floa
     with target.opened(session) as opened:
         state = read_state(opened, was)
         if not state.history.events:
-            raise _not_repairable(f"catalog {target.catalog.name} has no history whose environment could be another")
+            raise _not_repairable(
+                f"catalog {target.catalog.name} has no history, so its environment cannot have changed"
+            )
         with locked(opened, state, lock_timeout, environment=was) as held:
             held.recorder.append(environment_accepted(was, reason))
 

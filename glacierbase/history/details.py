@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from glacierbase.errors import NeedsRepair
 from glacierbase.model.migration import Event, version_number
@@ -16,16 +16,16 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class FormerHolder:
-    """The run that a lock was taken from: its id, its fence, and what the lock row said about its process."""
+    """The run that a lock was taken from: its id, its fence, and its process as the lock row described it."""
 
     owner: str
     fence: int
-    process: Mapping[str, Any]
+    process: Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True)
 class Details:
-    """What an event says beyond the other columns. Each kind of event uses some of the fields.
+    """What an event records beyond the other columns. Each kind of event uses some of the fields.
 
     Attributes:
         statement_checksums: of all statements of the file, in order (started, baselined).
@@ -39,7 +39,7 @@ class Details:
     """
 
     statement_checksums: tuple[str, ...] | None = None
-    process: Mapping[str, Any] = field(default_factory=dict)
+    process: Mapping[str, object] = field(default_factory=dict)
     jumped_over: tuple[str, ...] = ()
     former_holder: FormerHolder | None = None
     resolution: str | None = None
@@ -89,9 +89,9 @@ def to_json(details: Details) -> str | None:
     return json.dumps(masked(document)) if document else None
 
 
-def _to_document(details: Details) -> dict[str, Any]:
+def _to_document(details: Details) -> dict[str, object]:
     former = details.former_holder
-    document: dict[str, Any] = {
+    document = {
         "statement_checksums": None if details.statement_checksums is None else list(details.statement_checksums),
         "process": dict(details.process) or None,
         "jumped_over": list(details.jumped_over) or None,

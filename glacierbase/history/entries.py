@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from glacierbase.errors import EngineError
 from glacierbase.history.details import NO_DETAILS, Details, FormerHolder
@@ -67,7 +66,7 @@ def started(
     compiled: Compiled,
     resumes_at: int,
     started_at: datetime,
-    process: Mapping[str, Any],
+    process: Mapping[str, object],
     jumped_over: Sequence[str] = (),
     reason: str | None = None,
 ) -> Entry:

@@ -55,7 +55,7 @@ def fence_of(row: LockRow | None) -> int:
 
 
 def holder_of(row: LockRow) -> Mapping[str, Any]:
-    """Return what the row says about its holder; an empty mapping where the column is not what a run writes."""
+    """Return the holder as the row describes it; an empty mapping where the column is not what a run writes."""
     try:
         holder = json.loads(row.holder or "{}")
     except (ValueError, RecursionError):

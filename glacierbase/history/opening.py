@@ -27,7 +27,7 @@ class Target:
     """One catalog in one environment, and its migration files: what a command works on.
 
     Attributes:
-        siblings: names of the project's other catalogs, whose histories may be in the same namespace.
+        siblings: names of the project's other catalogs, with histories that may be in the same namespace.
         open_executor, open_store: open the engine and the store.
     """
 
@@ -70,7 +70,7 @@ class Target:
 
     @contextmanager
     def opened(self, session: Any = None, cancelled: Callable[[], bool] = lambda: False) -> Iterator[OpenCatalog]:
-        """Open the store; the engine is started only where the store is behind it. Both are closed at the end.
+        """Open the store; the engine is started only where the store needs it. Both are closed at the end.
 
         Args:
             session, cancelled: as for `engine`.

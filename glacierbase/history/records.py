@@ -177,7 +177,7 @@ def check_environment(history: History, catalog: str, environment: str) -> None:
         recorded = history.events[-1].environment
         raise HistoryDisagrees(
             "ENVIRONMENT_MISMATCH",
-            f"catalog {catalog}: the history says environment {recorded}, this run says {environment}; nothing ran",
+            f"catalog {catalog}: the history belongs to environment {recorded}, this run to environment {environment}; nothing ran",
             f"use --env {recorded}, or correct the catalog file: two environments must not share a store",
             recorded=recorded,
             environment=environment,

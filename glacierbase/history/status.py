@@ -18,8 +18,8 @@ def make_status(migrations: Sequence[Migration], history: History) -> tuple[Stat
 
 def is_late(migration: Migration, history: History) -> bool:
     """Return whether the file was never started nor jumped over, and is below a version that was started."""
-    was_begun = migration.number in history.records or migration.number in history.jumped_over
-    return not was_begun and migration.number < history.newest
+    was_started = migration.number in history.records or migration.number in history.jumped_over
+    return not was_started and migration.number < history.newest
 
 
 def is_settled(migration: Migration, history: History) -> bool:

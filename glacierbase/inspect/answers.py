@@ -16,12 +16,12 @@ from glacierbase.model.result import Status
 
 _NEXT = {
     State.PENDING: "`glacierbase migrate` applies it",
-    State.RUNNING: "a run is at work on it",
+    State.RUNNING: "a run is applying it",
     State.FAILED: "remove the cause and run `glacierbase migrate` again; or `glacierbase repair VERSION --as done` (somebody"
-    " completed the statement by hand), `--as abandoned` (it ends here, the fix is a new file); or correct the statements"
+    " completed the statement by hand), `--as abandoned` (the file ends here, the fix is a new one); or correct the statements"
     " that are not done",
-    State.INTERRUPTED: "run `glacierbase migrate` again: it goes on where the run stopped",
-    State.UNKNOWN: "`glacierbase repair VERSION` shows what the engine remembers of it; nothing runs until that is settled",
+    State.INTERRUPTED: "run `glacierbase migrate` again: it continues where the run stopped",
+    State.UNKNOWN: "`glacierbase repair VERSION` shows the evidence of the engine; nothing runs until that is settled",
     State.CHANGED: "restore the file, and put the change into a new migration; or `glacierbase repair VERSION --as edited`",
     State.MISSING: "restore the file from git; or `glacierbase repair VERSION --as removed`",
     State.AHEAD: "this is an older checkout; pull",
@@ -46,7 +46,7 @@ def _with_note(status: Status, migration: Migration | None, history: History, ta
         return replace(status, note=f"no longer renders: {error.message}")
     if record.last.rendered_checksum in (None, now):
         return status
-    return replace(status, note="a variable changed since: it would render otherwise today")
+    return replace(status, note="a variable changed since: it would render differently today")
 
 
 def next_step(status: Status) -> str:
@@ -54,7 +54,7 @@ def next_step(status: Status) -> str:
     return _NEXT.get(status.state, "").replace("VERSION", status.version)
 
 
-def shown_statements(target: Target, number: int, history: History) -> tuple[ShownStatement, ...]:
+def statements_of(target: Target, number: int, history: History) -> tuple[ShownStatement, ...]:
     """Return the statements of a version: as recorded when it was started, else those of the file."""
     record = history.records.get(number)
     if record and record.started.rendered_sql is not None:

@@ -9,7 +9,7 @@ from glacierbase.history.lockrow import lock_holder
 from glacierbase.history.opening import Target
 from glacierbase.history.state import current_state
 from glacierbase.inspect import doctor as examination
-from glacierbase.inspect.answers import next_step, shown_statements, statuses
+from glacierbase.inspect.answers import next_step, statements_of, statuses
 from glacierbase.inspect.results import DoctorResult, HistoryResult, ShowResult, StatusResult
 
 
@@ -34,7 +34,7 @@ def show(target: Target, result: ShowResult, number: int, spark: Any) -> ShowRes
     return replace(
         result,
         migration=status,
-        statements=shown_statements(target, int(status.version), state.history),
+        statements=statements_of(target, int(status.version), state.history),
         events=tuple(event for event in state.history.events if event.version and int(event.version) == number),
         next=next_step(status),
     )

@@ -1,4 +1,4 @@
-"""The nouns: a migration, its statements, the events of its history and the states they lead to."""
+"""The values of the whole program: a migration, its statements, the events of its history, its states."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 class State(str, Enum):
-    """Where one version of one catalog stands, as `status` shows it."""
+    """The state of one version of one catalog, as `status` shows it."""
 
     PENDING = "pending"
     RUNNING = "running"
@@ -28,7 +28,7 @@ class State(str, Enum):
 
 
 class EventType(str, Enum):
-    """What an event of the history says happened (the column `event`)."""
+    """The kind of an event of the history (the column `event`)."""
 
     STARTED = "started"
     STATEMENT_DONE = "statement_done"
@@ -129,14 +129,14 @@ class Event:
 
 
 def version_number(text: str) -> int | None:
-    """What a version compares by; None where the text is none: digits, as at the start of a file's name."""
+    """Return the number by which a version is compared; None where the text is not a version, which is all digits."""
     return int(text) if text.isascii() and text.isdigit() and len(text) < 250 else None
 
 
 def checksum(content: bytes) -> str:
-    """The checksum that stands in the history: over the bytes without a UTF-8 byte order mark and with CRLF as LF.
+    """Return the checksum for the history: over the bytes without a UTF-8 byte order mark and with CRLF as LF.
 
-    The algorithm's version is part of the value, so that it can change without touching what is recorded.
+    The value begins with the version of the algorithm, so that recorded checksums stay valid when it changes.
     """
     normalised = content.removeprefix(b"\xef\xbb\xbf").replace(b"\r\n", b"\n")
     return f"v1:sha256:{hashlib.sha256(normalised).hexdigest()}"

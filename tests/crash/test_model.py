@@ -1,15 +1,14 @@
-"""Lock and history in every order in which runs can get into each other's way: two or three runs, a pause anywhere.
+"""Lock and history in every order in which two or three runs can interleave, with a pause anywhere.
 
-A run is a sequence of steps. Between any two it may be paused for as long as you like, or killed, and its lease may run out. From
-each state of the world, every step that may come next is tried, until there is nothing new. What a look at the history says is
-asked of the real `fold`, `check_head` and `make_plan`. No step goes back, each counts something up, so every path has an end.
+A run is a sequence of steps. Between any two steps it may be paused for any time, or killed, and its lease may expire. From each
+state of the world every possible next step is tried, until there is no new state. The history is read by the real `fold`,
+`check_head` and `make_plan`. Each step counts something up, so every path ends.
 
 Not modelled: lost answers of the store, refused statements, signals, restored tables, `repair`, and locks of dead processes.
 """
 
 from __future__ import annotations
 
-import json
 import math
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -23,6 +22,7 @@ import pytest
 
 from glacierbase.apply.plan import make_plan
 from glacierbase.errors import GlacierbaseError, LockLost
+from glacierbase.history.details import Details, to_json
 from glacierbase.history.records import check_head, fold
 from glacierbase.model.migration import Event, Migration
 from tests.support.project_folder import ProjectFolder
@@ -37,38 +37,38 @@ ENDS = {"done", "refused", "lost", "killed"}
 
 
 class Rules(NamedTuple):
-    """The protocol. Tests take parts of it away.
+    """The protocol. Tests remove parts of it.
 
     Attributes:
         opening, each: the steps before the first statement, and those of every statement.
-        proves_by_lease: the proof is one's own clock, by which the lease is not over; else a look at the row.
-        waits: nobody takes a lock before its lease is over, by the clock of its holder too.
+        proves_by_lease: the proof is that the lease is not over by the run's own clock; else a read of the row.
+        waits: no run takes a lock before its lease is over, also by the clock of its holder.
         compares_beat: the compare-and-set fails when the holder has renewed its lease meanwhile.
-        tells_all: who cannot renew its lease records all that it has not recorded yet, and only then `interrupted`.
+        records_all: a run that cannot renew its lease records all that it has not recorded yet, and then `interrupted`.
     """
 
-    opening: tuple[str, ...] = ("look", "watch", "take", "look again")
+    opening: tuple[str, ...] = ("read", "watch", "take", "read again")
     each: tuple[str, ...] = ("announce", "prove", "run")
     proves_by_lease: bool = False
     waits: bool = True
     compares_beat: bool = True
-    tells_all: bool = True
+    records_all: bool = True
     renewals: int = 1
     kills: bool = True
 
 
 class Note(NamedTuple):
-    """What differs between two events."""
+    """The values in which two events differ."""
 
     fence: int
     sequence: int
     event: str
     statement: int | None = None
-    behind: int | None = None
+    read_fence: int | None = None
 
 
 class Row(NamedTuple):
-    """The lock's row; its owner is known by the fence. `over` is no column, but the time: the lease is over for all."""
+    """The lock's row; the fence identifies the owner. `over` is no column: it means that the lease is over for every clock."""
 
     held: bool = False
     fence: int = 0
@@ -81,16 +81,16 @@ FREE = Row()
 
 
 class Run(NamedTuple):
-    """One run: the step that is next, and what it remembers. `fresh`: the lease is not over by its own clock."""
+    """One run: its next step and its memory. `fresh`: the lease is not over by its own clock."""
 
-    at: str = "look"
+    at: str = "read"
     seen: Row = FREE
     fence: int = 0
     took_over: bool = False
     fresh: bool = False
     statement: int = 0
     sequence: int = 0
-    behind: int = 0
+    read_fence: int = 0
     end: str = "done"
 
 
@@ -105,20 +105,20 @@ class World(NamedTuple):
 
 @cache
 def event(note: Note) -> Event:
-    """The real one."""
+    """Return the real event."""
     version, index = (None, None) if note.statement is None else STATEMENTS[note.statement]
     if note.event == "interrupted" and index:
         index -= 1  # So many are done.
     return Event(
         note.fence, note.sequence, f"run {note.fence}", "shop", "dev", note.event, STATES.get(note.event), version,
         statement_index=index, statement_total=TOTALS.get(version or ""), checksum="",
-        details=None if note.behind is None else json.dumps({"behind": note.behind}),
+        details=to_json(Details(read_fence=note.read_fence)),
     )  # fmt: skip
 
 
 @cache
-def look(notes: tuple[Note, ...], head: tuple[int, int], living_fence: int | None) -> tuple[int | str, int, int]:
-    """How many statements are done, or the code of the error that stops the run; and fence and sequence of the last event."""
+def read(notes: tuple[Note, ...], head: tuple[int, int], living_fence: int | None) -> tuple[int | str, int, int]:
+    """Return the number of done statements, or the code of the error that stops the run; then the last fence and sequence."""
     try:
         history = fold(map(event, notes), living_fence)
         check_head(history, "shop", head)
@@ -130,7 +130,7 @@ def look(notes: tuple[Note, ...], head: tuple[int, int], living_fence: int | Non
 
 
 def announcement(run: Run, begins: bool) -> Iterator[tuple[str, int | None]]:
-    """What is appended at once before the next statement, and after the last one."""
+    """Return what is appended at once before the next statement, and after the last one."""
     if begins and run.took_over:
         yield "taken_over", None
     if not begins:
@@ -141,34 +141,34 @@ def announcement(run: Run, begins: bool) -> Iterator[tuple[str, int | None]]:
 
 
 def steps(rules: Rules, world: World, number: int) -> Iterator[tuple[str, World]]:
-    """What a run may do next: each with its name, and the world after it."""
+    """Yield the possible next steps of a run: each with its name, and the world after it."""
     row, notes, effects, runs = world
     run = runs[number]
     is_mine = row.held and row.fence == run.fence
     begins = not any(note.fence == run.fence for note in notes)
 
-    def then(at: str, *told: tuple[str, int | None], row: Row = row, **changes: Any) -> World:
-        new = tuple(Note(run.fence, run.sequence + place, *each) for place, each in enumerate(told, start=1))
+    def then(at: str, *appended: tuple[str, int | None], row: Row = row, **changes: Any) -> World:
+        new = tuple(Note(run.fence, run.sequence + place, *each) for place, each in enumerate(appended, start=1))
         if new and begins:
-            new = (new[0]._replace(behind=run.behind), *new[1:])
+            new = (new[0]._replace(read_fence=run.read_fence), *new[1:])
         after = run._replace(at=at, sequence=run.sequence + len(new))._replace(**changes)
         after = Run(at) if at in ENDS else after
         return World(row, tuple(sorted(notes + new)), effects, (*runs[:number], after, *runs[number + 1 :]))
 
-    def on(*told: tuple[str, int | None], **changes: Any) -> World:
+    def on(*appended: tuple[str, int | None], **changes: Any) -> World:
         order = (*rules.opening, *rules.each)
         if run.at != order[-1]:
-            return then(order[order.index(run.at) + 1], *told, **changes)
+            return then(order[order.index(run.at) + 1], *appended, **changes)
         following = run.statement + 1
-        return then(rules.each[0] if following < len(STATEMENTS) else "finish", *told, statement=following)
+        return then(rules.each[0] if following < len(STATEMENTS) else "finish", *appended, statement=following)
 
     def rewritten(held: bool) -> Row:
         return Row(held, row.fence, row.beat + 1, row.head if begins else (run.fence, run.sequence))
 
-    if run.at in ("look", "look again"):
-        found, fence, sequence = look(notes, row.head, row.fence if row.held and not row.over else None)
+    if run.at in ("read", "read again"):
+        found, fence, sequence = read(notes, row.head, row.fence if row.held and not row.over else None)
         if isinstance(found, int) and found < len(STATEMENTS):
-            yield f"{run.at}: {found} done", on(statement=found, sequence=sequence, behind=fence)
+            yield f"{run.at}: {found} done", on(statement=found, sequence=sequence, read_fence=fence)
         else:
             end = "refused" if isinstance(found, str) else "done"
             yield f"{run.at}: {found}", then("release", end=end) if run.fence else then(end)
@@ -181,15 +181,15 @@ def steps(rules: Rules, world: World, number: int) -> Iterator[tuple[str, World]
             yield "take: won", on(row=mine, fence=mine.fence, took_over=row.held, fresh=True, seen=FREE)
         else:
             yield "take: it has changed", then("watch", seen=FREE)
-    elif run.at == "wait":  # A lease long, so that by his own clock nobody else has one now.
+    elif run.at == "wait":  # For a lease: by its own clock, no other run has one then.
         others = (each._replace(fresh=each.fresh and each.fence == run.fence) for each in on().runs)
         yield "wait: for a lease", on()._replace(runs=tuple(others))
     elif run.at == "announce":
         batch = tuple(announcement(run, begins))
         yield f"announce {run.statement}", on(*batch)
         if not is_mine:  # By its own clock the lease is over, and it could not renew it.
-            unsaid = batch if rules.tells_all else ()
-            yield "announce: the lock is lost", then("release", *unsaid, ("interrupted", run.statement), end="lost")
+            unrecorded = batch if rules.records_all else ()
+            yield "announce: the lock is lost", then("release", *unrecorded, ("interrupted", run.statement), end="lost")
     elif run.at == "prove":
         proven = run.fresh if rules.proves_by_lease else is_mine
         yield ("prove: proven", on()) if proven else ("prove: the lock is lost", then("interrupt"))
@@ -208,7 +208,7 @@ def steps(rules: Rules, world: World, number: int) -> Iterator[tuple[str, World]
 
 
 def successors(rules: Rules, world: World) -> Iterator[tuple[str, World]]:
-    """All that may happen next."""
+    """Yield all possible next steps."""
     for number in range(len(world.runs)):
         yield from ((f"{'ABC'[number]} {name}", after) for name, after in steps(rules, world, number))
     if world.row.held and not world.row.over:
@@ -220,25 +220,25 @@ def double_run(world: World, is_end: bool) -> str | None:
     return f"DOUBLE RUN: {world.effects}" if len(set(world.effects)) < len(world.effects) else None
 
 
-def anything(world: World, is_end: bool) -> str | None:
-    """What must never be: in any state, and where nothing can follow."""
-    told, *_ = look(world.notes, world.row.head, world.row.fence + 1)
+def violation(world: World, is_end: bool) -> str | None:
+    """Return what is wrong with a state, or None. `is_end`: no step can follow."""
+    found, *_ = read(world.notes, world.row.head, world.row.fence + 1)
     ends = {run.at for run in world.runs}
     if world.effects != tuple(range(len(world.effects))):
         return f"not once and in order: {world.effects}"
-    if told not in (len(world.effects), "OUTCOME_UNKNOWN"):
-        return f"{len(world.effects)} took effect, but whoever takes the lock now is told: {told}"
+    if found not in (len(world.effects), "OUTCOME_UNKNOWN"):
+        return f"{len(world.effects)} took effect, but a run that takes the lock now reads: {found}"
     if is_end and not ends <= ENDS:
-        return f"nobody can go on: {ends}"
-    if is_end and "killed" not in ends and told == "OUTCOME_UNKNOWN":
-        return "the outcome is unknown, but nobody was killed"
-    if is_end and ends == {"done"} and told != len(STATEMENTS):
-        return f"all runs are done, but not all statements: {told}"
+        return f"no run can continue: {ends}"
+    if is_end and "killed" not in ends and found == "OUTCOME_UNKNOWN":
+        return "the outcome is unknown, but no run was killed"
+    if is_end and ends == {"done"} and found != len(STATEMENTS):
+        return f"all runs are done, but not all statements: {found}"
     return None
 
 
 class Found(NamedTuple):
-    """Where nothing can follow, and how it came to something wrong, if it did."""
+    """The states without a next step, and the way to the first violation, if there is one."""
 
     states: int
     ends: list[World]
@@ -246,8 +246,8 @@ class Found(NamedTuple):
 
 
 @cache
-def explore(rules: Rules, wrong: Callable[..., str | None] = anything, runs: int = 2, row: Row = FREE) -> Found:
-    """All states, breadth first: the first way to something wrong is a shortest one."""
+def explore(rules: Rules, wrong: Callable[..., str | None] = violation, runs: int = 2, row: Row = FREE) -> Found:
+    """Explore all states, breadth first: the trace of the first violation is a shortest one."""
 
     def key(world: World) -> World:
         return world._replace(runs=tuple(sorted(world.runs)))  # All runs are alike.
@@ -276,27 +276,27 @@ def explore(rules: Rules, wrong: Callable[..., str | None] = anything, runs: int
 
 FORCE = Rules(proves_by_lease=True, waits=False)  # As `unlock --force` does, and then runs.
 SAFE = {
-    "proof by a look": Rules(),
-    "proof by a look, lock taken by force": Rules(waits=False),
+    "proof by a read": Rules(),
+    "proof by a read, lock taken by force": Rules(waits=False),
     "proof by lease": Rules(proves_by_lease=True),
-    "proof by lease, lock taken by force": FORCE._replace(opening=("look", "watch", "take", "wait", "look again")),
+    "proof by lease, lock taken by force": FORCE._replace(opening=("read", "watch", "take", "wait", "read again")),
 }
 
 
 @pytest.mark.parametrize("rules", SAFE.values(), ids=SAFE)
 def test_wherever_two_runs_are_paused_each_statement_runs_once_or_is_unknown(rules: Rules) -> None:
-    """Nor does a history look damaged, and what is unknown is so because a run was killed."""
+    """No history looks damaged, and an outcome is unknown only because a run was killed."""
     found = explore(rules)
     assert not found.trace, "\n".join(found.trace)
-    # It came to what it is for: runs that lost the lock, events that came too late, and each statement unknown, run or not.
+    # The exploration reached lost locks, late events, and an unknown outcome of each statement, run or not.
     assert {run.at for end in found.ends for run in end.runs} == ENDS
     assert any(fold(map(event, end.notes)).late for end in found.ends)
-    unknown = [end for end in found.ends if look(end.notes, end.row.head, None)[0] == "OUTCOME_UNKNOWN"]
+    unknown = [end for end in found.ends if read(end.notes, end.row.head, None)[0] == "OUTCOME_UNKNOWN"]
     assert {len(end.effects) for end in unknown} == set(range(len(STATEMENTS) + 1))
 
 
 def test_three_runs_are_as_safe_as_two() -> None:
-    """One may have read what another had not, and append what a third had not read; the lock was a dead run's before."""
+    """A run may have read what another had not, and append what a third had not read; the first lock holder is dead."""
     found = explore(Rules(renewals=0, kills=False), runs=3, row=Row(held=True, fence=1, over=True))
     assert not found.trace, "\n".join(found.trace)
 
@@ -305,33 +305,33 @@ BROKEN = {
     "no proof": Rules(each=("announce", "run")),
     "proof before the announcement": Rules(each=("prove", "announce", "run")),
     "announcement after the statement": Rules(each=("prove", "run", "announce")),
-    "no second look": Rules(opening=("look", "watch", "take")),
+    "no second read": Rules(opening=("read", "watch", "take")),
 }
 
 
-@pytest.mark.parametrize("by_lease", [False, True], ids=["proof by a look", "proof by lease"])
+@pytest.mark.parametrize("by_lease", [False, True], ids=["proof by a read", "proof by lease"])
 @pytest.mark.parametrize("broken", BROKEN.values(), ids=BROKEN)
 def test_without_one_of_the_rules_a_statement_runs_twice(broken: Rules, by_lease: bool) -> None:
-    """These are the tests that the ones above can fail."""
+    """These cases show that the tests above can fail."""
     assert "DOUBLE RUN: (0, 0)" in explore(broken._replace(proves_by_lease=by_lease), double_run).trace
 
 
 BROKEN_LEASE = {
     "not waited for": FORCE,
-    "waited for after the look": FORCE._replace(opening=("look", "watch", "take", "look again", "wait")),
+    "waited for after the read": FORCE._replace(opening=("read", "watch", "take", "read again", "wait")),
     "renewed meanwhile": Rules(proves_by_lease=True, compares_beat=False),
 }
 
 
 @pytest.mark.parametrize("broken", BROKEN_LEASE.values(), ids=BROKEN_LEASE)
 def test_a_lease_proves_nothing_where_a_taker_disregards_it(broken: Rules) -> None:
-    """Who takes the lock by force must wait for a lease, and only then look: the holder may begin a statement until then."""
+    """After a take-over by force, the run must wait for a lease before it reads: the holder may start a statement until then."""
     assert "DOUBLE RUN: (0, 0)" in explore(broken, double_run).trace
 
 
-def test_a_run_that_lost_the_lock_must_tell_what_it_did() -> None:
-    """`interrupted` alone says that nothing is in flight, and hides that the last statement took effect."""
-    assert explore(Rules(tells_all=False)).trace
+def test_a_run_that_lost_the_lock_must_record_what_it_did() -> None:
+    """`interrupted` alone means that nothing is in flight, and hides that the last statement took effect."""
+    assert explore(Rules(records_all=False)).trace
 
 
 @pytest.mark.parametrize("during", [0, 1])
@@ -339,7 +339,7 @@ def test_a_run_that_lost_the_lock_must_tell_what_it_did() -> None:
 def test_the_real_run_writes_what_the_model_writes(
     loss: str, during: int, project: ProjectFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Alone; and when the lock is taken during a statement, whether or not its lease is over by its own clock, too."""
+    """The cases: alone, and with the lock taken during a statement, whether or not the lease is over by the run's clock."""
 
     def lose(sql: str) -> None:
         if loss != "none":

@@ -78,7 +78,7 @@ def test_a_role_that_may_not_create_is_told_who_should(emulated: SnowBed, projec
     project.catalog(text.replace("ENGINEER", "READER"))
     done = project.ask("doctor")
     assert done.code == 0, done.stdout
-    assert "both are there" in done.entry()["checks"][-1]["detail"]
+    assert "both exist" in done.entry()["checks"][-1]["detail"]
 
 
 @pytest.mark.parametrize("engine", ["spark", "snowflake"])

@@ -121,7 +121,7 @@ def test_a_transaction_is_one_step(shop: ProjectFolder, snow: SnowBed) -> None:
     shop.file("0001_two_rows.sql", f"{create}{begin}INSERT INTO {schema}.missing VALUES (2);\nCOMMIT;")
     done = shop.ask("migrate")
     assert done.code == 1
-    assert "was taken back" in done.document["error"]["message"]
+    assert "was rolled back" in done.document["error"]["message"]
     assert snow.rows(f"SELECT a FROM {schema}.t") == []
     assert shop.ask("status").entry()["migrations"][0]["statements_done"] == 1
     shop.file("0001_two_rows.sql", f"{create}{begin}INSERT INTO {schema}.t VALUES (2);\nCOMMIT;")

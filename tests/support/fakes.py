@@ -1,4 +1,4 @@
-"""Fast stand-ins for executor and store. They pass the same contract suites as the real ones, or tests on them prove nothing."""
+"""Fast fakes of executor and store. They pass the same contract suites as the real ones."""
 
 from __future__ import annotations
 
@@ -43,7 +43,12 @@ class FakeSession:
 
 
 class FakeExecutor:
-    """An engine in memory. `before` is called with each statement and may raise what an engine would."""
+    """An engine in memory.
+
+    Attributes:
+        before: called with each statement; may raise what an engine would.
+        recorded: the evidence that the engine has about every statement.
+    """
 
     dialect = "spark"
     engine = "sqlite"
@@ -55,16 +60,16 @@ class FakeExecutor:
         self._uri = f"file:{uuid.uuid4().hex}?mode=memory&cache=shared"
         self._keeper = sqlite3.connect(self._uri, uri=True)
         self.closed = 0
-        self.remembers = Evidence()
+        self.recorded = Evidence()
 
     def open_session(self, *, bookkeeping: bool = False) -> FakeSession:
         return FakeSession(self._uri, lambda sql: self.before(sql))
 
     def evidence(self, statement: InFlight) -> Evidence:
-        return self.remembers
+        return self.recorded
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
-        """What a test looks at, past `before`."""
+        """Return the rows of a query without calling `before`."""
         return FakeSession(self._uri, lambda sql: None).query(sql)
 
     def close(self) -> None:
@@ -72,7 +77,7 @@ class FakeExecutor:
 
 
 class MemoryTables:
-    """The two tables of every catalog, as all runs of a test share them."""
+    """The two tables of every catalog, shared by all runs of a test."""
 
     def __init__(self) -> None:
         self.histories: dict[str, list[Event]] = {}
@@ -147,5 +152,5 @@ class MemoryStore:
 
 
 def lost_answer(*_: object) -> None:
-    """The answer that never came."""
+    """Raise what an engine raises when its answer is lost."""
     raise OutcomeUnknown("ConnectionReset", "the connection was reset")

@@ -1,4 +1,4 @@
-"""Runs in memory: a real project, the real path of `migrate`, and an engine and tables that cost nothing."""
+"""A project on disk with the real path of `migrate`, and an engine and tables in memory."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.support.project_folder import ProjectFolder
 
 
 class World:
-    """A project whose engine and tables are in memory, and runs on it."""
+    """A project whose engine and tables are in memory, and the commands on it."""
 
     def __init__(self, project: ProjectFolder) -> None:
         self.project = project
@@ -76,7 +76,7 @@ class World:
         return [row[0] for row in self.engine.rows(f"SELECT a FROM {table} ORDER BY a")]
 
     def break_at(self, text: str, action: Callable[..., None]) -> None:
-        """Let `action` happen in place of the next statement that holds `text`, once."""
+        """Call `action` before the next statement that contains `text`, once. It may raise instead of the statement."""
 
         def before(sql: str) -> None:
             if text in sql and not done:

@@ -1,4 +1,4 @@
-"""The path of `migrate` on the fakes: what runs, what is recorded, and what stops it. `test_migrate_iceberg` has the real one."""
+"""The path of `migrate` on the fakes: what runs, what is recorded, and what stops it. `test_migrate_iceberg` uses a real engine."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ INSERT INTO t VALUES (4);"""
 
 @pytest.fixture
 def world(project: ProjectFolder) -> World:
-    """An empty one."""
+    """A project whose engine and tables are in memory."""
     return World(project)
 
 
 def test_pending_files_run_in_order_and_only_once(world: World) -> None:
-    """The order is numeric, whatever the names sort like."""
+    """Versions are ordered as numbers, not as text."""
     world.file("10_b.sql", "INSERT INTO t VALUES (2)")
     world.file("9_a.sql", "CREATE TABLE t (a INT); INSERT INTO t VALUES (1)")
     assert [file.version for file in world.migrate().applied] == ["9", "10"]
@@ -70,7 +70,7 @@ def test_pending_files_run_in_order_and_only_once(world: World) -> None:
 
 
 def test_once_in_a_hundred_events_the_tables_are_compacted_between_two_files(world: World) -> None:
-    """When nothing is in flight: a run killed there leaves no statement whose outcome is unknown."""
+    """Nothing is in flight then: a run that is killed during a compaction leaves no unknown outcome."""
     world.file("1_a.sql", "CREATE TABLE t (a INT)")
     for number in range(2, 82):
         world.file(f"{number}_row.sql", f"INSERT INTO t VALUES ({number}); INSERT INTO t VALUES ({number})")
@@ -86,7 +86,7 @@ def test_once_in_a_hundred_events_the_tables_are_compacted_between_two_files(wor
 
 
 def test_a_compaction_that_fails_fails_no_run(world: World, caplog: pytest.LogCaptureFixture) -> None:
-    """It is tried again a hundred events later."""
+    """The failure is logged, and the run applies its files."""
     for number in range(1, 101):
         world.file(f"{number}_nothing.sql", "SELECT 1")
     world.store_before = lambda verb: lost_answer() if verb == "compact" else None
@@ -107,8 +107,8 @@ def test_a_file_of_n_statements_costs_n_appends_and_the_last_one(world: World) -
     ]  # fmt: skip
 
 
-def test_every_event_says_who_what_and_why(world: World) -> None:
-    """The answer to “who changed it, and why” stands in each row."""
+def test_every_event_names_author_file_and_run(world: World) -> None:
+    """Each row of the history has author, description, path, run and user."""
     world.file("1_a.sql", "CREATE TABLE t (a INT)")
     world.migrate()
     started, applied = world.events
@@ -129,8 +129,8 @@ def test_every_event_says_who_what_and_why(world: World) -> None:
     assert applied.recorded_at is not None
 
 
-def test_the_event_that_announces_a_statement_stands_before_it_runs(world: World) -> None:
-    """A crash inside the statement leaves the truth."""
+def test_a_statement_is_announced_before_it_runs(world: World) -> None:
+    """After a crash inside the statement, the history shows that it was started."""
     seen: list[list[tuple[str, str | None]]] = []
     world.file("1_a.sql", "CREATE TABLE t (a INT); INSERT INTO t VALUES (1)")
     world.engine.before = lambda sql: seen.append(list(world.kinds))
@@ -148,7 +148,7 @@ def test_a_file_without_statements_is_applied(world: World) -> None:
 
 
 def test_a_refused_statement_stops_the_run_and_is_resumed_there(world: World) -> None:
-    """Three of five: two effects, then the rest once the file is corrected; each exists once."""
+    """Statement 3 of 5 fails: two take effect, the other three after the file is corrected, each exactly once."""
     file = world.file("1_a.sql", FIVE.format("nowhere"))
     world.file("2_b.sql", "INSERT INTO t VALUES (5)")
     with pytest.raises(MigrationFailed) as caught:
@@ -166,7 +166,7 @@ def test_a_refused_statement_stops_the_run_and_is_resumed_there(world: World) ->
 
 @pytest.mark.parametrize("old", ["(a INT)", "VALUES (1)"])
 def test_a_done_statement_of_a_failed_file_must_stay(world: World, old: str) -> None:
-    """It took effect as it was."""
+    """A statement that took effect cannot be changed by an edit of the file."""
     file = world.file("1_a.sql", FIVE.format("nowhere"))
     with pytest.raises(MigrationFailed):
         world.migrate()
@@ -179,7 +179,7 @@ def test_a_done_statement_of_a_failed_file_must_stay(world: World, old: str) -> 
 
 
 def test_a_lost_answer_is_unknown_and_nothing_runs_until_it_is_settled(world: World) -> None:
-    """Never guessed, never run again silently."""
+    """The outcome is not guessed, and the statement is not run again until `repair` settles it."""
     world.file("1_a.sql", "CREATE TABLE t (a INT); INSERT INTO t VALUES (1)")
     world.break_at("INSERT", lost_answer)
     with pytest.raises(NeedsRepair) as caught:
@@ -195,7 +195,7 @@ def test_a_lost_answer_is_unknown_and_nothing_runs_until_it_is_settled(world: Wo
 
 
 def lose_answer(sql: str) -> None:
-    """The answer that is lost after the engine gave the statement an id."""
+    """Lose the answer after the engine gave the statement an id."""
     raise OutcomeUnknown("ConnectionReset", "the connection was reset", "query-7")
 
 
@@ -211,11 +211,11 @@ def lose_answer(sql: str) -> None:
 def test_a_lost_answer_is_what_the_engines_own_record_proves(
     evidence: Evidence, kinds: list[str], code: str | None, world: World
 ) -> None:
-    """Looked up by the query's id before anybody is asked; a mere suggestion settles nothing."""
+    """The query's id is looked up before a person has to decide; a suggestion without proof settles nothing."""
     world.engine.rows("CREATE TABLE t (a INT)")
     world.file("1_a.sql", "INSERT INTO t VALUES (1); INSERT INTO t VALUES (2)")
     world.break_at("VALUES (1)", lose_answer)
-    world.engine.remembers = evidence
+    world.engine.recorded = evidence
     caught = None
     try:
         world.migrate()
@@ -227,7 +227,7 @@ def test_a_lost_answer_is_what_the_engines_own_record_proves(
 
 
 def test_a_run_that_died_inside_a_statement_is_unknown(world: World) -> None:
-    """Its last words are that the statement is about to start."""
+    """The last event of such a run announces the statement."""
     world.file("1_a.sql", "CREATE TABLE t (a INT); INSERT INTO t VALUES (1)")
     world.migrate()
     del world.events[2:]
@@ -239,7 +239,7 @@ def test_a_run_that_died_inside_a_statement_is_unknown(world: World) -> None:
 
 
 def test_an_exception_of_the_caller_inside_a_statement_is_recorded_as_unknown(world: World) -> None:
-    """The library catches no KeyboardInterrupt, but it writes down what it knows."""
+    """A KeyboardInterrupt passes through after the outcome is recorded as unknown."""
 
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
@@ -253,7 +253,7 @@ def test_an_exception_of_the_caller_inside_a_statement_is_recorded_as_unknown(wo
 
 
 def test_a_stop_ends_the_run_before_its_next_statement(world: World) -> None:
-    """What ran is recorded, the lock is free, and the next run goes on there."""
+    """What ran is recorded, the lock is free, and the next run continues there."""
     cancel = threading.Event()
     world.file("1_a.sql", "CREATE TABLE t (a INT); INSERT INTO t VALUES (1); INSERT INTO t VALUES (2)")
     world.break_at("VALUES (1)", lambda sql: cancel.set())
@@ -267,7 +267,7 @@ def test_a_stop_ends_the_run_before_its_next_statement(world: World) -> None:
 
 
 def test_a_stop_between_files_leaves_the_next_one_pending(world: World) -> None:
-    """Nothing of it is announced."""
+    """No event announces the file that did not run."""
     cancel = threading.Event()
     world.file("1_a.sql", "CREATE TABLE t (a INT)")
     world.file("2_b.sql", "INSERT INTO t VALUES (1)")
@@ -279,7 +279,7 @@ def test_a_stop_between_files_leaves_the_next_one_pending(world: World) -> None:
 
 
 def test_a_lock_that_is_held_stops_the_run_naming_its_holder(world: World) -> None:
-    """At once by default, and after the given time otherwise."""
+    """The run fails at once by default, and after the given time with a timeout."""
     world.file("1_a.sql", "CREATE TABLE t (a INT)")
     row = held_row("stranger")
     world.tables.histories["shop"], world.tables.locks["shop"] = [], row
@@ -294,7 +294,7 @@ def test_a_lock_that_is_held_stops_the_run_naming_its_holder(world: World) -> No
 
 
 def test_a_run_that_begins_between_two_reads_of_another_is_running_and_not_unknown(world: World) -> None:
-    """Its lock was read before it began, its history after."""
+    """The lock was read before that run began, and the history after it."""
     world.file("1_a.sql", "CREATE TABLE t (a INT)")
     begun, looked = threading.Event(), threading.Event()
     runner = threading.Thread(target=world.migrate)
@@ -314,7 +314,7 @@ def test_a_run_that_begins_between_two_reads_of_another_is_running_and_not_unkno
 
 
 def test_a_waiting_run_goes_on_when_the_lock_is_released(world: World) -> None:
-    """And it reads the history after it won."""
+    """The run reads the history after it acquires the lock."""
     world.file("1_a.sql", "CREATE TABLE t (a INT)")
     world.tables.histories["shop"], world.tables.locks["shop"] = [], held_row("stranger")
 
@@ -339,7 +339,7 @@ def test_a_waiting_run_goes_on_when_the_lock_is_released(world: World) -> None:
 def test_a_lease_that_ended_more_than_a_lease_ago_is_taken_over_and_recorded(
     world: World, ended: int, machine: str, lease: str, at_once: bool
 ) -> None:
-    """At once by a clock that the holder shares; else once nobody renews it for a lease, or it ended long ago."""
+    """With the same clock at once; otherwise after a lease without a renewal, or long after the lease expired."""
     world.variables = f"store: {{lockLease: {lease}}}\n"
     world.file("1_a.sql", "CREATE TABLE t (a INT)")
     world.tables.histories["shop"] = []
@@ -353,7 +353,7 @@ def test_a_lease_that_ended_more_than_a_lease_ago_is_taken_over_and_recorded(
 
 
 def overdue_row(seconds_ago: int, machine: str) -> Any:
-    """The lock of a run whose lease ended so long ago by this machine's clock."""
+    """Return the lock of a run whose lease expired so many seconds ago by this machine's clock."""
     boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip() if machine == "this" else "another"
     row = held_row("dead")
     holder = json.dumps({**json.loads(row.holder), "boot_id": boot})
@@ -361,7 +361,7 @@ def overdue_row(seconds_ago: int, machine: str) -> Any:
 
 
 def test_a_living_run_whose_clock_is_leases_behind_keeps_its_lock(world: World) -> None:
-    """It renews its lease while it is watched; a read-only command calls its statement running, with a warning."""
+    """It renews its lease while it is watched; a read-only command shows its statement as running, with a warning."""
     world.variables = "store: {lockLease: 1s}\n"
     world.file("1_a.sql", "CREATE TABLE t (a INT)")
     world.migrate()
@@ -388,7 +388,7 @@ def test_a_living_run_whose_clock_is_leases_behind_keeps_its_lock(world: World) 
 
 
 def test_a_holder_with_a_longer_lease_keeps_its_lock_as_long(world: World) -> None:
-    """The row has its lease: a run with a shorter one of its own waits for the longer."""
+    """The row has the holder's lease: a run with a shorter lease waits for the longer one."""
     world.variables = "store: {lockLease: 1s}\n"
     world.file("1_a.sql", "CREATE TABLE t (a INT)")
     row = held_row("slow")
@@ -402,8 +402,8 @@ def test_a_holder_with_a_longer_lease_keeps_its_lock_as_long(world: World) -> No
         assert lease_of(world.tables.locks["shop"], 1.0) == 1.0
 
 
-def test_the_lock_row_says_how_long_its_holder_may_be_silent(world: World) -> None:
-    """It is what a run with another lease waits for."""
+def test_the_lock_row_has_the_lease_of_its_holder(world: World) -> None:
+    """A run with another lease waits for this one."""
     world.variables = "store: {lockLease: 90s}\n"
     world.file("1_a.sql", "CREATE TABLE t (a INT)")
     seen: list[Any] = []
@@ -412,8 +412,8 @@ def test_the_lock_row_says_how_long_its_holder_may_be_silent(world: World) -> No
     assert seen[0]["lease_seconds"] == 90
 
 
-def test_a_row_that_nobody_renews_for_a_lease_is_taken_over_whatever_its_clock_says(world: World) -> None:
-    """Seen unchanged for a lease, by our own clock."""
+def test_a_row_without_a_renewal_for_a_lease_is_taken_over_whatever_its_expiry(world: World) -> None:
+    """The row was seen unchanged for a lease, by the clock of the waiting run."""
     world.variables = "store: {lockLease: 1s}\n"
     world.file("1_a.sql", "CREATE TABLE t (a INT)")
     world.tables.histories["shop"] = []
@@ -423,7 +423,7 @@ def test_a_row_that_nobody_renews_for_a_lease_is_taken_over_whatever_its_clock_s
 
 
 def test_a_run_that_lost_the_lock_runs_nothing_more(world: World) -> None:
-    """The proof after the append fails; all that it appends is `interrupted`, under its old fence."""
+    """The proof after the append fails; the run then appends only `interrupted`, under its old fence."""
     world.file("1_a.sql", "CREATE TABLE t (a INT); INSERT INTO t VALUES (1)")
 
     def steal(*_: object) -> None:
@@ -441,7 +441,7 @@ def test_a_run_that_lost_the_lock_runs_nothing_more(world: World) -> None:
 def test_without_the_proof_a_stopped_holder_would_run_a_second_time(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """This is the test that the test above can fail."""
+    """This shows that the test above can fail."""
     world.file("1_a.sql", "CREATE TABLE t (a INT); INSERT INTO t VALUES (1)")
 
     def steal(*_: object) -> None:
@@ -455,7 +455,7 @@ def test_without_the_proof_a_stopped_holder_would_run_a_second_time(
 
 
 def test_the_heartbeat_renews_the_lease_while_a_statement_runs(world: World) -> None:
-    """Three times in a lease, with the last acknowledged event."""
+    """It renews three times in a lease, and writes the last acknowledged event."""
     world.variables = "store: {lockLease: 1s}\n"
     world.file("1_a.sql", "CREATE TABLE t (a INT)")
     seen: list[Any] = []
@@ -476,7 +476,7 @@ def test_the_heartbeat_renews_the_lease_while_a_statement_runs(world: World) -> 
 def test_an_engine_that_gives_no_session_for_the_next_file_leaves_the_one_before_applied(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A login that is refused in the middle of a run, say."""
+    """An example is a login that is refused in the middle of a run."""
     world.file("1_a.sql", "CREATE TABLE t (a INT)")
     world.file("2_b.sql", "INSERT INTO t VALUES (1)")
     open_session, opened = world.engine.open_session, []
@@ -498,7 +498,7 @@ def test_an_engine_that_gives_no_session_for_the_next_file_leaves_the_one_before
 def test_a_holder_whose_heartbeat_alone_is_stuck_is_taken_over_and_runs_nothing_more(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is silent for more than its lease while its statement runs; who takes over finds the outcome unknown."""
+    """It is silent for more than its lease while its statement runs; the next run finds an unknown outcome."""
     world.variables = "store: {lockLease: 1s}\n"
     world.file("1_a.sql", "CREATE TABLE t (a INT); INSERT INTO t VALUES (1)")
     found: list[str] = []
@@ -514,22 +514,22 @@ def test_a_holder_whose_heartbeat_alone_is_stuck_is_taken_over_and_runs_nothing_
         world.migrate()
     assert found == ["OUTCOME_UNKNOWN"]
     assert world.values() == []
-    # Nobody with a newer fence has written: what it had done counts, and nobody has to say so.
+    # No run with a newer fence has written: what this run had done counts without a repair.
     assert world.kinds == [("started", "1"), ("statement_done", "1"), ("interrupted", "1")]
     world.migrate()
     assert world.values() == [1]
 
 
 def test_a_lost_answer_of_an_append_is_looked_up(world: World) -> None:
-    """It had arrived: it is not written twice, and the run goes on."""
+    """The append had arrived: it is not written twice, and the run continues."""
     world.file("1_a.sql", "CREATE TABLE t (a INT); INSERT INTO t VALUES (1)")
     world.store_before = once("append answered", lost_answer)
     world.migrate()
     assert [event.sequence for event in world.events] == [1, 2, 3]
 
 
-def test_an_append_that_did_not_arrive_is_repeated_while_the_lock_is_ours(world: World) -> None:
-    """It had not: it is written."""
+def test_an_append_that_did_not_arrive_is_repeated_while_the_lock_is_held(world: World) -> None:
+    """The append had not arrived: it is written again."""
     world.file("1_a.sql", "CREATE TABLE t (a INT)")
     world.store_before = once("append", lost_answer)
     world.migrate()
@@ -537,7 +537,7 @@ def test_an_append_that_did_not_arrive_is_repeated_while_the_lock_is_ours(world:
 
 
 def test_a_history_that_cannot_be_written_stops_the_run_before_the_statement(world: World) -> None:
-    """Nothing runs that is not announced."""
+    """No statement runs that is not announced."""
     world.variables = "store: {lockLease: 1s}\n"
     world.file("1_a.sql", "CREATE TABLE t (a INT)")
     world.store_before = lambda verb: lost_answer() if verb == "append" else None
@@ -550,8 +550,8 @@ def test_a_history_that_cannot_be_written_stops_the_run_before_the_statement(wor
 
 
 @pytest.mark.parametrize("answered", ["append", "append answered"])
-def test_an_outage_shorter_than_a_lease_costs_nobody_anything(world: World, answered: str) -> None:
-    """Each event is there once, and each statement ran once."""
+def test_an_outage_shorter_than_a_lease_loses_nothing(world: World, answered: str) -> None:
+    """Each event is recorded once, and each statement ran once."""
     world.variables = "store: {lockLease: 5s}\n"
     world.file("1_a.sql", "CREATE TABLE t (a INT); INSERT INTO t VALUES (1); INSERT INTO t VALUES (2)")
     until: list[float] = []
@@ -572,7 +572,7 @@ def test_an_outage_shorter_than_a_lease_costs_nobody_anything(world: World, answ
 
 
 def test_giving_up_a_run_prints_the_command_that_records_what_ran(world: World) -> None:
-    """The command, as printed, makes the history whole: the statement is not run again."""
+    """The command, as printed, completes the history: the statement is not run again."""
     world.variables = "store: {lockLease: 1s}\n"
     world.file("1_a.sql", "CREATE TABLE t (a INT); INSERT INTO t VALUES (1); INSERT INTO t VALUES (2)")
     world.store_before = lambda verb: lost_answer() if verb == "append" and len(world.events) >= 2 else None
@@ -589,7 +589,7 @@ def test_giving_up_a_run_prints_the_command_that_records_what_ran(world: World) 
     assert world.values() == [1, 2]
 
 
-def test_an_outage_in_which_no_connection_opens_costs_nobody_anything(world: World) -> None:
+def test_an_outage_in_which_no_connection_opens_loses_nothing(world: World) -> None:
     """A refused login after a lost answer is part of the outage, and the append is retried."""
     world.variables = "store: {lockLease: 5s}\n"
     world.file("1_a.sql", "CREATE TABLE t (a INT); INSERT INTO t VALUES (1)")
@@ -617,7 +617,7 @@ def test_an_outage_in_which_no_connection_opens_costs_nobody_anything(world: Wor
 
 
 def test_a_history_that_cannot_be_read_is_not_said_to_lack_an_event(world: World) -> None:
-    """The append took effect and its answer was lost: `repair` as printed would settle the next statement, which never ran."""
+    """The append took effect and its answer was lost: the `repair` would settle the next statement, which never ran."""
     world.variables = "store: {lockLease: 1s}\n"
     world.file("1_a.sql", "CREATE TABLE t (a INT); INSERT INTO t VALUES (1); INSERT INTO t VALUES (2)")
     broken: list[str] = []
@@ -638,7 +638,7 @@ def test_a_history_that_cannot_be_read_is_not_said_to_lack_an_event(world: World
 
 @pytest.mark.parametrize(("sql", "outcome"), [("SELECT 1", "applied"), ("INSERT INTO missing VALUES (1)", "failed")])
 def test_a_run_that_loses_its_lock_in_an_append_records_the_outcome(world: World, sql: str, outcome: str) -> None:
-    """The outcome of the last statement is known to this run alone; without it, a person has to find out."""
+    """Only this run has the outcome of the last statement; without the record, a person has to find it out."""
     world.file("1_a.sql", f"CREATE TABLE t (a INT); {sql}")
 
     def steal() -> None:
@@ -656,7 +656,7 @@ def test_a_run_that_loses_its_lock_in_an_append_records_the_outcome(world: World
     ("verb", "number"), [("compare_and_set", 1), ("compare_and_set", 2), ("append", 2), ("read_lock", 3)]
 )
 def test_an_interrupted_caller_leaves_no_lock_and_no_heartbeat(world: World, verb: str, number: int) -> None:
-    """KeyboardInterrupt in a notebook, where the process goes on living: also while the lock is acquired or released."""
+    """After KeyboardInterrupt in a notebook the process continues, also while the lock is acquired or released."""
     world.file("1_a.sql", "CREATE TABLE t (a INT)")
     calls: list[str] = []
 
@@ -674,7 +674,7 @@ def test_an_interrupted_caller_leaves_no_lock_and_no_heartbeat(world: World, ver
 
 
 def test_a_release_that_is_interrupted_is_repeated(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ctrl-C while the thread that frees the lock is started, at the end of a run that succeeded."""
+    """Ctrl-C arrives while the thread that frees the lock is started, at the end of a successful run."""
     world.file("1_a.sql", "CREATE TABLE t (a INT)")
     started: list[Caller] = []
 
@@ -699,7 +699,7 @@ def wait_until(is_so: Callable[[], bool]) -> None:
 
 
 def test_a_store_that_does_not_open_leaves_no_thread() -> None:
-    """A program that asks again and again keeps its number of threads."""
+    """A program that retries keeps its number of threads."""
 
     def refuse() -> MemoryStore:
         raise EngineUnavailable("SNOWFLAKE_UNAVAILABLE", "no session")
@@ -713,7 +713,7 @@ def test_a_store_that_does_not_open_leaves_no_thread() -> None:
 
 @pytest.mark.parametrize("holder", ["no JSON", "[1]", "5", '"text"', "null", '{"lease_seconds": NaN}', "[" * 100_000])
 def test_a_lock_whose_holder_is_unreadable_is_held_and_can_be_unlocked(world: World, holder: str) -> None:
-    """Its lease counts all the same; no command ends in a traceback."""
+    """Its lease counts all the same, and no command ends in a traceback."""
     world.file("1_a.sql", "CREATE TABLE t (a INT)")
     world.migrate()
     world.file("2_b.sql", "INSERT INTO t VALUES (1)")
@@ -729,7 +729,7 @@ def test_a_lock_whose_holder_is_unreadable_is_held_and_can_be_unlocked(world: Wo
 
 
 def test_a_store_that_hangs_does_not_keep_a_run_that_is_done(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A renewal without an answer holds up neither the next append nor the release."""
+    """A renewal without an answer delays neither the next append nor the release."""
     world.variables = "store: {lockLease: 1s}\n"
     world.file("1_a.sql", "CREATE TABLE t (a INT)")
     hung, go_on = threading.Event(), threading.Event()
@@ -749,7 +749,7 @@ def test_a_store_that_hangs_does_not_keep_a_run_that_is_done(world: World, monke
 
 
 def test_a_run_that_is_stopped_waits_for_no_store_that_hangs(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One signal ends it in bounded time, and the lock is not its own yet."""
+    """One signal ends the run in bounded time, before it acquired the lock."""
     monkeypatch.setattr("glacierbase.stores.bounded.CANCELLED_SECONDS", 0.5)
     world.file("1_a.sql", "CREATE TABLE t (a INT)")
     go_on, cancel = threading.Event(), threading.Event()
@@ -761,7 +761,7 @@ def test_a_run_that_is_stopped_waits_for_no_store_that_hangs(world: World, monke
 
 
 def test_a_heartbeat_outlives_whatever_its_store_raises(world: World, caplog: pytest.LogCaptureFixture) -> None:
-    """The next renewal may go through; what it raised is a warning, with secrets masked."""
+    """The next renewal may succeed; the exception is logged as a warning, with secrets masked."""
     world.variables = "store: {lockLease: 1s}\n"
     world.file("1_a.sql", "CREATE TABLE t (a INT)")
     register("canary-of-the-heart")
@@ -783,7 +783,7 @@ def test_a_heartbeat_outlives_whatever_its_store_raises(world: World, caplog: py
 
 
 def test_the_lock_row_names_the_engine_before_it_works(world: World) -> None:
-    """Whoever takes over waits for the end of both processes; the engine is ready only after the lock is acquired."""
+    """A run that takes over waits for the end of both processes; the engine is ready only after the lock is acquired."""
     world.file("1_a.sql", "CREATE TABLE t (a INT)")
     world.migrate()
     world.file("2_b.sql", "INSERT INTO t VALUES (1)")
@@ -801,7 +801,7 @@ def test_the_lock_row_names_the_engine_before_it_works(world: World) -> None:
 
 
 class Snapshot(MemoryStore):
-    """A session under snapshot isolation: what was committed after its first read of the history is not in it."""
+    """A session under snapshot isolation: it does not see what was committed after its first read of the history."""
 
     first: tuple[Event, ...] | None = None
 
@@ -811,7 +811,7 @@ class Snapshot(MemoryStore):
 
 
 def test_the_history_is_read_under_the_lock_by_a_store_that_was_opened_for_it(world: World) -> None:
-    """The one that looked before may be a session that never sees what the lock's last holder committed."""
+    """An older session may never see what the last lock holder committed."""
     world.file("1_a.sql", "CREATE TABLE t (a INT)")
     world.migrate()
     world.file("2_b.sql", "INSERT INTO t VALUES (1)")
@@ -829,7 +829,7 @@ def test_the_history_is_read_under_the_lock_by_a_store_that_was_opened_for_it(wo
 
 
 def test_another_environments_history_is_refused(world: World) -> None:
-    """`dev` against a history that says `prod`."""
+    """A run of `dev` does not start on the history of `prod`."""
     world.file("1_a.sql", "CREATE TABLE t (a INT)")
     world.environment = "prod"
     world.migrate()
@@ -840,7 +840,7 @@ def test_another_environments_history_is_refused(world: World) -> None:
 
 
 def test_a_renamed_catalog_is_recognised_by_its_files(world: World) -> None:
-    """Its new name has no history, its old one has all of it."""
+    """The new name has no history, and the old name has applied all files."""
     world.file("1_a.sql", "CREATE TABLE t (a INT)")
     world.migrate()
     (world.project.root / "migrations/shop").rename(world.project.root / "migrations/store")
@@ -852,7 +852,7 @@ def test_a_renamed_catalog_is_recognised_by_its_files(world: World) -> None:
 
 
 def test_a_lost_history_is_noticed_by_the_lock(world: World) -> None:
-    """The lock row knows the last event that was acknowledged."""
+    """The lock row holds the last event that was acknowledged."""
     world.file("1_a.sql", "CREATE TABLE t (a INT)")
     world.migrate()
     for kept in (0, 1):
@@ -864,7 +864,7 @@ def test_a_lost_history_is_noticed_by_the_lock(world: World) -> None:
 
 
 def test_a_history_with_a_hole_is_refused(world: World) -> None:
-    """A version that vanished from it would run again."""
+    """A version whose events are missing would run again."""
     world.file("1_a.sql", "CREATE TABLE t (a INT)")
     world.migrate()
     del world.events[0]
@@ -874,7 +874,7 @@ def test_a_history_with_a_hole_is_refused(world: World) -> None:
 
 
 def test_a_lost_or_restored_lock_is_a_warning_and_the_fence_goes_on(world: World) -> None:
-    """A fence is never handed out twice."""
+    """A fence is never given out twice."""
     world.file("1_a.sql", "CREATE TABLE t (a INT)")
     world.migrate()
     world.file("2_b.sql", "INSERT INTO t VALUES (1)")
@@ -888,7 +888,7 @@ def test_a_lost_or_restored_lock_is_a_warning_and_the_fence_goes_on(world: World
 
 
 def test_only_takes_one_file_and_those_it_passes_by_run_later(world: World) -> None:
-    """A hotfix; what was jumped over is not out of order afterwards."""
+    """After a hotfix, the versions that it jumped over are not out of order."""
     world.file("1_a.sql", "CREATE TABLE t (a INT)")
     world.migrate()
     world.file("2_b.sql", "INSERT INTO t VALUES (2)")
@@ -902,7 +902,7 @@ def test_only_takes_one_file_and_those_it_passes_by_run_later(world: World) -> N
 
 
 def test_an_event_of_a_run_that_had_lost_the_lock_is_shown_and_ignored(world: World) -> None:
-    """What it announced never ran, so the file is not unknown."""
+    """The statement that the event announces never ran, so the file is not unknown."""
     world.file("1_a.sql", "CREATE TABLE t (a INT)")
     world.file("2_b.sql", "INSERT INTO t VALUES (1)")
     world.migrate(Selection(to="1"))
@@ -917,7 +917,7 @@ def test_an_event_of_a_run_that_had_lost_the_lock_is_shown_and_ignored(world: Wo
 
 
 def held_row(owner: str) -> Any:
-    """A lock in the hands of another machine's run."""
+    """Return a lock row that is held by a run on another machine."""
     now = datetime.now(timezone.utc)
     return replace(
         free_row(Terms("shop", "default", 60)),
@@ -930,7 +930,7 @@ def held_row(owner: str) -> Any:
 
 
 def once(verb: str, action: Callable[[], None]) -> Callable[[str], None]:
-    """Let `action` happen at the first call of `verb`."""
+    """Call `action` at the first call of `verb`."""
     done: list[str] = []
 
     def before(called: str) -> None:
@@ -941,15 +941,15 @@ def once(verb: str, action: Callable[[], None]) -> Callable[[str], None]:
     return before
 
 
-def test_errors_know_their_exit_codes() -> None:
-    """The table of the command line's help."""
+def test_each_kind_of_error_has_its_exit_code() -> None:
+    """The codes are those in the help of the command line."""
     codes = {kind: kind.exit_code for kind in (LockHeld, LockLost, MigrationFailed, NeedsRepair, HistoryDisagrees)}
     assert list(codes.values()) == [4, 4, 1, 6, 3]
     assert GlacierbaseError.exit_code == 70
 
 
 def test_a_file_that_fails_in_one_environment_only_goes_on_there_once_the_cause_is_gone(world: World) -> None:
-    """Unchanged, so that it stays what the other environment has applied."""
+    """The file is not edited, because the other environment has applied it."""
     world.file("1_a.sql", FIVE.format("t"))
     dev = World(world.project)
     dev.migrate()
@@ -963,7 +963,7 @@ def test_a_file_that_fails_in_one_environment_only_goes_on_there_once_the_cause_
 
 
 def test_a_history_of_a_newer_format_is_refused_by_name(world: World) -> None:
-    """It may mean what this version does not know; an older one is read."""
+    """It may mean what this version does not support; an older format is read."""
     world.file("1_a.sql", "CREATE TABLE t (a INT)")
     world.migrate()
     row = world.tables.locks["shop"]

@@ -1,4 +1,4 @@
-"""Files and history in, a plan out, or the error that says why there is none. Pure."""
+"""Files and history in, a plan out, or the error that explains why there is none. Pure."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def files(*versions: str) -> list[Migration]:
 
 
 def applied(*versions: str, state: str = "applied") -> History:
-    """A history in which each version was started and then came to `state`."""
+    """Return a history in which each version was started and then came to `state`."""
     events: list[Event] = []
     for version in versions:
         for kind, its_state in (("started", "running"), (state, state)):
@@ -62,14 +62,14 @@ def test_what_is_not_applied_is_pending_in_the_order_of_numbers() -> None:
     assert states(files("9", "10"), applied("9")) == [("9", "applied"), ("10", "pending")]
 
 
-def test_a_file_is_known_by_its_number_wherever_it_lies_and_however_it_is_written() -> None:
-    """Moved into a folder, or its version padded, it is the same migration."""
+def test_a_file_is_identified_by_its_number_whatever_its_folder_and_padding() -> None:
+    """A file that is moved into a folder, or whose version is padded, is the same migration."""
     moved = replace(migration("0001"), location="migrations/shop/old/0001_a.sql")
     assert pending([moved], applied("1")) == []
 
 
 def test_up_to_a_version_stops_there_and_only_takes_one() -> None:
-    """What `only` passes by is told, so that it may run later."""
+    """The plan lists the versions that `only` passes by, so that they may run later."""
     assert pending(files("1", "2", "3"), applied("1"), to="2") == ["2"]
     plan = make_plan(files("1", "2", "3"), applied("1"), Selection(only="3", reason="why"))
     assert ([p.migration.version for p in plan.pending], plan.jumped_over) == (["3"], ("2",))
@@ -90,13 +90,13 @@ def test_up_to_a_version_stops_there_and_only_takes_one() -> None:
     ],
 )
 def test_a_selection_that_makes_no_sense_is_refused(selection: dict[str, object], code: str) -> None:
-    """Exit 2: it was typed wrong."""
+    """The exit code is 2, that of a usage error."""
     [error] = errors(files("1"), applied(), **selection)
     assert (error.code, error.exit_code) == (code, 2)
 
 
 def test_a_late_version_is_refused_with_both_ways_out() -> None:
-    """Another branch was merged first; the file is moved, or allowed by name."""
+    """Another branch was merged first; the file is renamed, or allowed by its version."""
     [error] = errors(files("1", "2", "3"), applied("1", "3"))
     assert (error.code, error.exit_code, error.data["newest"]) == ("OUT_OF_ORDER", 3, "3")
     assert "git mv" in error.hint
@@ -107,13 +107,13 @@ def test_a_late_version_is_refused_with_both_ways_out() -> None:
 
 
 def test_only_the_version_that_is_named_may_be_late() -> None:
-    """Allowing one allows no other."""
+    """An allowed version allows no other."""
     [error] = errors(files("1", "2", "3", "4"), applied("1", "4"), out_of_order=("2",))
     assert error.data["version"] == "3"
 
 
 def test_an_applied_file_that_is_gone_is_refused() -> None:
-    """Nobody could tell any more what the table's schema comes from."""
+    """Without the file, the origin of the table's schema is lost."""
     [error] = errors(files("2"), applied("1", "2"))
     assert (error.code, error.exit_code, error.data["path"]) == ("MIGRATION_MISSING", 3, "migrations/shop/1_a.sql")
     assert "git checkout" in error.hint
@@ -121,7 +121,7 @@ def test_an_applied_file_that_is_gone_is_refused() -> None:
 
 
 def test_an_older_checkout_is_a_warning_and_no_error() -> None:
-    """What is applied above its newest file is ahead of it."""
+    """A version that is applied above the newest file is ahead of the checkout."""
     plan = make_plan(files("1"), applied("1", "2"), Selection())
     assert plan.pending == ()
     assert "version 2 (why 2) is applied, but newer than every file here: this is an older checkout" in plan.warnings
@@ -129,7 +129,7 @@ def test_an_older_checkout_is_a_warning_and_no_error() -> None:
 
 
 def test_an_edited_file_is_refused_with_both_checksums() -> None:
-    """The recorded one and the file's."""
+    """The message has the recorded checksum and that of the file."""
     [error] = errors([migration("1", "v1:sha256:b")], applied("1"))
     assert (error.code, error.exit_code) == ("CHECKSUM_MISMATCH", 3)
     assert "v1:sha256:a" in error.message
@@ -138,19 +138,19 @@ def test_an_edited_file_is_refused_with_both_checksums() -> None:
 
 
 def test_a_failed_file_may_be_edited_and_is_pending_again() -> None:
-    """Which statements of it may not is checked where they are known."""
+    """`check_resumes` finds edits of the statements that are done."""
     assert pending([migration("1", "v1:sha256:b")], applied("1", state="failed")) == ["1"]
 
 
 def test_an_unknown_outcome_comes_before_everything() -> None:
-    """Exit 6, with the statement; status says the same."""
+    """The error has exit code 6 and the statement; `status` shows the same state."""
     history = applied("1", state="unknown")
     [error] = errors(files("1", "2"), history)
     assert (error.code, error.exit_code, error.data["statement_index"]) == ("OUTCOME_UNKNOWN", 6, 1)
     assert states(files("1", "2"), history) == [("1", "unknown"), ("2", "pending")]
 
 
-def test_all_disagreements_are_told_at_once() -> None:
-    """Edited, missing: one run shows both."""
+def test_all_disagreements_are_reported_at_once() -> None:
+    """One run reports an edited and a missing file together."""
     found = errors([migration("1", "v1:sha256:b"), *files("3")], applied("1", "2"))
     assert [error.code for error in found] == ["CHECKSUM_MISMATCH", "MIGRATION_MISSING"]

@@ -1,4 +1,4 @@
-"""`repair`: what it shows, what may be said of which version, and what the next run makes of it."""
+"""`repair`: what it shows, which decision is possible for which version, and what the next run does after it."""
 
 from __future__ import annotations
 
@@ -48,27 +48,27 @@ def failed(world: World) -> World:
     return world
 
 
-def say(world: World, resolution: Resolution, version: int = 1, **options: Any) -> tuple[RepairCase, ...]:
+def decide(world: World, resolution: Resolution, version: int = 1, **options: Any) -> tuple[RepairCase, ...]:
     return repair(world.target(), [version], Decision(resolution, "seen by alice", **options))
 
 
 def refused(world: World, resolution: Resolution, version: int = 1, **options: Any) -> GlacierbaseError:
     before = list(world.events)
     with pytest.raises(GlacierbaseError) as caught:
-        say(world, resolution, version, **options)
+        decide(world, resolution, version, **options)
     assert world.events == before
     return caught.value
 
 
 def test_the_command_line_offers_every_resolution() -> None:
-    """It names them itself, not to import anything for its help."""
+    """The command line lists them without importing `repair`, so that its help stays quick."""
     [option] = [each for each in commands.repair.params if each.name == "as_"]
     assert isinstance(option.type, click.Choice)
     assert list(option.type.choices) == [each.value for each in Resolution]
 
 
-def test_it_shows_the_statement_who_ran_it_and_what_may_be_said(unknown: World) -> None:
-    """And writes nothing."""
+def test_it_shows_the_statement_its_run_and_the_choices(unknown: World) -> None:
+    """Showing a case writes nothing."""
     before = list(unknown.events)
     [case] = repair_cases(unknown.target(), [])
     assert (case.version, case.state, case.statement_index, case.statements_total) == ("1", State.UNKNOWN, 2, 3)
@@ -81,20 +81,20 @@ def test_it_shows_the_statement_who_ran_it_and_what_may_be_said(unknown: World) 
 
 
 @pytest.mark.parametrize(("took_effect", "suggests"), [(True, "done"), (False, "not-done"), (None, None)])
-def test_what_the_engine_remembers_suggests_an_answer_and_gives_none(
+def test_evidence_of_the_engine_suggests_a_decision_and_makes_none(
     took_effect: bool | None, suggests: str | None, unknown: World
 ) -> None:
-    """The person decides."""
-    unknown.engine.remembers = Evidence(("t: append",), took_effect)
+    """The person decides, whatever the evidence suggests."""
+    unknown.engine.recorded = Evidence(("t: append",), took_effect)
     [case] = repair_cases(unknown.target(), [1])
     assert (case.evidence, case.suggests) == (("t: append",), suggests)
     with pytest.raises(NeedsRepair):
         unknown.migrate()
 
 
-def test_done_goes_on_behind_the_statement(unknown: World) -> None:
-    """The event says who said it, and why."""
-    say(unknown, Resolution.DONE)
+def test_done_continues_after_the_statement(unknown: World) -> None:
+    """The event has the principal and the reason."""
+    decide(unknown, Resolution.DONE)
     event = unknown.events[-1]
     assert (event.event, event.state, event.statement_index) == ("repaired", "interrupted", 2)
     assert (event.reason, event.principal) == ("seen by alice", "tester")
@@ -104,38 +104,38 @@ def test_done_goes_on_behind_the_statement(unknown: World) -> None:
 
 
 def test_not_done_runs_the_statement_again_once_its_engine_is_gone(unknown: World) -> None:
-    """Before, it could still take effect."""
+    """Before that, the lost statement could still take effect."""
     error = refused(unknown, Resolution.NOT_DONE)
     assert (error.code, error.exit_code) == ("ENGINE_MAY_RUN", 6)
     assert "--engine-stopped" in error.hint
-    say(unknown, Resolution.NOT_DONE, engine_stopped=True)
+    decide(unknown, Resolution.NOT_DONE, engine_stopped=True)
     assert json.loads(unknown.events[-1].details or "")["engine_stopped"] is True
     assert [file.resumed_at for file in unknown.migrate().applied] == [2, 1]
     assert unknown.values() == [1, 2, 9]
 
 
-def test_an_engine_that_says_so_has_ended_the_statement(unknown: World) -> None:
-    """Then nobody has to vouch for it."""
-    unknown.engine.remembers = Evidence(("query: FAILED",), took_effect=False, has_ended=True)
-    say(unknown, Resolution.NOT_DONE)
+def test_evidence_that_the_statement_has_ended_allows_not_done(unknown: World) -> None:
+    """The engine's evidence replaces `--engine-stopped`."""
+    unknown.engine.recorded = Evidence(("query: FAILED",), took_effect=False, has_ended=True)
+    decide(unknown, Resolution.NOT_DONE)
     assert "engine_stopped" not in json.loads(unknown.events[-1].details or "")
 
 
 def test_abandoned_ends_the_file_and_the_next_ones_run(unknown: World) -> None:
-    """What ran stays, the rest never runs."""
-    say(unknown, Resolution.ABANDONED)
+    """Statements that ran stay, and the others never run."""
+    decide(unknown, Resolution.ABANDONED)
     assert [file.version for file in unknown.migrate().applied] == ["2"]
     assert unknown.values() == [9]
     assert refused(unknown, Resolution.DONE).code == "NOT_REPAIRABLE"
 
 
 def test_the_last_statement_done_applies_the_file(world: World) -> None:
-    """Nothing of it is left to run."""
+    """No statement of the file is left to run."""
     world.file("1_a.sql", "CREATE TABLE t (a INT)")
     world.break_at("CREATE", lost_answer)
     with pytest.raises(NeedsRepair):
         world.migrate()
-    say(world, Resolution.DONE)
+    decide(world, Resolution.DONE)
     assert world.events[-1].state == "applied"
     assert world.migrate().applied == []
 
@@ -145,20 +145,20 @@ def test_a_failed_statement_completed_by_hand_is_done(failed: World) -> None:
     [case] = repair_cases(failed.target(), [])
     assert (case.state, case.choices, case.statement_index) == (State.FAILED, ("done", "abandoned"), 2)
     assert case.error_message
-    say(failed, Resolution.DONE)
+    decide(failed, Resolution.DONE)
     assert [file.resumed_at for file in failed.migrate().applied] == [3, 1]
     assert failed.values() == [2]
 
 
-def test_a_failed_file_can_be_abandoned_and_not_called_not_done(failed: World) -> None:
-    """It is not done; everybody knows."""
+def test_a_failed_file_can_be_abandoned_but_not_recorded_as_not_done(failed: World) -> None:
+    """`--as not-done` is refused, because the history already has that outcome."""
     assert refused(failed, Resolution.NOT_DONE).code == "NOT_REPAIRABLE"
-    say(failed, Resolution.ABANDONED)
+    decide(failed, Resolution.ABANDONED)
     assert [file.version for file in failed.migrate().applied] == ["2"]
 
 
 def test_an_edit_that_is_meant_to_stay_is_accepted(world: World) -> None:
-    """Its checksum is the file's from now on; the next edit is one again."""
+    """The checksum of the edited file is recorded; the next edit is refused."""
     path = world.file("1_a.sql", "CREATE TABLE t (a INT)")
     world.migrate()
     path.write_text(path.read_text().replace("A test's change", "A better description"))
@@ -166,7 +166,7 @@ def test_an_edit_that_is_meant_to_stay_is_accepted(world: World) -> None:
         world.migrate()
     [case] = repair_cases(world.target(), [])
     assert (case.state, case.choices) == (State.CHANGED, ("edited",))
-    say(world, Resolution.EDITED)
+    decide(world, Resolution.EDITED)
     assert (world.events[-1].description, world.events[-1].state) == ("A better description", "applied")
     assert world.migrate().applied == []
     path.write_text(path.read_text() + "\n")
@@ -182,13 +182,13 @@ def test_a_file_that_is_gone_on_purpose_is_accepted(world: World) -> None:
     path.unlink()
     with pytest.raises(HistoryDisagrees):
         world.migrate()
-    say(world, Resolution.REMOVED)
+    decide(world, Resolution.REMOVED)
     assert world.migrate().applied == []
     assert repair_cases(world.target(), []) == ()
 
 
-def test_nothing_can_be_said_of_an_applied_version_or_of_none(world: World) -> None:
-    """The history is right as it is."""
+def test_an_applied_version_or_an_absent_one_is_not_repairable(world: World) -> None:
+    """The history is correct, so there is no decision to record."""
     world.file("1_a.sql", "CREATE TABLE t (a INT)")
     world.migrate()
     for resolution in Resolution:
@@ -197,7 +197,7 @@ def test_nothing_can_be_said_of_an_applied_version_or_of_none(world: World) -> N
 
 
 def test_a_history_of_a_renamed_environment_is_accepted_once(world: World) -> None:
-    """As an event; a third environment is still refused."""
+    """An event records the new environment; a third environment is still refused."""
     world.file("1_a.sql", "CREATE TABLE t (a INT)")
     world.migrate()
     world.environment = "production"
@@ -213,9 +213,9 @@ def test_a_history_of_a_renamed_environment_is_accepted_once(world: World) -> No
         world.migrate()
 
 
-def test_a_repair_waits_for_nobodys_lock(unknown: World) -> None:
-    """It takes the lock as a run does, and frees it."""
-    say(unknown, Resolution.DONE)
+def test_a_repair_acquires_and_releases_the_lock(unknown: World) -> None:
+    """`repair` acquires the lock as `migrate` does, and releases it."""
+    decide(unknown, Resolution.DONE)
     row = unknown.tables.locks["shop"]
     assert (row.owner, row.fence) == ("", 2)
 
@@ -230,7 +230,7 @@ def test_a_repair_waits_for_nobodys_lock(unknown: World) -> None:
     ],
 )
 def test_a_repair_is_never_made_by_accident(arguments: list[str], code: str, lake_project: ProjectFolder) -> None:
-    """A reason always, and a yes from a person or a flag; before anything is contacted."""
+    """A reason and a confirmation are required before anything is contacted."""
     lake_project.file("1_a.sql", "SELECT 1")
     version = [] if "--environment-was" in arguments else ["1"]
     done = lake_project.ask("repair", *version, *arguments, *(["--yes"] if code == "REASON_MISSING" else []))

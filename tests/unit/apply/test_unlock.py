@@ -1,4 +1,4 @@
-"""`unlock`: whose lock it frees, what that is recorded as, and what its former holder does then."""
+"""`unlock`: which lock it frees, what it records, and what the former holder does then."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def world(project: ProjectFolder) -> World:
 
 
 def hold(world: World, lease_left: float, **holder: Any) -> None:
-    """Put another machine's run into the lock."""
+    """Write a run of another machine into the lock row."""
     row = world.tables.locks["shop"]
     expires = datetime.now(timezone.utc) + timedelta(seconds=lease_left)
     holder = {"host": "ci-7", "pid": 4711, "os_user": "bob", "ci_url": "https://ci/7", **holder}
@@ -44,7 +44,7 @@ def hold(world: World, lease_left: float, **holder: Any) -> None:
 
 
 def test_a_free_lock_is_left_alone(world: World) -> None:
-    """And nothing is recorded."""
+    """No event is recorded for a free lock."""
     before = list(world.events)
     assert held_lock(world.target()) is None
     assert unlock(world.target(), None) is None
@@ -52,7 +52,7 @@ def test_a_free_lock_is_left_alone(world: World) -> None:
 
 
 def test_a_lease_that_is_over_is_freed_and_recorded(world: World) -> None:
-    """With the name of whoever was in it, and why."""
+    """The event names the former holder and the reason."""
     hold(world, lease_left=-1)
     held = held_lock(world.target())
     assert held
@@ -66,7 +66,7 @@ def test_a_lease_that_is_over_is_freed_and_recorded(world: World) -> None:
 
 
 def test_a_run_that_may_be_alive_keeps_its_lock_unless_forced(world: World) -> None:
-    """The message says whose it is."""
+    """The message names the holder."""
     hold(world, lease_left=50)
     before = list(world.events)
     with pytest.raises(LockHeld) as caught:
@@ -79,8 +79,8 @@ def test_a_run_that_may_be_alive_keeps_its_lock_unless_forced(world: World) -> N
     assert world.events[-1].event == "unlocked"
 
 
-def test_it_says_whether_the_process_runs_where_that_can_be_seen(world: World) -> None:
-    """On this machine; one that has ended need not be waited for."""
+def test_it_reports_whether_the_process_runs_where_that_is_visible(world: World) -> None:
+    """On this machine it is visible; a process that has ended need not be waited for."""
     here = Run.here(world.project.root).holder({})
     hold(world, lease_left=50, **here)
     held = held_lock(world.target())
@@ -93,7 +93,7 @@ def test_it_says_whether_the_process_runs_where_that_can_be_seen(world: World) -
 
 
 def test_a_renewal_in_between_wins(world: World) -> None:
-    """Then the run is alive after all."""
+    """A renewal shows that the run is alive."""
     hold(world, lease_left=-1)
 
     def renew(verb: str) -> None:
@@ -106,8 +106,8 @@ def test_a_renewal_in_between_wins(world: World) -> None:
         unlock(world.target(), None)
 
 
-def test_the_former_holder_runs_nothing_more_and_says_so(world: World) -> None:
-    """Whatever it believes of its lease."""
+def test_the_former_holder_runs_nothing_more_and_reports_it(world: World) -> None:
+    """It stops although its lease is not over."""
     world.file("2_b.sql", "INSERT INTO t VALUES (1); INSERT INTO t VALUES (2)")
 
     def force(sql: str) -> None:
@@ -122,8 +122,8 @@ def test_the_former_holder_runs_nothing_more_and_says_so(world: World) -> None:
     assert status.reason == "by mistake"
 
 
-def test_where_the_lease_is_the_proof_nobody_else_begins_before_it_is_over(world: World) -> None:
-    """The former holder looks at its clock, not at the row."""
+def test_where_the_lease_is_the_proof_unlock_waits_until_it_is_over(world: World) -> None:
+    """The former holder checks its clock, not the row."""
     target = with_lease_as_proof(world, lease_seconds=0.5)
     hold(world, lease_left=50)
     started = time.monotonic()
@@ -141,7 +141,7 @@ def with_lease_as_proof(world: World, lease_seconds: float) -> Target:
 
 
 def test_where_the_lease_is_the_proof_the_longer_lease_is_waited_for(world: World) -> None:
-    """The former holder goes by its own, which the row has."""
+    """The former holder uses its own lease, which the row has."""
     target = with_lease_as_proof(world, lease_seconds=0.1)
     hold(world, lease_left=50, lease_seconds=0.8)
     started = time.monotonic()
@@ -150,7 +150,7 @@ def test_where_the_lease_is_the_proof_the_longer_lease_is_waited_for(world: Worl
 
 
 def test_interrupted_while_it_waits_it_frees_and_records_before_it_ends(world: World) -> None:
-    """Left as it is, the lock would be held by a run that is gone, and no event would say why."""
+    """Otherwise a run that is gone would hold the lock, and no event would explain it."""
     target = with_lease_as_proof(world, lease_seconds=0.5)
     hold(world, lease_left=50)
     threading.Timer(0.2, _thread.interrupt_main).start()
@@ -161,7 +161,7 @@ def test_interrupted_while_it_waits_it_frees_and_records_before_it_ends(world: W
 
 
 def test_a_holder_that_goes_on_by_its_lease_runs_nothing_twice(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It may begin a statement while `unlock` waits; what it tells then is read before anybody else begins."""
+    """It may start a statement while `unlock` waits; what it records then is read before another run begins."""
     world.file("2_b.sql", "INSERT INTO t VALUES (1); INSERT INTO t VALUES (2)")
     made = MemoryStore.__init__
 
@@ -183,7 +183,7 @@ def test_a_holder_that_goes_on_by_its_lease_runs_nothing_twice(world: World, mon
 
     forced: list[threading.Thread] = []
     world.store_before = force
-    with pytest.raises(LockLost):  # It says so at its end: what it appended last may not count.
+    with pytest.raises(LockLost):  # Raised at its end: its last events may not count.
         world.migrate()
     free.set()
     forced[0].join()
@@ -192,7 +192,7 @@ def test_a_holder_that_goes_on_by_its_lease_runs_nothing_twice(world: World, mon
 
 
 def test_on_the_command_line_it_shows_asks_and_frees(emulated: SnowBed, project: ProjectFolder) -> None:
-    """Exit 4 while the run may be alive; a yes or `--yes` always."""
+    """The exit code is 4 while the run may be alive; a confirmation or `--yes` is always required."""
     text = emulated.catalog_file(lease="1s")
     project.catalog(text)
     project.file("1_a.sql", "SELECT 1")

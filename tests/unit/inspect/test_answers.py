@@ -1,4 +1,4 @@
-"""What the questions answer about one catalog, and how it reads."""
+"""What the read-only commands return about one catalog, and how it is printed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from glacierbase.apply.results import WrittenResult
 from glacierbase.errors import GlacierbaseError, MigrationFailed
-from glacierbase.inspect.answers import next_step, shown_statements, statuses
+from glacierbase.inspect.answers import next_step, statements_of, statuses
 from glacierbase.inspect.results import StatusResult
 from glacierbase.output.documents import json_document, text_document
 from glacierbase.secrets import register
@@ -19,40 +19,43 @@ from tests.unit.apply.test_migrator import FIVE
 
 @pytest.fixture
 def world(project: ProjectFolder) -> World:
-    """An empty one."""
+    """A project whose engine and tables are in memory."""
     return World(project)
 
 
 def test_a_variable_that_changed_since_is_a_note_and_no_error(world: World) -> None:
-    """The file is what was applied; today it would render otherwise, or not at all."""
+    """The file is the one that was applied; today it would render differently, or not at all."""
     world.file("1_a.sql", "CREATE TABLE t (a INT); INSERT INTO t VALUES ({{ variables.size }})")
     world.migrate()
     [status] = statuses(world.target(), world.state)
     assert (str(status.state), status.note) == ("applied", None)
     world.variables = "variables: {size: 5}\n"
     [status] = statuses(world.target(), world.state)
-    assert (str(status.state), status.note) == ("applied", "a variable changed since: it would render otherwise today")
+    assert (str(status.state), status.note) == (
+        "applied",
+        "a variable changed since: it would render differently today",
+    )
     world.variables = ""
     [status] = statuses(world.target(), world.state)
     assert str(status.state) == "applied"
     assert "no longer renders" in (status.note or "")
 
 
-def test_a_failed_file_is_shown_statement_by_statement_with_the_way_on(world: World) -> None:
-    """As it was when it ran, also where the file was edited since."""
+def test_a_failed_file_is_shown_statement_by_statement_with_the_next_step(world: World) -> None:
+    """The statements are those of the run, also where the file was edited since."""
     file = world.file("1_a.sql", FIVE.format("nowhere"))
     with pytest.raises(MigrationFailed):
         world.migrate()
     file.write_text(file.read_text().replace("nowhere", "t"))
-    shown = shown_statements(world.target(), 1, world.state.history)
+    shown = statements_of(world.target(), 1, world.state.history)
     assert [each.state for each in shown] == ["done", "done", "failed", "pending", "pending"]
     assert shown[2].sql == "INSERT INTO nowhere VALUES (2)"
     [status] = statuses(world.target(), world.state)
     assert "migrate" in next_step(status)
 
 
-def test_status_reads_as_a_table_with_the_engines_words(world: World) -> None:
-    """And as the same in JSON."""
+def test_status_is_a_table_with_the_engines_message(world: World) -> None:
+    """The JSON document has the same content as the table."""
     world.file("1_a.sql", FIVE.format("nowhere"))
     world.file("2_b.sql", "SELECT 1")
     with pytest.raises(MigrationFailed):
@@ -77,7 +80,7 @@ def test_a_secret_of_letters_and_quotes_is_masked_in_a_document() -> None:
 
 
 def test_a_document_of_an_error_has_its_data() -> None:
-    """`code`, `exit_code`, `message`, `hint`, and what the error itself carries."""
+    """It has `code`, `exit_code`, `message`, `hint`, and the data of the error."""
     document = json.loads(
         json_document("migrate", [], GlacierbaseError("A_CODE", "what", "do this", path="x.sql", line=3))
     )

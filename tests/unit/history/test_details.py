@@ -1,0 +1,124 @@
+"""The column `details`: every value is read back as it was written, and a damaged one is an error and no traceback."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from glacierbase.errors import HistoryDisagrees, MigrationFailed, NeedsRepair
+from glacierbase.history.details import NO_DETAILS, Details, FormerHolder, details_of, to_json
+from glacierbase.history.records import fold
+from glacierbase.model.migration import Event
+from glacierbase.secrets import register
+from tests.support.project_folder import ProjectFolder
+from tests.support.world import World
+
+
+@pytest.fixture
+def world(project: ProjectFolder) -> World:
+    """A project whose engine and tables are in memory."""
+    return World(project)
+
+
+def event(details: str | None, **columns: object) -> Event:
+    """The first event of a history, which starts version 1."""
+    whole = {"state": "running", "version": "1", "statement_index": 1, "statement_total": 1, **columns}
+    return Event(1, 1, "run", "shop", "dev", "started", details=details, **whole)  # type: ignore[arg-type]
+
+
+# What earlier versions have written: the keys must be read for ever.
+WRITTEN = [
+    (
+        '{"statement_checksums": ["a", "b"], "process": {"pid": 7}, "jumped_over": ["2"], "behind": 3}',
+        Details(statement_checksums=("a", "b"), process={"pid": 7}, jumped_over=("2",), read_fence=3),
+    ),
+    ('{"statement_checksums": []}', Details(statement_checksums=())),
+    (
+        '{"owner": "x", "fence": 2, "holder": {"host": "h"}, "behind": 0}',
+        Details(former_holder=FormerHolder("x", 2, {"host": "h"}), read_fence=0),
+    ),
+    ('{"as": "not-done", "engine_stopped": true}', Details(resolution="not-done", engine_stopped=True)),
+    ('{"environment_was": "dev"}', Details(environment_was="dev")),
+    (None, NO_DETAILS),
+]
+
+
+@pytest.mark.parametrize(("text", "details"), WRITTEN)
+def test_each_kind_of_details_has_the_same_keys_as_in_earlier_versions(text: str | None, details: Details) -> None:
+    """The text in the table is read into the value, and the value is written as the same text."""
+    assert details_of(event(text)) == details
+    assert to_json(details) == text
+
+
+def test_a_key_of_a_later_version_is_ignored() -> None:
+    """A history that a later version has written is still readable."""
+    assert details_of(event('{"as": "done", "evidence": {"snapshot": 7}}')) == Details(resolution="done")
+
+
+def test_an_empty_object_is_no_details() -> None:
+    """`{}` means the same as an empty column."""
+    assert details_of(event("{}")) == NO_DETAILS
+
+
+DAMAGED = [
+    "no JSON",
+    "[1]",
+    "5",
+    '"text"',
+    "null",
+    "[" * 100_000,
+    '{"statement_checksums": "a"}',
+    '{"statement_checksums": [1]}',
+    '{"process": []}',
+    '{"jumped_over": ["x"]}',
+    '{"jumped_over": [2]}',
+    '{"behind": "1"}',
+    '{"behind": true}',
+    '{"owner": 1, "fence": 1}',
+    '{"as": 1}',
+    '{"engine_stopped": "yes"}',
+]
+
+
+@pytest.mark.parametrize("text", DAMAGED, ids=lambda text: text[:40])
+def test_damaged_details_stop_every_run(text: str) -> None:
+    """Read as empty, they would hide which statements are done, or which events came too late."""
+    with pytest.raises(NeedsRepair) as caught:
+        fold([event(text)])
+    assert (caught.value.code, caught.value.exit_code) == ("HISTORY_DAMAGED", 6)
+    assert (caught.value.data["fence"], caught.value.data["sequence"]) == (1, 1)
+    assert "column `details` of event 1 (fence 1)" in caught.value.message
+
+
+def test_a_secret_in_the_details_is_masked_and_the_document_stays_json() -> None:
+    """The secret is replaced inside the values, before the document is text."""
+    register('canary"of"details')
+    text = to_json(Details(process={"ci_url": 'https://ci/canary"of"details'}))
+    assert json.loads(text or "") == {"process": {"ci_url": "https://ci/***"}}
+
+
+def test_a_run_reads_the_checksums_that_it_recorded(world: World) -> None:
+    """A statement that is done must not be edited, which the recorded checksums show."""
+    file = world.file("1_a.sql", "CREATE TABLE t (a INT); INSERT INTO missing VALUES (1)")
+    with pytest.raises(MigrationFailed):
+        world.migrate()
+    started = details_of(world.events[0])
+    assert len(started.statement_checksums or ()) == 2
+    assert started.read_fence == 0
+    file.write_text(file.read_text().replace("(a INT)", "(b INT)"))
+    with pytest.raises(HistoryDisagrees, match="statement 1 was edited"):
+        world.migrate()
+
+
+def test_a_damaged_event_ends_a_command_with_its_place(world: World) -> None:
+    """The error names catalog, fence and event, and no command ends in a traceback."""
+    world.file("1_a.sql", "CREATE TABLE t (a INT)")
+    world.migrate()
+    world.events[0] = replace(world.events[0], details="{")
+    for command in (world.migrate, lambda: world.state):
+        with pytest.raises(NeedsRepair) as caught:
+            command()
+        assert caught.value.code == "HISTORY_DAMAGED"
+        assert "the history of shop" in caught.value.message

@@ -1,0 +1,60 @@
+"""`doctor` on the fakes: which checks it makes, and what it reports. `tests/engines/test_doctor.py` has the real engines."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from glacierbase.errors import EngineUnavailable
+from glacierbase.inspect.doctor import examine
+from glacierbase.stores import LockRow
+from tests.support.fakes import MemoryStore
+from tests.support.project_folder import ProjectFolder
+from tests.support.world import World
+
+
+@pytest.fixture
+def world(project: ProjectFolder) -> World:
+    """A project with one file, whose engine and tables are in memory."""
+    world = World(project)
+    world.file("1_a.sql", "CREATE TABLE t (a INT)")
+    return world
+
+
+def test_every_check_passes_and_the_tables_of_the_check_are_dropped(world: World) -> None:
+    """The opening is that of every command, so the fakes serve here as well."""
+    checks = list(examine(world.target()))
+    assert [check.name for check in checks] == ["configuration", "files", "connection", "history", "rights", "lock"]
+    assert [check.error for check in checks] == [None] * 6
+    assert "3 × 1 winners" in checks[-1].detail
+    assert (world.tables.histories, world.tables.locks) == ({}, {})
+    assert world.engine.closed == 1
+
+
+class EveryoneWins(MemoryStore):
+    """A store whose compare-and-set compares nothing."""
+
+    def compare_and_set(self, expected: LockRow, new: LockRow) -> bool:
+        return True
+
+
+def test_a_lock_that_two_sessions_can_acquire_is_an_error(world: World) -> None:
+    """All four sessions succeed in each round, which proves that the check can fail."""
+    target = replace(world.target(), open_store=lambda catalog, _: EveryoneWins(world.tables, catalog.name))
+    error = list(examine(target))[-1].error
+    assert error
+    assert (error.code, error.data["winners"]) == ("LOCK_NOT_EXCLUSIVE", [4, 4, 4])
+
+
+def test_an_engine_that_does_not_start_ends_the_checks(world: World) -> None:
+    """Whatever needs a connection is left out."""
+
+    def refuse(*_: Any) -> Any:
+        raise EngineUnavailable("SPARK_UNAVAILABLE", "no engine")
+
+    checks = list(examine(replace(world.target(), open_executor=refuse)))
+    assert checks[-1].name == "connection"
+    assert checks[-1].error
+    assert checks[-1].error.code == "SPARK_UNAVAILABLE"
