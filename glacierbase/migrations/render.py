@@ -16,7 +16,8 @@ from typing import Any, NamedTuple, cast
 from jinja2 import Template, TemplateSyntaxError
 
 from glacierbase.errors import MigrationFileError, raise_all
-from glacierbase.migrations.template import CURRENT, LIMIT, Copied, jinja, listed, seen, with_marks
+from glacierbase.migrations.template import CURRENT, LIMIT, Copied, jinja, listed, seen
+from glacierbase.migrations.template_syntax import with_marks
 from glacierbase.model.migration import Migration
 
 _LINE_END = re.compile(r"\r\n|\r|\n")

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from glacierbase.errors import GlacierbaseError, MigrationFileError, SeveralErrors
 from glacierbase.migrations.render import Rendered, render
-from glacierbase.migrations.template import with_marks
+from glacierbase.migrations.template_syntax import with_marks
 from glacierbase.model.migration import Migration
 
 LOCATION = "migrations/shop/1_a.sql"
