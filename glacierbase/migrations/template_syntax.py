@@ -20,8 +20,8 @@ _BLOCKS_DROPPED = frozenset({"autoescape", "print"})
 _BEFORE_LOOKUP = frozenset({"name", "string", "integer", "float", "rparen", "rbracket", "rbrace", "dot"})
 _BEFORE_OPERAND = frozenset({"and", "or", "not", "in", "if", "else"})
 
-# What stands for a CR while Jinja, which makes LF of every line end, reads a text: whitespace to Jinja, as CR is. Each line end
-# still holds one LF, so that lines are counted as ever. The first character of a mark is marked itself: no text holds one.
+# Jinja turns every line end into LF. While it reads a text, a mark of whitespace characters replaces each CR. A marked line end
+# still contains one LF, so that Jinja counts lines correctly. The first character of a mark has a mark too: no text contains one.
 _MARKS = {"\r\n": "\x1f\x1c\n", "\r": "\x1f\x1d\n", "\x1f": "\x1f\x1e"}
 _MARKED = {mark: text for text, mark in _MARKS.items()}
 _TO_MARK = re.compile("\r\n?|\x1f")
@@ -29,20 +29,20 @@ _MARK = re.compile("\x1f(?:[\x1c\x1d]\n|\x1e)")
 
 
 def with_marks(text: str) -> str:
-    """A template with marks for its CRs, as Jinja reads it; at most three times as long."""
+    """Return a template with marks in place of its CRs; it is at most three times as long."""
     return _TO_MARK.sub(lambda found: _MARKS[found[0]], text)
 
 
 class LineEndLexer(Lexer):
-    """Jinja's, which keeps line ends as they are in the file's text and in strings."""
+    """Jinja's lexer, except that line ends in text and strings remain as they are in the file."""
 
     def _normalize_newlines(self, value: str) -> str:
-        # Of text and strings as they are written: what an escape stands for is no mark.
+        # Jinja calls this on text and strings as written, before escapes are resolved: the result of an escape is not a mark.
         return _MARK.sub(lambda found: _MARKED[found[0]], value)
 
 
 class TemplateSyntax(Extension):
-    """How templates differ from Jinja's: `{{ .variables.a }}` is `{{ variables.a }}`, and no block reads another file."""
+    """Read `{{ .variables.a }}` as `{{ variables.a }}`, and refuse blocks that read another file."""
 
     def filter_stream(self, stream: TokenStream) -> Iterator[Token]:
         last = deque([Token(1, "initial", "")] * 3, maxlen=3)
@@ -57,14 +57,14 @@ class TemplateSyntax(Extension):
 
 def _check_block(name: Token) -> None:
     if name.value in _BLOCKS_OF_FILES:
-        why = "migrations cannot include other files, since a checksum covers one file"
+        why = "migrations cannot include other files, because a checksum covers one file"
         raise TemplateSyntaxError(f"{{% {name.value} %}} is not available: {why}", name.lineno)
     if name.value in _BLOCKS_DROPPED:
         raise TemplateSyntaxError(f"{{% {name.value} %}} is not available", name.lineno)
 
 
 def _looks_up(second: Token, first: Token, before: Token) -> bool:
-    """Whether a dot behind these three tokens looks something up; where an operand has to begin it does not."""
+    """Return whether a dot after these three tokens is a lookup; it is not where an operand must begin."""
     if before.type != "name" or first.type == "dot":
         return before.type in _BEFORE_LOOKUP
     is_block = first.type == "block_begin"
@@ -73,7 +73,7 @@ def _looks_up(second: Token, first: Token, before: Token) -> bool:
 
 
 class LookupCode(CodeGenerator):
-    """The Python of a template, where a lookup knows how it is written, and the file's own text is told from values."""
+    """Generate the Python code of a template: lookups carry their text in the file, and text is kept apart from values."""
 
     def visit_Output(self, node: nodes.Output, frame: Frame) -> None:  # noqa: N802 (Jinja's name)
         for part in node.nodes:
@@ -87,7 +87,7 @@ class LookupCode(CodeGenerator):
             self.end_write(frame)
 
     def visit_With(self, node: nodes.With, frame: Frame) -> None:  # noqa: N802 (Jinja's name)
-        self.newline(node)  # Jinja forgets its line.
+        self.newline(node)  # Jinja does not record the line of this node.
         super().visit_With(node, frame)
 
     def visit_Getattr(self, node: nodes.Getattr, frame: Frame) -> None:  # noqa: N802 (Jinja's name)
@@ -119,7 +119,7 @@ class LookupCode(CodeGenerator):
 
 
 def _written(node: nodes.Node) -> str:
-    """An expression as its author wrote it, as far as it is names, keys and filters."""
+    """Return an expression as written, as far as it consists of names, keys and filters."""
     if isinstance(node, nodes.Name):
         return node.name
     if isinstance(node, nodes.Getattr):
