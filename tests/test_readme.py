@@ -14,8 +14,8 @@ import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
 from glacierbase.catalogs.folder import load_catalog_files
+from glacierbase.migrations.dialects import DIALECTS
 from glacierbase.migrations.folder import AUTHOR, DESCRIPTION
-from glacierbase.migrations.statements import DIALECTS
 from tests.support.project_folder import REPOSITORY, Output, ProjectFolder
 
 README = (REPOSITORY / "README.md").read_text()

@@ -1,1 +1,1 @@
-"""Catalog files: YAML that keeps its line numbers, references, merging and checks, up to one Catalog in one environment."""
+"""Load catalog files: YAML with line numbers, references, merging and checks, up to one `Catalog` for one environment."""

@@ -1,4 +1,4 @@
-"""The jars that a catalog file names: Maven coordinates, digests and repositories, and what could exchange them unnoticed."""
+"""The jars of a catalog file: Maven coordinates and digests; versions and repositories that could change a jar unnoticed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _FLOATING = re.compile(r"(?i)latest(?:\..*)?|release|(?:.*-)?snapshot|.*\+|.*[\[
 
 @dataclass(frozen=True, slots=True)
 class Dependencies:
-    """What is under `dependencies`.
+    """The list `dependencies`.
 
     Attributes:
         coordinates: `group:artifact:version`.
@@ -32,7 +32,7 @@ class Dependencies:
 
 
 class DependencyReader:
-    """Reads what one environment says of jars; what is wrong is put into `errors`."""
+    """Read the jars of one environment; append errors to `errors`."""
 
     def __init__(self, references: References, errors: list[GlacierbaseError], *, floating_allowed: bool) -> None:
         self._references = references
@@ -55,7 +55,12 @@ class DependencyReader:
         return Dependencies(tuple(coordinates), tuple(digests))
 
     def check(self, node: Node | None, spark_conf: Values[str, str]) -> None:
-        """Check the packages and repositories of `sparkConf`: as written, and with its references resolved."""
+        """Check the packages and repositories in `sparkConf`.
+
+        Args:
+            node: `sparkConf` as written.
+            spark_conf: `sparkConf` with its references resolved.
+        """
         for key, check in {
             "spark.jars.packages": self._check_packages,
             "spark.jars.repositories": self._check_repositories,
@@ -75,7 +80,7 @@ class DependencyReader:
             if _FLOATING.fullmatch(coordinate.rpartition(":")[2]) and not self._references.is_unread(coordinate):
                 raise node.place.error(
                     "FLOATING_DEPENDENCY",
-                    f"{name}: {node.text!r} names a version that another jar can get tomorrow",
+                    f"{name}: {node.text!r} names a version that can resolve to another jar later",
                     "name one version, or write allowFloating: true beside dependencies",
                 )
 
@@ -83,13 +88,13 @@ class DependencyReader:
         if any(_is_plain_http(each) and not self._references.is_unread(each) for each in repositories):
             raise node.place.error(
                 "INVALID_VALUE",  # Without the address, which may hold a password.
-                f"{name}: a repository is read over http://, where a jar can be exchanged on its way",
+                f"{name}: a repository is read over http://, so that a jar can be replaced in transit",
                 "use https://",
             )
 
 
 def _parts(item: Node) -> tuple[Scalar, Scalar | None]:
-    """The coordinate and the digest of an item: a coordinate alone, or a mapping of both."""
+    """Return the coordinate and the digest of an item, which is a coordinate or a mapping."""
     if isinstance(item, Scalar):
         return item, None
     assert isinstance(item, Mapping)
@@ -100,15 +105,15 @@ def _parts(item: Node) -> tuple[Scalar, Scalar | None]:
 
 
 def _is_plain_http(repository: str) -> bool:
-    """Whether a jar comes from another machine without TLS."""
+    """Return whether jars come from another machine without TLS."""
     try:
         url = urlsplit(repository)
         return url.scheme == "http" and not _is_loopback(url.hostname or "")
-    except ValueError:  # No address at all.
+    except ValueError:  # Not an address.
         return True
 
 
 def _is_loopback(host: str) -> bool:
-    from ipaddress import ip_address  # Only where somebody names such a repository.
+    from ipaddress import ip_address  # Imported here: few catalog files name such a repository.
 
     return host == "localhost" or ip_address(host).is_loopback

@@ -23,13 +23,17 @@ from glacierbase.model.catalog import Catalog
 
 DEFAULT_ENVIRONMENT = "default"
 
-# Names to choose the nearest one of, in every catalog of a project: each comparison takes milliseconds where they are long.
+# Names to search for the nearest one, in every catalog of a project: comparing long names takes milliseconds each.
 _MOST_COMPARED = 20
 
 
 @dataclass(frozen=True, slots=True)
 class CatalogFile:
-    """One catalog file. `layers` are what its values come from: the shared file's content, then its own."""
+    """One catalog file.
+
+    Attributes:
+        layers: the content of the shared file, and of this one.
+    """
 
     path: Path
     name: str
@@ -42,10 +46,10 @@ class CatalogFile:
         return self.path.stem
 
     def for_environment(self, environment: str, root: Path, *, resolve: bool = True) -> Catalog:
-        """The catalog in one of its environments; references to what other environments need are not resolved.
+        """Return the catalog in one of its environments; the references of other environments are not resolved.
 
         Args:
-            resolve: read environment variables and files; else placeholders stand for them, and no check fails because of one.
+            resolve: read environment variables and files; if False, placeholders replace them, and are valid everywhere.
 
         Raises:
             ConfigurationError, SeveralErrors: `UNSET_REFERENCE`, `INVALID_VALUE` and the like, all of them.
@@ -55,7 +59,7 @@ class CatalogFile:
         )
 
     def is_protected(self, environment: str, root: Path) -> bool:
-        """Whether a person must name the environment before it is changed; of a file that is wrong, `for_environment` tells."""
+        """Return whether changing the environment requires its name as confirmation; errors are left to `for_environment`."""
         return self._reader(environment, root, RealValues(root)).is_protected()
 
     def _reader(self, environment: str, root: Path, external: ExternalValues) -> EnvironmentReader:
@@ -70,43 +74,50 @@ class CatalogFile:
 
 
 def load_catalog_files(folder: Path, root: Path) -> tuple[CatalogFile, ...]:
-    """Read all catalog files of a project, by name.
+    """Return all catalog files of a project, sorted by the catalogs' names.
 
     Raises:
-        ConfigurationError, SeveralErrors: all that is wrong in all of them.
+        ConfigurationError, SeveralErrors: all errors in all files.
     """
     errors: list[GlacierbaseError] = []
     files = yaml_files(root)
     shared = Mapping({}, Place(SHARED, 1))
     found: dict[str, CatalogFile] = {}
-    paths = sorted(
-        path for path in folder.iterdir() if path.suffix.lower() in (".yaml", ".yml") and path.name[0] != "."
-    )
-    # The shared one first: the others merge over it.
-    for path in sorted(paths, key=lambda path: path.name != SHARED):
+    for path in _paths(folder):
         location = path.relative_to(root).as_posix()
         with collected(errors):
-            if path.suffix != ".yaml":
-                raise Place(location, 1).error(
-                    "MISNAMED_FILE",
-                    "catalog files end in .yaml",
-                    f"git mv {location} {location.removesuffix(path.suffix)}.yaml",
-                )
+            _check_suffix(path, location)
             content = load_catalog_file(path, location, files)
             if path.name == SHARED:
                 shared = content
-                continue
-            file = _catalog_file(path, location, shared, content)
-            if file.name in found:
-                what = f"its name {file.name} is also that of {found[file.name].path.name}"
-                raise content.place.error("DUPLICATE_CATALOG", what, "give one of them another `name`")
-            found[file.name] = file
+            else:
+                file = _catalog_file(path, location, shared, content)
+                _check_unique(file, found, content.place)
+                found[file.name] = file
     raise_all(errors)
     return tuple(found[name] for name in sorted(found))
 
 
+def _paths(folder: Path) -> list[Path]:
+    """Return the YAML files of a folder: the shared file, over which the others merge, and the others by name."""
+    paths = (path for path in folder.iterdir() if path.suffix.lower() in (".yaml", ".yml") and path.name[0] != ".")
+    return sorted(paths, key=lambda path: (path.name != SHARED, path))
+
+
+def _check_suffix(path: Path, location: str) -> None:
+    if path.suffix != ".yaml":
+        hint = f"git mv {location} {location.removesuffix(path.suffix)}.yaml"
+        raise Place(location, 1).error("MISNAMED_FILE", "catalog files end in .yaml", hint)
+
+
+def _check_unique(file: CatalogFile, found: dict[str, CatalogFile], place: Place) -> None:
+    if file.name in found:
+        what = f"its name {file.name} is also that of {found[file.name].path.name}"
+        raise place.error("DUPLICATE_CATALOG", what, "give one of them another `name`")
+
+
 def _catalog_file(path: Path, location: str, shared: Mapping, content: Mapping) -> CatalogFile:
-    """The file over the shared one, with what can be said before an environment is chosen."""
+    """Return the file merged over the shared one, its name and environments checked."""
     name = catalog_name(content, path.stem, location)
     names = _environments((shared, content)) or (DEFAULT_ENVIRONMENT,)
     default = merge(shared, content).get("defaultEnvironment")
@@ -128,7 +139,7 @@ def _instead(chosen: str, names: tuple[str, ...]) -> str:
 
 
 def _environments(layers: Iterable[Mapping]) -> tuple[str, ...]:
-    """The names that a catalog has; null takes a shared one away, and is otherwise one without keys of its own."""
+    """Return the names of a catalog's environments; null removes an environment of an earlier layer, else adds an empty one."""
     found: dict[str, None] = {}
     for layer in layers:
         environments = layer.get("environments")

@@ -1,6 +1,6 @@
 """References inside the strings of a catalog file: `${env:NAME}`, `${secret:NAME}`, `${variables.a.b}` and the others.
 
-`$${` is a literal `${`. What a reference stands for is not searched for references again.
+`$${` is a literal `${`. References in the value of a reference are not resolved.
 """
 
 from __future__ import annotations
@@ -17,29 +17,29 @@ from glacierbase.errors import GlacierbaseError, collected
 from glacierbase.secrets import TooManySecrets, reaches_command_line, register_setting
 
 _REFERENCE = re.compile(r"\$\$\{|\$\{([^{}]*)\}")
-_KEPT = re.compile("secret:|file:")
+_SECRET = re.compile("secret:|file:")
 _LONGEST, _LONGEST_IN_ALL, _DEEPEST = 1_000_000, 10_000_000, 50
 _KNOWN = ("env:NAME", "secret:NAME", "file:PATH", "projectRoot", "variables.NAME", "environment", "catalog")
 
 
 class References:
-    """What references stand for in one catalog, for one environment."""
+    """Resolve the references of one catalog, for one environment."""
 
     def __init__(self, names: Values[str, str], variables: Mapping, external: ExternalValues) -> None:
         """Args:
-        names: what `environment`, `catalog` and `projectRoot` stand for.
+        names: the values of `environment`, `catalog` and `projectRoot`.
         variables: the catalog's, with references in them.
-        external: what `env`, `secret` and `file` stand for.
+        external: the values of `env`, `secret` and `file`.
         """
         self._names = names
         self._variables = variables
         self._external = external
         self._open: list[str] = []
         self._found: dict[str, str | int | float | bool | None] = {}
-        self._length = 0  # Of all that references have stood for.
+        self._length = 0  # Of all values together, so far.
 
     def text(self, node: Scalar, key: str = "") -> str:
-        """The scalar as written, with what its references stand for; secrets of the setting `key` are masked from now on.
+        """Return the text of a scalar with its references resolved; a secret of the setting `key` is masked from now on.
 
         Raises:
             ConfigurationError: `UNSET_REFERENCE`, `UNKNOWN_REFERENCE`, `CYCLIC_REFERENCE`, or `INVALID_VALUE` for a secret
@@ -49,13 +49,12 @@ class References:
             raise node.place.error(
                 "INVALID_VALUE",
                 f"{key}: {secret} would be on Java's command line, which every user of the machine can read",
-                "write it under a property of its own, or let Java read it from a file",
+                "write it as a separate property, or let Java read it from a file",
             )
-        text = _REFERENCE.sub(lambda found: self._stands_for(found[1], node.place), node.text)
+        text = _REFERENCE.sub(lambda found: self._resolve(found[1], node.place), node.text)
         if len(text) > _LONGEST:
-            raise node.place.error(
-                "INVALID_VALUE", "its references stand for more than a million characters", "shorten them"
-            )
+            what = "with its references resolved it holds more than a million characters"
+            raise node.place.error("INVALID_VALUE", what, "shorten them")
         if key and not self.is_unread(text):
             try:
                 register_setting(key, text)
@@ -83,7 +82,7 @@ class References:
         return self._external.is_unread(text)
 
     def variable(self, node: Scalar) -> str | int | float | bool | None:
-        """A variable's value. One that is a reference to another variable alone has that one's type.
+        """Return a variable's value; it has the type of another variable if it is a reference to that variable and nothing else.
 
         Raises:
             ConfigurationError: as `text`, and `SECRET_IN_VARIABLES`.
@@ -94,19 +93,19 @@ class References:
             raise node.place.error(
                 "SECRET_IN_VARIABLES",
                 f"{secret} is a secret: in a variable it would reach SQL, checksums and query logs",
-                "use it under migrationExecutor.conf, or ${env:NAME} for what is no secret",
+                "use it under migrationExecutor.conf, or ${env:NAME} for a value that is not secret",
             )
         whole = _REFERENCE.fullmatch(node.text)
         if whole and (whole[1] or "").startswith("variables."):
             return self._variable(whole[1], node.place)
         return self.text(node)
 
-    def _stands_for(self, name: str | None, place: Place) -> str:
+    def _resolve(self, name: str | None, place: Place) -> str:
         text = self._text_of(name, place) if name is not None else "${"
         self._length += len(text)
         if self._length > _LONGEST_IN_ALL:
-            what = "the references up to here stand for more than ten million characters"
-            raise place.error("INVALID_VALUE", what, "shorten what they stand for")
+            what = "the references up to here resolve to more than ten million characters"
+            raise place.error("INVALID_VALUE", what, "shorten their values")
         return text
 
     def _text_of(self, name: str, place: Place) -> str:
@@ -120,8 +119,8 @@ class References:
         near = get_close_matches(name, [*_KNOWN, *self._names], n=1)
         raise place.error(
             "UNKNOWN_REFERENCE",
-            f"${{{name}}} stands for nothing",
-            f"did you mean ${{{near[0]}}}?" if near else f"there are: {', '.join(_KNOWN)}; $${{ is a literal ${{",
+            f"unknown reference ${{{name}}}",
+            f"did you mean ${{{near[0]}}}?" if near else f"allowed: {', '.join(_KNOWN)}; $${{ is a literal ${{",
         )
 
     def _variable(self, name: str, place: Place) -> str | int | float | bool | None:
@@ -129,15 +128,15 @@ class References:
         if node is None or is_null(node):
             raise unset(place, name, "write it under `variables`")
         if not isinstance(node, Scalar):
-            raise unset(place, name, "it is not a single value; name one below it", "has keys or items of its own")
+            raise unset(place, name, "name a single value below it", "is a mapping or a list")
         if name in self._found:
             return self._found[name]
         if len(self._open) > _DEEPEST:
-            what = f"{name} is reached through more than {_DEEPEST} others"
+            what = f"{name} is referenced through more than {_DEEPEST} other variables"
             raise place.error("CYCLIC_REFERENCE", what, "give one of them a value")
         if name in self._open:
             cycle = " → ".join([*self._open[self._open.index(name) :], name])
-            raise place.error("CYCLIC_REFERENCE", f"{cycle} leads back to itself", "give one of them a value")
+            raise place.error("CYCLIC_REFERENCE", f"{cycle} is a cycle", "give one of them a value")
         self._open.append(name)
         try:
             self._found[name] = self.variable(node)
@@ -147,7 +146,7 @@ class References:
 
 
 def resolved(node: Node, references: References, errors: list[GlacierbaseError]) -> Any:
-    """Variables as Python's dict, list, str, int, float, bool and None; what is wrong with one is put into `errors`."""
+    """Return variables as Python's dict, list, str, int, float, bool and None; append their errors to `errors`."""
     if isinstance(node, Mapping):
         return {key: resolved(value, references, errors) for key, value in node.values.items()}
     if isinstance(node, Sequence):
@@ -158,8 +157,8 @@ def resolved(node: Node, references: References, errors: list[GlacierbaseError])
 
 
 def _secret(text: str) -> str | None:
-    """The first reference to a secret in `text`."""
-    found = (reference[0] for reference in _REFERENCE.finditer(text) if _KEPT.match(reference[1] or ""))
+    """Return the first reference to a secret in `text`, or None."""
+    found = (reference[0] for reference in _REFERENCE.finditer(text) if _SECRET.match(reference[1] or ""))
     return next(found, None)
 
 

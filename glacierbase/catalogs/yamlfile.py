@@ -1,7 +1,7 @@
-"""YAML files that know their lines: what a file holds, where each value stands, and merging one over another.
+"""Read a YAML file into nodes with line numbers.
 
-Plain scalars mean what the YAML 1.2 core schema says (https://yaml.org/spec/1.2.2/#103-core-schema): `no` and `on` are text,
-not booleans. One exception: digits with a leading zero stay text, as in an account number.
+Plain scalars have the types of the YAML 1.2 core schema (https://yaml.org/spec/1.2.2/#103-core-schema): `no` and `on` are
+text, not booleans. One exception: digits with a leading zero are text, as in an account number.
 """
 
 from __future__ import annotations
@@ -17,26 +17,26 @@ from glacierbase.catalogs.nodes import Mapping, Node, Place, Scalar, Sequence
 from glacierbase.errors import ConfigurationError, GlacierbaseError, raise_all
 from glacierbase.run.files import FileReader, FileRefused
 
-# Aliases of aliases can stand for more than any machine holds.
+# Aliases of aliases can expand to more values than fit into memory.
 _MOST_NODES = 100_000
 _MOST_BYTES, _MOST_BYTES_IN_ALL = 2**20, 16 * 2**20
-# More errors of one file than this are of no use to anybody.
+# Of one file or environment; more would only lengthen the output.
 MOST_ERRORS = 100
-# Of a number; that of a tag may otherwise have more digits than Python converts.
+# Python refuses to convert numbers of thousands of digits; one with a tag such as !!int may have them.
 _LONGEST_NUMBER = 40
 _TAG = "tag:yaml.org,2002:"
 
 
 def yaml_files(root: Path) -> FileReader:
-    """What reads the YAML files of a project, and no more of them than can be parsed in a minute or two."""
+    """Return the reader of a project's YAML files; its limits allow what can be parsed in a minute or two."""
     return FileReader(root, _MOST_BYTES, _MOST_BYTES_IN_ALL)
 
 
 def load_yaml(path: Path, location: str, files: FileReader) -> Mapping:
-    """Read a file that holds one mapping; an empty file holds an empty one.
+    """Return the mapping that a file contains; an empty file contains an empty one.
 
     Args:
-        location: what messages call the file.
+        location: the file's name in messages.
         files: the `yaml_files` of its project.
 
     Raises:
@@ -50,10 +50,10 @@ def load_yaml(path: Path, location: str, files: FileReader) -> Mapping:
 
 
 def parse_yaml(content: bytes, location: str) -> Mapping:
-    """Return the mapping that a file's bytes hold.
+    """Return the mapping that these bytes of a file contain.
 
     Args:
-        location: what messages call the file.
+        location: the file's name in messages.
 
     Raises:
         ConfigurationError, SeveralErrors: `INVALID_YAML`, and every `DUPLICATE_KEY`.
@@ -67,9 +67,8 @@ def parse_yaml(content: bytes, location: str) -> Mapping:
         what = getattr(error, "problem", None) or "this is not YAML in UTF-8"
         raise _invalid(Place(location, mark.line + 1 if mark else 1), what) from error
     except (ValueError, OverflowError) as error:
-        raise _invalid(
-            Place(location, 1), "an escape or a version in it is beyond all characters or numbers"
-        ) from error
+        what = "an escape or a version number in it is out of range"
+        raise _invalid(Place(location, 1), what) from error
     except RecursionError as error:
         raise _invalid(Place(location, 1), "it is nested too deeply") from error
     raise_all(reader.errors[:MOST_ERRORS])
@@ -79,7 +78,7 @@ def parse_yaml(content: bytes, location: str) -> Mapping:
 
 
 class _CoreLoader(yaml.BaseLoader):
-    """The parser of the YAML library, with the scalars of the core schema."""
+    """PyYAML's parser with the scalar types of the core schema and a limit of nodes."""
 
     def __init__(self, stream: Any) -> None:
         super().__init__(stream)
@@ -107,7 +106,7 @@ for _name, _pattern, _first in (
 
 
 class _Reader:
-    """Turns the parser's nodes into ours; collects what is wrong on the way."""
+    """Convert PyYAML's nodes, and collect duplicate keys."""
 
     def __init__(self, location: str) -> None:
         self.errors: list[GlacierbaseError] = []
@@ -119,7 +118,7 @@ class _Reader:
         place = Place(self._location, node.start_mark.line + 1)
         self._count += 1
         if self._count > _MOST_NODES or id(node) in self._open:
-            raise _invalid(place, "its aliases stand for too much, or for themselves")
+            raise _invalid(place, "its aliases expand to too many values, or to themselves")
         self._open.add(id(node))
         try:
             return self._read(node, place)
@@ -131,34 +130,27 @@ class _Reader:
         if isinstance(node, yaml.ScalarNode):
             _check_characters(node.value, place)
         if isinstance(node, yaml.ScalarNode) and kind in _VALUES:
-            try:
-                if kind in ("int", "float") and len(node.value) > _LONGEST_NUMBER:
-                    raise ValueError("too long")
-                return Scalar(_VALUES[kind](node.value), node.value, place)
-            except ValueError as error:  # A tag that was written, on something else.
-                raise _invalid(place, f"{node.value[:_LONGEST_NUMBER]!r} is no {kind}") from error
+            return Scalar(_converted(node.value, kind, place), node.value, place)
         if isinstance(node, yaml.SequenceNode) and kind == "seq":
             return Sequence(tuple(self.read(item) for item in node.value), place)
         if isinstance(node, yaml.MappingNode) and kind == "map":
             pairs = list(self._pairs(node))
             return Mapping({key: value for key, _, value in pairs}, place, {key: where for key, where, _ in pairs})
-        raise _invalid(place, f"the tag {node.tag} means nothing here")
+        raise _invalid(place, f"unsupported tag {node.tag}")
 
     def _pairs(self, node: Any) -> Iterator[tuple[str, Place, Node]]:
         seen: dict[str, Place] = {}
         for key_node, value_node in node.value:
             place = Place(self._location, key_node.start_mark.line + 1)
             if not isinstance(key_node, yaml.ScalarNode):
-                raise _invalid(place, "a key is a single word or text")
+                raise _invalid(place, "a key must be a single value")
             key = key_node.value
             _check_characters(key, place)
             if key == "<<":
-                raise _invalid(
-                    place,
-                    "merge keys (<<) are not part of YAML 1.2; what catalogs share goes into _shared.yaml",
-                )
+                what = "merge keys (<<) are not part of YAML 1.2; write what catalogs share into _shared.yaml"
+                raise _invalid(place, what)
             if key in seen:
-                what = f"the key {key} stands here again; first in line {seen[key].line}"
+                what = f"duplicate key {key}; first defined on line {seen[key].line}"
                 self.errors.append(place.error("DUPLICATE_KEY", what, "keep one of them"))
             seen[key] = place
             yield key, place, self.read(value_node)
@@ -173,10 +165,20 @@ _VALUES: dict[str, Any] = {
 }
 
 
+def _converted(text: str, kind: str, place: Place) -> Any:
+    """Return a scalar's value; a tag such as `!!int` may be written before any text."""
+    try:
+        if kind in ("int", "float") and len(text) > _LONGEST_NUMBER:
+            raise ValueError("too long")
+        return _VALUES[kind](text)
+    except ValueError as error:
+        raise _invalid(place, f"{text[:_LONGEST_NUMBER]!r} is not of type {kind}") from error
+
+
 def _check_characters(text: str, place: Place) -> None:
     if any("\ud800" <= character <= "\udfff" for character in text):
-        raise _invalid(place, "half of a character stands here, by an escape such as \\ud800")
+        raise _invalid(place, "half of a character, from an escape such as \\ud800")
 
 
 def _invalid(place: Place, what: str) -> ConfigurationError:
-    return place.error("INVALID_YAML", what, "correct the YAML; an editor with a YAML mode shows the place")
+    return place.error("INVALID_YAML", what, "correct the YAML; an editor with a YAML mode marks the error")

@@ -89,7 +89,7 @@ class Executor(Protocol):
     """A connection to the engine of one catalog.
 
     Attributes:
-        dialect: of `glacierbase.migrations.statements`, and of our own SQL.
+        dialect: of `glacierbase.migrations.dialects`, and of our own SQL.
         engine: name and version, for the history: `spark 4.1.4`.
         principal: who the engine takes us for.
         process: what tells a later reader whether the engine still lives (`engine_pid`, `application`), for the history.

@@ -1,4 +1,4 @@
-"""Files made ready to run: rendered for one environment and split into statements, before anything is contacted."""
+"""Compile migrations: render them for one environment and split them into statements. Nothing is contacted."""
 
 from __future__ import annotations
 
@@ -17,10 +17,12 @@ _LINE_END = re.compile(r"\r\n|\r|\n")
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """One migration as one environment runs it. The lines of the statements are lines of the file.
+    """A migration compiled for one environment. The lines of the statements are lines of the file.
 
     Attributes:
-        steps: the statements, those that take effect together in one.
+        text: the rendered text.
+        checksum: of the rendered text.
+        steps: the statements; those of one transaction are one step.
     """
 
     migration: Migration
@@ -38,7 +40,7 @@ class Compiled:
 
 
 class TemplateNames(Protocol):
-    """What a template may name: of a `Catalog`, rendering reads no more."""
+    """The attributes of a `Catalog` that templates can use."""
 
     @property
     def name(self) -> str: ...
@@ -52,10 +54,10 @@ def compile_migration(migration: Migration, catalog: TemplateNames, dialect: str
     """Render and split one file.
 
     Raises:
-        MigrationFileError: its template or its SQL is wrong; the message names file and line.
-        SeveralErrors: several things in it are.
+        MigrationFileError: an error in its template or its SQL; the message names file and line.
+        SeveralErrors: several errors.
     """
-    from glacierbase.migrations.render import render  # With Jinja, which nobody needs where nothing is pending.
+    from glacierbase.migrations.render import render  # Imports Jinja, which is not needed if nothing is pending.
 
     rendered = render(migration, catalog.variables, catalog.environment, catalog.name)
     starts = [0, *(end.end() for end in _LINE_END.finditer(rendered.text))]
@@ -66,24 +68,22 @@ def compile_migration(migration: Migration, catalog: TemplateNames, dialect: str
     try:
         found = steps(split_statements(rendered.text, dialect), dialect)
     except MigrationFileError as error:
-        line = file_line(error.data["line"], error.data["column"])
-        raise MigrationFileError(
-            error.code,
-            f"{migration.location}, line {line}: {error.message.partition(': ')[2]}",
-            error.hint,
-            path=migration.location,
-            line=line,
-            column=error.data["column"],
-        ) from error
+        raise _in_file(error, migration.location, file_line(error.data["line"], error.data["column"])) from error
     placed = tuple(tuple(replace(each, line=file_line(each.line, each.column)) for each in step) for step in found)
     return Compiled(migration, rendered.text, checksum(rendered.text.encode()), placed)
 
 
+def _in_file(error: MigrationFileError, location: str, line: int) -> MigrationFileError:
+    """Return an error in rendered text as one on a line of the file."""
+    message = f"{location}, line {line}: {error.message.partition(': ')[2]}"
+    return MigrationFileError(error.code, message, error.hint, path=location, line=line, column=error.data["column"])
+
+
 def compile_all(migrations: Iterable[Migration], catalog: TemplateNames, dialect: str) -> Mapping[int, Compiled]:
-    """Render and split all files, by version number.
+    """Render and split files, and return them by version number.
 
     Raises:
-        MigrationFileError, SeveralErrors: all that is wrong in all of them.
+        MigrationFileError, SeveralErrors: all errors in all files.
     """
     compiled: dict[int, Compiled] = {}
     errors: list[GlacierbaseError] = []

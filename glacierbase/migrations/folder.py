@@ -1,4 +1,4 @@
-"""The migrations folder of a catalog: which files are in it, in which order, and what their headers say."""
+"""The migrations folder of a catalog: its files in order, each with its headers."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ _COMMENT = re.compile(r"\s*(?:--.*)?")
 _HEADER = re.compile(r"\s*--\s*(MIGRATION_[A-Z_]{1,60})\s*:(.*)")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _MOST_BYTES, _MOST_BYTES_IN_ALL = 10 * 2**20, 256 * 2**20
-# Python 3.11 walks folders by recursion.
+# Python 3.11 and earlier walk folders by recursion.
 _DEEPEST = 100
-# More wrong headers of one file than this are of no use to anybody.
+# Of one file's headers; more would only lengthen the output.
 _MOST_ERRORS = 20
 
 
 def migration_files(root: Path) -> FileReader:
-    """What reads the migration files of a project, and no more of them than the memory of a small machine holds."""
+    """Return the reader of a project's migration files; its limits allow what fits into the memory of a small machine."""
     return FileReader(root, _MOST_BYTES, _MOST_BYTES_IN_ALL)
 
 
 def load_migrations(
     folder: Path, root: Path, files: FileReader | None = None
 ) -> tuple[tuple[Migration, ...], list[GlacierbaseError]]:
-    """Read a catalog's migrations, sub-folders included: those in order, ascending, and all that is wrong with the others.
+    """Return a catalog's migrations in ascending order, from sub-folders too, and the errors of files that are not valid.
 
     Args:
-        folder: may be absent, which is the same as empty.
+        folder: an absent folder is an empty one.
         root: of the project; `Migration.location` is relative to it.
-        files: the `migration_files` of a command that reads several catalogs.
+        files: the `migration_files` of a command that reads several catalogs; their limits are shared.
     """
     files = files or migration_files(root)
     found: dict[int, Migration] = {}
@@ -54,19 +54,18 @@ def load_migrations(
                     migration.location,
                     "DUPLICATE_VERSION",
                     f"has the same version as {first.location}",
-                    "give the one that came later a version above all others, with `git mv`",
+                    "rename the newer file with `git mv`, to a version above all others",
                 )
     return tuple(found[number] for number in sorted(found)), errors
 
 
 def _sql_files(folder: Path, root: Path, errors: list[GlacierbaseError]) -> Iterator[Path]:
-    """Everything that looks like SQL, linked folders included, each folder once; sorted, so that errors are too."""
+    """Yield every path that ends in `.sql`, in sorted order; linked folders are followed, and each folder is read once."""
     seen: set[Path] = set()
 
     def refuse(error: OSError | FileRefused, path: str) -> None:
         errors.append(_folder_refused(error, Path(path).relative_to(root).as_posix()))
 
-    # One that is absent is empty.
     walk = os.walk(folder, followlinks=True, onerror=lambda error: refuse(error, error.filename))
     for parent, folders, names in walk if folder.exists() else ():
         folders.sort()
@@ -84,7 +83,7 @@ def _sql_files(folder: Path, root: Path, errors: list[GlacierbaseError]) -> Iter
 
 
 def _place(path: Path, folder: Path, root: Path) -> Path:
-    """Where a folder below `folder` really is."""
+    """Return the path of a folder below `folder`, with links resolved."""
     if len(path.parts) - len(folder.parts) > _DEEPEST:
         what = f"cannot be read: it is more than {_DEEPEST} folders deep"
         raise FileRefused("UNREADABLE_FILE", what, "move the files up")
@@ -93,7 +92,9 @@ def _place(path: Path, folder: Path, root: Path) -> Path:
 
 def _folder_refused(error: OSError | FileRefused, location: str) -> GlacierbaseError:
     if isinstance(error, OSError):
-        error = FileRefused("UNREADABLE_FILE", f"cannot be read: {error.strerror}", "restore the folder's permissions")
+        error = FileRefused(
+            "UNREADABLE_FILE", f"cannot be read: {error.strerror}", "restore the permissions of the folder"
+        )
     return MigrationFileError(error.code, f"{location}: {error.what}", error.hint, path=location)
 
 
@@ -103,8 +104,8 @@ def _load(path: Path, location: str, files: FileReader) -> Migration:
         raise _error(
             location,
             "MISNAMED_FILE",
-            "a migration's name is digits, an underscore, lower-case words and .sql",
-            "rename it as in 0042_add_device.sql; `glacierbase new` makes names that fit",
+            "a migration's file name is digits, an underscore, lower-case words and .sql",
+            "rename it as in 0042_add_device.sql; `glacierbase new` writes valid names",
         )
     content = _read(path, location, files)
     text = _decoded(content.removeprefix(_BYTE_ORDER_MARK), location)
@@ -143,7 +144,7 @@ def _decoded(content: bytes, location: str) -> str:
 
 
 def _headers(text: str, location: str) -> dict[str, str]:
-    """The headers among the comments above the SQL."""
+    """Return the headers among the comments above the SQL."""
     found: dict[str, str] = {}
     errors: list[GlacierbaseError] = []
     for number, line in _comments_above(text):
@@ -156,18 +157,16 @@ def _headers(text: str, location: str) -> dict[str, str]:
             found[name] = value
         if len(errors) == _MOST_ERRORS:
             raise_all(errors)
-    errors += [
-        _error(
-            location,
-            "MISSING_HEADER",
-            f"the header {name} is {'empty' if name in found else 'missing'}",
-            f"write above the SQL: -- {name}: {example}",
-        )
-        for name, example in ((DESCRIPTION, "why this change is made"), (AUTHOR, "who answers for it"))
-        if not found.get(name)
-    ]
+    errors += _missing_headers(found, location)
     raise_all(errors)
     return found
+
+
+def _missing_headers(found: dict[str, str], location: str) -> Iterator[MigrationFileError]:
+    for name, example in ((DESCRIPTION, "why this change is made"), (AUTHOR, "the person or team responsible for it")):
+        if not found.get(name):
+            what = f"the header {name} is {'empty' if name in found else 'missing'}"
+            yield _error(location, "MISSING_HEADER", what, f"write above the SQL: -- {name}: {example}")
 
 
 def _comments_above(text: str) -> Iterator[tuple[int, str]]:
@@ -182,9 +181,9 @@ def _comments_above(text: str) -> Iterator[tuple[int, str]]:
 def _check_header(name: str, found: dict[str, str], location: str, line: int) -> None:
     if name not in (DESCRIPTION, AUTHOR):
         near = get_close_matches(name, (DESCRIPTION, AUTHOR), n=1, cutoff=0)[0]
-        raise _error(location, "UNKNOWN_HEADER", f"there is no header {name}", f"did you mean {near}?", line)
+        raise _error(location, "UNKNOWN_HEADER", f"unknown header {name}", f"did you mean {near}?", line)
     if name in found:
-        raise _error(location, "DUPLICATE_HEADER", f"{name} stands here again", "keep one of them", line)
+        raise _error(location, "DUPLICATE_HEADER", f"duplicate header {name}", "keep one of them", line)
 
 
 def _error(location: str, code: str, what: str, hint: str, line: int = 1) -> MigrationFileError:

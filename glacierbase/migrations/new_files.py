@@ -1,4 +1,4 @@
-"""New files: a project with a working sample catalog (`init`), and the next migration (`new`). Nothing is overwritten."""
+"""Write new files: a catalog with its first migration (`init`), and the next migration (`new`). Nothing is overwritten."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ _TEMPLATE = """\
 
 """
 _GITIGNORE = ".glacierbase/\n"
-# A checkout that turns line ends would not be an edit (the checksum ignores it), but a pull request that shows it is noise.
+# The checksum ignores CRLF, but a pull request would show changed line ends on every line.
 _GITATTRIBUTES = "*.sql text eol=lf\n"
 
 
 def write_catalog(root: str | Path, name: str, executor_type: str = "spark") -> tuple[Path, ...]:
-    """Write a project, or one more catalog of it, with its first migration. Answers the files written.
+    """Write a catalog with its first migration, in a new or an existing project, and return the paths of the files.
 
     Raises:
-        ConfigurationError: the catalog or its migrations exist already, the name is none, or a link leads out of `root`.
+        ConfigurationError: the catalog or its migrations exist already, the name is invalid, or a link leads out of `root`.
     """
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
         raise ConfigurationError(
@@ -54,10 +54,10 @@ def write_catalog(root: str | Path, name: str, executor_type: str = "spark") -> 
 
 
 def write_migration(folder: Path, root: Path, description: str, author: str, now: datetime | None = None) -> Path:
-    """Write the next migration into a catalog's folder, its version the present UTC time, and answer its path.
+    """Write a migration with the current UTC time as its version into a catalog's folder, and return its path.
 
     Args:
-        root: of the project; no link leads out of it.
+        root: of the project; a link that leads out of it is an error.
 
     Raises:
         ConfigurationError: the description has no word for the file name, the file exists, or the folder is not in `root`.
@@ -93,15 +93,15 @@ def _exists(path: Path, state: str, hint: str) -> ConfigurationError:
 
 
 def git_user() -> str:
-    """Who writes, as git knows them.
+    """Return git's `user.name`.
 
     Raises:
-        ConfigurationError: it does not.
+        ConfigurationError: git has none, or is not installed.
     """
     try:
         found = git(Path.cwd(), "config", "user.name").decode(errors="replace").strip()
     except (OSError, GitFailed):
         found = ""
     if not found:
-        raise ConfigurationError("AUTHOR_MISSING", "git knows no user.name here", "add --author 'Data Platform Team'")
+        raise ConfigurationError("AUTHOR_MISSING", "git has no user.name here", "add --author 'Data Platform Team'")
     return found

@@ -1,4 +1,4 @@
-"""Rendering migrations for one environment: the text, the file's line of each character, and all that is wrong at once."""
+"""Render a migration for one environment: its text, the file's line of each character, and all errors at once."""
 
 from __future__ import annotations
 
@@ -16,19 +16,20 @@ from typing import Any, NamedTuple, cast
 from jinja2 import Template, TemplateSyntaxError
 
 from glacierbase.errors import MigrationFileError, raise_all
-from glacierbase.migrations.template import CURRENT, LIMIT, Copied, jinja, listed, seen, with_marks
+from glacierbase.migrations.template import CURRENT, LIMIT, Copied, jinja, listed, seen
+from glacierbase.migrations.template_syntax import with_marks
 from glacierbase.model.migration import Migration
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
 
 
 class Piece(NamedTuple):
-    """A part of the rendered text that comes from one place of the file.
+    """A part of the rendered text that comes from one place in the file.
 
     Attributes:
         start: offset of its first character.
-        line: line of the file that it starts on.
-        is_copied: whether it is the file's own text, so that its line ends are the file's; a value stays on its line.
+        line: the line of the file where it starts.
+        is_copied: whether it is text of the file, whose line ends count; a value is on one line of the file.
     """
 
     start: int
@@ -43,7 +44,7 @@ class Rendered:
     Attributes:
         text: the SQL.
         pieces: the parts of the text, in order; the first one starts at 0.
-        line_ends: the offsets behind the line ends of the text.
+        line_ends: the offsets after the line ends of the text.
     """
 
     text: str
@@ -51,7 +52,7 @@ class Rendered:
     line_ends: tuple[int, ...] = field(repr=False)
 
     def file_line(self, offset: int) -> int:
-        """The line of the migration's file, from 1, that the character at `offset` comes from."""
+        """Return the line of the migration's file, from 1, that the character at `offset` comes from."""
         piece = self.pieces[bisect_right(self.pieces, offset, key=lambda each: each.start) - 1]
         if not piece.is_copied:
             return piece.line
@@ -62,9 +63,9 @@ def render(migration: Migration, variables: Mapping[str, Any], environment: str,
     """Render a migration for one environment. Its template may name `variables`, `environment` and `catalog`.
 
     Raises:
-        MigrationFileError: `UNDEFINED_VARIABLE`: what is used has no value, or is null. `UNPRINTABLE_VALUE`: SQL has no text
-            for what is printed. `TEMPLATE_SYNTAX`: Jinja cannot read the file. `TEMPLATE_TOO_COSTLY`: it needs more memory
-            than there is. `TEMPLATE_FAILED`: anything else that goes wrong in it. `data` holds `path` and `line`.
+        MigrationFileError: `UNDEFINED_VARIABLE`: a value that is used is missing or null. `UNPRINTABLE_VALUE`: a printed
+            value has no text in SQL. `TEMPLATE_SYNTAX`: Jinja cannot parse the file. `TEMPLATE_TOO_COSTLY`: it needs more
+            memory than its process may use. `TEMPLATE_FAILED`: any other failure. `data` holds `path` and `line`.
         SeveralErrors: several values of the file are missing or unprintable.
     """
     values = {"environment": environment, "catalog": catalog, "variables": variables}
@@ -87,7 +88,7 @@ def _joined(parts: Iterable[tuple[str, int]]) -> Rendered:
 
 
 class _Rendering:
-    """One migration being rendered, and all that is wrong in it."""
+    """The rendering of one migration, with its errors."""
 
     def __init__(self, location: str, values: Mapping[str, Any]) -> None:
         self._location = location
@@ -98,17 +99,20 @@ class _Rendering:
 
     @property
     def errors(self) -> list[MigrationFileError]:
-        """What is wrong, by line."""
+        """The errors, sorted by line."""
         return [self._errors[place] for place in sorted(self._errors)]
 
     def parts(self, text: str) -> list[tuple[str, int]]:
-        """The rendered text in parts, each with its line; of no use if there are errors. Needs a context of its own."""
+        """Return the rendered text in parts, each with its line; it is not valid if there are errors.
+
+        Call it in a new `contextvars` context.
+        """
         CURRENT.set(self)
         try:
             return list(self._run(text))
         except TemplateSyntaxError as error:
-            hint = "where the SQL itself holds {{ or {%, write it between {% raw %} and {% endraw %}"
-            self.report("TEMPLATE_SYNTAX", error.lineno, error.message or "the template cannot be read", hint)
+            hint = "if the SQL itself contains {{ or {%, write it between {% raw %} and {% endraw %}"
+            self.report("TEMPLATE_SYNTAX", error.lineno, error.message or "the template cannot be parsed", hint)
         except MemoryError as error:
             hint = "make its loops and values smaller"
             self.report(
@@ -118,11 +122,11 @@ class _Rendering:
                 hint,
             )
         except Exception as error:
-            # What fails behind a missing value mostly fails because of it.
+            # A failure after a missing value is mostly caused by it.
             if not self._errors:
                 reason = error.msg if isinstance(error, SyntaxError) else error
                 what = f"the template fails with {type(error).__name__}: {reason}"
-                self.report("TEMPLATE_FAILED", self._line_of(error), what, "correct what the template computes there")
+                self.report("TEMPLATE_FAILED", self._line_of(error), what, "correct the expression on this line")
         return []
 
     def _line_of(self, error: Exception) -> int:
@@ -138,7 +142,7 @@ class _Rendering:
         length = 0
         for part in running:
             line = self._innermost(walk_stack(running.gi_frame))
-            # A `filter` block gives whatever its filter does.
+            # A `filter` block yields a value of any type.
             shown = part if isinstance(part, str) else templates.text(part, line=line)
             length += len(shown)
             if length > LIMIT:
@@ -146,7 +150,7 @@ class _Rendering:
             yield shown, line
 
     def line(self) -> int:
-        """The line of the template that is running; 0 if it is not."""
+        """Return the line of the template that is running; 0 if it is not running."""
         return self._innermost(walk_stack(currentframe()))
 
     def _innermost(self, frames: Iterable[tuple[FrameType, int]]) -> int:
@@ -162,10 +166,10 @@ class _Rendering:
         self._errors[line, what] = MigrationFileError(code, message, hint, path=self._location, line=line)
 
     def report_missing(self, line: int, what: str, path: str | None) -> None:
-        """Report that `what`; with the name nearest to `path`, if names are the matter."""
-        # A loop comes by often, and the nearest name takes long to find.
+        """Record that a value is missing, with the defined name nearest to `path` as the hint."""
+        # Finding the nearest name is slow, and a loop reports the same value many times.
         if (line, what) not in self._errors:
-            hint = self._instead(path) if path else "give it a value, or write | default(…) behind it"
+            hint = self._instead(path) if path else "give it a value, or append | default(…)"
             self.report("UNDEFINED_VARIABLE", line, what, hint)
 
     def _instead(self, path: str) -> str:
@@ -175,16 +179,16 @@ class _Rendering:
 
     def _nearest(self, path: str) -> str:
         names = [name for top, value in self._values.items() for name in _paths(value, top)]
-        # What all of them start with makes none of them nearer.
+        # A common prefix would make all names similar.
         prefix = "variables." if path.startswith("variables.") else ""
         candidates = {name.removeprefix(prefix): name for name in names}
         for near in get_close_matches(path.removeprefix(prefix), candidates, 1):
             return f"the nearest name is {candidates[near]}"
-        return f"there are {listed(names)}"
+        return f"defined: {listed(names)}"
 
 
 def _paths(value: Any, path: str) -> Iterator[str]:
-    """The names of a value and of all in it."""
+    """Yield the names of a value and of all values in it."""
     yield path
     if isinstance(value, Mapping):
         for key, each in value.items():

@@ -1,4 +1,4 @@
-"""Rendering and splitting what a stranger wrote: in a process with limits of time and memory, and with a budget for all of it."""
+"""Compile untrusted migrations in a process with limits of time and memory, within a budget for the whole command."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from glacierbase.migrations.compiled import Compiled, TemplateNames
 from glacierbase.migrations.worker import NO_MEMORY, from_answer, to_line, to_request
 from glacierbase.model.migration import Migration
 
-# For one file in one environment. Processor time; a machine that is busy takes longer by the clock.
+# For one file in one environment: processor time, and elapsed time, which is longer on a busy machine.
 _SECONDS, _SECONDS_BY_CLOCK = 5.0, 120.0
 _MEMORY = 2**30
 _LONGEST_ANSWER = 48 * 2**20
@@ -32,24 +32,27 @@ _MOST_HELD = 100 * 2**20
 _START = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from glacierbase.migrations.worker import main; main()"
 )
-# What a Python may need to start; nothing else of the environment reaches it.
+# Variables that Python may need to start; the worker receives no others.
 _KEPT = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "PYTHONHOME")
 
 
 class Sandbox:
-    """Prepares files in a worker process: one for a whole command, started again when a file has ended it.
+    """Compile files in a worker process, which is started again after a file that exceeds a limit.
 
-    Used as a context manager; no process is left behind it.
+    It is a context manager, and ends the process at exit.
+
+    Attributes:
+        is_spent: whether the budget of the command is used up.
     """
 
     def __init__(self, renderings: int) -> None:
         """Args:
-        renderings: how many files in how many environments the command is about; the budget grows with it.
+        renderings: the number of files times environments in the command; the budget grows with it.
         """
         self.is_spent = False
         self._allowed = min(_SECONDS_IN_ALL + _SECONDS_EACH * renderings, _MOST_SECONDS)
         self._began = time.thread_time()
-        self._spent = 0.0  # Seconds that ended workers took.
+        self._spent = 0.0  # Seconds of workers that have ended.
         self._held = 0
         self._texts: dict[str, str] = {}
         self._worker: _Worker | None = None
@@ -64,11 +67,11 @@ class Sandbox:
     def compile_all(
         self, migrations: Iterable[Migration], catalog: TemplateNames, dialect: str, keep: Callable[[Migration], bool]
     ) -> Iterator[Compiled]:
-        """As the function of that name, one after the other, of those that `keep` says; the others are only checked.
+        """Yield the compiled files for which `keep` returns True, one after the other; the others are only checked.
 
         Raises:
-            MigrationFileError, SeveralErrors: behind the last file, all that is wrong in all of them. `TEMPLATE_TOO_COSTLY`:
-                a limit was exceeded; if it is the command's, `is_spent` is true and the files behind are left out.
+            MigrationFileError, SeveralErrors: all errors in all files, raised after the last one. `TEMPLATE_TOO_COSTLY`: a
+                limit was exceeded; if it is the command's, `is_spent` is True and the remaining files are not checked.
         """
         errors: list[GlacierbaseError] = []
         for migration in migrations:
@@ -83,13 +86,13 @@ class Sandbox:
         raise_all(errors)
 
     def check_time(self, location: str) -> None:
-        """Raise a `MigrationFileError` if the command has taken the time that it may take."""
+        """Raise a `MigrationFileError` if the command has used up its time."""
         taken = time.thread_time() - self._began + self._spent + (self._worker.seconds if self._worker else 0)
         if taken > self._allowed:
-            raise self._stopped(location, f"the command has taken {self._allowed:g} s of processor time")
+            raise self._stopped(location, f"the command has used {self._allowed:g} s of processor time")
 
     def _kept(self, compiled: Compiled) -> Compiled:
-        """The same, whose text is counted, and held once where several environments have the same."""
+        """Return it with its text counted towards the budget; equal texts of several environments are held once."""
         text = self._texts.setdefault(compiled.text, compiled.text)
         if text is compiled.text:
             self._hold(len(text), compiled.migration.location)
@@ -98,13 +101,13 @@ class Sandbox:
     def _hold(self, size: int, location: str) -> None:
         self._held += size
         if self._held > _MOST_HELD:
-            raise self._stopped(location, f"what there is to print holds more than {_MOST_HELD // 2**20} MiB")
+            raise self._stopped(location, f"the output is larger than {_MOST_HELD // 2**20} MiB")
 
     def _compile(self, migration: Migration, catalog: TemplateNames, dialect: str) -> Compiled:
         if migration.location in self._refused:
             raise self._refused[migration.location]
         self.check_time(migration.location)
-        answer = self._ask(migration, catalog, dialect)
+        answer = self._answer(migration, catalog, dialect)
         if "bug" in answer:
             raise RuntimeError(f"the worker failed:\n{answer['bug']}")
         if "errors" not in answer:
@@ -113,10 +116,10 @@ class Sandbox:
         errors = [_error(each) for each in answer["errors"]]
         raise errors[0] if len(errors) == 1 else SeveralErrors(errors)
 
-    def _ask(self, migration: Migration, catalog: TemplateNames, dialect: str) -> Mapping[str, Any]:
+    def _answer(self, migration: Migration, catalog: TemplateNames, dialect: str) -> Mapping[str, Any]:
         self._worker = worker = self._worker or _Worker()
         try:
-            answer = worker.ask(migration, catalog, dialect)
+            answer = worker.compile(migration, catalog, dialect)
         except _Ended as error:
             self._end()
             hint = "make its loops and values smaller"
@@ -128,8 +131,8 @@ class Sandbox:
 
     def _stopped(self, location: str, why: str) -> MigrationFileError:
         self.is_spent = True
-        hint = "correct the files that are named, or check fewer at a time with --catalog and --env"
-        return _too_costly(location, f"not checked, nor is anything after it: {why}", hint)
+        hint = "correct the named files, or check fewer at a time with --catalog and --env"
+        return _too_costly(location, f"this file and those after it were not checked: {why}", hint)
 
     def _end(self) -> None:
         if self._worker:
@@ -147,21 +150,21 @@ def _error(plain: Mapping[str, Any]) -> MigrationFileError:
 
 
 class _Ended(Exception):
-    """The worker ended, or was ended, before it answered; the message says why."""
+    """The worker ended or was killed before it returned an answer; the message is the reason."""
 
 
 class _Worker:
     """A running worker.
 
     Attributes:
-        seconds: how much processor time it has taken, as far as it is known.
+        seconds: the processor time that it has used, as last reported.
     """
 
     def __init__(self) -> None:
         self.seconds = 0.0
         self._names: TemplateNames | None = None
         path = json.dumps([str(Path(entry).absolute()) for entry in sys.path])
-        # `-I`: neither the working directory nor the user's variables and packages decide what is imported.
+        # `-I`: the working directory, PYTHON* variables and the user's packages do not affect what is imported.
         self._process = subprocess.Popen(
             [sys.executable, "-I", "-c", _START, path, str(_SECONDS), str(_MEMORY)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
@@ -178,9 +181,11 @@ class _Worker:
                 raise RuntimeError(f"the worker did not start: {error}") from error
             raise
 
-    def ask(self, migration: Migration, catalog: TemplateNames, dialect: str) -> Mapping[str, Any]:
-        """Raises:
-        _Ended: a limit was exceeded.
+    def compile(self, migration: Migration, catalog: TemplateNames, dialect: str) -> Mapping[str, Any]:
+        """Return the worker's answer for one file.
+
+        Raises:
+            _Ended: a limit was exceeded.
         """
         request = {"migration": to_request(migration), "dialect": dialect}
         if catalog is not self._names:
@@ -202,7 +207,7 @@ class _Worker:
         with suppress(BrokenPipeError):
             self._process.stdin.write(request)
             self._process.stdin.flush()
-            # It answers in one go.
+            # The worker writes a whole answer at once.
             if not self._answers.poll(_SECONDS_BY_CLOCK * 1000):
                 self._process.kill()
             line = self._process.stdout.readline(_LONGEST_ANSWER)
@@ -222,4 +227,4 @@ class _Worker:
             return f"rendering and splitting it needs more than {_MEMORY // 2**20} MiB of memory"
         if seconds >= _SECONDS_BY_CLOCK:
             return f"rendering and splitting it needs more than {_SECONDS_BY_CLOCK:g} s"
-        return f"rendering and splitting it ends the process that does it (status {code})"
+        return f"the process that renders and splits it ended with status {code}"

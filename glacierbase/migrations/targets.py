@@ -1,4 +1,4 @@
-"""The tables that statements change, as far as their first words name them."""
+"""The tables that statements change, as far as the first words of a statement name them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from glacierbase.model.migration import Statement
 from glacierbase.model.names import NAME, recorded_name
 
-# The table or view that a statement changes, where its first words say so.
+# The first words of a statement, with the table or view that it changes.
 _TARGET = re.compile(
     rf"""(?ix)
     (?: (?:CREATE|REPLACE|DROP|ALTER|TRUNCATE)\s+
@@ -23,7 +23,7 @@ _TARGET = re.compile(
 
 
 def target_tables(statements: Iterable[Statement]) -> str | None:
-    """The tables that the statements change, as a JSON list; None where one is not recognised."""
+    """Return the tables that the statements change, as a JSON list; None if a statement is not recognised."""
     names: list[str] = []
     for statement in statements:
         found = _TARGET.match(statement.text)

@@ -1,44 +1,38 @@
-"""Jinja, held to what a versioned SQL file may depend on.
+"""Jinja, restricted to what a versioned SQL file may depend on.
 
-Jinja (https://jinja.palletsprojects.com/en/stable/templates/) was made for HTML and for Python's objects. Here a dot looks up
-items and never attributes, what has no value is reported and never left out, what only Python can read is never printed, and
-nothing reads a clock, chance, the environment or another file, so that equal arguments render alike for ever. The parts of
-Jinja that are replaced for it are described in https://jinja.palletsprojects.com/en/stable/api/ and /extensions/.
+Differences from Jinja (https://jinja.palletsprojects.com/en/stable/templates/): a dot looks up items, never attributes; a
+missing value is an error, not empty text; objects without a text in SQL are not printed; and nothing reads the clock, random
+numbers, the environment or another file, so that equal arguments always render to equal text. The replaced parts of Jinja are
+described in https://jinja.palletsprojects.com/en/stable/api/.
 """
 
 from __future__ import annotations
 
 import re
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
 from contextlib import suppress
 from contextvars import ContextVar
 from functools import cache, cached_property
-from itertools import chain, islice, pairwise
+from itertools import islice
 from typing import Any, NoReturn, Protocol, cast
 
-from jinja2 import TemplateSyntaxError, Undefined, nodes, pass_context
-from jinja2.compiler import CodeGenerator, Frame
-from jinja2.ext import Extension
-from jinja2.lexer import Lexer, Token, TokenStream
+from jinja2 import Undefined, pass_context
 from jinja2.runtime import Context, LoopContext
 from jinja2.sandbox import SandboxedEnvironment
 from jinja2.utils import Cycler, Namespace
 
-# More characters, items or bits than this are a mistake that would take the machine with it.
+from glacierbase.migrations.template_syntax import LineEndLexer, LookupCode, TemplateSyntax
+
+# Of characters, items or bits: more is a mistake that would exhaust the machine.
 LIMIT = 10_000_000
-# More names than this nobody reads in a hint.
+# In a hint.
 _NAMES_SHOWN = 12
 
-_BLOCKS_OF_FILES = frozenset({"block", "extends", "from", "import", "include"})
-_BLOCKS_DROPPED = frozenset({"autoescape", "print"})
-_BEFORE_LOOKUP = frozenset({"name", "string", "integer", "float", "rparen", "rbracket", "rbrace", "dot"})
-_BEFORE_OPERAND = frozenset({"and", "or", "not", "in", "if", "else"})
-# `attr` reaches attributes, `random` is chance, `pprint` writes Python. The others make HTML, and `escape` is not SQL's.
+# `attr` reads attributes, `random` is not repeatable, `pprint` writes Python. The others write HTML, even `escape`.
 _FILTERS_DROPPED = frozenset(
     ("attr", "e", "escape", "forceescape", "pprint", "random", "safe", "striptags", "urlencode", "urlize", "xmlattr")
 )
-# Those that write their arguments into text, and those whose arguments say how big their result is.
+# Filters that write their arguments into text, and filters whose arguments determine the size of the result.
 _FILTERS_WRITING = frozenset({"format", "replace"})
 _FILTERS_SIZING = frozenset({"batch", "center", "indent", "slice", "tojson", "truncate", "wordwrap"})
 _WIDTH = re.compile(r"%[^%a-zA-Z]*(?:[0-9]{7,}|\*)")
@@ -49,36 +43,40 @@ _FOR_MISSING = frozenset({"d", "default", "defined", "undefined"})
 
 
 class Rendering(Protocol):
-    """What a template tells of while it is rendered."""
+    """Receives the errors of a template while it is rendered."""
 
     def line(self) -> int:
-        """The line of the template that is running; 0 if it is not."""
+        """Return the line of the template that is running; 0 if it is not running."""
 
     def report(self, code: str, line: int, what: str, hint: str) -> None:
-        """Take note of an error, and go on."""
+        """Record an error; rendering continues."""
 
     def report_missing(self, line: int, what: str, path: str | None) -> None:
-        """Take note that something has no value: `path`, if names are the matter."""
+        """Record that a value is missing.
+
+        Args:
+            path: its name, if a wrong name may be the cause.
+        """
 
 
-# Jinja makes its undefined values itself and does not tell them for which rendering.
+# Jinja constructs undefined values itself, and does not pass them the rendering.
 CURRENT: ContextVar[Rendering] = ContextVar("rendering")
 
 
 class Copied(str):
-    """Text that stands in the file as it is."""
+    """Text that is copied from the file."""
 
     __slots__ = ()
 
 
 def listed(names: Sequence[Any]) -> str:
-    """Names for a hint, the first of them where there are many."""
+    """Return names for a hint; of many, the first ones and the count of the others."""
     more = f" and {len(names) - _NAMES_SHOWN} more" if len(names) > _NAMES_SHOWN else ""
     return ", ".join(map(str, islice(names, _NAMES_SHOWN))) + more
 
 
 def seen(value: Any, path: str) -> Any:
-    """A value as a template sees it: a copy, in which null is missing."""
+    """Return a copy of a value for use in a template, in which null is `Missing`."""
     if isinstance(value, Mapping):
         return {key: seen(each, f"{path}.{key}") for key, each in value.items()}
     if isinstance(value, list):
@@ -86,31 +84,10 @@ def seen(value: Any, path: str) -> Any:
     return Missing(f"{path} is null") if value is None else value
 
 
-# What stands for a CR while Jinja, which makes LF of every line end, reads a text: whitespace to Jinja, as CR is. Each line end
-# still holds one LF, so that lines are counted as ever. The first character of a mark is marked itself: no text holds one.
-_MARKS = {"\r\n": "\x1f\x1c\n", "\r": "\x1f\x1d\n", "\x1f": "\x1f\x1e"}
-_MARKED = {mark: text for text, mark in _MARKS.items()}
-_TO_MARK = re.compile("\r\n?|\x1f")
-_MARK = re.compile("\x1f(?:[\x1c\x1d]\n|\x1e)")
-
-
-def with_marks(text: str) -> str:
-    """A template with marks for its CRs, as Jinja reads it; at most three times as long."""
-    return _TO_MARK.sub(lambda found: _MARKS[found[0]], text)
-
-
-class _Lexer(Lexer):
-    """Jinja's, which keeps line ends as they are in the file's text and in strings."""
-
-    def _normalize_newlines(self, value: str) -> str:
-        # Of text and strings as they are written: what an escape stands for is no mark.
-        return _MARK.sub(lambda found: _MARKED[found[0]], value)
-
-
 class Missing(Undefined):
-    """What has no value: reported where it is used, and the rendering goes on, so that all are found in one go.
+    """A missing value: each use of it is reported and rendering continues, so that all are found in one run.
 
-    `default`, `is defined` and `is undefined` do not use it. What is looked up in it is missing, too.
+    `default`, `is defined` and `is undefined` are not uses. Every lookup in it is missing too.
     """
 
     def __init__(self, *arguments: Any, line: int = 0, **keywords: Any) -> None:
@@ -120,7 +97,7 @@ class Missing(Undefined):
     def used(self, *_: object, **__: object) -> Missing:
         rendering = CURRENT.get()
         hint, path = self._undefined_hint, self._undefined_name
-        # A null is made before the template runs.
+        # A null is constructed before the template runs.
         line = self._line or rendering.line()
         rendering.report_missing(line, hint or f"{path} is not defined", None if hint else path)
         return self
@@ -147,7 +124,7 @@ class Missing(Undefined):
     def __getattr__(self, name: str) -> NoReturn:
         raise AttributeError(name)
 
-    # In Jinja's class they end the rendering.
+    # In Jinja's class these methods raise.
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = used  # type: ignore[assignment]
     __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = __pow__ = __rpow__ = __pos__ = __neg__ = used  # type: ignore[assignment]
     __call__ = __getitem__ = used  # type: ignore[assignment]
@@ -156,114 +133,22 @@ class Missing(Undefined):
     __float__ = _zero_float  # type: ignore[assignment]
 
 
-class _Syntax(Extension):
-    """How templates differ from Jinja's: `{{ .variables.a }}` is `{{ variables.a }}`, and no block reads another file."""
-
-    def filter_stream(self, stream: TokenStream) -> Iterator[Token]:
-        last = deque([Token(1, "initial", "")] * 3, maxlen=3)
-        for token, following in pairwise(chain(stream, [Token(1, "eof", "")])):
-            if last[-1].type == "block_begin":
-                _check_block(token)
-            if token.type == "dot" and following.type == "name" and not _looks_up(*last):
-                continue
-            last.append(token)
-            yield token
-
-
-def _check_block(name: Token) -> None:
-    if name.value in _BLOCKS_OF_FILES:
-        why = "migrations cannot include other files, since a checksum covers one file"
-        raise TemplateSyntaxError(f"{{% {name.value} %}} is not available: {why}", name.lineno)
-    if name.value in _BLOCKS_DROPPED:
-        raise TemplateSyntaxError(f"{{% {name.value} %}} is not available", name.lineno)
-
-
-def _looks_up(second: Token, first: Token, before: Token) -> bool:
-    """Whether a dot behind these three tokens looks something up; where an operand has to begin it does not."""
-    if before.type != "name" or first.type == "dot":
-        return before.type in _BEFORE_LOOKUP
-    is_block = first.type == "block_begin"
-    is_test = first.value == "is" or (second.value, first.value) == ("is", "not")
-    return not (is_block or is_test or before.value in _BEFORE_OPERAND)
-
-
-class _Code(CodeGenerator):
-    """The Python of a template, where a lookup knows how it is written, and the file's own text is told from values."""
-
-    def visit_Output(self, node: nodes.Output, frame: Frame) -> None:  # noqa: N802 (Jinja's name)
-        for part in node.nodes:
-            self.start_write(frame, part)
-            if isinstance(part, nodes.TemplateData):
-                self.write(f"environment.copied({part.data!r})")
-            else:
-                self.write("environment.text(")
-                self.visit(part, frame)
-                self.write(f", {_written(part)!r})")
-            self.end_write(frame)
-
-    def visit_With(self, node: nodes.With, frame: Frame) -> None:  # noqa: N802 (Jinja's name)
-        self.newline(node)  # Jinja forgets its line.
-        super().visit_With(node, frame)
-
-    def visit_Getattr(self, node: nodes.Getattr, frame: Frame) -> None:  # noqa: N802 (Jinja's name)
-        self._look_up(node, nodes.Const(node.attr), frame)
-
-    def visit_Getitem(self, node: nodes.Getitem, frame: Frame) -> None:  # noqa: N802 (Jinja's name)
-        self._look_up(node, node.arg, frame)
-
-    def _look_up(self, node: nodes.Getattr | nodes.Getitem, key: nodes.Node, frame: Frame) -> None:
-        self.write("environment.look_up(")
-        self.visit(node.node, frame)
-        self.write(", ")
-        self.visit(key, frame)
-        self.write(f", {_written(node)!r}, {node.lineno})")
-
-    def visit_Slice(self, node: nodes.Slice, frame: Frame) -> None:  # noqa: N802 (Jinja's name)
-        self.write("slice(")
-        for bound in (node.start, node.stop, node.step):
-            self.visit(bound or nodes.Const(None), frame)
-            self.write(", ")
-        self.write(")")
-
-    def visit_Concat(self, node: nodes.Concat, frame: Frame) -> None:  # noqa: N802 (Jinja's name)
-        self.write('"".join(map(environment.text, (')
-        for operand in node.nodes:
-            self.visit(operand, frame)
-            self.write(", ")
-        self.write(")))")
-
-
-def _written(node: nodes.Node) -> str:
-    """An expression as its author wrote it, as far as it is names, keys and filters."""
-    if isinstance(node, nodes.Name):
-        return node.name
-    if isinstance(node, nodes.Getattr):
-        return f"{_written(node.node)}.{node.attr}"
-    if isinstance(node, nodes.Getitem) and isinstance(node.arg, nodes.Const):
-        return f"{_written(node.node)}.{node.arg.value}"
-    if isinstance(node, nodes.Getitem):
-        return f"{_written(node.node)}[{_written(node.arg)}]"
-    if isinstance(node, nodes.Filter) and node.node:
-        return f"{_written(node.node)} | {node.name}"
-    return "…"
-
-
 class _Environment(SandboxedEnvironment):
-    """What Jinja calls its environment: how it reads templates, and what they can reach."""
+    """Jinja's configuration: the syntax of templates, and the names that they can use."""
 
-    code_generator_class = _Code
+    code_generator_class = LookupCode
     copied = Copied
     intercepted_binops = frozenset({"*", "**", "+", "%"})
 
     def __init__(self) -> None:
         super().__init__(
-            # There are no comments, `{#` is SQL: no CR ever reaches Jinja.
+            # No comments, because `{#` is valid SQL: CR never occurs in a text with marks.
             comment_start_string="\r",
             comment_end_string="\r",
             keep_trailing_newline=True,
-            extensions=[_Syntax],
+            extensions=[TemplateSyntax],
             undefined=Missing,
-            # Constants would be computed without the rules of this file.
+            # Otherwise Jinja computes constants without the rules of this module.
             optimized=False,
         )
         del self.globals["lipsum"]
@@ -272,11 +157,11 @@ class _Environment(SandboxedEnvironment):
         self.tests = {name: _strict(name, function) for name, function in self.tests.items()}
 
     @cached_property
-    def lexer(self) -> _Lexer:
-        return _Lexer(self)
+    def lexer(self) -> LineEndLexer:
+        return LineEndLexer(self)
 
     def look_up(self, value: Any, key: Any, path: str, line: int) -> Any:
-        """What a dot or brackets name: an item, but an attribute of Jinja's own objects, which have no items."""
+        """Return the item that a dot or brackets name; of Jinja's own objects, which have no items, the attribute."""
         if isinstance(key, Missing):
             return key
         if isinstance(value, (LoopContext, Namespace, Cycler)) and not str(key).startswith("_"):
@@ -288,11 +173,11 @@ class _Environment(SandboxedEnvironment):
         return Missing(name=path, line=line)
 
     def getitem(self, obj: Any, argument: Any) -> Any:
-        """What a filter looks up, such as `map(attribute="a.b")`."""
+        """Return what a filter looks up, such as `map(attribute="a.b")`."""
         return self.look_up(obj, argument, str(argument), 0)
 
     def text(self, value: Any, path: str = "…", line: int = 0) -> str:
-        """A value as it is printed into SQL."""
+        """Return the text of a value in SQL; report values that have none."""
         if isinstance(value, bool):
             return str(value).lower()
         if isinstance(value, (str, int, float, Undefined)):
@@ -300,18 +185,18 @@ class _Environment(SandboxedEnvironment):
         if isinstance(value, Mapping):
             kind, hint = "a mapping", f"name one of its keys: {listed(list(value))}"
         elif isinstance(value, Sequence):
-            kind, hint = "a list", "write | join(', ') behind it"
+            kind, hint = "a list", "append | join(', ')"
         elif value is None:
-            kind, hint = "null", "write NULL where SQL's is meant"
+            kind, hint = "null", "write NULL for SQL's NULL"
         else:
             kind, hint = f"a {type(value).__name__}", "print text, a number, true or false"
         rendering = CURRENT.get()
-        what = f"{path} is {kind}, and SQL has no text for it"
+        what = f"{path} is {kind}, which has no text in SQL"
         rendering.report("UNPRINTABLE_VALUE", line or rendering.line(), what, hint)
         return ""
 
     def operands(self, value: Any) -> Any:
-        """What is written into text: numbers as they are, for `%03d`, all else as it is printed."""
+        """Return values to be formatted into text: numbers unchanged, for `%03d`, others as text."""
         if isinstance(value, tuple):
             return tuple(map(self.operands, value))
         if isinstance(value, Mapping):
@@ -320,7 +205,7 @@ class _Environment(SandboxedEnvironment):
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
         if _size(operator, left, right) > LIMIT:
-            raise OverflowError(f"what {operator} gives is too big")
+            raise OverflowError(f"the result of {operator} is too large")
         if operator == "%" and isinstance(left, str):
             _check_widths(left)
             right = self.operands(right)
@@ -328,7 +213,7 @@ class _Environment(SandboxedEnvironment):
 
 
 def _size(operator: str, left: Any, right: Any) -> int:
-    """How many bits a power gives, or characters or items a repetition or a sum; 0 for all else."""
+    """Return the bits of a power, or the characters or items of a repetition or sum; 0 for other operations."""
     if operator == "+":
         return len(left) + len(right) if isinstance(left, Sized) and isinstance(right, Sized) else 0
     if operator == "%":
@@ -342,13 +227,13 @@ def _size(operator: str, left: Any, right: Any) -> int:
 
 
 def _check_widths(text: str) -> None:
-    """Refuse a `%9999999d`, and a `%*d`, whose width is a value's."""
+    """Refuse `%9999999d`, and `%*d`, whose width is a value."""
     if _WIDTH.search(text):
-        raise OverflowError("a width for % is too big")
+        raise OverflowError("a width for % is too large")
 
 
 def _strict(name: str, function: Any) -> Callable[..., Any]:
-    """A filter or test that does not take what is missing for empty, nor a list for text."""
+    """Return a filter or test that reports missing values instead of using them as empty, and lists instead of text."""
     if name in _FOR_MISSING:
         return cast("Callable[..., Any]", function)
 
@@ -359,7 +244,7 @@ def _strict(name: str, function: Any) -> Callable[..., Any]:
                 return each.used()
         sizes = (each for each in (*arguments, *keywords.values()) if isinstance(each, int))
         if name in _FILTERS_SIZING and max(map(abs, sizes), default=0) > LIMIT:
-            raise OverflowError(f"a number for the filter {name} is too big")
+            raise OverflowError(f"a number for the filter {name} is too large")
         if name in _FILTERS_OF_TEXT:
             value = jinja().text(value)
         if name in _FILTERS_WRITING:
@@ -367,15 +252,15 @@ def _strict(name: str, function: Any) -> Callable[..., Any]:
             arguments, keywords = jinja().operands(arguments), jinja().operands(keywords)
         result = context.call(function, value, *arguments, **keywords)
         if isinstance(result, Iterator):
-            return list(result)  # It would be empty at its second use.
-        return str(result) if isinstance(result, str) else result  # Jinja's markup escapes what is added to it.
+            return list(result)  # A generator would be empty at its second use.
+        return str(result) if isinstance(result, str) else result  # Jinja's `Markup` escapes text that is added to it.
 
     return strict
 
 
 @pass_context
 def _join(context: Context, value: Any, d: Any = "", attribute: str | int | None = None) -> str:
-    """Jinja's filter, but items become text as what is printed does."""
+    """Jinja's filter, except that items become text as printed values do."""
     templates = jinja()
     if attribute is not None:
         value = templates.call_filter("map", value, kwargs={"attribute": attribute}, context=context)
@@ -384,5 +269,5 @@ def _join(context: Context, value: Any, d: Any = "", attribute: str | int | None
 
 @cache
 def jinja() -> _Environment:
-    """Jinja, as migrations may use it."""
+    """Return the Jinja of migrations."""
     return _Environment()

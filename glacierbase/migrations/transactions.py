@@ -1,6 +1,6 @@
-"""Explicit transactions: statements that take effect together, and so are one step of a migration.
+"""Explicit transactions: statements that take effect together, and are one step of a migration.
 
-A step is announced, run and recorded as a whole. Between BEGIN and COMMIT nothing is true yet that a history could say.
+A step is run and recorded as a whole, because a statement between BEGIN and COMMIT has no effect yet.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from glacierbase.model.migration import Statement
 
 Step = tuple[Statement, ...]
 
-# Each way to go on begins with another character, so that there is one way to read a text, however long.
+# Each alternative begins with a different character, so that matching takes linear time.
 _COMMENTS = r"(?:\s|(?:--|//)[^\r\n]*(?:[\r\n]|\Z)|/\*(?:[^*]|\*(?!/))*\*/)*"
 
 
 @dataclass(frozen=True)
-class _Words:
-    """How a dialect speaks of transactions.
+class _TransactionSyntax:
+    """The statements of a dialect that concern transactions.
 
     Attributes:
-        begins, ends: what a whole statement reads that opens one, or closes it.
-        joins: what a statement begins with that takes part in one instead of committing it first.
+        begins, ends: pattern of a whole statement that opens or closes one.
+        joins: pattern of the start of a statement that takes part in one; any other commits it first.
     """
 
     begins: re.Pattern[str]
@@ -36,9 +36,9 @@ def _whole(words: str) -> re.Pattern[str]:
     return re.compile(rf"(?is)(?:{words}){_COMMENTS}\Z")
 
 
-_WORDS: Mapping[str, _Words] = {
+_SYNTAX: Mapping[str, _TransactionSyntax] = {
     # https://docs.snowflake.com/en/sql-reference/transactions: each DDL statement commits the open transaction.
-    "snowflake": _Words(
+    "snowflake": _TransactionSyntax(
         begins=_whole(r"(?:BEGIN(?:\s+(?:TRANSACTION|WORK))?|START\s+TRANSACTION)(?:\s+NAME\s+[\w$]+)?"),
         ends=_whole(r"(?:COMMIT|ROLLBACK)(?:\s+WORK)?"),
         joins=re.compile(r"(?i)(?:INSERT|UPDATE|DELETE|MERGE|SELECT|WITH|SET|UNSET)\b"),
@@ -47,45 +47,53 @@ _WORDS: Mapping[str, _Words] = {
 
 
 def steps(statements: Iterable[Statement], dialect: str) -> tuple[Step, ...]:
-    """The statements, those of one transaction together.
+    """Return the statements as steps; those of one transaction are one step.
 
     Raises:
-        MigrationFileError: `TRANSACTION_NOT_ENDED`, or `TRANSACTION_BROKEN` by a statement that the engine commits before.
+        MigrationFileError: `TRANSACTION_NOT_ENDED`, or `TRANSACTION_BROKEN`: a statement commits the transaction before it runs.
             `data` holds `line` and `column`.
     """
-    words = _WORDS.get(dialect)
-    if words is None:
+    syntax = _SYNTAX.get(dialect)
+    if syntax is None:
         return tuple((statement,) for statement in statements)
-    return tuple(_steps(statements, words))
+    return tuple(_steps(statements, syntax))
 
 
-def _steps(statements: Iterable[Statement], words: _Words) -> Iterator[Step]:
+def _steps(statements: Iterable[Statement], syntax: _TransactionSyntax) -> Iterator[Step]:
     together: list[Statement] = []
     for statement in statements:
         if together:
             together.append(statement)
-            if words.ends.match(statement.text):
+            if syntax.ends.match(statement.text):
                 yield tuple(together)
                 together = []
-            elif not words.joins.match(statement.text):
-                raise _error(
-                    statement,
-                    "TRANSACTION_BROKEN",
-                    f"this statement ends the transaction of line {together[0].line} before it runs",
-                    "write COMMIT before it, or move it out of the transaction: only INSERT, UPDATE, DELETE, MERGE and"
-                    " questions take part in one",
-                )
-        elif words.begins.match(statement.text):
+            elif not syntax.joins.match(statement.text):
+                raise _broken(together[0], statement)
+        elif syntax.begins.match(statement.text):
             together = [statement]
         else:
             yield (statement,)
     if together:
-        raise _error(
-            together[0],
-            "TRANSACTION_NOT_ENDED",
-            "the transaction that begins here is never ended: nothing of it would stay",
-            "write COMMIT behind its last statement; a scripting block needs its END",
-        )
+        raise _not_ended(together[0])
+
+
+def _broken(begin: Statement, statement: Statement) -> MigrationFileError:
+    return _error(
+        statement,
+        "TRANSACTION_BROKEN",
+        f"this statement commits the transaction of line {begin.line} before it runs",
+        "write COMMIT before it, or move it out of the transaction: only INSERT, UPDATE, DELETE, MERGE and queries take"
+        " part in one",
+    )
+
+
+def _not_ended(begin: Statement) -> MigrationFileError:
+    return _error(
+        begin,
+        "TRANSACTION_NOT_ENDED",
+        "the transaction that begins here is never ended, so its statements would have no effect",
+        "write COMMIT after its last statement; a scripting block needs its END",
+    )
 
 
 def _error(statement: Statement, code: str, what: str, hint: str) -> MigrationFileError:

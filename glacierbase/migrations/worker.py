@@ -1,7 +1,7 @@
-"""The process in which templates of strangers are rendered and split; `glacierbase.migrations.sandbox` starts, calls and ends it.
+"""The process that compiles untrusted migrations; `glacierbase.migrations.sandbox` starts and ends it.
 
-Requests and answers are lines of JSON. Before it reads the first one it limits its own memory; before each, its processor time
-for that one. What exceeds a limit ends the process: memory with the status `NO_MEMORY`, time by the signal SIGPROF.
+Requests and answers are lines of JSON. The process limits its memory before the first request, and its processor time before
+each request. Exceeding a limit ends the process: memory with the status `NO_MEMORY`, time with the signal SIGPROF.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class _Names:
 
 
 def to_line(value: Any) -> bytes:
-    """A request or an answer as it goes through a pipe; names of files may hold halves of characters."""
+    """Return a request or an answer as bytes for a pipe; file names may contain halves of characters."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass") + b"\n"
 
 
@@ -42,13 +42,13 @@ def to_request(migration: Migration) -> dict[str, Any]:
 
 
 def from_answer(migration: Migration, answer: Mapping[str, Any]) -> Compiled:
-    """What `compile_migration` returned in the worker."""
+    """Return what `compile_migration` returned in the worker."""
     steps = tuple(tuple(Statement(*statement) for statement in step) for step in answer["steps"])
     return Compiled(migration, answer["text"], answer["checksum"], steps)
 
 
 def main() -> None:
-    """Answer requests until there are no more. Arguments: seconds for each, bytes of memory."""
+    """Answer requests until the input ends. `sys.argv` holds the seconds for each and the bytes of memory for all."""
     seconds, memory = float(sys.argv[2]), int(sys.argv[3])
     _restore_signals()
     enough = _limit_memory(memory)
@@ -65,7 +65,7 @@ def main() -> None:
                 names = _Names(**request["names"])
             assert names
             answer = _answer(request, names)
-            # Memory that is lost to this file would be missing to the next.
+            # The sandbox replaces a worker whose memory is half full, so that the next file has enough.
             _write({**answer, "seconds": time.process_time(), "full": _memory() > enough})
         except MemoryError:
             os._exit(NO_MEMORY)
@@ -102,16 +102,16 @@ def _write(answer: Mapping[str, Any]) -> None:
 
 
 def _restore_signals() -> None:
-    """What a host ignores or blocks is inherited."""
+    """Undo what a parent process ignores or blocks, because that is inherited."""
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
-    # Ctrl-C goes to the whole group: the parent ends this process, and never takes its end for the file's fault.
+    # Ctrl-C signals the whole process group. The parent ends this process; otherwise it would report the file as the cause.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _limit_memory(memory: int) -> int:
-    """Limit what this process has to what it has now and `memory` bytes more; return the middle. Only Linux tells what it has."""
-    import glacierbase.migrations.render  # noqa: F401 (Jinja is needed by every request.)
+    """Limit the address space to its present size plus `memory` bytes, and return the mean of both. Only on Linux."""
+    import glacierbase.migrations.render  # noqa: F401 (Every request needs Jinja.)
 
     now = _memory()
     if not _STATM.exists():
@@ -126,5 +126,5 @@ _STATM = Path("/proc/self/statm")
 
 
 def _memory() -> int:
-    """Bytes of address space of this process; 0 where the system does not tell."""
+    """Return the size of this process's address space in bytes; 0 where there is no `/proc`."""
     return int(_STATM.read_bytes().split()[0]) * resource.getpagesize() if _STATM.exists() else 0

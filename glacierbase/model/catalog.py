@@ -10,11 +10,12 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class StoreOptions:
-    """Where history and lock live, and how long a silent run keeps its lock.
+    """Where the history and lock tables are, and how they are accessed.
 
     Attributes:
-        catalog: as the engine knows it.
-        type: `iceberg` past the engine, `sql` through it, `auto` whichever can.
+        catalog: its name in the engine.
+        lease_seconds: how long a run keeps the lock without renewing it.
+        type: `iceberg` through PyIceberg, `sql` through the engine, `auto` through PyIceberg where it supports the catalog.
     """
 
     catalog: str
@@ -29,14 +30,14 @@ class Catalog:
 
     Attributes:
         name: the identity in history and lock.
-        stem: of its file, which is also the name of its migrations folder.
-        protected: whether a person must name the environment before it is changed.
-        executor_type: which engine runs its migrations.
-        spark_conf: for Spark, as written.
+        stem: the stem of its file, and the name of its migrations folder.
+        protected: whether changing the environment requires its name as confirmation.
+        executor_type: the engine that runs its migrations.
+        spark_conf: for Spark, values as written.
         dependencies: for Spark, Maven coordinates.
         digests: pairs of one of them and the SHA-256 that its jar must have.
-        connection: for Snowflake, keywords of its connector, as written.
-        out_of_order_allowed: whether a version below an applied one runs without being asked for.
+        connection: for Snowflake, keywords of the connector.
+        out_of_order_allowed: whether a version below an applied one runs without `--allow-out-of-order`.
     """
 
     name: str

@@ -9,10 +9,10 @@ _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 def parse_duration(text: str) -> float:
-    """Seconds of a duration such as `500ms`, `30s`, `5m` or `1h`.
+    """Return the seconds of a duration such as `500ms`, `30s`, `5m` or `1h`.
 
     Raises:
-        ValueError: it is none.
+        ValueError: the text is not a duration.
     """
     found = _DURATION.fullmatch(text.strip())
     if not found:

@@ -1,4 +1,4 @@
-"""Names of tables and other objects in SQL: how a statement writes them, how the history keeps them, how engines quote them."""
+"""Names of tables and other objects: as written in a statement, as recorded in the history, as quoted for an engine."""
 
 from __future__ import annotations
 
@@ -6,28 +6,28 @@ import re
 
 _QUOTED = r"`(?:[^`]|``)+`|\"(?:[^\"]|\"\")+\""
 _PART = rf"(?:{_QUOTED}|[\w$]+)"
-# A name as a statement writes it.
+# A name as written in a statement.
 NAME = rf"{_PART}(?:\s*\.\s*{_PART})*"
 _PARTS = re.compile(_PART)
-# Older histories hold names whose backticks were left out: whatever is between two dots is a part.
-_KEPT_PARTS = re.compile(rf"{_QUOTED}|[^.]+")
+# Names in older histories have no backticks: all text between two dots is a part.
+_RECORDED_PARTS = re.compile(rf"{_QUOTED}|[^.]+")
 _WORD = re.compile(r"\w+")
-_SNOWFLAKES_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*")
-_SNOWFLAKES_QUOTED = re.compile(r'"(?:[^"]|"")+"')
+_SNOWFLAKE_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*")
+_SNOWFLAKE_QUOTED = re.compile(r'"(?:[^"]|"")+"')
 
 
 def recorded_name(name: str) -> str:
-    """Return a name that matches `NAME` as the history keeps it: quoted where it must be, without blanks around its dots."""
+    """Return a name that matches `NAME` as recorded in the history: quoted where needed, without blanks around its dots."""
     return ".".join(_bare(part) for part in _PARTS.findall(name))
 
 
 def name_parts(name: str) -> list[str]:
-    """Return the parts of a name that the history keeps, without quotes."""
-    return [_unquoted(part.strip()) for part in _KEPT_PARTS.findall(name)]
+    """Return the parts of a recorded name, without quotes."""
+    return [_unquoted(part.strip()) for part in _RECORDED_PARTS.findall(name)]
 
 
 def spark_identifier(part: str) -> str:
-    """Return the identifier of Spark that means exactly `part`.
+    """Return `part` as an identifier in Spark SQL.
 
     https://spark.apache.org/docs/latest/sql-ref-identifier.html
     """
@@ -35,13 +35,13 @@ def spark_identifier(part: str) -> str:
 
 
 def snowflake_identifier(part: str) -> str:
-    """Return the identifier of Snowflake for `part`: in capitals, where that is what it means without quotes.
+    """Return `part` as an identifier in Snowflake SQL: in capitals if its meaning without quotes is in capitals.
 
-    A part that comes in quotes is left alone. https://docs.snowflake.com/en/sql-reference/identifiers-syntax
+    A part that is quoted already is returned unchanged. https://docs.snowflake.com/en/sql-reference/identifiers-syntax
     """
-    if _SNOWFLAKES_QUOTED.fullmatch(part):
+    if _SNOWFLAKE_QUOTED.fullmatch(part):
         return part
-    exact = part.upper() if _SNOWFLAKES_WORD.fullmatch(part) else part.replace('"', '""')
+    exact = part.upper() if _SNOWFLAKE_WORD.fullmatch(part) else part.replace('"', '""')
     return f'"{exact}"'
 
 

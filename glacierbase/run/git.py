@@ -1,22 +1,22 @@
 """Run git so that no file of the branch under review becomes a command.
 
-A branch controls its files, and nothing else: not `.git`, which git refuses to track, and not the configuration in it.
+A branch controls its files only: git refuses to track `.git` and the configuration in it.
 
 Not trusted:
-    A tracked folder that looks like a bare repository. git is started in the folder that holds `.git`, where it does not
-    look for another repository; where no folder above does, it is given none. `safe.bareRepository` (git 2.38) repeats it.
-    Programs that git runs on its own account, and that the configuration may look for in the work tree: hooks, and the
-    file system monitor. Both are switched off.
-    Remotes. A clone without all objects would fetch what is missing, by a command of the remote's URL or configuration.
-    Every protocol is switched off (`GIT_ALLOW_PROTOCOL`, which overrules `protocol.*` in any configuration), and so is
-    the fetch itself where git can (`GIT_NO_LAZY_FETCH`).
+    A tracked folder that looks like a bare repository. git is started in the folder that contains `.git`, where it does
+    not search for another repository; without such a folder, GIT_DIR is /dev/null. `safe.bareRepository` (git 2.38) adds to that.
+    Programs that git runs by itself, and that the configuration may place in the work tree: hooks, and the file system
+    monitor. Both are switched off.
+    Remotes. A partial clone would fetch missing objects, with a command from the remote's URL or configuration. Every
+    protocol is switched off (`GIT_ALLOW_PROTOCOL`, which overrides `protocol.*` in any configuration), and so is the
+    fetch itself in versions of git that support that (`GIT_NO_LAZY_FETCH`).
 
 Trusted:
     The configuration of the user, the machine and the repository, and the environment. `git status` may run a filter
     driver that they configure (`filter.NAME.clean`, Git LFS for one) on files that `.gitattributes` of the branch chooses.
-    The checkout of the branch has handed the same files to the same driver; without it, unchanged files would look edited.
+    The checkout of the branch has run the same driver on the same files; without it, unchanged files would appear edited.
 
-The callers choose commands that apply no external diff, no text conversion and no pager, and that enter no submodule.
+Callers use only commands that apply no external diff, no text conversion and no pager, and that enter no submodule.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from pathlib import Path
 
 _CONFIGURATION = (
     "safe.bareRepository=explicit",
-    "core.fsmonitor=",  # Empty is off in every git; before 2.36, `false` is the name of a program.
+    "core.fsmonitor=",  # Empty means off in every version; before 2.36, `false` is the name of a program.
     f"core.hooksPath={os.devnull}",
 )
 _ENVIRONMENT = {
@@ -36,7 +36,7 @@ _ENVIRONMENT = {
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_TERMINAL_PROMPT": "0",
 }
-# What git itself does not hand on to another repository: a hook's environment names the repository that the hook runs for.
+# Set in a hook's environment, for the hook's repository; git does not pass them on to another repository either.
 _OF_ANOTHER_REPOSITORY = {
     "GIT_ALTERNATE_OBJECT_DIRECTORIES",
     "GIT_COMMON_DIR",
@@ -49,13 +49,13 @@ _TIMEOUT = 20.0
 
 
 class GitFailed(Exception):
-    """git ended with an error or did not end in time; the text says which, in one line."""
+    """git failed or timed out; the message is one line."""
 
 
 def work_tree(folder: Path) -> Path | None:
     """Return the top of the work tree that holds `folder`, or None outside of git."""
     inside = folder.resolve()
-    # Path.exists would raise at a folder above that may not be searched.
+    # Path.exists raises if a parent folder may not be searched.
     return next((each for each in (inside, *inside.parents) if os.path.exists(each / ".git")), None)  # noqa: PTH110
 
 

@@ -9,7 +9,7 @@ import re
 from typing import Any
 
 from glacierbase.errors import EngineError, MigrationFileError, OutcomeUnknown, StatementRefused, TableNotFound
-from glacierbase.migrations.statements import tokens
+from glacierbase.migrations.tokens import tokens
 
 # Each of these takes effect as a whole or not at all: https://docs.snowflake.com/en/sql-reference/transactions. A script, a
 # procedure, a task and what moves files are several steps, and CREATE OR ALTER promises nothing:

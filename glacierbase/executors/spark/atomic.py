@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 
 from glacierbase.errors import MigrationFileError
-from glacierbase.migrations.statements import tokens
+from glacierbase.migrations.tokens import tokens
 
 _NEVER = r"(?!)"
 # The first words of a statement, and what among the others makes several steps of it.

@@ -75,7 +75,7 @@ def test_every_duplicate_key_is_said_with_both_lines(tmp_path: Path) -> None:
     with pytest.raises(SeveralErrors) as caught:
         load(tmp_path, "a: 1\nb: {c: 1,\n c: 2}\na: 2\n")
     assert [error.data["line"] for error in caught.value.errors] == [3, 4]
-    assert "first in line 2" in caught.value.errors[0].message
+    assert "first defined on line 2" in caught.value.errors[0].message
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_a_file_of_very_many_values_is_refused_before_they_are_held(text: str, t
 
 def test_a_number_with_very_many_digits_is_no_number(tmp_path: Path) -> None:
     """Python does not write as text what a tag would make of it."""
-    with pytest.raises(ConfigurationError, match="is no int"):
+    with pytest.raises(ConfigurationError, match="is not of type int"):
         load(tmp_path, "a: !!int 0x" + "f" * 10_000)
 
 

@@ -138,7 +138,7 @@ def test_other_files_are_left_alone(folder: Path) -> None:
             HEAD.encode() + b"\n-- MIGRATION_AUTHOR: x\n",
             "DUPLICATE_HEADER",
             4,
-            "MIGRATION_AUTHOR stands here again",
+            "duplicate header MIGRATION_AUTHOR",
         ),
         (HEAD.encode() + b"-- MIGRATION_AUTOR: x\n", "UNKNOWN_HEADER", 3, "MIGRATION_AUTOR"),
         (HEAD.encode() + b"\n-- \xff\n", "NOT_UTF8", 4, "0xff"),

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from glacierbase.errors import GlacierbaseError, MigrationFileError, SeveralErrors
 from glacierbase.migrations.render import Rendered, render
-from glacierbase.migrations.template import with_marks
+from glacierbase.migrations.template_syntax import with_marks
 from glacierbase.model.migration import Migration
 
 LOCATION = "migrations/shop/1_a.sql"
@@ -362,13 +362,13 @@ def test_null_has_no_value(template: str, what: str) -> None:
         ("{{ variabels.table.size }}", "the nearest name is variables.table.size"),
         ("{{ variables.shp }}", "the nearest name is variables.shop"),
         ("{{ enviroment }}", "the nearest name is environment"),
-        ("{{ variables.qqq }}", "there are environment, catalog, variables, variables.table, variables.table.name"),
+        ("{{ variables.qqq }}", "defined: environment, catalog, variables, variables.table, variables.table.name"),
         (
             "{{ variables.table.name.upper() }}",
             "the nearest name is variables.table.name; values have no methods, the filter is | upper",
         ),
-        ("{{ variables.table.none }}", "give it a value, or write | default(…) behind it"),
-        ("{{ [] | first }}", "give it a value, or write | default(…) behind it"),
+        ("{{ variables.table.none }}", "give it a value, or append | default(…)"),
+        ("{{ [] | first }}", "give it a value, or append | default(…)"),
     ],
 )
 def test_a_hint_names_what_is_nearest_or_what_there_is(template: str, hint: str) -> None:

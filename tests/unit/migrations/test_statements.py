@@ -366,7 +366,7 @@ def test_a_comment_that_takes_the_next_line_with_it_is_refused(comment: str, lin
     assert (error.code, error.exit_code) == ("MISREAD_COMMENT", 3)
     assert error.data == {"line": line, "column": column}
     assert error.message.startswith(f"line {line}, column {column}: ")
-    assert "space behind the backslash" in error.hint
+    assert "space after the backslash" in error.hint
 
 
 @pytest.mark.parametrize(
@@ -404,10 +404,10 @@ def test_what_is_no_character_is_refused_wherever_it_stands(
 @pytest.mark.parametrize("dialect", ["Spark", "", "oracle"])
 def test_an_unknown_dialect_is_an_error_that_lists_the_known_ones(dialect: str) -> None:
     """No other dialect is close enough to be tried instead, even for an empty text."""
-    with pytest.raises(ConfigurationError, match=f"there is no SQL dialect {dialect}") as caught:
+    with pytest.raises(ConfigurationError, match=f"unknown SQL dialect {dialect}") as caught:
         split_statements("", dialect)
     assert (caught.value.code, caught.value.exit_code) == ("UNKNOWN_DIALECT", 2)
-    assert caught.value.hint == "there are: spark, snowflake"
+    assert caught.value.hint == "allowed: spark, snowflake"
 
 
 # --- Snowflake
