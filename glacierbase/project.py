@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import wraps
 from pathlib import Path
 from threading import Event as Flag
-from typing import Any, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from glacierbase import executors
 from glacierbase.apply.baseline import baseline
@@ -50,8 +51,22 @@ from glacierbase.model.results import (
 )
 from glacierbase.run.files import FileRefused, inside, is_folder
 from glacierbase.run.run import Run
+from glacierbase.secrets import Secrets
 
 R = TypeVar("R", bound=Result)
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def _masking(verb: Callable[Concatenate[Project, P], T]) -> Callable[Concatenate[Project, P], T]:
+    """Run a verb with the project's secrets in use."""
+
+    @wraps(verb)
+    def run(self: Project, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        with self.secrets.in_use():
+            return verb(self, *args, **kwargs)
+
+    return run
 
 
 def find_root(start: Path | None = None) -> Path:
@@ -76,10 +91,14 @@ class Project:
 
     Every verb takes `catalogs`, the names to ask (default: all), answers one result per catalog, in order, and raises the
     first error after all catalogs were asked, with the results in its attribute `results`.
+
+    Attributes:
+        secrets: of its catalog files; masked in everything that its verbs return, raise, log and record.
     """
 
-    def __init__(self, root: Path, files: Sequence[CatalogFile], environment: str | None) -> None:
+    def __init__(self, root: Path, files: Sequence[CatalogFile], environment: str | None, secrets: Secrets) -> None:
         self.root = root
+        self.secrets = secrets
         self._files = files
         self._environment = environment
 
@@ -101,13 +120,16 @@ class Project:
             raise ConfigurationError(
                 "PROJECT_NOT_FOUND", f"{root} holds no folder catalogs/", "`glacierbase init` makes one"
             )
-        return cls(root, _load_files(root), environment)
+        secrets = Secrets()
+        with secrets.in_use():
+            return cls(root, _load_files(root), environment, secrets)
 
     @property
     def catalogs(self) -> tuple[str, ...]:
         """The names of all catalogs."""
         return tuple(file.name for file in self._files)
 
+    @_masking
     def folder(self, catalog: str | None = None) -> Path:
         """Where the migrations of a catalog are; the only catalog's, where none is named.
 
@@ -116,11 +138,13 @@ class Project:
         """
         return self.root / "migrations" / self._only([catalog] if catalog else []).stem
 
+    @_masking
     def protected(self, catalogs: Collection[str] = ()) -> tuple[str, ...]:
         """The environments, among those that a run would change, whose catalog file calls them protected."""
         chosen, _ = self._in_environment(catalogs)
         return tuple(dict.fromkeys(env for file, env in chosen if file.is_protected(env, self.root)))
 
+    @_masking
     def migrate(
         self,
         catalogs: Collection[str] = (),
@@ -167,6 +191,7 @@ class Project:
 
         return self._each(catalogs, MigrateResult, one)
 
+    @_masking
     def pending(self, catalogs: Collection[str] = (), *, spark: Any = None) -> tuple[PendingResult, ...]:
         """What the next `migrate` would apply. Writes nothing."""
 
@@ -176,6 +201,7 @@ class Project:
 
         return self._each(catalogs, PendingResult, one)
 
+    @_masking
     def plan(
         self,
         catalogs: Collection[str] = (),
@@ -195,6 +221,7 @@ class Project:
 
         return self._each(catalogs, PlanResult, one)
 
+    @_masking
     def status(self, catalogs: Collection[str] = (), *, spark: Any = None) -> tuple[StatusResult, ...]:
         """Where every version stands, and who holds the lock. Writes nothing."""
 
@@ -209,6 +236,7 @@ class Project:
 
         return self._each(catalogs, StatusResult, one)
 
+    @_masking
     def history(self, catalogs: Collection[str] = (), *, spark: Any = None) -> tuple[HistoryResult, ...]:
         """All events, in order. Writes nothing."""
 
@@ -218,6 +246,7 @@ class Project:
 
         return self._each(catalogs, HistoryResult, one)
 
+    @_masking
     def show(self, version: str, catalogs: Collection[str] = (), *, spark: Any = None) -> tuple[ShowResult, ...]:
         """All that is known of one version. Writes nothing.
 
@@ -240,6 +269,7 @@ class Project:
             raise _unknown_version(f"no catalog has a version {version}")
         return results
 
+    @_masking
     def render(
         self, versions: Collection[str] = (), catalogs: Collection[str] = (), *, resolve: bool = False
     ) -> tuple[RenderResult, ...]:
@@ -263,6 +293,7 @@ class Project:
             for (name, files), environments in groups.items()
         )
 
+    @_masking
     def validate(
         self, catalogs: Collection[str] = (), *, base: str | None = None, resolve: bool = False
     ) -> tuple[ValidateResult, ...]:
@@ -292,6 +323,7 @@ class Project:
             for each in checked
         )
 
+    @_masking
     def repair(
         self,
         versions: Collection[str] = (),
@@ -344,6 +376,7 @@ class Project:
 
         return self._each(catalogs, RepairResult, one)
 
+    @_masking
     def unlock(
         self,
         catalogs: Collection[str] = (),
@@ -373,6 +406,7 @@ class Project:
 
         return self._each(catalogs, UnlockResult, one)
 
+    @_masking
     def baseline(
         self,
         to: str,
@@ -399,6 +433,7 @@ class Project:
 
         return self._each(catalogs, BaselineResult, one)
 
+    @_masking
     def doctor(
         self, catalogs: Collection[str] = (), *, print_ddl: bool = False, spark: Any = None
     ) -> tuple[DoctorResult, ...]:
@@ -419,6 +454,7 @@ class Project:
 
         return self._each(catalogs, DoctorResult, one)
 
+    @_masking
     def warm(self, catalogs: Collection[str] = ()) -> tuple[WarmResult, ...]:
         """Do what only the first start of an engine has to do: resolve its dependencies, make the class archive of Spark's JVM.
 

@@ -13,6 +13,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from weakref import WeakSet
 
 import pytest
 
@@ -21,6 +22,7 @@ from glacierbase.catalogs.catalog import Catalog, load_catalog_files
 from glacierbase.executors import Executor, Session, open_executor
 from glacierbase.executors.spark.session import SparkSessionPort
 from glacierbase.run.run import Run
+from glacierbase.secrets import Secrets
 from tests.support.snowflake.bed import ACCOUNT, SnowflakeServer, account_catalog
 from tests.support.snowflake.bed import snowflake_server as start_snowflake_server
 
@@ -150,11 +152,11 @@ class ProjectFolder:
 
 
 @pytest.fixture(autouse=True)
-def forgotten_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What one test registers as a secret must not be masked in the next."""
-    monkeypatch.setattr(secrets, "_patterns", {})
-    monkeypatch.setattr(secrets, "_characters", 0)
-    monkeypatch.setattr(secrets, "_compiled", None)
+def own_secrets(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """New secrets for each test: those of one test are not masked in the next."""
+    monkeypatch.setattr(secrets, "_projects", WeakSet())
+    with Secrets().in_use():
+        yield
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from glacierbase.errors import EngineError, GlacierbaseError, Interrupted, LockH
 from glacierbase.run.clock import NEVER, SKEW, Mark, mark, seconds, since
 from glacierbase.run.processes import is_gone, is_same_boot
 from glacierbase.run.run import Run
-from glacierbase.run.waiting import Caller, NoAnswer, result
+from glacierbase.run.waiting import Caller, NoAnswer, result, start_thread
 from glacierbase.secrets import mask
 from glacierbase.stores import FORMAT_VERSION, LockRow, Store
 
@@ -208,10 +208,7 @@ class Lock:
 
     def start_heartbeat(self, open_store: Callable[[], Store]) -> None:
         """Renew the lease from a thread of its own, through a store of its own that does not queue behind statements."""
-        self._heartbeat = threading.Thread(
-            target=self._beat, args=(open_store,), name="glacierbase-heartbeat", daemon=True
-        )
-        self._heartbeat.start()
+        self._heartbeat = start_thread(lambda: self._beat(open_store), "glacierbase-heartbeat")
 
     def _beat(self, open_store: Callable[[], Store]) -> None:
         store: Store | None = None

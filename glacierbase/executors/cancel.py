@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from glacierbase.executors import Session
+from glacierbase.run.waiting import start_thread
 
 # Most changes of a table's metadata end within it, and nobody has to find out afterwards what became of them. CI services
 # kill what has not ended some seven seconds after they asked.
@@ -43,8 +44,7 @@ def cancelling(session: Session, stopped: Callable[[], bool], end_engine: Callab
                 end_engine()
                 return
 
-    watcher = threading.Thread(target=watch, name="glacierbase-stop", daemon=True)
-    watcher.start()
+    watcher = start_thread(watch, "glacierbase-stop")
     try:
         yield
     finally:

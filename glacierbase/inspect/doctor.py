@@ -22,6 +22,7 @@ from glacierbase.errors import EngineError, EngineUnavailable, GlacierbaseError
 from glacierbase.executors import open_executor
 from glacierbase.executors.engine import Engine
 from glacierbase.model.results import Check
+from glacierbase.run.waiting import in_context
 from glacierbase.stores import LockRow, Store
 from glacierbase.stores.choice import open_store
 from glacierbase.stores.sql import ddl
@@ -103,7 +104,7 @@ def _race(catalog: Catalog, engine: Engine, row: LockRow) -> str:
         for _ in range(_ROUNDS):
             barrier = Barrier(_SESSIONS)
             claims = [replace(row, owner=f"session{number}", fence=row.fence + 1) for number in range(_SESSIONS)]
-            won = list(threads.map(_compete, stores, [row] * _SESSIONS, claims, [barrier] * _SESSIONS))
+            won = list(threads.map(in_context(_compete), stores, [row] * _SESSIONS, claims, [barrier] * _SESSIONS))
             rounds.append(sum(won))
             row = stores[0].read_lock() or row
     if set(rounds) != {1}:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
 from datetime import datetime, timezone
 from enum import Enum
 from pathlib import Path
@@ -10,7 +10,7 @@ from typing import Any
 
 from glacierbase.errors import GlacierbaseError, SeveralErrors
 from glacierbase.model.migration import Event, State
-from glacierbase.secrets import mask
+from glacierbase.secrets import Secrets, mask, secrets_in_use
 
 
 def to_json(value: Any) -> Any:
@@ -35,13 +35,14 @@ def to_json(value: Any) -> Any:
 
 def error_to_json(error: GlacierbaseError) -> dict[str, Any]:
     """The object `error` of every document; of several errors, each stands in `errors` as well."""
-    document = {
-        "code": error.code,
-        "exit_code": error.exit_code,
-        "message": mask(error.message),
-        "hint": mask(error.hint),
-    }
-    document.update({key: to_json(value) for key, value in error.data.items() if key not in document})
+    with error.secrets.in_use():
+        document = {
+            "code": error.code,
+            "exit_code": error.exit_code,
+            "message": mask(error.message),
+            "hint": mask(error.hint),
+        }
+        document.update({key: to_json(value) for key, value in error.data.items() if key not in document})
     if isinstance(error, SeveralErrors):
         document["errors"] = [error_to_json(each) for each in error.errors]
     return document
@@ -149,6 +150,7 @@ class Result:
         skipped: why nothing was asked of this catalog, or None.
         warnings: what a person should know and no error.
         error: why there is no whole answer, or None.
+        secrets: those in use when the result was made; its documents are masked with them.
     """
 
     catalog: str
@@ -156,10 +158,13 @@ class Result:
     skipped: str | None = None
     warnings: tuple[str, ...] = ()
     error: GlacierbaseError | None = None
+    secrets: Secrets = field(default_factory=secrets_in_use, kw_only=True, repr=False, compare=False)
 
     def to_dict(self) -> dict[str, Any]:
-        """This catalog's entry in the JSON document."""
-        return {field.name: to_json(getattr(self, field.name)) for field in fields(self)}
+        """This catalog's entry in the JSON document, masked."""
+        names = [field.name for field in fields(self) if field.name != "secrets"]
+        with self.secrets.in_use():
+            return {name: to_json(getattr(self, name)) for name in names}
 
 
 @dataclass(frozen=True, slots=True)

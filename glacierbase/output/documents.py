@@ -49,14 +49,20 @@ def json_document(command: str, results: Sequence[Result], error: GlacierbaseErr
 
 def text_document(results: Sequence[Result]) -> str:
     """The same for people, a block per catalog."""
-    return "\n\n".join(printable(lines) for result in results if (lines := _block(result)))
+    return "\n\n".join(text for result in results if (text := _text(result)))
 
 
 def text_error(error: GlacierbaseError) -> str:
     """An error for people: its name, what and where, and what to do."""
     what, *more = error.lines
     hint = [f"next: {error.hint}"] if error.hint else []
-    return printable([f"error: {error.code}: {what}", *more, *hint])
+    with error.secrets.in_use():
+        return printable([f"error: {error.code}: {what}", *more, *hint])
+
+
+def _text(result: Result) -> str:
+    with result.secrets.in_use():
+        return printable(_block(result))
 
 
 def _block(result: Result) -> list[str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import re
 import sys
-import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext, suppress
 from datetime import datetime, timedelta, timezone
@@ -28,6 +27,7 @@ from glacierbase.executors.spark.literals import bound, quoted_name
 from glacierbase.run.clock import SKEW
 from glacierbase.run.processes import engine_process
 from glacierbase.run.run import Run
+from glacierbase.run.waiting import Caller
 from glacierbase.secrets import address, shown
 
 logger = logging.getLogger("glacierbase")
@@ -336,7 +336,7 @@ class LocalExecutor(_SparkExecutor):
         self._gateway = _start(conf, run, java_home, flags)
         logger.debug("%s: the JVM's output is in %s", catalog.name, self._gateway.log)
         try:
-            spark = _create_session(self._gateway, conf, catalog)
+            spark = _create_session(self._gateway, conf)
             if jars is None:
                 found = [jar for jar in spark.sparkContext.getConf().get("spark.jars", "").split(",") if jar]
                 record_jars(catalog.spark_conf, catalog.dependencies, found)
@@ -428,28 +428,20 @@ def _appended(conf: dict[str, str], key: str, separator: str, values: Sequence[A
     return {**conf, key: separator.join(parts)} if parts else conf
 
 
-def _create_session(gateway: Gateway, conf: Mapping[str, str], catalog: Catalog) -> Any:
+def _create_session(gateway: Gateway, conf: Mapping[str, str]) -> Any:
     """A session on the started JVM, in a thread: pyspark takes SIGINT for itself wherever it starts on the main one."""
     from pyspark import SparkConf, SparkContext
     from pyspark.sql import SparkSession
 
-    made: list[Any] = []
+    def create() -> Any:
+        jvm_conf = SparkConf(_jvm=gateway.py4j.jvm).setAll(list(conf.items()))
+        return SparkSession(SparkContext(gateway=gateway.py4j, conf=jvm_conf))
 
-    def make() -> None:
-        try:
-            context = SparkContext(
-                gateway=gateway.py4j, conf=SparkConf(_jvm=gateway.py4j.jvm).setAll(list(conf.items()))
-            )
-            made.append(SparkSession(context))
-        except Exception as error:
-            made.append(error)
-
-    thread = threading.Thread(target=make, name=f"glacierbase-{catalog.name}")
-    thread.start()
-    thread.join()
-    if isinstance(made[0], Exception):
-        raise made[0]
-    return made[0]
+    caller = Caller()
+    try:
+        return caller.submit(create).result()
+    finally:
+        caller.end()
 
 
 def _commits(session: Session, table: str) -> Iterator[Commit]:

@@ -25,6 +25,7 @@ from glacierbase.errors import EngineError, GlacierbaseError, OutcomeUnknown, Se
 from glacierbase.model import results
 from glacierbase.model.results import Result
 from glacierbase.output.documents import json_document, text_document, text_error
+from glacierbase.secrets import Secrets
 from tests.conftest import ProjectFolder, migration
 from tests.support.hostile import NAME, PAYLOAD, check_inert, check_safe
 from tests.support.world import World
@@ -52,7 +53,7 @@ def planted(kind: Any) -> Any:
         return next(iter(kind))
     simple: dict[Any, Any] = {
         int: 1, bool: True, datetime: datetime.now(timezone.utc), Path: Path(PAYLOAD),
-        GlacierbaseError: GlacierbaseError("A_CODE", PAYLOAD, PAYLOAD, path=PAYLOAD),
+        GlacierbaseError: GlacierbaseError("A_CODE", PAYLOAD, PAYLOAD, path=PAYLOAD), Secrets: Secrets(),
     }  # fmt: skip
     return simple[kind]
 
