@@ -26,7 +26,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from glacierbase.secrets import mask
+from glacierbase.secrets import mask, secrets_in_use
 
 
 class GlacierbaseError(Exception):
@@ -40,6 +40,7 @@ class GlacierbaseError(Exception):
         hint: what to do next, masked; may be empty.
         data: values of this error for programs, such as `path`, `line` or `owner`.
         results: what every catalog of the call answered, where a verb of `Project` raised it.
+        secrets: those in use when the error was made; its documents are masked with them.
     """
 
     exit_code = 70
@@ -47,6 +48,7 @@ class GlacierbaseError(Exception):
 
     def __init__(self, code: str, message: str | tuple[str, ...], hint: str = "", **data: Any) -> None:
         self.code = code
+        self.secrets = secrets_in_use()
         self.lines = tuple(map(mask, (message,) if isinstance(message, str) else message))
         self.message = "\n".join(self.lines)
         self.hint = mask(hint)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
+from functools import wraps
 from pathlib import Path
 from threading import Event as Flag
-from typing import Any, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from glacierbase.apply import commands as apply
 from glacierbase.apply.plan import Selection
@@ -38,8 +39,22 @@ from glacierbase.model.arguments import check_reason, given, unknown_version, ve
 from glacierbase.model.result import Result
 from glacierbase.run.held import HeldLocks
 from glacierbase.run.run import Run
+from glacierbase.secrets import Secrets
 
 R = TypeVar("R", bound=Result)
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def _masking(command: Callable[Concatenate[Project, P], T]) -> Callable[Concatenate[Project, P], T]:
+    """Run a command with the project's secrets in use."""
+
+    @wraps(command)
+    def run(self: Project, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        with self.secrets.in_use():
+            return command(self, *args, **kwargs)
+
+    return run
 
 
 class Project:
@@ -48,10 +63,15 @@ class Project:
     Every command is a method. It takes `catalogs`, the names of the catalogs to run it for (default: all), and returns one result
     per catalog, in order of name. If a catalog fails, the method still runs the others, then raises the first error, with all
     results in the error's attribute `results`.
+
+    Attributes:
+        held_locks: the locks that runs of this project hold now.
+        secrets: those of its catalog files; masked in everything that its methods return, raise, log and record.
     """
 
-    def __init__(self, root: Path, files: Sequence[CatalogFile], environment: str | None) -> None:
+    def __init__(self, root: Path, files: Sequence[CatalogFile], environment: str | None, secrets: Secrets) -> None:
         self.root = root
+        self.secrets = secrets
         self.held_locks = HeldLocks()
         self._choice = CatalogChoice(root / "catalogs", files, environment)
 
@@ -69,13 +89,16 @@ class Project:
         path = given("path", path, "GLACIERBASE_PROJECT")
         environment = given("environment", environment, "GLACIERBASE_ENV")
         root = Path(path).resolve() if path else find_root()
-        return cls(root, load_project(root), environment)
+        secrets = Secrets()
+        with secrets.in_use():
+            return cls(root, load_project(root), environment, secrets)
 
     @property
     def catalogs(self) -> tuple[str, ...]:
         """The names of all catalogs."""
         return self._choice.names
 
+    @_masking
     def folder(self, catalog: str | None = None) -> Path:
         """Return the migrations folder of a catalog, or of the project's only catalog.
 
@@ -84,11 +107,13 @@ class Project:
         """
         return self.root / "migrations" / self._choice.only([catalog] if catalog else []).stem
 
+    @_masking
     def protected(self, catalogs: Collection[str] = ()) -> tuple[str, ...]:
         """Return the environments that a run would change and that are `protected` in a catalog file."""
         chosen, _ = self._choice.in_environment(catalogs)
         return tuple(dict.fromkeys(env for file, env in chosen if file.is_protected(env, self.root)))
 
+    @_masking
     def migrate(
         self,
         catalogs: Collection[str] = (),
@@ -123,10 +148,12 @@ class Project:
             lambda each, result: apply.migrate(each, result, selection, lock_timeout, cancelled, spark),
         )
 
+    @_masking
     def pending(self, catalogs: Collection[str] = (), *, spark: Any = None) -> tuple[PendingResult, ...]:
         """Return what the next `migrate` would apply. Writes nothing."""
         return self._each(catalogs, PendingResult, lambda each, result: apply.pending(each, result, spark))
 
+    @_masking
     def plan(
         self,
         catalogs: Collection[str] = (),
@@ -137,14 +164,17 @@ class Project:
         selection = Selection(to, only, reason, tuple(allow_out_of_order))
         return self._each(catalogs, PlanResult, lambda each, result: apply.plan(each, result, selection, spark))
 
+    @_masking
     def status(self, catalogs: Collection[str] = (), *, spark: Any = None) -> tuple[StatusResult, ...]:
         """Return the state of every version, and the lock holder. Writes nothing."""
         return self._each(catalogs, StatusResult, lambda each, result: inspect.status(each, result, spark))
 
+    @_masking
     def history(self, catalogs: Collection[str] = (), *, spark: Any = None) -> tuple[HistoryResult, ...]:
         """Return all events, in order. Writes nothing."""
         return self._each(catalogs, HistoryResult, lambda each, result: inspect.history(each, result, spark))
 
+    @_masking
     def show(self, version: str, catalogs: Collection[str] = (), *, spark: Any = None) -> tuple[ShowResult, ...]:
         """Return all that is known of one version. Writes nothing.
 
@@ -157,6 +187,7 @@ class Project:
             raise unknown_version(f"no catalog has a version {version}")
         return results
 
+    @_masking
     def render(
         self, versions: Collection[str] = (), catalogs: Collection[str] = (), *, resolve: bool = False
     ) -> tuple[RenderResult, ...]:
@@ -168,6 +199,7 @@ class Project:
         """
         return files.render(self.root, self._choice, catalogs, versions, resolve)
 
+    @_masking
     def validate(
         self, catalogs: Collection[str] = (), *, base: str | None = None, resolve: bool = False
     ) -> tuple[ValidateResult, ...]:
@@ -183,6 +215,7 @@ class Project:
         """
         return files.validate(self.root, self._choice, catalogs, base, resolve)
 
+    @_masking
     def repair(
         self,
         versions: Collection[str] = (),
@@ -215,6 +248,7 @@ class Project:
             self._choice.only(catalogs)
         return self._each(catalogs, RepairResult, lambda each, result: repair.run(each, result, lock_timeout, spark))
 
+    @_masking
     def unlock(
         self,
         catalogs: Collection[str] = (),
@@ -235,6 +269,7 @@ class Project:
             catalogs, UnlockResult, lambda each, result: apply.unlock(each, result, reason, force, dry_run, spark)
         )
 
+    @_masking
     def baseline(
         self,
         to: str,
@@ -255,6 +290,7 @@ class Project:
             lambda each, result: apply.baseline(each, result, number, reason, lock_timeout, spark),
         )
 
+    @_masking
     def doctor(
         self, catalogs: Collection[str] = (), *, print_ddl: bool = False, spark: Any = None
     ) -> tuple[DoctorResult, ...]:
@@ -268,6 +304,7 @@ class Project:
         """
         return self._each(catalogs, DoctorResult, lambda each, result: inspect.doctor(each, result, print_ddl, spark))
 
+    @_masking
     def warm(self, catalogs: Collection[str] = ()) -> tuple[WarmResult, ...]:
         """Resolve dependencies and build Spark's class archive ahead of time, in the user's cache. Contacts no catalog."""
         return self._each(catalogs, WarmResult, apply.warm)

@@ -1,16 +1,19 @@
 """Secret values, and the masking of text that leaves the program.
 
-A value is registered once, when a catalog file is loaded. From then on `mask` replaces it in every message, log line,
-document and history row:
+A `Secrets` holds the secrets of one project. Loading a catalog file registers them; `mask` then replaces them in every message,
+log line, document and history row. Each verb of a `Project` runs with the project's `Secrets` in use. Text that is masked outside
+of a verb is masked with the secrets of all projects of the process, so that a text of unknown origin never shows one.
 
-- the value without the white space around it, and each of its lines of four or more characters by itself;
-- the same with folded white space, and with characters escaped as in JSON, Python's `repr`, XML or a URL (`%2F` or `%2f`);
+Of a registered value, these forms are replaced:
+
+- the value without the white space around it, and each of its lines of four or more characters;
+- both also with folded white space, and with characters escaped as in JSON, Python's `repr`, XML or a URL (`%2F` or `%2f`);
 - a single line of six bytes or more in base64, whatever precedes and follows it there, as in `Authorization: Basic …`;
-- of a JSON key file, the values under secret keys by themselves.
+- of a JSON key file, also each value under a secret key.
 
-A value of fewer than four characters is replaced as a whole word only, one of more than 4,000 as it is only. `true`, `false`,
-`null`, `none` and numbers of up to five digits are not replaced. The password of a URI (`https://user:password@host`) is
-replaced whether it is registered or not. Values that would take minutes to mask are refused.
+A value of fewer than four characters is replaced as a whole word only. One of more than 4,000 characters is replaced only where
+it occurs unchanged. `true`, `false`, `null`, `none` and numbers of up to five digits are not replaced. The password of a URI
+(`https://user:password@host`) is replaced whether it is registered or not. Values that would take minutes to mask are refused.
 """
 
 from __future__ import annotations
@@ -19,83 +22,150 @@ import json
 import re
 from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from html import escape
+from threading import Lock
 from typing import Any
 from urllib.parse import unquote
+from weakref import WeakSet
 
 MASK = "***"
 
-# Values under a secret-looking key by accident ("token-refresh-enabled: true"). They would mask half of the output.
+# Values that a secret-looking key has by accident ("token-refresh-enabled: true"). Masking them would spoil half of the output.
 _HARMLESS = re.compile(r"(?i)true|false|null|none|\d{1,5}")
 # A shorter secret is masked as a whole word only: "a" must not turn "table" into "t***ble".
 _SHORT = 4
-# A longer one is masked as it is only: its pattern would take a second to compile.
+# A longer secret is masked only where it occurs unchanged: a pattern of its escaped forms would take a second to compile.
 _LONG = 4_000
 # Base64 of fewer bytes occurs by chance.
 _SHORTEST_ENCODED = 6
 
-# A value under such a key is a secret, however it came there.
+# The value of such a key is a secret, whether it was written there or referred to.
 _SECRET_KEY = re.compile(
     r"(?i)password|passwd|passphrase|passcode|pwd|secret|token|credential|private|authorization|cookie"
     r"|(?:account|access|api|encryption|sse)[._-]?key"
     r"|(?<![a-z])sas(?![a-z])"  # A shared access signature; not a part of `cassandra` or `sasl`.
 )
-# These reach the command line of a JVM.
+# Spark puts the values of these keys on the command line of a JVM.
 _COMMAND_LINE_KEY = re.compile(r"(?:extra|default)(?:JavaOptions|ClassPath|LibraryPath)$")
 
 _LOGIN = re.compile(r"""(?<=://)([^/?#\s"<>:@]*):([^/?#\s"<>]*)@""")
+_MASKED_LOGIN = rf"\1:{MASK}@"
 # `;token=…` of Spark Connect, `?password=…` of JDBC, ` -Dx.password=…` of Java.
 _PARAMETER = re.compile(r"(?:^|[;?&\s])([^=;?&\s]+)=([^;&#\s]*)")
 
-# A backslash, which each further level of escaping doubles. Bounded: a hostile text may hold thousands of them.
+# A backslash, which each level of escaping doubles. The bound is for hostile texts with thousands of them.
 _ESCAPE = r"\\{1,8}"
 _NAMED = {"\n": "n", "\r": "r", "\t": "t", "\b": "b", "\f": "f", "\v": "v"}
 
-# Of all patterns together: what is compiled in some seconds. Each costs some more, because every character is compared with it.
+# The limit of all patterns together; they compile in some seconds. The second number is added for each pattern.
 _MOST_CHARACTERS, _CHARACTERS_EACH = 4_000_000, 500
-
-# Each registered text and the pattern that finds it.
-_patterns: dict[str, str] = {}
-_characters = 0
-_compiled: re.Pattern[str] | None = None
 
 
 class TooManySecrets(Exception):
-    """A secret that is not masked, because masking all of them would take too long."""
+    """A secret was not registered, because masking all of them would take too long."""
+
+
+class Secrets:
+    """The registered secrets of one project."""
+
+    def __init__(self) -> None:
+        self._patterns: dict[str, str] = {}  # By the text that each of them finds.
+        self._characters = 0
+        self._compiled = (0, re.compile(""))  # Of so many patterns.
+        with _projects_lock:
+            _projects.add(self)
+
+    def register(self, value: str) -> None:
+        """Mask `value` from now on, in the forms that the module lists.
+
+        Raises:
+            TooManySecrets: some of the forms are not masked.
+        """
+        whole = value.strip()
+        lines = [line for each in whole.splitlines() if len(line := each.strip()) >= _SHORT]
+        for text in (whole, *lines):
+            if text and text not in self._patterns and not _HARMLESS.fullmatch(text):
+                encoded = _in_base64(text) if text is whole and len(lines) <= 1 else ()
+                for each in (text, *encoded):
+                    self._add(each)
+        for inner in _secrets_of_key_file(whole):
+            self.register(inner)
+
+    def _add(self, text: str) -> None:
+        if text in self._patterns:
+            return
+        pattern = _pattern(text)
+        if self._characters + len(pattern) + _CHARACTERS_EACH > _MOST_CHARACTERS:
+            raise TooManySecrets
+        self._characters += len(pattern) + _CHARACTERS_EACH
+        self._patterns[text] = pattern
+
+    def mask(self, text: str) -> str:
+        """Return `text` with every registered secret, and the password of every URI, replaced by `***`."""
+        if self._patterns:
+            count, compiled = self._compiled
+            if count != len(self._patterns):
+                compiled = self._compile()
+            text = compiled.sub(MASK, text)
+        return _LOGIN.sub(_MASKED_LOGIN, text) if "://" in text else text
+
+    def _compile(self) -> re.Pattern[str]:
+        patterns = dict(self._patterns)  # Another thread may register meanwhile.
+        # Longest first: of two secrets, one inside the other, the outer one is replaced as a whole.
+        compiled = re.compile("|".join(patterns[each] for each in sorted(patterns, key=len, reverse=True)))
+        self._compiled = len(patterns), compiled
+        return compiled
+
+    @contextmanager
+    def in_use(self) -> Iterator[None]:
+        """Let the functions of this module use these secrets, in this thread and those that it starts with `start_thread`."""
+        token = _current.set(self)
+        try:
+            yield
+        finally:
+            _current.reset(token)
+
+
+class _EveryProject(Secrets):
+    """What is in use outside of a project's verbs: masks the secrets of all projects of the process."""
+
+    def mask(self, text: str) -> str:
+        with _projects_lock:
+            projects = [each for each in _projects if each is not self]
+        for project in projects:
+            text = project.mask(text)
+        return super().mask(text)
+
+
+_projects_lock = Lock()
+_projects: WeakSet[Secrets] = WeakSet()
+_current: ContextVar[Secrets] = ContextVar("glacierbase_secrets", default=_EveryProject())  # noqa: B039
+
+
+def secrets_in_use() -> Secrets:
+    """Return the secrets that the functions of this module use."""
+    return _current.get()
 
 
 def register(value: str) -> None:
-    """Mask `value` from now on, in the forms that the module names.
-
-    Raises:
-        TooManySecrets: not all of them are masked.
-    """
-    whole = value.strip()
-    lines = [line for each in whole.splitlines() if len(line := each.strip()) >= _SHORT]
-    for text in (whole, *lines):
-        if text and text not in _patterns and not _HARMLESS.fullmatch(text):
-            encoded = _in_base64(text) if text is whole and len(lines) <= 1 else ()
-            for each in (text, *encoded):
-                _add(each)
-    for inner in _secrets_of_key_file(whole):
-        register(inner)
+    """Mask `value` from now on; see `Secrets.register`."""
+    _current.get().register(value)
 
 
-def _add(text: str) -> None:
-    global _compiled, _characters
-    if text in _patterns:
-        return
-    pattern = _pattern(text)
-    if _characters + len(pattern) + _CHARACTERS_EACH > _MOST_CHARACTERS:
-        raise TooManySecrets
-    _characters += len(pattern) + _CHARACTERS_EACH
-    _patterns[text] = pattern
-    _compiled = None
+def mask(text: str) -> str:
+    """Return `text` with every registered secret, and the password of every URI, replaced by `***`."""
+    return _current.get().mask(text)
 
 
 def register_setting(key: str, value: str) -> None:
-    """Register the secrets of a catalog file's setting: all of it under a secret key, and what a URI in it keeps secret."""
+    """Register the secrets in a setting of a catalog file: the value of a secret key, and the secrets inside a URI.
+
+    Raises:
+        TooManySecrets: as `Secrets.register` does.
+    """
     if is_secret(key):
         register(value)
     found = [password for _, password in _LOGIN.findall(value)]
@@ -106,39 +176,28 @@ def register_setting(key: str, value: str) -> None:
 
 
 def is_secret(key: str) -> bool:
-    """Whether the value of a key of this name is a secret."""
+    """Return whether the value of a key of this name is a secret."""
     return _SECRET_KEY.search(key) is not None
 
 
 def reaches_command_line(key: str) -> bool:
-    """Whether Spark puts the value of this key on a command line, which every user of the machine can read."""
+    """Return whether Spark puts the value of this key on a command line, which every user of the machine can read."""
     return _COMMAND_LINE_KEY.search(key) is not None
 
 
 def shown(key: str, value: str | None) -> str:
-    """The value of a setting for a message."""
+    """Return the value of a setting for a message."""
     return MASK if is_secret(key) and value is not None else repr(value)
 
 
 def address(uri: str) -> str:
-    """Scheme, host and port of a URI, without its user, path and parameters."""
+    """Return scheme, host and port of a URI, without its user, path and parameters."""
     scheme, separator, rest = uri.partition("://")
     return scheme + separator + re.split(r"[/;?#]", rest, maxsplit=1)[0].rpartition("@")[2]
 
 
-def mask(text: str) -> str:
-    """`text` with every registered secret, and the password of every URI, replaced by `***`."""
-    global _compiled
-    if _patterns:
-        if _compiled is None:
-            # Longest first: of two secrets, one inside the other, the outer one goes as a whole.
-            _compiled = re.compile("|".join(_patterns[each] for each in sorted(_patterns, key=len, reverse=True)))
-        text = _compiled.sub(MASK, text)
-    return _LOGIN.sub(rf"\1:{MASK}@", text)
-
-
 def masked(document: Any) -> Any:
-    """A JSON document with its texts masked. Its keys are names of the format and stay."""
+    """Return a JSON document with its texts masked. Its keys are names of the format and are kept."""
     if isinstance(document, str):
         return mask(document)
     if isinstance(document, dict):
@@ -156,7 +215,7 @@ def _secrets_of_key_file(text: str) -> Iterator[str]:
 
 
 def _in_base64(text: str) -> Iterator[str]:
-    """What `text` contributes to the base64 of a longer text: it begins in one of three places of a group of three bytes."""
+    """Yield the part that `text` fills in the base64 of a longer text, for each of its three offsets in a group of three bytes."""
     content = text.encode("utf-8", "surrogatepass")
     if _SHORTEST_ENCODED <= len(content) <= _LONG:
         for before in range(3):
@@ -173,10 +232,10 @@ def _pattern(text: str) -> str:
 
 
 def _part(text: str) -> str:
-    """The pattern of one character, or of a run of letters and digits, white space or backslashes."""
+    """Return the pattern of one character, or of a run of letters and digits, white space or backslashes."""
     if text.isascii() and text.isalnum():
         return text
-    if text.isspace():  # Folded, or not.
+    if text.isspace():  # Also in folded form.
         return rf"(?:\s|\+|{'|'.join(map(_escaped, dict.fromkeys(text)))})+"
     if text[0] == "\\":
         return rf"(?:\\{{{len(text)},{8 * len(text)}}}|(?:{_escaped(text[0])}){{{len(text)}}})"
@@ -185,7 +244,7 @@ def _part(text: str) -> str:
 
 @cache
 def _escaped(character: str) -> str:
-    """The pattern of the escaped forms of a character: in a URL, JSON, Python and XML."""
+    """Return the pattern of a character's escaped forms in a URL, JSON, Python and XML."""
     code, content = ord(character), character.encode("utf-8", "surrogatepass")
     forms = ["".join(f"%{byte:02x}" for byte in content), f"{_ESCAPE}[ux]0*{code:x}", f"&#(?:{code}|x0*{code:x});"]
     if code > 0x7F:

@@ -6,11 +6,13 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from weakref import WeakSet
 
 import pytest
 
 from glacierbase import secrets
 from glacierbase.model.catalog import Catalog
+from glacierbase.secrets import Secrets
 from tests.support.beds import CatalogBed, LakeBed, RemoteLake, SnowBed, WebBed, catalog_bed, lake_bed, opened, snow_bed
 from tests.support.catalog_files import (
     LAKE,
@@ -30,11 +32,11 @@ from tests.support.snowflake.bed import snowflake_server as start_snowflake_serv
 
 
 @pytest.fixture(autouse=True)
-def forgotten_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What one test registers as a secret must not be masked in the next."""
-    monkeypatch.setattr(secrets, "_patterns", {})
-    monkeypatch.setattr(secrets, "_characters", 0)
-    monkeypatch.setattr(secrets, "_compiled", None)
+def own_secrets(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """New secrets for each test: those of one test are not masked in the next."""
+    monkeypatch.setattr(secrets, "_projects", WeakSet())
+    with Secrets().in_use():
+        yield
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import logging
 import threading
 from collections.abc import Callable
 
+from glacierbase.run.waiting import start_thread
 from glacierbase.secrets import mask
 from glacierbase.stores import Store
 
@@ -41,10 +42,7 @@ class Heartbeat:
 
     def start(self, open_store: Callable[[], Store]) -> None:
         """Start the thread."""
-        self._thread = threading.Thread(
-            target=self._beat, args=(open_store,), name="glacierbase-heartbeat", daemon=True
-        )
-        self._thread.start()
+        self._thread = start_thread(lambda: self._beat(open_store), "glacierbase-heartbeat")
 
     def stop(self) -> None:
         """Let no further renewal begin."""

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from glacierbase.executors import Session
+from glacierbase.run.waiting import start_thread
 
 # Most changes of a table's metadata end within the grace period, so that their outcome is known. CI services kill a process
 # about seven seconds after SIGTERM.
@@ -43,8 +44,7 @@ def cancelling(session: Session, cancelled: Callable[[], bool], close_executor: 
                 close_executor()
                 return
 
-    watcher = threading.Thread(target=watch, name="glacierbase-cancel", daemon=True)
-    watcher.start()
+    watcher = start_thread(watch, "glacierbase-cancel")
     try:
         yield
     finally:

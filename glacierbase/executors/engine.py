@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from contextlib import ExitStack
@@ -10,7 +9,7 @@ from typing import Any
 
 from glacierbase.errors import Interrupted
 from glacierbase.executors import Executor
-from glacierbase.run.waiting import NoAnswer, result
+from glacierbase.run.waiting import NoAnswer, result, start_thread
 
 # A start that downloads jars takes minutes. A start that hangs is cancelled by a signal.
 _START_SECONDS = 3600.0
@@ -38,8 +37,9 @@ class Engine:
     def start_in_background(self) -> Future[Executor]:
         """Start the executor in a thread, unless it was started before."""
         if self._opening is None:
-            self._opening = Future()
-            threading.Thread(target=self._open, args=(self._opening,), name="glacierbase-engine", daemon=True).start()
+            opening: Future[Executor] = Future()
+            self._opening = opening
+            start_thread(lambda: self._open(opening), "glacierbase-engine")
         return self._opening
 
     def _open(self, opening: Future[Executor]) -> None:

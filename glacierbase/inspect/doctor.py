@@ -20,6 +20,7 @@ from glacierbase.executors.engine import Engine
 from glacierbase.history.lockrow import describe_holder, free_row, is_held
 from glacierbase.history.opening import OpenCatalog, Target
 from glacierbase.inspect.results import Check
+from glacierbase.run.waiting import in_context
 from glacierbase.stores import LockRow, Store
 from glacierbase.stores.sql import ddl
 
@@ -108,7 +109,7 @@ def _race(opened: OpenCatalog) -> str:
         for _ in range(_ROUNDS):
             barrier = Barrier(_SESSIONS)
             claims = [replace(row, owner=f"session{number}", fence=row.fence + 1) for number in range(_SESSIONS)]
-            won = list(threads.map(_compete, stores, [row] * _SESSIONS, claims, [barrier] * _SESSIONS))
+            won = list(threads.map(in_context(_compete), stores, [row] * _SESSIONS, claims, [barrier] * _SESSIONS))
             rounds.append(sum(won))
             row = stores[0].read_lock() or row
     if set(rounds) != {1}:

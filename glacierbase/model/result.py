@@ -7,7 +7,7 @@ its `lines` are the text. `output` puts the results of several catalogs together
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
 from datetime import datetime, timezone
 from enum import Enum
 from typing import Any, ClassVar
@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 from glacierbase.errors import GlacierbaseError, SeveralErrors
 from glacierbase.model.migration import State
 from glacierbase.model.text import time_of
-from glacierbase.secrets import mask
+from glacierbase.secrets import Secrets, mask, secrets_in_use
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +26,7 @@ class Result(ABC):
         skipped: why the command did nothing for this catalog, or None.
         warnings: what a person should know and is no error.
         error: why the result is not complete, or None.
+        secrets: those in use when the result was made; its documents are masked with them.
         PARTIAL: whether the result of a command that failed is shown: what was done before the error.
     """
 
@@ -34,6 +35,7 @@ class Result(ABC):
     skipped: str | None = None
     warnings: tuple[str, ...] = ()
     error: GlacierbaseError | None = None
+    secrets: Secrets = field(default_factory=secrets_in_use, kw_only=True, repr=False, compare=False)
 
     PARTIAL: ClassVar[bool] = False
 
@@ -46,8 +48,10 @@ class Result(ABC):
         return None
 
     def to_dict(self) -> dict[str, Any]:
-        """Return this catalog's entry in the JSON document."""
-        return {field.name: to_json(getattr(self, field.name)) for field in fields(self)}
+        """Return this catalog's entry in the JSON document, masked."""
+        names = [field.name for field in fields(self) if field.name != "secrets"]
+        with self.secrets.in_use():
+            return {name: to_json(getattr(self, name)) for name in names}
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,13 +117,14 @@ def to_json(value: Any) -> Any:
 
 def error_to_json(error: GlacierbaseError) -> dict[str, Any]:
     """Return the object `error` of every document. Several errors are listed in `errors`."""
-    document = {
-        "code": error.code,
-        "exit_code": error.exit_code,
-        "message": mask(error.message),
-        "hint": mask(error.hint),
-    }
-    document.update({key: to_json(value) for key, value in error.data.items() if key not in document})
+    with error.secrets.in_use():
+        document = {
+            "code": error.code,
+            "exit_code": error.exit_code,
+            "message": mask(error.message),
+            "hint": mask(error.hint),
+        }
+        document.update({key: to_json(value) for key, value in error.data.items() if key not in document})
     if isinstance(error, SeveralErrors):
         document["errors"] = [error_to_json(each) for each in error.errors]
     return document

@@ -28,15 +28,21 @@ def text_document(results: Sequence[Result], lines: Callable[[Result], list[str]
     Args:
         lines: returns the lines of a result; default its method `lines`.
     """
-    blocks = (_block(result, (lines or type(result).lines)(result)) for result in results)
-    return "\n\n".join(printable(block) for block in blocks if block)
+    blocks = (_text(result, (lines or type(result).lines)(result)) for result in results)
+    return "\n\n".join(block for block in blocks if block)
 
 
 def text_error(error: GlacierbaseError) -> str:
     """Return an error as text: its code and message, and the next step."""
     what, *more = error.lines
     hint = [f"next: {error.hint}"] if error.hint else []
-    return printable([f"error: {error.code}: {what}", *more, *hint])
+    with error.secrets.in_use():
+        return printable([f"error: {error.code}: {what}", *more, *hint])
+
+
+def _text(result: Result, lines: Sequence[str]) -> str:
+    with result.secrets.in_use():
+        return printable(_block(result, lines))
 
 
 def _block(result: Result, lines: Sequence[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Waits that end: a call in a daemon thread, waited for until a time limit or until the run is cancelled."""
+"""Threads that keep the caller's context, and waits for their calls until a time limit or until the run is cancelled."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, wait
-from typing import Any, TypeVar
+from contextvars import copy_context
+from typing import Any, ParamSpec, TypeVar
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 _POLL_SECONDS = 0.2
@@ -18,23 +20,35 @@ class NoAnswer(Exception):
     """The time limit passed, or the run was cancelled, before the call returned. It may still return later."""
 
 
+def in_context(call: Callable[P, T]) -> Callable[P, T]:
+    """Return the call for another thread: made in a copy of this thread's context, so that the same secrets are masked."""
+    context = copy_context()
+    return lambda *args, **kwargs: context.copy().run(call, *args, **kwargs)
+
+
+def start_thread(call: Callable[[], object], name: str) -> threading.Thread:
+    """Start a daemon thread that makes the call in a copy of this thread's context."""
+    thread = threading.Thread(target=in_context(call), name=name, daemon=True)
+    thread.start()
+    return thread
+
+
 class Caller:
-    """A daemon thread that makes calls one after another. A call that hangs keeps it, and neither its owner nor the process."""
+    """A daemon thread that makes calls one after another. A call that hangs blocks neither its owner nor the end of the process."""
 
     def __init__(self) -> None:
         self._calls: queue.SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None] = queue.SimpleQueue()
         self._is_ended = False
-        name = f"{threading.current_thread().name} call"
-        threading.Thread(target=self._run, name=name, daemon=True).start()
+        start_thread(self._run, f"{threading.current_thread().name} call")
 
     def submit(self, call: Callable[[], T]) -> Future[T]:
-        """Make the call after those before it.
+        """Queue the call after those submitted before.
 
         Raises:
             RuntimeError: the thread was ended.
         """
         if self._is_ended:
-            raise RuntimeError("no call can be made after the end")
+            raise RuntimeError("the thread of this Caller was ended")
         answer: Future[T] = Future()
         self._calls.put((answer, call))
         return answer
@@ -51,7 +65,7 @@ class Caller:
                 answer.set_result(call())
             except BaseException as error:
                 answer.set_exception(error)
-            del job, answer, call  # What a call refers to must not live until the next one.
+            del job, answer, call  # Objects that the call refers to are freed now, not at the next call.
 
 
 def result(
@@ -60,14 +74,15 @@ def result(
     cancelled: Callable[[], bool] = lambda: False,
     grace_seconds: float = 0,
 ) -> T:
-    """Return what the call returns, or raise what it raises.
+    """Wait for the call, and return its result or raise its error.
 
     Args:
-        seconds: how long to wait for it.
-        grace_seconds: how long to wait at most once `cancelled` answers True.
+        seconds: the time limit.
+        cancelled: returns True once the run is cancelled.
+        grace_seconds: the time limit from then on.
 
     Raises:
-        NoAnswer: it did not end in that time.
+        NoAnswer: the call did not return in time.
     """
     deadline = time.monotonic() + seconds
     in_grace = False
@@ -82,7 +97,7 @@ def result(
 
 
 def uninterrupted(call: Callable[[], T]) -> T:
-    """Make the call to its end, also where the main thread is interrupted once; the interrupt is raised afterwards."""
+    """Make the call and return its result. A KeyboardInterrupt meanwhile is raised after the call has returned."""
     caller = Caller()
     answer = caller.submit(call)
     caller.end()

@@ -9,7 +9,7 @@ import re
 from typing import Any
 
 from glacierbase.errors import EngineError, MigrationFileError, OutcomeUnknown, StatementRefused, TableNotFound
-from glacierbase.migrations.tokens import tokens
+from glacierbase.migrations.tokens import words
 
 # Each of these takes effect as a whole or not at all: https://docs.snowflake.com/en/sql-reference/transactions. A script, a
 # procedure, a task and what moves files are several steps, and CREATE OR ALTER promises nothing:
@@ -66,7 +66,7 @@ def _kind(number: Any, state: str | None, message: str, sql: str) -> type[Engine
 def is_atomic(sql: str) -> bool:
     """Return whether the statement is known to take effect as a whole or not at all."""
     try:
-        text = " ".join(tokens(sql, "snowflake"))
+        text = " ".join(words(sql, "snowflake"))
     except MigrationFileError:
         return False
     return _ATOMIC.match(text) is not None and not _SEVERAL.search(text)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 
 from glacierbase.errors import MigrationFileError
-from glacierbase.migrations.tokens import tokens
+from glacierbase.migrations.tokens import words
 
 _NEVER = r"(?!)"
 # The first words of a statement, and what among the others makes several steps of it.
@@ -51,7 +51,7 @@ def is_atomic(sql: str) -> bool:
     if _HIDDEN.match(sql):
         return False
     try:
-        text = " ".join(tokens(sql, "spark"))
+        text = " ".join(words(sql, "spark"))
     except MigrationFileError:
         return False
     return any(first.match(text) and not unless.search(text) for first, unless in _KNOWN)

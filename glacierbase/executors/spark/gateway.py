@@ -7,10 +7,10 @@ import shlex
 import struct
 import subprocess
 import tempfile
-import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
@@ -18,6 +18,7 @@ from glacierbase.errors import EngineUnavailable
 from glacierbase.executors.spark.installed import spark_home
 from glacierbase.executors.spark.properties import with_properties
 from glacierbase.run.run import Run
+from glacierbase.run.waiting import start_thread
 from glacierbase.secrets import mask
 
 # What spark-submit itself reads. All else is set in the session.
@@ -57,21 +58,24 @@ class Gateway:
             connection_info = Path(folder, "connection-info")
             self._process = _launch(conf, java_home, Path(folder, "properties"), connection_info)
             self.pid = self._process.pid
-            # A thread of ours writes the file, so that no secret the JVM may print reaches the disk.
-            self._copier = threading.Thread(target=_copy_masked, args=(self._process.stdout, output), daemon=True)
-            self._copier.start()
-            # Only now: importing pyspark takes as long as the JVM takes to begin.
-            from pyspark.java_gateway import launch_gateway
+            # glacierbase writes the log itself, so that no secret that the JVM prints reaches the disk.
+            self._copier = start_thread(partial(_copy_masked, self._process, output), "glacierbase-spark-log")
+            self.py4j: Any = self._connect(connection_info)
 
-            while not connection_info.is_file():
-                if self._process.poll() is not None:
-                    self._copier.join(timeout=_COPY_SECONDS)
-                    raise EngineUnavailable(
-                        "SPARK_DID_NOT_START", f"Spark did not start: {_last_error(self.log)}", f"see {self.log}"
-                    )
-                time.sleep(_POLL_SECONDS)
-            with _environ(**_connection(connection_info.read_bytes())):
-                self.py4j: Any = launch_gateway()
+    def _connect(self, connection_info: Path) -> Any:
+        """Wait until the JVM listens, and connect."""
+        # Imported here, because the import takes as long as the JVM takes to start.
+        from pyspark.java_gateway import launch_gateway
+
+        while not connection_info.is_file():
+            if self._process.poll() is not None:
+                self._copier.join(timeout=_COPY_SECONDS)
+                raise EngineUnavailable(
+                    "SPARK_DID_NOT_START", f"Spark did not start: {_last_error(self.log)}", f"see {self.log}"
+                )
+            time.sleep(_POLL_SECONDS)
+        with _environ(**_connection(connection_info.read_bytes())):
+            return launch_gateway()
 
     def close(self, grace_seconds: float) -> None:
         """End the JVM and wait for it, so long. Never raises."""
@@ -151,9 +155,10 @@ def _new_file(run: Run, folder: Path) -> IO[str]:
     return tempfile.NamedTemporaryFile("w", prefix=prefix, suffix=".log", dir=folder, delete=False)
 
 
-def _copy_masked(source: IO[str], target: IO[str]) -> None:
-    with source, target:
-        for line in source:
+def _copy_masked(process: subprocess.Popen[str], target: IO[str]) -> None:
+    assert process.stdout
+    with process.stdout, target:
+        for line in process.stdout:
             target.write(mask(line))
             target.flush()
 

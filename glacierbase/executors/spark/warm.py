@@ -16,7 +16,8 @@ from glacierbase.executors import Warmed
 from glacierbase.executors.spark.archive import ClassArchive
 from glacierbase.executors.spark.jars import resolved_jars
 from glacierbase.executors.spark.java import find_java_home
-from glacierbase.executors.spark.session import LocalExecutor, class_archive, is_local, launch_conf
+from glacierbase.executors.spark.launch import class_archive, is_local, launch_conf
+from glacierbase.executors.spark.local import LocalExecutor
 from glacierbase.model.catalog import Catalog
 from glacierbase.run.run import Run
 

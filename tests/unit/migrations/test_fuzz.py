@@ -27,7 +27,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from glacierbase import secrets
 from glacierbase.catalogs.folder import load_catalog_files
 from glacierbase.cli import main
 from glacierbase.errors import GlacierbaseError, MigrationFileError
@@ -39,6 +38,7 @@ from glacierbase.migrations.sandbox import Sandbox
 from glacierbase.migrations.statements import split_statements
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.migration import Migration, Statement
+from glacierbase.secrets import Secrets
 from tests.support.project_folder import REPOSITORY, migration
 
 DIALECTS = ["spark", "snowflake"]
@@ -52,14 +52,11 @@ moderately = settings(max_examples=250, deadline=None)
 @contextmanager
 def project(files: Mapping[str, str | bytes]) -> Iterator[Path]:
     """A project of these files, in which nothing may appear, change or vanish."""
-    secrets._patterns.clear()
-    secrets._characters = 0
-    secrets._compiled = None
 
     def listing() -> list[tuple[str, int, int]]:
         return sorted((str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in root.rglob("*"))
 
-    with TemporaryDirectory() as name:
+    with Secrets().in_use(), TemporaryDirectory() as name:
         root = Path(name)
         for path, content in files.items():
             (root / path).parent.mkdir(parents=True, exist_ok=True)

@@ -28,6 +28,7 @@ from glacierbase.inspect import results as inspect_results
 from glacierbase.inspect.results import DoctorResult, HistoryResult, RenderResult
 from glacierbase.model.result import Result
 from glacierbase.output.documents import json_document, text_document, text_error
+from glacierbase.secrets import Secrets
 from tests.support.hostile import NAME, PAYLOAD, check_inert, check_safe
 from tests.support.project_folder import ProjectFolder, migration
 from tests.support.world import World
@@ -55,7 +56,7 @@ def planted(kind: Any) -> Any:
         return next(iter(kind))
     simple: dict[Any, Any] = {
         int: 1, bool: True, datetime: datetime.now(timezone.utc), Path: Path(PAYLOAD),
-        GlacierbaseError: GlacierbaseError("A_CODE", PAYLOAD, PAYLOAD, path=PAYLOAD),
+        GlacierbaseError: GlacierbaseError("A_CODE", PAYLOAD, PAYLOAD, path=PAYLOAD), Secrets: Secrets(),
     }  # fmt: skip
     return simple[kind]
 

@@ -24,7 +24,7 @@ from glacierbase.inspect.results import HistoryResult
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.migration import Event
 from glacierbase.output.documents import json_document, text_document
-from glacierbase.secrets import address, is_secret, mask, register, register_setting
+from glacierbase.secrets import Secrets, address, is_secret, mask, register, register_setting
 from glacierbase.stores.iceberg.errors import mapped
 from tests.support.project_folder import ProjectFolder
 from tests.support.world import World
@@ -316,11 +316,9 @@ SECRETS = st.text(st.characters(exclude_characters="*"), min_size=4).map(str.str
 )
 def test_a_document_is_json_without_the_secret_whatever_it_is(secret: str, around: str) -> None:
     """Values are masked before they are text, keys that are data too; the names of the format stay."""
-    secrets._patterns.clear()
-    secrets._characters = 0
-    secrets._compiled = None
-    register(secret)
-    found = json.loads(document(secret, around))
+    with Secrets().in_use():
+        register(secret)
+        found = json.loads(document(secret, around))
     assert {"schema", "ok", "error", "catalogs"} == set(found)
     assert {"catalog", "environment", "events"} <= set(found["catalogs"][0])
     harmless = secrets._HARMLESS.fullmatch(secret)

@@ -1,0 +1,84 @@
+"""Spark on a Spark Connect server, which has its own jars."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from glacierbase.errors import ConfigurationError
+from glacierbase.executors import Session
+from glacierbase.executors.spark.executor import SparkExecutor, current_user, unavailable
+from glacierbase.executors.spark.installed import spark_version
+from glacierbase.executors.spark.session import ConnectSessionPort
+from glacierbase.model.catalog import Catalog
+from glacierbase.secrets import address, shown
+
+_REMOTE = "spark.remote"
+
+
+class ConnectExecutor(SparkExecutor):
+    """Creates its sessions on the server of `spark.remote`."""
+
+    _is_remote = True
+
+    def __init__(self, catalog: Catalog) -> None:
+        """Raises:
+        ConfigurationError: packages are missing, or the server has other settings.
+        EngineUnavailable: the server does not answer.
+        """
+        spark_version()
+        self._catalog = catalog
+        self._created: list[Any] = []
+        try:
+            spark = self._create()
+            process = {"application": address(catalog.spark_conf[_REMOTE])}
+            super().__init__(catalog, spark, process, current_user(spark))
+        except ImportError as error:
+            raise ConfigurationError(
+                "CONNECT_NOT_INSTALLED",
+                f"catalog {catalog.name}: spark.remote needs packages that this Python lacks: {error}",
+                "pip install 'pyspark[connect]'",
+            ) from error
+        except Exception as error:
+            self.close()  # At the end of the process the client would wait for the server without limit.
+            raise unavailable(
+                catalog, error, "is the server of spark.remote running and reachable from here?"
+            ) from error
+
+    def _create(self) -> Any:
+        # pyspark.sql.SparkSession would switch the whole process to Connect, and another catalog may run on a local Spark.
+        from pyspark.sql.connect.session import SparkSession
+
+        spark = SparkSession(self._catalog.spark_conf[_REMOTE])
+        self._created.append(spark)
+        # The client must not send a statement twice: a restarted server would run it again.
+        spark.client.set_retry_policies([])
+        spark.client.disable_reattachable_execute()
+        for key, value in self._catalog.spark_conf.items():
+            if key != _REMOTE:
+                self._set(spark, key, value)
+        return spark
+
+    def _set(self, spark: Any, key: str, value: str) -> None:
+        """Set a value in a session. A static setting of the server must have that value already."""
+        from pyspark.errors import AnalysisException
+
+        try:
+            spark.conf.set(key, value)
+        except AnalysisException as error:
+            present = spark.conf.get(key, None)
+            if present != value:
+                raise ConfigurationError(
+                    "SESSION_DIFFERS",
+                    f"catalog {self._catalog.name}: {key} is {shown(key, value)} in the catalog file, but"
+                    f" {shown(key, present)} on the server",
+                    "set it where the server is started, or remove it from the catalog file",
+                ) from error
+
+    def _new_session(self, *, bookkeeping: bool) -> Session:  # noqa: ARG002 (the server has one queue)
+        """Connect has no `newSession`; creating a session takes milliseconds."""
+        return ConnectSessionPort(self._create())
+
+    def close(self) -> None:
+        """End all sessions."""
+        for spark in self._created:
+            ConnectSessionPort(spark).close()

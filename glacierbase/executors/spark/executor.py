@@ -1,0 +1,72 @@
+"""What every Spark executor has in common: sessions, and the evidence in a table's log."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import closing
+from datetime import timedelta
+from typing import Any
+
+from glacierbase.errors import ConfigurationError, EngineUnavailable, GlacierbaseError
+from glacierbase.executors import Evidence, InFlight, Session
+from glacierbase.executors.spark.commits import commits
+from glacierbase.executors.spark.errors import map_error
+from glacierbase.executors.spark.evidence import assess
+from glacierbase.executors.spark.session import SparkSessionPort
+from glacierbase.model.catalog import Catalog
+from glacierbase.run.clock import SKEW
+
+
+class SparkExecutor:
+    """An executor on a SparkSession."""
+
+    dialect = "spark"
+    _is_remote = False  # Whether Spark runs by another machine's clock, as one application for several clients.
+
+    def __init__(self, catalog: Catalog, spark: Any, process: Mapping[str, Any], principal: str) -> None:
+        self._catalog = catalog
+        self._spark = spark
+        self.engine = f"spark {spark.version}"
+        self.process = process
+        self.principal = principal
+
+    def open_session(self, *, bookkeeping: bool = False) -> Session:
+        """Open a new session, which shares nothing with others that `USE` or `SET` changes."""
+        try:
+            return self._new_session(bookkeeping=bookkeeping)
+        except Exception as error:
+            raise unavailable(self._catalog, error, "is Spark still running and reachable from here?") from error
+
+    def _new_session(self, *, bookkeeping: bool) -> Session:
+        """`newSession` shares jars, catalogs and configuration."""
+        return SparkSessionPort(self._spark.newSession(), bookkeeping=bookkeeping)
+
+    def evidence(self, statement: InFlight) -> Evidence:
+        """Assess the commits to the statement's tables since it started."""
+        with closing(self.open_session()) as session:
+            found = [commit for table in statement.tables for commit in commits(session, table)]
+        return assess(found, statement, SKEW if self._is_remote else timedelta(0))
+
+    def close(self) -> None:
+        """Stop what the executor started: here, nothing."""
+
+
+def current_user(spark: Any) -> str:
+    """Return the user of a session."""
+    return str(SparkSessionPort(spark).query("SELECT current_user()")[0][0])
+
+
+def application_id(spark: Any) -> str | None:
+    """Return the id of Spark's application; None on Spark Connect, which has no SparkContext."""
+    try:
+        return str(spark.sparkContext.applicationId)
+    except Exception:
+        return None
+
+
+def unavailable(catalog: Catalog, error: Exception, hint: str) -> GlacierbaseError:
+    """Return the error for a Spark that cannot be used: a `ConfigurationError` as it is, else `EngineUnavailable`."""
+    if isinstance(error, ConfigurationError):
+        return error
+    cause = error if isinstance(error, EngineUnavailable) else map_error(error, "")
+    return EngineUnavailable("SPARK_UNAVAILABLE", f"catalog {catalog.name}: {cause.message}", hint)

@@ -1,0 +1,109 @@
+"""Spark in a JVM that glacierbase starts."""
+
+from __future__ import annotations
+
+import logging
+import re
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from glacierbase.errors import ConfigurationError
+from glacierbase.executors.spark.executor import SparkExecutor, application_id, unavailable
+from glacierbase.executors.spark.gateway import Gateway
+from glacierbase.executors.spark.jars import check_digests, check_jars, record_jars, resolved_jars
+from glacierbase.executors.spark.java import find_java_home
+from glacierbase.executors.spark.launch import GRACE_SECONDS, launch_conf, resolve, start_jvm
+from glacierbase.model.catalog import Catalog
+from glacierbase.run.processes import engine_process
+from glacierbase.run.run import Run
+from glacierbase.run.waiting import Caller
+
+logger = logging.getLogger("glacierbase")
+
+_SQLITE = re.compile(r"jdbc:sqlite:(?:file:)?(/[^?\n]+)")
+
+
+class LocalExecutor(SparkExecutor):
+    """Starts a JVM, which is Spark's driver and, for a local master, the whole engine."""
+
+    def __init__(self, catalog: Catalog, run: Run, flags: str | None = None) -> None:
+        """Args:
+        flags: JVM flags in place of the class archive's.
+        """
+        _check_no_session(catalog)
+        check_jars(catalog.spark_conf, catalog.dependencies)
+        java_home = find_java_home()
+        jars = _jars(catalog, run, java_home)
+        conf = launch_conf(catalog, jars)
+        _make_sqlite_folders(conf)
+        self._gateway = start_jvm(conf, run, java_home, flags)
+        logger.debug("%s: the JVM's output is in %s", catalog.name, self._gateway.log)
+        try:
+            spark = _create_session(self._gateway, conf)
+            if jars is None:
+                found = spark.sparkContext.getConf().get("spark.jars", "")
+                record_jars(catalog.spark_conf, catalog.dependencies, list(filter(None, found.split(","))))
+            process = {**engine_process(self._gateway.pid), "application": application_id(spark)}
+            super().__init__(catalog, spark, process, spark.sparkContext.sparkUser())
+        except Exception as error:
+            self.close()
+            raise unavailable(catalog, error, f"see {self._gateway.log}") from error
+
+    def close(self, grace_seconds: float = GRACE_SECONDS) -> None:
+        """End the JVM, which stops Spark. The next catalog starts its own."""
+        from pyspark import SparkContext
+        from pyspark.sql import SparkSession
+
+        self._gateway.close(grace_seconds)
+        # pyspark uses the JVM in these attributes as long as the process runs.
+        SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
+        SparkSession._instantiatedSession = None
+
+
+def _check_no_session(catalog: Catalog) -> None:
+    pyspark = sys.modules.get("pyspark")
+    if pyspark is not None and pyspark.SparkContext._active_spark_context is not None:
+        raise ConfigurationError(
+            "SPARK_ALREADY_RUNS",
+            f"catalog {catalog.name}: this process already has a Spark session, and a process can have only one",
+            "pass it: migrate(spark=session)",
+        )
+
+
+def _jars(catalog: Catalog, run: Run, java_home: Path) -> list[Path] | None:
+    """Return the files of the dependencies, or None where Spark is to resolve them.
+
+    Raises:
+        ConfigurationError: a digest of the catalog file differs.
+    """
+    jars = resolved_jars(catalog.spark_conf, catalog.dependencies) if catalog.dependencies else []
+    if jars is None and catalog.digests:
+        jars = resolve(catalog, run, java_home)
+    check_digests(jars or [], catalog.digests)
+    what = f"resolving {len(catalog.dependencies)} dependencies (first time)" if jars is None else "starting Spark"
+    logger.info("%s: %s", catalog.name, what)
+    return jars
+
+
+def _make_sqlite_folders(conf: Mapping[str, str]) -> None:
+    """Make the folders of SQLite databases: SQLite creates a missing file, but no folder."""
+    for database in _SQLITE.findall("\n".join(conf.values())):
+        Path(database).parent.mkdir(parents=True, exist_ok=True)
+
+
+def _create_session(gateway: Gateway, conf: Mapping[str, str]) -> Any:
+    """Create a session on the started JVM, in a thread: on the main thread, pyspark installs a handler for SIGINT."""
+    from pyspark import SparkConf, SparkContext
+    from pyspark.sql import SparkSession
+
+    def create() -> Any:
+        jvm_conf = SparkConf(_jvm=gateway.py4j.jvm).setAll(list(conf.items()))
+        return SparkSession(SparkContext(gateway=gateway.py4j, conf=jvm_conf))
+
+    caller = Caller()
+    try:
+        return caller.submit(create).result()
+    finally:
+        caller.end()
