@@ -14,7 +14,7 @@ import threading
 from contextlib import suppress
 from typing import Any
 
-from glacierbase.cli import commands as cli
+from glacierbase import cli
 from glacierbase.executors.spark.gateway import Gateway
 from tests.crash.steps import Steps
 

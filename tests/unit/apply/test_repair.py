@@ -10,7 +10,7 @@ import pytest
 
 from glacierbase.apply.repair import Orders, Resolution, accept_environment, repair, show
 from glacierbase.apply.results import RepairCase
-from glacierbase.cli import commands as cli
+from glacierbase.cli import apply as commands
 from glacierbase.errors import GlacierbaseError, HistoryDisagrees, MigrationFailed, NeedsRepair
 from glacierbase.executors import Evidence
 from glacierbase.model.migration import State
@@ -62,7 +62,7 @@ def refused(world: World, resolution: Resolution, version: int = 1, **options: A
 
 def test_the_command_line_offers_every_resolution() -> None:
     """It names them itself, not to import anything for its help."""
-    [option] = [each for each in cli.repair.params if each.name == "as_"]
+    [option] = [each for each in commands.repair.params if each.name == "as_"]
     assert isinstance(option.type, click.Choice)
     assert list(option.type.choices) == [each.value for each in Resolution]
 

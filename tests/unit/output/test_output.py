@@ -9,13 +9,10 @@ import os
 import signal
 import subprocess
 import sys
-import types
 from collections.abc import Callable
-from dataclasses import fields, is_dataclass, replace
-from datetime import datetime, timezone
-from enum import Enum
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any
 
 import pytest
 
@@ -31,6 +28,7 @@ from glacierbase.output.documents import json_document, text_document, text_erro
 from tests.conftest import ProjectFolder, migration
 from tests.support.hostile import NAME, PAYLOAD, check_inert, check_safe
 from tests.support.world import World
+from tests.unit.output.planted import planted
 
 CONF = "migrationExecutor: {type: spark}\nstore: {catalog: lake}\n"
 KINDS = [
@@ -38,26 +36,6 @@ KINDS = [
     for kind in {**vars(apply_results), **vars(inspect_results)}.values()
     if isinstance(kind, type) and issubclass(kind, Result) and kind is not Result
 ]
-
-
-def planted(kind: Any) -> Any:
-    """A value of that type with the payload wherever a string can be."""
-    if kind is Any or kind is str:
-        return PAYLOAD
-    if get_origin(kind) in (Union, types.UnionType):
-        return planted(next(each for each in get_args(kind) if each is not type(None)))
-    if get_origin(kind) is tuple:
-        return (planted(get_args(kind)[0]),)
-    if is_dataclass(kind):
-        hints = get_type_hints(kind)
-        return kind(**{field.name: planted(hints[field.name]) for field in fields(kind)})
-    if issubclass(kind, Enum):
-        return next(iter(kind))
-    simple: dict[Any, Any] = {
-        int: 1, bool: True, datetime: datetime.now(timezone.utc), Path: Path(PAYLOAD),
-        GlacierbaseError: GlacierbaseError("A_CODE", PAYLOAD, PAYLOAD, path=PAYLOAD),
-    }  # fmt: skip
-    return simple[kind]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -120,8 +98,9 @@ def test_a_failed_statement_is_shown_behind_a_margin(
     assert lines[0].endswith(": [X] no")
     assert lines[-2] in ("nothing of this file is done", "whether it took effect is unknown")
     assert lines[-5:-2] == [r"    | SELECT '\u202e',", "    | ::error::x,", r"    |   nowhere #\x23[group]"]
-    # And as the history has it.
-    check_safe(text_document([HistoryResult("shop", "dev", events=tuple(world.events))]))
+    history = HistoryResult("shop", "dev", events=tuple(world.events))
+    check_safe(text_document([history]))
+    check_safe(text_document([history], HistoryResult.event_lines))
 
 
 def yaml(text: str) -> str:
