@@ -13,6 +13,7 @@ import pytest
 import glacierbase
 from glacierbase import GlacierbaseError, Project
 from glacierbase.cli import main
+from glacierbase.cli.group import cli
 from glacierbase.secrets import register
 from tests.benchmarks.applied import numbered_project
 from tests.conftest import ProjectFolder
@@ -85,6 +86,15 @@ def test_every_command_helps_and_takes_both_formats() -> None:
         shown = run(command, "--help")
         assert shown.returncode == 0
         assert "--format [text|json]" in shown.stdout
+
+
+def test_the_list_of_commands_shows_each_first_sentence_whole() -> None:
+    """The first sentence of a help text has at most 60 characters, and is not cut off."""
+    overview = run("--help").stdout
+    for name, command in cli.commands.items():
+        first = (command.help or "").split("\n")[0].partition(". ")[0].rstrip(".")
+        assert len(first) <= 60, first
+        assert f"  {name:<8}  {first}." in overview
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
