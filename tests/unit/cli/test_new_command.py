@@ -110,7 +110,7 @@ def test_a_read_only_command_needs_three_files(package: Path, project: ProjectFo
 
 
 def differences(old: Path, new: Path) -> set[str]:
-    """Return the files of `new` that `old` lacks or has otherwise."""
+    """Return the files of `new` that `old` lacks or has with other content."""
     paths = [path.relative_to(new) for path in new.rglob("*") if path.is_file() and "__pycache__" not in path.parts]
     return {
         path.as_posix()
