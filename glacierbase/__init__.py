@@ -17,13 +17,14 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from glacierbase.errors import GlacierbaseError as GlacierbaseError
+    from glacierbase.migrations.statements import split_statements as split_statements
     from glacierbase.project import Project as Project
 
-__all__ = ["GlacierbaseError", "Project", "__version__"]
+__all__ = ["GlacierbaseError", "Project", "__version__", "split_statements"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import on first use: `glacierbase.__version__` alone costs nothing."""
+    """Import a public name on first use, so that `glacierbase.__version__` alone imports nothing."""
     if name == "Project":
         from glacierbase.project import Project
 
@@ -32,4 +33,8 @@ def __getattr__(name: str) -> Any:
         from glacierbase.errors import GlacierbaseError
 
         return GlacierbaseError
+    if name == "split_statements":
+        from glacierbase.migrations.statements import split_statements
+
+        return split_statements
     raise AttributeError(f"module 'glacierbase' has no attribute {name!r}")

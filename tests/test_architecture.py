@@ -134,8 +134,12 @@ def test_every_module_says_what_it_is_for() -> None:
 
 
 def test_the_public_names_are_these() -> None:
-    """And each of them can be imported."""
+    """Each of them can be imported."""
     import glacierbase
 
-    assert glacierbase.__all__ == ["GlacierbaseError", "Project", "__version__"]
+    assert glacierbase.__all__ == ["GlacierbaseError", "Project", "__version__", "split_statements"]
+    assert [each.text for each in glacierbase.split_statements("SELECT 1; SELECT ';'", "spark")] == [
+        "SELECT 1",
+        "SELECT ';'",
+    ]
     assert all(getattr(glacierbase, name) for name in glacierbase.__all__)

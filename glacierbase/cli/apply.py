@@ -117,7 +117,7 @@ def repair(options: Options, versions: Sequence[str], lock_timeout: float, yes: 
 @click.option("--force", is_flag=True, help="Also if the run may be alive; it then runs nothing more.")
 @with_yes
 def unlock(options: Options, reason: str | None, force: bool, yes: bool) -> None:
-    """Release a catalog's lock whose run is dead.
+    """Release the lock of a run that died.
 
     Shows the lock holder first.
     """

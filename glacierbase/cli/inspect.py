@@ -17,9 +17,13 @@ def status(options: Options) -> None:
 
 @cli.command()
 @with_options()
-def history(options: Options) -> None:
-    """List every recorded event, in order. Writes nothing."""
-    options.report(lambda project: project.history(options.catalogs))
+@click.option("--events", is_flag=True, help="List every event. JSON always has every event.")
+def history(options: Options, events: bool) -> None:
+    """List migrations and their outcomes, in order. Writes nothing."""
+    from glacierbase.inspect.results import HistoryResult
+
+    lines = HistoryResult.event_lines if events else None
+    options.report(lambda project: project.history(options.catalogs), lines=lines)
 
 
 @cli.command()

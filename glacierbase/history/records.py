@@ -80,7 +80,7 @@ def fold(events: Iterable[Event], holding_fence: int | None = None) -> History:
         NeedsRepair: events are missing between others, or one is not readable.
     """
     ordered = _distinct(events)
-    late = _late(ordered)
+    late = late_events(ordered)
     counted = [event for event in ordered if (event.fence, event.sequence) not in late]
     _check_gaps(counted)
     records: dict[int, Record] = {}
@@ -114,8 +114,8 @@ def _distinct(events: Iterable[Event]) -> list[Event]:
     return list(found.values())
 
 
-def _late(ordered: Sequence[Event]) -> frozenset[tuple[int, int]]:
-    """Return the events that the holder of a newer fence had not read when it continued the sequence."""
+def late_events(ordered: Sequence[Event]) -> frozenset[tuple[int, int]]:
+    """Return (fence, sequence) of the events that a run wrote after it had lost the lock: the next holder had not read them."""
     late = set()
     newer: Event | None = None
     for event in reversed(ordered):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from glacierbase.errors import GlacierbaseError
+from glacierbase.inspect.outcomes import outcome_table, outcomes
 from glacierbase.model.escape import on_one_line
 from glacierbase.model.migration import Event, State
 from glacierbase.model.result import LockHolder, Result, Status
@@ -43,7 +44,13 @@ class HistoryResult(Result):
     events: tuple[Event, ...] = ()
 
     def lines(self) -> list[str]:
-        return event_table(self.events) or ["no events: nothing was ever applied"]
+        if not self.events:
+            return ["no events: nothing was ever applied"]
+        return outcome_table(outcomes(self.events)) or ["no outcomes: no event is about a migration"]
+
+    def event_lines(self) -> list[str]:
+        """Return the text of every event."""
+        return event_table(self.events) or self.lines()
 
 
 def event_table(events: Iterable[Event]) -> list[str]:

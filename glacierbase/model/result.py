@@ -49,9 +49,8 @@ class Result(ABC):
 
     def to_dict(self) -> dict[str, Any]:
         """Return this catalog's entry in the JSON document, masked."""
-        names = [field.name for field in fields(self) if field.name != "secrets"]
         with self.secrets.in_use():
-            return {name: to_json(getattr(self, name)) for name in names}
+            return {name: to_json(getattr(self, name)) for name in document_fields(type(self))}
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +92,11 @@ class LockHolder:
         place = f"{self.os_user} on {self.host} (pid {self.pid})"
         times = f"since {time_of(self.acquired_at)}, lease until {time_of(self.expires_at)}"
         return f"lock: run {self.owner} of {place}, {times}"
+
+
+def document_fields(kind: type[Any]) -> list[str]:
+    """Return the fields of a result, or of a dataclass in one, that its JSON document has: all but the secrets."""
+    return [field.name for field in fields(kind) if field.name != "secrets"]
 
 
 def to_json(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Whatever is wrong in files is said at once, each with its name and exit code, before anything is contacted."""
+"""All errors in files are reported at once, with code and exit code, before anything is contacted."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from glacierbase import GlacierbaseError, Project
 from tests.support.beds import LakeBed
 from tests.support.project_folder import ProjectFolder, migration
 
-# No engine can start: its server cannot be reached.
+# An engine that cannot start, because its server is unreachable.
 UNREACHABLE = """\
 migrationExecutor:
   type: spark
@@ -21,7 +21,7 @@ migrationExecutor:
     sparkConf: {spark.remote: "sc://127.0.0.1:1", spark.sql.catalog.lake: org.apache.iceberg.spark.SparkCatalog}
 variables: {size: 4}
 """
-# No engine need start: history and lock are in a file.
+# A catalog whose history and lock are in a file, so that read-only commands start no engine.
 READABLE = """\
 migrationExecutor:
   type: spark
@@ -69,19 +69,19 @@ CASES: dict[str, tuple[Callable[[ProjectFolder], object], int, str]] = {
 
 
 @pytest.mark.parametrize("code", CASES)
-def test_each_error_has_its_name_its_exit_code_and_says_where_and_what_to_do(code: str, project: ProjectFolder) -> None:
-    """In text and in JSON, from `migrate` as from `validate`, which reads references where it is told to alone."""
+def test_each_error_has_a_code_an_exit_code_a_place_and_a_hint(code: str, project: ProjectFolder) -> None:
+    """The same in text and in JSON, from `migrate`, `pending` and `validate`, which reads references only with `--resolve`."""
     project.catalog(READABLE)
     arrange, exit_code, where = CASES[code]
     arrange(project)
     assert project.run("validate").code == (0 if code == "UNSET_REFERENCE" else exit_code)
     for command in (["migrate"], ["pending"], ["validate", "--resolve"]):
-        told = project.ask(*command)
-        error = told.document["error"]
-        assert (told.code, error["code"], error["exit_code"]) == (exit_code, code, exit_code)
+        output = project.ask(*command)
+        error = output.document["error"]
+        assert (output.code, error["code"], error["exit_code"]) == (exit_code, code, exit_code)
         assert where in error["message"]
         assert error["hint"]
-        assert told.stderr == ""
+        assert output.stderr == ""
     text = project.run("migrate")
     assert text.code == exit_code
     assert f"error: {code}: " in text.stderr
@@ -89,8 +89,8 @@ def test_each_error_has_its_name_its_exit_code_and_says_where_and_what_to_do(cod
     assert "applied" not in text.stdout
 
 
-def test_all_that_is_wrong_is_said_in_one_run(project: ProjectFolder) -> None:
-    """Not the first error only, over all files and catalogs."""
+def test_all_errors_are_reported_in_one_run(project: ProjectFolder) -> None:
+    """All errors of all files and catalogs are in one document, not the first error only."""
     project.catalog(READABLE)
     project.catalog(UNREACHABLE, "other")
     project.file("1_a.sql", "SELECT {{ variables.x }}")
@@ -106,7 +106,7 @@ def test_all_that_is_wrong_is_said_in_one_run(project: ProjectFolder) -> None:
 
 
 def test_only_what_is_pending_is_rendered_and_split(project: ProjectFolder, lake: LakeBed) -> None:
-    """An applied file that no longer renders is in nobody's way, and a note in `status`."""
+    """An applied file that no longer renders does not stop `migrate`; `status` has a note about it."""
     project.catalog(lake.text + "store: {namespace: only_pending}\nvariables: {a: 1}\n")
     project.file("1_a.sql", "SELECT {{ variables.a }}")
     shop = Project.load(project.root)
@@ -118,24 +118,24 @@ def test_only_what_is_pending_is_rendered_and_split(project: ProjectFolder, lake
 
 
 def test_an_engine_that_cannot_be_reached_is_one_clear_message(project: ProjectFolder) -> None:
-    """Exit 5: the files are in order, the server is not there."""
+    """The exit code is 5: the files are valid, but the server does not exist."""
     project.catalog(UNREACHABLE)
     project.file("1_a.sql", GOOD)
-    told = project.run("migrate")
-    assert told.code == 5
-    assert told.stderr.startswith("error: SPARK_UNAVAILABLE: catalog shop: failed to connect to all addresses")
-    assert told.stderr.count("\n") == 2
-    assert "Traceback" not in told.stderr
+    output = project.run("migrate")
+    assert output.code == 5
+    assert output.stderr.startswith("error: SPARK_UNAVAILABLE: catalog shop: failed to connect to all addresses")
+    assert output.stderr.count("\n") == 2
+    assert "Traceback" not in output.stderr
 
 
-def test_a_jar_that_nobody_named_is_one_clear_message(project: ProjectFolder) -> None:
-    """Spark knows nothing of Iceberg by itself; and of a database only the folder is made, which SQLite needs."""
+def test_a_missing_jar_is_one_clear_message(project: ProjectFolder) -> None:
+    """Spark has no Iceberg classes without the jar. Of the SQLite database only the folder is created."""
     project.catalog(READABLE.replace("/catalog.db", "/new/catalog.db"))
     project.file("1_a.sql", "CREATE TABLE lake.a.t (a INT)")
-    told = project.run("migrate")
-    assert told.code == 1
+    output = project.run("migrate")
+    assert output.code == 1
     assert (
-        "no jar holds the class org.apache.iceberg.spark.SparkCatalog; is one missing in dependencies?" in told.stderr
+        "no jar holds the class org.apache.iceberg.spark.SparkCatalog; is one missing in dependencies?" in output.stderr
     )
     assert [path.name for path in (project.root / "new").iterdir()] == ["catalog.db"]
     assert (project.root / "new" / "catalog.db").is_file()
@@ -154,24 +154,24 @@ def test_a_jar_that_nobody_named_is_one_clear_message(project: ProjectFolder) ->
     ],
 )
 def test_a_wrong_option_is_exit_2(arguments: list[str], code: str, project: ProjectFolder) -> None:
-    """With its name in the document."""
+    """The document has the error's code."""
     project.catalog(UNREACHABLE)
     project.file("1_a.sql", GOOD)
     subprocess.run(["git", "init", "-q", project.root], check=True)
-    told = project.ask(*arguments)
-    assert (told.code, told.document["error"]["code"]) == (2, code)
+    output = project.ask(*arguments)
+    assert (output.code, output.document["error"]["code"]) == (2, code)
 
 
-def test_outside_of_a_project_the_message_says_how_to_make_one(project: ProjectFolder) -> None:
-    """Exit 2."""
+def test_outside_of_a_project_the_message_names_the_command_that_writes_one(project: ProjectFolder) -> None:
+    """The exit code is 2, and the message names `glacierbase init`."""
     (project.root / "migrations").rmdir()
-    told = project.run("status")
-    assert told.code == 2
-    assert "glacierbase init" in told.stderr
+    output = project.run("status")
+    assert output.code == 2
+    assert "glacierbase init" in output.stderr
 
 
-def test_several_environments_and_none_chosen_is_an_error_that_lists_them(project: ProjectFolder) -> None:
-    """And different defaults in one run are, too."""
+def test_an_environment_that_was_not_chosen_is_an_error_that_lists_them(project: ProjectFolder) -> None:
+    """Different default environments in one run are an error as well."""
     project.catalog(UNREACHABLE + "environments: {dev: {}, prod: {}}\n")
     assert "dev, prod" in project.ask("migrate").document["error"]["message"]
     project.catalog(UNREACHABLE + "environments: {dev: {}, prod: {}}\ndefaultEnvironment: dev\n")
@@ -179,24 +179,24 @@ def test_several_environments_and_none_chosen_is_an_error_that_lists_them(projec
     assert project.ask("migrate").document["error"]["code"] == "ENVIRONMENT_NOT_CHOSEN"
 
 
-def test_a_protected_environment_wants_yes_where_nobody_can_answer(project: ProjectFolder) -> None:
-    """Nothing is contacted before."""
+def test_a_protected_environment_requires_yes_off_a_terminal(project: ProjectFolder) -> None:
+    """The error comes before anything is contacted."""
     project.catalog(UNREACHABLE + "protected: true\n")
     project.file("1_a.sql", GOOD)
-    told = project.ask("migrate")
-    assert (told.code, told.document["error"]["code"]) == (2, "CONFIRMATION_MISSING")
+    output = project.ask("migrate")
+    assert (output.code, output.document["error"]["code"]) == (2, "CONFIRMATION_MISSING")
     assert project.ask("migrate", "--yes").code == 5
 
 
 def test_validate_renders_every_environment_of_every_catalog(project: ProjectFolder) -> None:
-    """A variable that only prod lacks is found on the laptop."""
+    """A variable that only prod lacks is found before anything reaches prod."""
     project.catalog(UNREACHABLE + "environments: {dev: {variables: {x: 1}}, prod: {}}\ndefaultEnvironment: dev\n")
     project.file("1_a.sql", "SELECT {{ variables.x }}")
     assert project.ask("validate").document["error"]["code"] == "UNDEFINED_VARIABLE"
     assert project.ask("validate", "--env", "dev").code == 0
 
 
-# What a stranger's branch would print of the machine that checks it: reversed, so that masking does not find it.
+# References by which a stranger's branch tries to print files and variables; reversed, so that masking cannot find them.
 HOSTILE = """\
 outOfOrder: ${file:/proc/self/environ}
 protected: ${env:CANARY}
@@ -212,16 +212,16 @@ def test_a_strangers_branch_prints_no_file_and_no_environment_variable(command: 
     (project.root / "canary").write_text("canary-of-a-file")
     project.file("1_a.sql", "SELECT '{{ variables.a | reverse }} {{ variables.a }}'")
     for form in ("text", "json"):
-        told = project.run(command, "--format", form, environ={"CANARY": "canary-of-the-environment"})
-        assert told.code == 0, told.stderr
+        output = project.run(command, "--format", form, environ={"CANARY": "canary-of-the-environment"})
+        assert output.code == 0, output.stderr
         for word in ("canary-of", "fo-yranac"):
-            assert word not in told.stdout + told.stderr
+            assert word not in output.stdout + output.stderr
     rendered = project.ask("render").entry()["files"][0]["sql"]
     assert "SELECT 'YRANAC_vne env_CANARY'" in rendered
 
 
 def test_references_are_read_where_the_branch_is_trusted(project: ProjectFolder) -> None:
-    """With `--resolve`, and by the same argument in Python; a wrong value is named as it is written, never as it is read."""
+    """`--resolve` and its Python argument read them. An error shows the reference as written, never the value behind it."""
     project.catalog(UNREACHABLE.replace("{size: 4}", '{a: "${env:CANARY}"}'))
     project.file("1_a.sql", "SELECT '{{ variables.a }}'")
     environ = {"CANARY": "read-from-the-environment"}
@@ -231,30 +231,30 @@ def test_references_are_read_where_the_branch_is_trusted(project: ProjectFolder)
     project.catalog(UNREACHABLE.replace("variables: {size: 4}\n", HOSTILE.replace("/dev/zero", "canary")))
     (project.root / "canary").write_text("canary-of-a-file")
     for command in (["validate", "--resolve"], ["migrate"]):
-        told = project.run(*command, environ=environ)
-        assert told.code == 2
+        output = project.run(*command, environ=environ)
+        assert output.code == 2
         for option in ("outOfOrder: '${file:/proc/self/environ}'", "protected: '${env:CANARY}'"):
-            assert option.partition(": ")[2].strip("'") in told.stderr
-        assert "store.lockLease: '${file:canary}' is not a duration" in told.stderr
-        assert "canary-of" not in told.stderr
-        assert "read-from-the-environment" not in told.stderr
+            assert option.partition(": ")[2].strip("'") in output.stderr
+        assert "store.lockLease: '${file:canary}' is not a duration" in output.stderr
+        assert "canary-of" not in output.stderr
+        assert "read-from-the-environment" not in output.stderr
 
 
-def test_no_environment_needs_anothers_variables_to_be_checked(project: ProjectFolder) -> None:
-    """All environments of a project are rendered where none of its secrets and variables is set."""
+def test_checking_an_environment_requires_no_variables_of_another(project: ProjectFolder) -> None:
+    """All environments are rendered on a machine where no secret and no environment variable is set."""
     conf = '{migrationExecutor: {conf: {sparkConf: {k: "${secret:NO_SUCH}"}}}, variables: {size: "${env:NO_SUCH}"}}'
     project.catalog(UNREACHABLE + f"environments: {{dev: {{}}, prod: {conf}}}\n")
     project.file("1_a.sql", "SELECT {{ variables.size }} FROM t")
     assert project.run("validate").code == 0
-    told = project.run("render")
-    assert told.code == 0, told.stderr
-    assert "SELECT 4 FROM t" in told.stdout
-    assert "SELECT env_NO_SUCH FROM t" in told.stdout
+    output = project.run("render")
+    assert output.code == 0, output.stderr
+    assert "SELECT 4 FROM t" in output.stdout
+    assert "SELECT env_NO_SUCH FROM t" in output.stdout
     assert project.ask("validate", "--resolve").document["error"]["code"] == "UNSET_REFERENCE"
 
 
 def test_render_prints_identical_environments_once(project: ProjectFolder) -> None:
-    """And different ones apart."""
+    """Environments that render differently have an entry each."""
     text = "environments: {dev: {variables: {x: 1}}, test: {variables: {x: 1}}, prod: {variables: {x: 2}}}\n"
     project.catalog(UNREACHABLE + text)
     project.file("1_a.sql", "SELECT {{ variables.x }}")
@@ -264,7 +264,7 @@ def test_render_prints_identical_environments_once(project: ProjectFolder) -> No
 
 
 def test_init_writes_a_project_that_is_in_order_and_overwrites_nothing(project: ProjectFolder) -> None:
-    """A second one is refused, whole."""
+    """A second `init` is refused, and no file is changed."""
     made = project.ask("init", "web")
     assert made.code == 0
     assert project.run("validate").code == 0
@@ -275,7 +275,7 @@ def test_init_writes_a_project_that_is_in_order_and_overwrites_nothing(project: 
 
 
 def test_new_writes_the_next_file_with_its_headers(project: ProjectFolder) -> None:
-    """Its version is the UTC time, its name the description's words."""
+    """The file's version is the UTC time, its name is made of the words of the description."""
     project.catalog(UNREACHABLE)
     made = project.ask("new", "Add the  Device column!", "--author", "Ingestion")
     [path] = made.entry()["files"]
@@ -285,8 +285,8 @@ def test_new_writes_the_next_file_with_its_headers(project: ProjectFolder) -> No
     assert project.run("validate").code == 0
 
 
-def test_a_document_says_its_schema_on_success_and_failure(project: ProjectFolder) -> None:
-    """Programs read one shape."""
+def test_a_document_names_its_schema_on_success_and_failure(project: ProjectFolder) -> None:
+    """Every document has `schema`, `ok`, `error` and `catalogs`."""
     project.catalog(UNREACHABLE)
     good = project.ask("validate").document
     assert (good["schema"], good["ok"], good["error"]) == ("glacierbase/validate/1", True, None)

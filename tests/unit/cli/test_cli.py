@@ -1,4 +1,4 @@
-"""The command line itself: version, help, completion, and what it does about bugs of ours."""
+"""The command line: version, help, completion, empty values, and the report of a bug."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import pytest
 import glacierbase
 from glacierbase import GlacierbaseError, Project
 from glacierbase.cli import main
+from glacierbase.cli.group import cli
 from glacierbase.secrets import register
 from tests.benchmarks.applied import numbered_project
 from tests.support.project_folder import ProjectFolder
@@ -23,7 +24,7 @@ COMMANDS = [
 ]  # fmt: skip
 
 
-# Each option and argument that takes text, in a call that is whole without it.
+# Each option and argument that takes text, in a call that is valid apart from the empty value.
 TAKING_TEXT = [
     *(
         [command, "--" + name, ""]
@@ -71,13 +72,13 @@ def run(*arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, env={**os.environ, **environ}, capture_output=True, text=True, check=False)
 
 
-def test_it_says_its_version() -> None:
-    """The one that stands in the package."""
+def test_the_version_option_prints_the_version() -> None:
+    """It is the version of the package."""
     assert run("--version").stdout == f"glacierbase, version {glacierbase.__version__}\n"
 
 
-def test_every_command_helps_and_takes_both_formats() -> None:
-    """In a line each in the overview."""
+def test_every_command_has_help_and_both_formats() -> None:
+    """The overview has a line for each command."""
     overview = run("--help").stdout
     listed = overview.partition("Commands:\n")[2].split("\n")
     assert [line.split()[0] for line in listed if line.startswith("  ") and line[2] != " "] == COMMANDS
@@ -87,9 +88,18 @@ def test_every_command_helps_and_takes_both_formats() -> None:
         assert "--format [text|json]" in shown.stdout
 
 
+def test_the_list_of_commands_shows_each_first_sentence_whole() -> None:
+    """The first sentence of a help text has at most 60 characters, and is not cut off."""
+    overview = run("--help").stdout
+    for name, command in cli.commands.items():
+        first = (command.help or "").split("\n")[0].partition(". ")[0].rstrip(".")
+        assert len(first) <= 60, first
+        assert f"  {name:<8}  {first}." in overview
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_shells_complete_it(shell: str, project: ProjectFolder) -> None:
-    """Commands, options and the catalogs of the project."""
+    """They complete commands, options and the names of the project's catalogs."""
     assert "_GLACIERBASE_COMPLETE" in run(_GLACIERBASE_COMPLETE=f"{shell}_source").stdout
     project.catalog("migrationExecutor: {type: spark}\nstore: {catalog: lake}\n", "analytics")
     words = {"COMP_WORDS": "glacierbase migrate --catalog ana", "COMP_CWORD": "ana" if shell == "fish" else "3"}
@@ -99,8 +109,8 @@ def test_shells_complete_it(shell: str, project: ProjectFolder) -> None:
     assert "analytics" in found.stdout
 
 
-def test_a_question_does_not_look_for_garbage(sample: Callable[[], ProjectFolder]) -> None:
-    """Neither while it is answered nor when the process ends."""
+def test_a_read_only_command_collects_no_garbage(sample: Callable[[], ProjectFolder]) -> None:
+    """There is no garbage collection while it runs or when the process ends."""
     asked = subprocess.run(
         [sys.executable, "-c", COUNTED], cwd=sample().root, capture_output=True, text=True, check=False
     )
@@ -110,7 +120,7 @@ def test_a_question_does_not_look_for_garbage(sample: Callable[[], ProjectFolder
 
 @pytest.mark.parametrize("command", ["migrate", "pending", "status"])
 def test_each_file_is_read_once(command: str, tmp_path: Path) -> None:
-    """Of thousands of applied ones, that is most of what a command does."""
+    """With thousands of applied files, reading them takes most of a command's time."""
     project = numbered_project(tmp_path, 3)
     done = subprocess.run(
         [sys.executable, "-c", OPENED, command], cwd=project, capture_output=True, text=True, check=False
@@ -122,7 +132,7 @@ def test_each_file_is_read_once(command: str, tmp_path: Path) -> None:
 def test_a_bug_is_one_line_exit_70_and_a_file_without_secrets(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Never a traceback on the terminal."""
+    """The terminal shows one line; the traceback is in the file, masked."""
     register("canary-in-a-bug")
 
     def broken(*_: object, **__: object) -> None:
@@ -131,17 +141,17 @@ def test_a_bug_is_one_line_exit_70_and_a_file_without_secrets(
     monkeypatch.setattr(Project, "load", broken)
     with pytest.raises(SystemExit) as caught:
         main(["status"])
-    told = capsys.readouterr().err
+    output = capsys.readouterr().err
     assert caught.value.code == 70
-    assert told.startswith("error: INTERNAL_ERROR: ")
-    assert told.count("\n") == 1
-    report = Path(told.split()[-1])
+    assert output.startswith("error: INTERNAL_ERROR: ")
+    assert output.count("\n") == 1
+    report = Path(output.split()[-1])
     assert "RuntimeError: it broke at ***" in report.read_text()
     report.unlink()
 
 
 def test_a_reader_that_closes_early_is_no_error(project: ProjectFolder) -> None:
-    """As with `| head`."""
+    """`glacierbase render | head` ends without a message."""
     project.catalog("migrationExecutor: {type: spark}\nstore: {catalog: lake}\n")
     project.file("1_a.sql", "SELECT 1;\n" * 20_000)
     command = f"{sys.executable} -m glacierbase render | head -1"
@@ -151,25 +161,25 @@ def test_a_reader_that_closes_early_is_no_error(project: ProjectFolder) -> None:
 
 @pytest.mark.parametrize("arguments", TAKING_TEXT, ids=" ".join)
 def test_an_empty_value_is_a_usage_error(arguments: list[str], lake_project: ProjectFolder) -> None:
-    """It comes from a variable that a script forgot to set; ignored, it would mean everything."""
+    """An empty value comes from an unset variable of a script; if it were ignored, it would mean all."""
     lake_project.file("1_a.sql", "SELECT 1")
     more = ["a change"] if arguments[0] == "new" and len(arguments) > 2 else []
-    told = lake_project.ask(*arguments, *more)
-    assert (told.code, told.document["error"]["code"]) == (2, "USAGE")
+    output = lake_project.ask(*arguments, *more)
+    assert (output.code, output.document["error"]["code"]) == (2, "USAGE")
     assert not (lake_project.root / "warehouse").exists()
 
 
 @pytest.mark.parametrize("name", ["GLACIERBASE_ENV", "GLACIERBASE_PROJECT"])
 def test_an_empty_environment_variable_is_an_error_too(name: str, lake_project: ProjectFolder) -> None:
-    """The default environment is not what its author meant."""
+    """An empty variable is not taken for the default environment or project."""
     lake_project.file("1_a.sql", "SELECT 1")
-    told = lake_project.ask("pending", environ={name: ""})
-    assert (told.code, told.document["error"]["code"]) == (2, "EMPTY_VALUE")
-    assert name in told.document["error"]["message"]
+    output = lake_project.ask("pending", environ={name: ""})
+    assert (output.code, output.document["error"]["code"]) == (2, "EMPTY_VALUE")
+    assert name in output.document["error"]["message"]
 
 
-def test_the_api_takes_no_empty_name_either(lake_project: ProjectFolder) -> None:
-    """Nothing is contacted."""
+def test_the_api_refuses_empty_values(lake_project: ProjectFolder) -> None:
+    """An empty argument of the API is refused before anything is contacted."""
     lake_project.file("1_a.sql", "SELECT 1")
     project = Project.load(lake_project.root)
     calls: list[Callable[[], object]] = [

@@ -1,4 +1,4 @@
-"""Whatever comes from files, catalogs, engines or the command line is printed as text, never as a command."""
+"""Values from files, catalogs, engines and the command line are printed as text, never executed as commands."""
 
 from __future__ import annotations
 
@@ -11,11 +11,9 @@ import subprocess
 import sys
 import types
 from collections.abc import Callable
-from dataclasses import fields, is_dataclass, replace
-from datetime import datetime, timezone
-from enum import Enum
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any
 
 import pytest
 
@@ -28,10 +26,10 @@ from glacierbase.inspect import results as inspect_results
 from glacierbase.inspect.results import DoctorResult, HistoryResult, RenderResult
 from glacierbase.model.result import Result
 from glacierbase.output.documents import json_document, text_document, text_error
-from glacierbase.secrets import Secrets
 from tests.support.hostile import NAME, PAYLOAD, check_inert, check_safe
 from tests.support.project_folder import ProjectFolder, migration
 from tests.support.world import World
+from tests.unit.output.planted import planted
 
 CONF = "migrationExecutor: {type: spark}\nstore: {catalog: lake}\n"
 KINDS = [
@@ -41,31 +39,11 @@ KINDS = [
 ]
 
 
-def planted(kind: Any) -> Any:
-    """A value of that type with the payload wherever a string can be."""
-    if kind is Any or kind is str:
-        return PAYLOAD
-    if get_origin(kind) in (Union, types.UnionType):
-        return planted(next(each for each in get_args(kind) if each is not type(None)))
-    if get_origin(kind) is tuple:
-        return (planted(get_args(kind)[0]),)
-    if is_dataclass(kind):
-        hints = get_type_hints(kind)
-        return kind(**{field.name: planted(hints[field.name]) for field in fields(kind)})
-    if issubclass(kind, Enum):
-        return next(iter(kind))
-    simple: dict[Any, Any] = {
-        int: 1, bool: True, datetime: datetime.now(timezone.utc), Path: Path(PAYLOAD),
-        GlacierbaseError: GlacierbaseError("A_CODE", PAYLOAD, PAYLOAD, path=PAYLOAD), Secrets: Secrets(),
-    }  # fmt: skip
-    return simple[kind]
-
-
 @pytest.mark.parametrize("kind", KINDS)
-def test_an_answer_is_printed_without_obeying_any_value_in_it(kind: type[Result]) -> None:
-    """Every string of every result holds the payload; JSON has it exactly, in escapes."""
+def test_a_result_is_printed_without_obeying_any_value_in_it(kind: type[Result]) -> None:
+    """Every string of every result is the payload. JSON has it exactly, in escapes."""
     whole: Result = planted(kind)
-    # SQL that is shown as it is in a file, without a margin, has lines of its own.
+    # SQL of a file is printed without a margin, so that its lines look like lines of the program.
     check = check_inert if kind in (RenderResult, DoctorResult) else check_safe
     for result in (whole, replace(whole, skipped=None), replace(whole, skipped=None, error=None)):
         check(text_document([result]))
@@ -84,7 +62,7 @@ def test_an_answer_is_printed_without_obeying_any_value_in_it(kind: type[Result]
     ],
 )
 def test_an_error_is_printed_without_obeying_any_value_in_it(error: GlacierbaseError) -> None:
-    """Programs read its message as it is."""
+    """The JSON document has the exact message."""
     check_safe(text_error(error))
     document = json_document("show", [], error)
     check_safe(document)
@@ -92,7 +70,7 @@ def test_an_error_is_printed_without_obeying_any_value_in_it(error: GlacierbaseE
 
 
 def test_several_errors_are_a_line_each() -> None:
-    """A line break in one of them does not look like one more."""
+    """A line break in an error does not look like another error."""
     several = SeveralErrors([GlacierbaseError("ONE", "a\nTWO: forged", "do this"), GlacierbaseError("TWO", "b")])
     assert text_error(several).splitlines() == [
         "error: ONE: 2 errors", "ONE: a", "    | TWO: forged", "TWO: b", "next: do this",
@@ -100,10 +78,10 @@ def test_several_errors_are_a_line_each() -> None:
 
 
 @pytest.mark.parametrize("kind", [StatementRefused, OutcomeUnknown])
-def test_a_failed_statement_is_shown_behind_a_margin(
+def test_a_failed_statement_is_shown_with_a_margin(
     kind: type[EngineError], project: ProjectFolder, tmp_path: Path
 ) -> None:
-    """The lines of the SQL and of the engine's message, so that what this program says stands out."""
+    """The margin tells the SQL and the engine's message from the lines of the program."""
     world = World(project)
     sql = "SELECT '\u202e',\n::error::x,\n  nowhere ##[group]"
     world.file("1_a.sql", sql)
@@ -121,12 +99,13 @@ def test_a_failed_statement_is_shown_behind_a_margin(
     assert lines[0].endswith(": [X] no")
     assert lines[-2] in ("nothing of this file is done", "whether it took effect is unknown")
     assert lines[-5:-2] == [r"    | SELECT '\u202e',", "    | ::error::x,", r"    |   nowhere #\x23[group]"]
-    # And as the history has it.
-    check_safe(text_document([HistoryResult("shop", "dev", events=tuple(world.events))]))
+    history = HistoryResult("shop", "dev", events=tuple(world.events))
+    check_safe(text_document([history]))
+    check_safe(text_document([history], HistoryResult.event_lines))
 
 
 def yaml(text: str) -> str:
-    """The text in YAML, in quotes; without what YAML does not take, and has other escapes for."""
+    """Return the text as a quoted YAML scalar, without the characters that YAML refuses."""
     return json.dumps(text.replace("\udcff", "").replace("\U000e0041", ""))
 
 
@@ -163,16 +142,16 @@ HOSTILE: dict[str, tuple[Callable[[ProjectFolder], object], str]] = {
 
 @pytest.mark.parametrize("place", HOSTILE)
 def test_a_hostile_file_is_refused_without_obeying_it(place: str, project: ProjectFolder) -> None:
-    """In the text and in the document of the error."""
+    """The text and the JSON document of the error are safe."""
     project.catalog(CONF)
     arrange, code = HOSTILE[place]
     arrange(project)
     for form in ("text", "json"):
-        told = project.run("validate", "--format", form)
-        assert told.code in (2, 3)
-        assert code in told.stdout + told.stderr
-        check_safe(told.stdout)
-        check_safe(told.stderr)
+        output = project.run("validate", "--format", form)
+        assert output.code in (2, 3)
+        assert code in output.stdout + output.stderr
+        check_safe(output.stdout)
+        check_safe(output.stderr)
 
 
 @pytest.mark.parametrize(
@@ -193,40 +172,40 @@ def test_a_hostile_file_is_refused_without_obeying_it(place: str, project: Proje
     ],
 )
 def test_a_hostile_argument_is_refused_without_obeying_it(arguments: list[str], project: ProjectFolder) -> None:
-    """A name of a branch may come from a stranger."""
+    """Arguments of a CI job, such as a branch name, may come from a stranger."""
     project.catalog(CONF)
     subprocess.run(["git", "init", "-q", project.root], check=True)
     arguments = [argument.replace("\0", "") for argument in arguments]
     for form in ([], ["--format", "json"]):
-        told = project.run(*arguments[:1], *form, *arguments[1:])
-        assert told.code in (2, 3), told
-        check_safe(told.stdout)
-        check_safe(told.stderr)
+        output = project.run(*arguments[:1], *form, *arguments[1:])
+        assert output.code in (2, 3), output
+        check_safe(output.stdout)
+        check_safe(output.stderr)
 
 
 def test_without_a_command_the_help_is_shown_as_it_is(project: ProjectFolder) -> None:
-    """Its lines are the program's, and no value's."""
-    told = project.run()
-    assert "\nCommands:\n  baseline " in told.stdout + told.stderr
+    """The lines of the help text have no margin."""
+    output = project.run()
+    assert "\nCommands:\n  baseline " in output.stdout + output.stderr
 
 
 def test_a_hostile_variable_of_the_environment_is_refused_without_obeying_it(project: ProjectFolder) -> None:
-    """As an argument is."""
+    """The value of an environment variable is escaped as an argument is."""
     project.catalog(CONF)
     for name in ("GLACIERBASE_ENV", "GLACIERBASE_PROJECT"):
-        told = project.run("validate", environ={name: NAME})
-        assert told.code == 2
-        check_safe(told.stdout + told.stderr)
+        output = project.run("validate", environ={name: NAME})
+        assert output.code == 2
+        check_safe(output.stdout + output.stderr)
 
 
 def test_render_shows_sql_in_escapes_and_has_it_exactly_in_json(project: ProjectFolder) -> None:
-    """A folder's name stays in its comment, wherever its lines end."""
+    """A line break in a folder's name does not end the comment that shows the path."""
     project.catalog(CONF)
     project.file(f"{NAME}/1_a.sql", "SELECT '\u202eü漢'\n::int, \x1b[2J\r1 -- ##vso[x]")
-    told = project.run("render")
-    assert told.code == 0
-    check_safe(told.stdout)
-    path, *_, first, second = told.stdout.splitlines()[1:]
+    output = project.run("render")
+    assert output.code == 0
+    check_safe(output.stdout)
+    path, *_, first, second = output.stdout.splitlines()[1:]
     assert path.startswith(r"  -- migrations/shop/a\n::error::FAKE\n")
     assert (first, second) == (r"  SELECT '\u202eü漢'", r"  \x3a:int, \x1b[2J\r1 -- #\x23vso[x]")
     document = project.ask("render")
@@ -237,27 +216,27 @@ def test_render_shows_sql_in_escapes_and_has_it_exactly_in_json(project: Project
 
 
 def test_columns_are_as_wide_as_what_is_shown() -> None:
-    """An escape takes more room than the character."""
+    """The width of a column counts the escape, which is wider than the character."""
     pending = [PendingFile(str(number), text, "me", "a.sql", 1, 1) for number, text in enumerate(("a", "\x1b" * 9))]
     lines = text_document([PendingResult("shop", "", pending=tuple(pending))]).splitlines()[1:]
     assert len({line.index(word) for line, word in zip(lines, ("author", "me  ", "me  "), strict=True)}) == 1
 
 
 def test_progress_and_warnings_are_printed_without_obeying_them(capsys: pytest.CaptureFixture[str]) -> None:
-    """A record is a line; what it brings of its own goes behind the margin."""
+    """A log record is one line; further lines of its values have a margin."""
 
     def ask() -> list[Any]:
-        logging.getLogger("glacierbase").warning("told: %s", PAYLOAD)
+        logging.getLogger("glacierbase").warning("output: %s", PAYLOAD)
         return []
 
     terminal.Terminal("text", False).report("status", ask)
-    told = capsys.readouterr().err
-    assert told.startswith("told: ")
-    check_safe(told)
+    output = capsys.readouterr().err
+    assert output.startswith("output: ")
+    check_safe(output)
 
 
 def test_warnings_of_other_packages_are_printed_without_obeying_them() -> None:
-    """They are shown with --verbose only."""
+    """Warnings of Python are logged with `--verbose`, and are safe."""
     code = "import warnings; from glacierbase.cli.terminal import Terminal; from tests.support.hostile import PAYLOAD\n"
     ask = "Terminal('text', True).report('status', lambda: warnings.warn(PAYLOAD, stacklevel=1) or [])"
     done = subprocess.run([sys.executable, "-c", code + ask], capture_output=True, text=True, check=True)
@@ -266,12 +245,12 @@ def test_warnings_of_other_packages_are_printed_without_obeying_them() -> None:
 
 
 def test_the_text_of_a_bug_is_in_the_file_only(capsys: pytest.CaptureFixture[str]) -> None:
-    """What is printed is a line; the file can be shown on a terminal, too."""
+    """One line is printed; the file that it names can be shown on a terminal."""
     with pytest.raises(SystemExit):
         terminal.unexpected(RuntimeError(PAYLOAD))
-    told = capsys.readouterr().err
-    assert (told.count("\n"), "FAKE" in told) == (1, False)
-    report = Path(told.split()[-1])
+    output = capsys.readouterr().err
+    assert (output.count("\n"), "FAKE" in output) == (1, False)
+    report = Path(output.split()[-1])
     check_inert(report.read_text())
     assert "RuntimeError: " in report.read_text()
     report.unlink()
@@ -282,22 +261,22 @@ class _Keyboard(io.StringIO):
         return True
 
 
-def test_a_question_is_asked_without_obeying_what_is_named_in_it(
+def test_a_prompt_is_printed_without_obeying_the_name_in_it(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Who answers must see what the question is about."""
+    """The prompt shows the environment's name in escapes."""
     monkeypatch.setattr(sys, "stdin", _Keyboard("no\n"))
     with pytest.raises(GlacierbaseError):
         terminal.Terminal("text", False).confirm([PAYLOAD], yes=False)
-    told = capsys.readouterr()
-    assert "is protected" in told.err + told.out
-    check_safe(told.err + told.out)
+    output = capsys.readouterr()
+    assert "is protected" in output.err + output.out
+    check_safe(output.err + output.out)
 
 
 def test_a_lock_that_is_left_behind_is_named_without_obeying_it(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """By the second signal."""
+    """The second signal ends the process and names the locks that it held, in escapes."""
     row = replace(
         free_row(Terms(PAYLOAD, "dev", 60)), owner=PAYLOAD, holder=json.dumps({"host": PAYLOAD, "os_user": PAYLOAD})
     )
@@ -309,6 +288,6 @@ def test_a_lock_that_is_left_behind_is_named_without_obeying_it(
         signal.raise_signal(signal.SIGINT)
         with pytest.raises(SystemExit):
             signal.raise_signal(signal.SIGINT)
-    told = capsys.readouterr().err
-    assert "is left behind" in told
-    check_safe(told)
+    output = capsys.readouterr().err
+    assert "is left behind" in output
+    check_safe(output)

@@ -278,7 +278,9 @@ def test_a_cell_of_a_table_is_masked_though_its_white_space_is_folded() -> None:
     """A message of several lines is one line there."""
     register("ab1\n  cd2")
     event = Event(1, 1, "run", "shop", "default", "failed", error_message="it is ab1\n  cd2 here")
-    assert "it is *** here" in text_document([HistoryResult("shop", "default", events=(event,))])
+    assert "it is *** here" in text_document(
+        [HistoryResult("shop", "default", events=(event,))], HistoryResult.event_lines
+    )
 
 
 def document(secret: str, around: str) -> str:

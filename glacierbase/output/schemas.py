@@ -1,0 +1,111 @@
+"""The JSON Schema of each command's document, derived from the annotations of its result type."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Iterator, Mapping
+from dataclasses import is_dataclass
+from datetime import datetime
+from enum import Enum
+from inspect import isfunction
+from pathlib import Path
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+from glacierbase.apply.results import WrittenResult
+from glacierbase.errors import GlacierbaseError
+from glacierbase.model.result import Result, document_fields
+from glacierbase.project import Project
+
+Schema = dict[str, Any]
+
+_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+_SIMPLE: Mapping[Any, Schema] = {
+    str: {"type": "string"},
+    bool: {"type": "boolean"},
+    int: {"type": "integer"},
+    datetime: {"type": "string", "format": "date-time"},
+    Path: {"type": "string"},
+}
+_ERROR: Schema = {
+    "description": "What went wrong. Further properties depend on `code`.",
+    "type": "object",
+    "properties": {
+        "code": {"description": "Stable name of the error.", "type": "string"},
+        "exit_code": {"description": "Exit code of the command line.", "type": "integer"},
+        "message": {"type": "string"},
+        "hint": {"description": "The next step; may be empty.", "type": "string"},
+        "errors": {"description": "Each of several errors.", "type": "array", "items": {"$ref": "#/$defs/Error"}},
+    },
+    "required": ["code", "exit_code", "message", "hint"],
+}
+
+
+def json_schema(command: str) -> Schema:
+    """Return the JSON Schema (draft 2020-12) of a command's document. Documents may have more properties than it lists.
+
+    Args:
+        command: one of `COMMANDS`.
+    """
+    definitions: dict[str, Schema] = {"Error": _ERROR}
+    entry = _schema(COMMANDS[command], definitions)
+    return {
+        "$schema": _DIALECT,
+        "title": f"glacierbase {command}",
+        "type": "object",
+        "properties": {
+            "schema": {"const": f"glacierbase/{command}/1"},
+            "ok": {"type": "boolean"},
+            "error": _schema(GlacierbaseError | None, definitions),
+            "catalogs": {"type": "array", "items": entry},
+        },
+        "required": ["schema", "ok", "error", "catalogs"],
+        "$defs": definitions,
+    }
+
+
+def _methods() -> Iterator[tuple[str, type[Result]]]:
+    for name, method in vars(Project).items():
+        if not name.startswith("_") and isfunction(method):
+            returned = get_args(get_type_hints(method).get("return"))
+            if returned and isinstance(returned[0], type) and issubclass(returned[0], Result):
+                yield name, returned[0]
+
+
+def _schema(kind: Any, definitions: dict[str, Schema]) -> Schema:
+    """Return the schema of a type as `model.result.to_json` writes its values. Dataclasses are added to the definitions."""
+    if get_origin(kind) in (Union, types.UnionType):
+        return {"anyOf": [_schema(each, definitions) for each in get_args(kind)]}
+    if get_origin(kind) is tuple:
+        return {"type": "array", "items": _schema(get_args(kind)[0], definitions)}
+    if kind is type(None):
+        return {"type": "null"}
+    if is_dataclass(kind):
+        return _reference(kind, definitions)
+    if issubclass(kind, GlacierbaseError):
+        return {"$ref": "#/$defs/Error"}
+    if issubclass(kind, Enum):
+        return {"type": "string", "enum": [each.value for each in kind]}
+    return dict(_SIMPLE[kind])
+
+
+def _reference(kind: Any, definitions: dict[str, Schema]) -> Schema:
+    name = kind.__name__
+    if name not in definitions:
+        definitions[name] = {}  # A type may contain itself.
+        hints = get_type_hints(kind)
+        properties = {name: _schema(hints[name], definitions) for name in document_fields(kind)}
+        definitions[name] = {
+            "description": _summary(kind),
+            "type": "object",
+            "properties": properties,
+            "required": list(properties),
+        }
+    return {"$ref": f"#/$defs/{name}"}
+
+
+def _summary(kind: type) -> str:
+    return (kind.__doc__ or "").partition("\n\n")[0]
+
+
+# The result type of each command: the methods of `Project` that return results, `init` and `new`.
+COMMANDS: Mapping[str, type[Result]] = {**dict(_methods()), "init": WrittenResult, "new": WrittenResult}

@@ -1,0 +1,34 @@
+"""Values of any type with a hostile text wherever a string can be."""
+
+from __future__ import annotations
+
+import types
+from dataclasses import fields, is_dataclass
+from datetime import datetime, timezone
+from enum import Enum
+from pathlib import Path
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+from glacierbase.errors import GlacierbaseError
+from glacierbase.secrets import Secrets
+from tests.support.hostile import PAYLOAD
+
+
+def planted(kind: Any) -> Any:
+    """Return a value of that type with the payload wherever a string can be."""
+    if kind is Any or kind is str:
+        return PAYLOAD
+    if get_origin(kind) in (Union, types.UnionType):
+        return planted(next(each for each in get_args(kind) if each is not type(None)))
+    if get_origin(kind) is tuple:
+        return (planted(get_args(kind)[0]),)
+    if is_dataclass(kind):
+        hints = get_type_hints(kind)
+        return kind(**{field.name: planted(hints[field.name]) for field in fields(kind)})
+    if issubclass(kind, Enum):
+        return next(iter(kind))
+    simple: dict[Any, Any] = {
+        int: 1, bool: True, datetime: datetime.now(timezone.utc), Path: Path(PAYLOAD),
+        GlacierbaseError: GlacierbaseError("A_CODE", PAYLOAD, PAYLOAD, path=PAYLOAD), Secrets: Secrets(),
+    }  # fmt: skip
+    return simple[kind]

@@ -1,0 +1,145 @@
+"""The JSON Schemas, against the documents of every command."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import fields, replace
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from glacierbase import GlacierbaseError, Project
+from glacierbase.cli import main
+from glacierbase.cli.group import cli
+from glacierbase.errors import SeveralErrors
+from glacierbase.executors import Executor
+from glacierbase.output.documents import json_document
+from glacierbase.output.schemas import COMMANDS, json_schema
+from tests.support.project_folder import ProjectFolder
+from tests.support.world import World
+from tests.unit.output.planted import planted
+
+SEVERAL = SeveralErrors([GlacierbaseError("ONE", "a", path="x.sql", line=3), GlacierbaseError("TWO", "b")])
+# Commands on the fakes, in this order: whether each succeeds.
+CALLS = [
+    ("validate", True),
+    ("render", True),
+    ("render 99", False),
+    ("pending", True),
+    ("plan --to 1", True),
+    ("status", True),
+    ("show 1", True),
+    ("show 7", False),
+    ("baseline --to 2 --reason here --yes", False),
+    ("baseline --to 1 --reason here --yes", False),
+    ("migrate", False),
+    ("migrate --to 9", False),
+    ("repair", True),
+    ("repair 2 --as removed --reason here --yes", False),
+    ("repair 2 --as abandoned --reason here --yes", True),
+    ("migrate", True),
+    ("migrate", True),
+    ("show 2", True),
+    ("status", True),
+    ("history", True),
+    ("unlock --yes", True),
+    ("doctor --print-ddl", True),
+    ("doctor", False),
+    ("new 'add a column' --author me", True),
+    ("new ''", False),
+    ("new ...", False),
+    ("init web", True),
+    ("init web", False),
+    ("status --catalog nope", False),
+]
+
+
+def check(document: Any) -> None:
+    """Fail if a document does not fit the schema that it names."""
+    command = re.fullmatch(r"glacierbase/(\w+)/1", document["schema"])
+    assert command
+    Draft202012Validator(json_schema(command[1])).validate(document)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_schema_is_valid_and_requires_every_field_of_the_result(command: str) -> None:
+    """Documents may have more properties than the schema lists."""
+    schema = json_schema(command)
+    Draft202012Validator.check_schema(schema)
+    assert '"additionalProperties"' not in json.dumps(schema)
+    entry = schema["$defs"][COMMANDS[command].__name__]
+    assert entry["required"] == [field.name for field in fields(COMMANDS[command]) if field.name != "secrets"]
+
+
+def test_every_command_of_the_program_has_a_schema() -> None:
+    """A new command gets its schema from the annotation of its method."""
+    assert set(COMMANDS) == set(cli.commands)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_document_with_every_value_fits_its_schema(command: str) -> None:
+    """With all optional values and without, with an error, with several and with none."""
+    kind = COMMANDS[command]
+    whole = planted(kind)
+    for error in (None, whole.error, SEVERAL):
+        check(json.loads(json_document(command, [replace(whole, error=error), kind("shop", "dev")], error)))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda document: document.pop("ok"),
+        lambda document: document["catalogs"][0].pop("warnings"),
+        lambda document: document["catalogs"][0]["migrations"][0].pop("note"),
+        lambda document: document["catalogs"][0]["migrations"][0].update(statements_done="1"),
+        lambda document: document["catalogs"][0]["migrations"][0].update(state="no such state"),
+        lambda document: document.update(error={"code": "A_CODE"}),
+        lambda document: document.update(schema="glacierbase/status/2"),
+    ],
+)
+def test_a_document_that_lacks_a_field_or_has_another_type_does_not_fit(change: Any) -> None:
+    """A schema that accepts anything would test nothing."""
+    document = json.loads(json_document("status", [replace(planted(COMMANDS["status"]), error=None)], None))
+    validator = Draft202012Validator(json_schema("status"))
+    assert validator.is_valid(document)
+    change(document)
+    assert not validator.is_valid(document)
+
+
+def test_documents_of_the_program_fit_their_schemas(
+    project: ProjectFolder, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Every command except `warm`, which starts an engine, on success and on failure."""
+    world = World(project)
+    world.target()  # Writes the catalog file.
+    world.file("1_a.sql", "CREATE TABLE t (a INT); INSERT INTO t VALUES ({{ variables.size }})")
+    world.file("2_b.sql", "INSERT INTO nowhere VALUES (1)")
+    without_engine = {"open_executor": refuse}
+    monkeypatch.setattr(
+        Project, "_targets", lambda *_: [replace(world.target(), **(without_engine if command == "doctor" else {}))]
+    )
+    monkeypatch.chdir(project.root)
+    seen = set()
+    for call, succeeds in CALLS:
+        command, *arguments = re.findall(r"'[^']*'|\S+", call)
+        with pytest.raises(SystemExit) as caught:
+            main([command, *(each.strip("'") for each in arguments), "--format", "json"])
+        document = json.loads(capsys.readouterr().out)
+        if document["schema"] != "glacierbase/usage/1":
+            check(document)
+        assert (caught.value.code == 0, document["ok"]) == (succeeds, succeeds), (call, document["error"])
+        seen.add(command)
+    assert seen == set(COMMANDS) - {"warm"}
+
+
+def refuse(*_: object) -> Executor:
+    raise GlacierbaseError("AN_ENGINE_IS_MISSING", "it does not start")
+
+
+def test_a_document_of_a_wrong_command_line_has_the_shape_of_all_documents(project: ProjectFolder) -> None:
+    """Its schema is that of any command, with another name."""
+    document = project.ask("status", "--nope").document
+    assert document.pop("schema") == "glacierbase/usage/1"
+    check({"schema": "glacierbase/status/1", **document})
