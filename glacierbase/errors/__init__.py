@@ -17,7 +17,7 @@
         OutcomeUnknown              the answer was lost, or does not prove anything
 
 Every error has a stable `code` (`CHECKSUM_MISMATCH`), a message (where, what, the state things are in) and a hint (what to do
-next). Messages are masked when they are made.
+next). Messages are masked when they are made. `glacierbase.errors.reference` has an entry for every code; it is not imported here.
 """
 
 from __future__ import annotations
