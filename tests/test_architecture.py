@@ -127,6 +127,7 @@ def test_help_costs_what_click_does() -> None:
         "glacierbase",
         "glacierbase.cli",
         "glacierbase.cli.commands",
+        "glacierbase.cli.explain",
     }
     assert loaded.isdisjoint({"yaml", "jinja2", "subprocess", "tempfile", "logging"})
 

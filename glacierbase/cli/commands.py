@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 import glacierbase
+from glacierbase.cli.explain import explain
 
 if TYPE_CHECKING:
     from glacierbase.model.results import Result
@@ -434,6 +435,9 @@ def init(project: str | None, form: str, verbose: bool, executor_type: str, name
         return (WrittenResult(name, "", files=tuple(map(str, files))),)
 
     _answer("init", form, verbose, write)
+
+
+cli.add_command(explain)
 
 
 def _load(project: str | None, environment: str | None = None) -> Project:

@@ -56,7 +56,7 @@ def answer(command: str, form: str, verbose: bool, ask: Callable[[], Sequence[An
     if error:
         if form == "text":
             errors = [result.error for result in results if result.error] or [error]
-            click.echo("\n".join(map(documents.text_error, errors)), err=True)
+            click.echo(documents.text_errors(errors), err=True)
         sys.exit(error.exit_code)
     return results
 
@@ -185,5 +185,5 @@ def unexpected(error: Exception) -> NoReturn:
     with tempfile.NamedTemporaryFile("w", prefix="glacierbase-", suffix=".log", delete=False) as file:
         file.write(printable(split_lines("".join(traceback.format_exception(error)))))
     told = f"error: INTERNAL_ERROR: a bug of glacierbase; please report it with {file.name}"
-    click.echo(printable([told]), err=True)
+    click.echo(printable([told, "more: glacierbase explain INTERNAL_ERROR"]), err=True)
     sys.exit(_INTERNAL)

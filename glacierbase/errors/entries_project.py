@@ -12,7 +12,7 @@ ENTRIES = (
         "The command line is wrong: an unknown command or option, a missing argument, or a value of the wrong kind. "
         "Nothing was read, contacted or changed. The text form prints click's message; the JSON form has the code.",
         "Usage: glacierbase migrate [OPTIONS]\n"
-        "Try 'glacierbase migrate -h' for help.\n\n"
+        "Try 'glacierbase migrate --help' for help.\n\n"
         "Error: Invalid value for '--lock-timeout': '5 minutes' is not a duration such as 30s, 5m or 1h",
         (
             "Correct the option that the message names. `glacierbase migrate --help` lists the options of a command.",

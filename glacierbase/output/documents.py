@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
-from glacierbase.errors import GlacierbaseError
+from glacierbase.errors import GlacierbaseError, SeveralErrors
 from glacierbase.model.migration import Event, State
 from glacierbase.model.results import (
     BaselineResult,
@@ -36,13 +36,14 @@ from glacierbase.model.text import split_lines
 from glacierbase.output.printable import on_one_line, printable, printable_json
 
 
-def json_document(command: str, results: Sequence[Result], error: GlacierbaseError | None) -> str:
-    """The one document of a command, on success and failure: `schema`, `ok`, `error`, `catalogs`."""
+def json_document(command: str, results: Sequence[Result], error: GlacierbaseError | None, **fields: Any) -> str:
+    """The one document of a command, on success and failure: `schema`, `ok`, `error`, `catalogs`, and `fields`."""
     document = {
         "schema": f"glacierbase/{command}/1",
         "ok": error is None,
         "error": to_json(error),
         "catalogs": [result.to_dict() for result in results],
+        **fields,
     }
     return printable_json(json.dumps(document, indent=2, ensure_ascii=False, default=str))
 
@@ -57,6 +58,13 @@ def text_error(error: GlacierbaseError) -> str:
     what, *more = error.lines
     hint = [f"next: {error.hint}"] if error.hint else []
     return printable([f"error: {error.code}: {what}", *more, *hint])
+
+
+def text_errors(errors: Sequence[GlacierbaseError]) -> str:
+    """Return all errors of a command as text. The last line is the command that explains their codes."""
+    parts = [part for error in errors for part in (error.errors if isinstance(error, SeveralErrors) else (error,))]
+    codes = " ".join(dict.fromkeys(part.code for part in parts))
+    return "\n".join([*map(text_error, errors), printable([f"more: glacierbase explain {codes}"])])
 
 
 def _block(result: Result) -> list[str]:

@@ -123,7 +123,7 @@ def test_an_engine_that_cannot_be_reached_is_one_clear_message(project: ProjectF
     told = project.run("migrate")
     assert told.code == 5
     assert told.stderr.startswith("error: SPARK_UNAVAILABLE: catalog shop: failed to connect to all addresses")
-    assert told.stderr.count("\n") == 2
+    assert told.stderr.count("\n") == 3
     assert "Traceback" not in told.stderr
 
 

@@ -18,7 +18,7 @@ from tests.benchmarks.applied import numbered_project
 from tests.conftest import ProjectFolder
 
 COMMANDS = [
-    "baseline", "doctor", "history", "init", "migrate", "new", "pending", "plan", "render", "repair", "show", "status",
+    "baseline", "doctor", "explain", "history", "init", "migrate", "new", "pending", "plan", "render", "repair", "show", "status",
     "unlock", "validate", "warm",
 ]  # fmt: skip
 
@@ -119,7 +119,7 @@ def test_each_file_is_read_once(command: str, tmp_path: Path) -> None:
     assert done.stdout.splitlines()[-1] == str(sorted(map(str, project.rglob("*.sql"))))
 
 
-def test_a_bug_is_one_line_exit_70_and_a_file_without_secrets(
+def test_a_bug_is_two_lines_exit_70_and_a_file_without_secrets(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Never a traceback on the terminal."""
@@ -134,7 +134,8 @@ def test_a_bug_is_one_line_exit_70_and_a_file_without_secrets(
     told = capsys.readouterr().err
     assert caught.value.code == 70
     assert told.startswith("error: INTERNAL_ERROR: ")
-    assert told.count("\n") == 1
+    told, more = told.splitlines()
+    assert more == "more: glacierbase explain INTERNAL_ERROR"
     report = Path(told.split()[-1])
     assert "RuntimeError: it broke at ***" in report.read_text()
     report.unlink()
