@@ -11,7 +11,7 @@ ENTRIES = (
         (ConfigurationError,),
         "A catalog file is not valid YAML, or uses YAML that is not supported here. "
         "Not supported are merge keys (`<<`), tags, and nesting or aliases beyond a limit. Nothing was contacted.",
-        "error: INVALID_YAML: catalogs/analytics.yaml, line 12: found character '\\t' that cannot start any token\n"
+        "error: INVALID_YAML: catalogs/analytics.yaml, line 11: found character '\\t' that cannot start any token\n"
         "next: correct the YAML; an editor with a YAML mode shows the place",
         (
             "Open the file at the line of the message. The cause may be the line before it.",
@@ -25,7 +25,8 @@ ENTRIES = (
         (ConfigurationError,),
         "A key is in the same mapping twice, or both beside `conf` and in it. "
         "YAML readers differ in which one they take, so neither is used. Nothing was contacted.",
-        "error: DUPLICATE_KEY: catalogs/analytics.yaml, line 18: the key variables stands here again; first in line 9\n"
+        "error: DUPLICATE_KEY: catalogs/analytics.yaml, line 10: the key variables stands here again; first in"
+        " line 6\n"
         "next: keep one of them",
         ("Move what both hold under one of the two keys, and delete the other.",),
     ),
@@ -34,7 +35,8 @@ ENTRIES = (
         (ConfigurationError,),
         "A catalog file has a key that does not exist at this place, or belongs to the other engine. "
         "Nothing was contacted.",
-        "error: UNKNOWN_KEY: catalogs/analytics.yaml, line 6: there is no key variabels\nnext: did you mean variables?",
+        "error: UNKNOWN_KEY: catalogs/analytics.yaml, line 10: there is no key variabels\n"
+        "next: did you mean variables?",
         (
             "Correct the spelling, or remove the key. The message has the nearest key or the list of keys.",
             "Check the indentation: a correct key at the wrong depth is also unknown.",
@@ -60,7 +62,8 @@ ENTRIES = (
         "A value is of the wrong kind or not among the allowed ones. "
         "The place is a catalog file, an argument of the Python API, or the description for `new`. "
         "Nothing was contacted.",
-        "error: INVALID_VALUE: catalogs/analytics.yaml, line 31: store.lockLease: 'soon' is not a duration from 1s to 24h\n"
+        "error: INVALID_VALUE: catalogs/analytics.yaml, line 10: store.lockLease: 'soon' is not a duration from"
+        " 1s to 24h\n"
         "next: correct the value",
         (
             "Correct the value at the file and line of the message.",
@@ -117,9 +120,9 @@ ENTRIES = (
         (ConfigurationError,),
         "A dependency names a range, a snapshot or the latest release, so the jar may change between two runs. "
         "Nothing was contacted and no jar was fetched.",
-        "error: FLOATING_DEPENDENCY: catalogs/analytics.yaml, line 14: dependencies:"
-        " 'org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:latest.release' names a version that another jar can get"
-        " tomorrow\n"
+        "error: FLOATING_DEPENDENCY: catalogs/analytics.yaml, line 7: dependencies:"
+        " 'org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:latest.release' names a version that another jar"
+        " can get tomorrow\n"
         "next: name one version, or write allowFloating: true beside dependencies",
         (
             "Name one version, such as `org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0`.",
@@ -133,7 +136,7 @@ ENTRIES = (
         "A reference in a catalog file has no value. "
         "The environment variable is not set, the file cannot be read, or the variable is not defined. "
         "Nothing was contacted.",
-        "error: UNSET_REFERENCE: catalogs/analytics.yaml, line 9: ${secret:CATALOG_CREDENTIAL} is not set\n"
+        "error: UNSET_REFERENCE: catalogs/analytics.yaml, line 6: ${secret:CATALOG_CREDENTIAL} is not set\n"
         "next: set the environment variable CATALOG_CREDENTIAL",
         (
             "`${env:NAME}`, `${secret:NAME}`: set the environment variable. "
@@ -148,7 +151,7 @@ ENTRIES = (
         "UNKNOWN_REFERENCE",
         (ConfigurationError,),
         "A `${…}` in a catalog file is not one of the kinds of reference. Nothing was contacted.",
-        "error: UNKNOWN_REFERENCE: catalogs/analytics.yaml, line 9: ${enviroment} stands for nothing\n"
+        "error: UNKNOWN_REFERENCE: catalogs/analytics.yaml, line 10: ${enviroment} stands for nothing\n"
         "next: did you mean ${environment}?",
         (
             "Correct the spelling. Allowed: `${env:NAME}`, `${secret:NAME}`, `${file:PATH}`, `${variables.NAME}`, "
@@ -160,8 +163,8 @@ ENTRIES = (
         "CYCLIC_REFERENCE",
         (ConfigurationError,),
         "Variables refer to each other in a circle, or through more than 50 others. Nothing was contacted.",
-        "error: CYCLIC_REFERENCE: catalogs/analytics.yaml, line 22: variables.root → variables.bucket → variables.root leads"
-        " back to itself\n"
+        "error: CYCLIC_REFERENCE: catalogs/analytics.yaml, line 6: variables.root → variables.root leads back to"
+        " itself\n"
         "next: give one of them a value",
         ("Give one of the variables of the message a value without a reference.",),
     ),
@@ -171,8 +174,8 @@ ENTRIES = (
         "`${secret:…}` or `${file:…}` is used under `variables`. "
         "Variables reach SQL, checksums and the engine's query log, where a secret would be readable. "
         "Nothing was contacted.",
-        "error: SECRET_IN_VARIABLES: catalogs/analytics.yaml, line 22: ${secret:BUCKET_KEY} is a secret: in a variable it"
-        " would reach SQL, checksums and query logs\n"
+        "error: SECRET_IN_VARIABLES: catalogs/analytics.yaml, line 6: ${secret:BUCKET_KEY} is a secret: in a"
+        " variable it would reach SQL, checksums and query logs\n"
         "next: use it under migrationExecutor.conf, or ${env:NAME} for what is no secret",
         (
             "If the value is a secret, use it under `migrationExecutor.conf`, where the engine reads it.",

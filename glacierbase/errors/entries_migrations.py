@@ -84,10 +84,10 @@ ENTRIES = (
         "A migration of the base branch was edited on this branch. "
         "Other environments may have applied it, and would then fail with `CHECKSUM_MISMATCH`. "
         "`validate --base` contacts nothing.",
-        "error: BASE_FILE_EDITED: migrations/analytics/0007_add_device.sql: differs from origin/main, where other"
-        " environments may have applied it\n"
-        "next: restore it (git checkout origin/main -- migrations/analytics/0007_add_device.sql), and put the change into a"
-        " new migration",
+        "error: BASE_FILE_EDITED: migrations/analytics/0007_add_scores.sql: differs from origin/main, where"
+        " other environments may have applied it\n"
+        "next: restore it (git checkout origin/main -- migrations/analytics/0007_add_scores.sql), and put the"
+        " change into a new migration",
         (
             "Run the `git checkout` command of the message.",
             "Put the change into a new file: `glacierbase new 'correct the device column'`.",
@@ -100,8 +100,8 @@ ENTRIES = (
         (HistoryDisagrees,),
         "This branch lacks a migration, or a whole catalog, that the base branch has. "
         "Environments that applied it would then fail with `MIGRATION_MISSING`. `validate --base` contacts nothing.",
-        "error: BASE_FILE_DELETED: migrations/analytics/0007_add_device.sql: stands in origin/main, and is deleted here\n"
-        "next: restore it: git checkout origin/main -- migrations/analytics/0007_add_device.sql",
+        "error: BASE_FILE_DELETED: migrations/analytics/0001_create.sql: stands in origin/main, and is deleted here\n"
+        "next: restore it: git checkout origin/main -- migrations/analytics/0001_create.sql",
         (
             "Run the `git` command of the message.",
             "If a catalog file was renamed, keep its identity: write `name: OLD` into the renamed file.",

@@ -142,7 +142,7 @@ ENTRIES = (
         "NUL_CHARACTER",
         (MigrationFileError,),
         "The SQL of a migration holds a NUL character, which engines treat differently. No statement ran.",
-        "error: NUL_CHARACTER: migrations/analytics/0007_add_device.sql, line 1: a NUL character stands here\n"
+        "error: NUL_CHARACTER: migrations/analytics/0007_add_device.sql, line 5: a NUL character stands here\n"
         "next: remove it; where there is one beside every letter, save the file as UTF-8",
         (
             "If there is one beside every letter, the file is UTF-16: save it as UTF-8.",
