@@ -15,9 +15,9 @@ ENTRIES = (
         " [TABLE_OR_VIEW_NOT_FOUND] The table or view `lake`.`sleep`.`event` cannot be found.\n"
         "    | ALTER TABLE lake.sleep.event ADD COLUMN device STRING\n"
         "statements 1 to 1 are done and recorded\n"
-        "next: remove the cause and run `glacierbase migrate` again: it goes on at statement 2; or `glacierbase repair 0007"
-        " --as done` (somebody completed it by hand) or `--as abandoned` (the file ends here, the fix is a new one); or"
-        " correct statements 2 to 3 where no other environment has applied the file",
+        "next: remove the cause and run `glacierbase migrate` again: it goes on at statement 2; or `glacierbase"
+        " repair 0007 --as done` (somebody completed it by hand) or `--as abandoned` (the file ends here, the"
+        " fix is a new one); or correct statements 2 to 3 where no other environment has applied the file",
         (
             "If the cause is outside the file (rights, a missing table, a full disk), remove it, "
             "then `glacierbase migrate`. It resumes at the statement that failed.",
@@ -105,9 +105,10 @@ ENTRIES = (
         (HistoryDisagrees,),
         "A statement that took effect was edited in a file that is not finished, or renders differently now. "
         "Only the statements that are not done may change. Nothing ran.",
-        "error: DONE_STATEMENT_CHANGED: migrations/analytics/0007_add_device.sql: statement 1 was edited, or renders"
-        " otherwise, since it took effect; 2 statements of this file are done; nothing ran\n"
-        "next: restore statements 1 to 2 (`glacierbase show 0007` has them); only the statements behind them may change",
+        "error: DONE_STATEMENT_CHANGED: migrations/analytics/0007_add_device.sql: statement 1 was edited, or"
+        " renders otherwise, since it took effect; 2 statements of this file are done; nothing ran\n"
+        "next: restore statements 1 to 2 (`glacierbase show 0007` has them); only the statements behind them may"
+        " change",
         (
             "`glacierbase show 0007` prints the statements as they ran. Restore the ones that are done.",
             "If the text is unchanged, a variable changed: restore its value until the file is applied.",
@@ -149,11 +150,11 @@ ENTRIES = (
         (HistoryDisagrees,),
         "The catalog has no history, but its files are applied under another name in the same store. "
         "The catalog file was renamed. Nothing ran; the files would have run a second time.",
-        "error: CATALOG_RENAMED: catalog events has no history, but its files are applied under the name analytics; nothing"
+        "error: CATALOG_RENAMED: catalog analytics has no history, but its files are applied under the name events; nothing"
         " ran\n"
-        "next: write `name: analytics` into the catalog file of events: the name is the identity in the history",
+        "next: write `name: events` into the catalog file of analytics: the name is the identity in the history",
         (
-            "Write `name: analytics` into the renamed catalog file, with the name in the message.",
+            "Write the old name into the renamed catalog file, here `name: events`.",
             "If it is another catalog with copies of the files, give it a store of its own: another `store.namespace`.",
         ),
     ),

@@ -264,12 +264,12 @@ def test_warnings_of_other_packages_are_printed_without_obeying_them() -> None:
 
 
 def test_the_text_of_a_bug_is_in_the_file_only(capsys: pytest.CaptureFixture[str]) -> None:
-    """What is printed is a line; the file can be shown on a terminal, too."""
+    """What is printed is two lines; the file can be shown on a terminal, too."""
     with pytest.raises(SystemExit):
         terminal.unexpected(RuntimeError(PAYLOAD))
     told = capsys.readouterr().err
-    assert (told.count("\n"), "FAKE" in told) == (1, False)
-    report = Path(told.split()[-1])
+    assert (told.count("\n"), "FAKE" in told) == (2, False)
+    report = Path(told.splitlines()[0].split()[-1])
     check_inert(report.read_text())
     assert "RuntimeError: " in report.read_text()
     report.unlink()
