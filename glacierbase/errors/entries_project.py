@@ -80,8 +80,8 @@ ENTRIES = (
         "PROJECT_NOT_FOUND",
         (ConfigurationError,),
         "No project was found. A project is a folder that holds `catalogs/` and `migrations/`. Nothing was contacted.",
-        "error: PROJECT_NOT_FOUND: /home/ana/lake/docs is not inside a project: neither it nor a folder above holds both"
-        " catalogs/ and migrations/\n"
+        "error: PROJECT_NOT_FOUND: /home/ana/lake is not inside a project: neither it nor a folder above holds"
+        " both catalogs/ and migrations/\n"
         "next: `glacierbase init` makes one here; --project or GLACIERBASE_PROJECT names another place",
         (
             "Change to the project's folder, or name it: `glacierbase pending --project PATH`.",
