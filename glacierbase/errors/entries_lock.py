@@ -35,7 +35,7 @@ ENTRIES = (
         (
             "`glacierbase status` shows what is recorded, and who holds the lock now.",
             "If a version is unknown: `glacierbase repair VERSION` (see `OUTCOME_UNKNOWN`).",
-            "Otherwise `glacierbase migrate`. It goes on where this run stopped.",
+            "Otherwise `glacierbase migrate`. It continues where this run stopped.",
             "If it happens again, find what paused the process: a suspended machine, a full CPU, a slow catalog. "
             "A longer `store.lockLease` tolerates longer pauses.",
         ),
@@ -63,11 +63,11 @@ ENTRIES = (
         "Exit code 130 is SIGINT (Ctrl-C), 143 is SIGTERM.",
         "error: INTERRUPTED: stopped before statement 2 of migrations/analytics/0007_add_device.sql; what ran before is"
         " recorded\n"
-        "next: run `glacierbase migrate` again: it goes on where this run stopped",
+        "next: run `glacierbase migrate` again: it continues where this run stopped",
         (
-            "`glacierbase migrate` goes on at the statement of the message.",
+            "`glacierbase migrate` continues at the statement of the message.",
             "If a CI service or orchestrator sent the signal, look for its time limit or a cancelled job.",
-            "If the message says that a lock is left behind (a second signal ended the process at once): "
+            "If a lock is left behind, because a second signal ended the process at once: "
             "the next run takes it over after its lease, or `glacierbase unlock` frees it.",
         ),
     ),
@@ -85,8 +85,8 @@ ENTRIES = (
             "If the login fails, check the credential of the environment: it may have expired.",
             "If a right is missing, grant it on the namespace `glacierbase`, or let somebody with the rights run what "
             "`glacierbase doctor --catalog analytics --print-ddl` prints.",
-            "If the message says that the database is locked, end the process that holds the SQLite file, or wait for it.",
-            "Run the command again. If a migration ran when the store failed, `glacierbase status` shows its state.",
+            "If the database is locked, end the process that holds the SQLite file, or wait for it.",
+            "Then run the command again.",
         ),
     ),
     Entry(
@@ -94,7 +94,7 @@ ENTRIES = (
         (ConfigurationError,),
         "The history or lock table lacks a property that makes its commits exclusive. "
         "A default of the catalog or an `ALTER TABLE` changed it. Nothing ran.",
-        "error: STORE_PROPERTIES: lake.glacierbase.lock_analytics has other properties than the lock and the history need:"
+        "error: STORE_PROPERTIES: lake.glacierbase.lock_analytics lacks properties that history and lock require:"
         " commit.retry.num-retries\n"
         "next: ALTER TABLE `lake`.`glacierbase`.`lock_analytics` SET TBLPROPERTIES ('commit.retry.num-retries'='0')",
         (
@@ -108,7 +108,7 @@ ENTRIES = (
         "`store.type` is `iceberg`, and PyIceberg cannot open the catalog in the same way as Spark does. "
         "The message names the property. Nothing was contacted.",
         "error: STORE_NOT_ICEBERG: PyIceberg cannot open the catalog lake: its jdbc.schema-version is not V1\n"
-        "next: with `store: {type: sql}`, history and lock go through the catalog's own engine",
+        "next: set `store: {type: sql}` to read and write history and lock through the catalog's engine",
         (
             "If the property can be set or removed in `sparkConf`, do so. Read-only commands then need no Spark.",
             "Otherwise write `store: {type: sql}`, or remove `type`: history and lock then go through the engine. "

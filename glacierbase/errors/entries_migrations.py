@@ -120,7 +120,8 @@ ENTRIES = (
             "Run the `git mv` command of the message, and commit.",
             "If an environment applied the file under the old version, settle that version there: "
             "`glacierbase repair 0006 --as removed --reason 'renamed to 0008'`. "
-            "The file then runs there again, under its new version.",
+            "The file then runs there again, under its new version. "
+            "If a statement fails because it took effect before, settle it with `--as done`.",
         ),
     ),
 )

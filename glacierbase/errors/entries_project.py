@@ -16,7 +16,7 @@ ENTRIES = (
         "Error: Invalid value for '--lock-timeout': '5 minutes' is not a duration such as 30s, 5m or 1h",
         (
             "Correct the option that the message names. `glacierbase migrate --help` lists the options of a command.",
-            'If the message says "the value is empty": a script passed a variable that is not set. '
+            'If the message contains "the value is empty": a script passed a variable that is not set. '
             "Set the variable, or leave the option out.",
         ),
     ),
@@ -216,7 +216,7 @@ ENTRIES = (
         "AUTHOR_MISSING",
         (ConfigurationError,),
         "`new` found no author: `--author` was not given, and git has no `user.name`. No file was written.",
-        "error: AUTHOR_MISSING: git knows no user.name here\nnext: add --author 'Data Platform Team'",
+        "error: AUTHOR_MISSING: git has no user.name here\nnext: add --author 'Data Platform Team'",
         (
             "Name the author: `glacierbase new 'add the device column' --author 'Data Platform Team'`.",
             "To set it once for all files: `git config user.name 'Ana Lima'`.",

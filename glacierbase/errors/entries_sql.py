@@ -73,7 +73,7 @@ ENTRIES = (
         "next: make its loops and values smaller",
         (
             "Make the loops and values of the named file smaller, or split the file into several.",
-            'If the message says "not checked, nor is anything after it", the whole command exceeded its limit. '
+            'If the message contains "not checked", the whole command exceeded its limit. '
             "Check fewer files at a time: `glacierbase validate --catalog analytics --env dev`.",
             "On a branch from somebody else, review the file before anything else: it may be an attack.",
         ),

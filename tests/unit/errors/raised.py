@@ -22,7 +22,7 @@ PACKAGE = Path(errors.__file__).parent.parent
 CODE = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*")
 
 TREE = {name: kind for name, kind in vars(errors).items() if isinstance(kind, type) and issubclass(kind, Exception)}
-# Carries a code to the function that knows the file's name; not of the tree, since it never reaches a user.
+# Carries a code to the function that knows the file's name; not in the tree of exceptions, since users never see it.
 CARRIER = "FileRefused"
 ENCLOSED = {each.name.upper() for dialect in DIALECTS.values() for each in dialect.enclosures} | {"BLOCK"}
 

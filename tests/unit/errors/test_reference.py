@@ -1,4 +1,4 @@
-"""The reference of error codes is complete, and what it says can be run."""
+"""The reference of error codes is complete, and its commands can be run."""
 
 from __future__ import annotations
 
