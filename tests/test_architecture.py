@@ -119,6 +119,7 @@ def test_help_costs_what_click_does() -> None:
         "glacierbase",
         "glacierbase.cli",
         "glacierbase.cli.apply",
+        "glacierbase.cli.explain",
         "glacierbase.cli.files",
         "glacierbase.cli.group",
         "glacierbase.cli.inspect",

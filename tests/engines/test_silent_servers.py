@@ -40,7 +40,7 @@ def run(project: ProjectFolder, *arguments: str) -> Output:
 def check_unavailable(said: Output, asked: str) -> None:
     """One clear message, which names the request."""
     assert said.code == 5, said.stderr
-    assert said.stderr.count("STORE_UNAVAILABLE") == 1
+    assert said.stderr.count("error: STORE_UNAVAILABLE") == 1
     assert f"{asked}: " in said.stderr
     assert "timed out" in said.stderr.lower()
     assert "Traceback" not in said.stderr
@@ -77,6 +77,6 @@ def test_a_database_server_that_never_answers_is_given_up(project: ProjectFolder
         project.catalog(POSTGRES.replace("ADDRESS", uri).replace("${secret:POSTGRES_PASSWORD}", "canary"))
         said = run(project, "pending")
     assert said.code == 5, said.stderr
-    assert said.stderr.count("STORE_UNAVAILABLE") == 1
+    assert said.stderr.count("error: STORE_UNAVAILABLE") == 1
     assert "timeout expired" in said.stderr
     assert "Traceback" not in said.stderr
