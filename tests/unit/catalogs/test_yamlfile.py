@@ -12,21 +12,21 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from glacierbase.catalogs.folder import load_catalog_files
-from glacierbase.catalogs.nodes import Mapping, Node, Scalar, merge
+from glacierbase.catalogs.nodes import MappingNode, Node, ScalarNode, merge
 from glacierbase.catalogs.yamlfile import load_yaml, yaml_files
 from glacierbase.errors import ConfigurationError, SeveralErrors
 
 
-def load(tmp_path: Path, text: str) -> Mapping:
+def load(tmp_path: Path, text: str) -> MappingNode:
     path = tmp_path / "a.yaml"
     path.write_bytes(text.encode("utf-8", "surrogatepass"))
     return load_yaml(path, "catalogs/a.yaml", yaml_files(tmp_path))
 
 
 def plain(node: Node) -> Any:
-    if isinstance(node, Mapping):
+    if isinstance(node, MappingNode):
         return {key: plain(value) for key, value in node.values.items()}
-    return node.value if isinstance(node, Scalar) else [plain(item) for item in node.items]
+    return node.value if isinstance(node, ScalarNode) else [plain(item) for item in node.items]
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def plain(node: Node) -> Any:
 def test_a_scalar_means_what_yaml_1_2_says(written: str, value: object, tmp_path: Path) -> None:
     """Quotes matter, digits with a leading zero are text, and the text as written is kept beside the value."""
     node = load(tmp_path, f"a: {written}\n").values["a"]
-    assert isinstance(node, Scalar)
+    assert isinstance(node, ScalarNode)
     assert node.value == value
     assert type(node.value) is type(value)
     assert node.text == written.removeprefix("!!str ").strip("'\"")
@@ -53,7 +53,7 @@ def test_values_and_keys_know_their_lines(tmp_path: Path) -> None:
     """Lines of values and keys count from 1."""
     root = load(tmp_path, "a:\n  b:\n    - 1\n    - 2\n")
     inner = root.values["a"]
-    assert isinstance(inner, Mapping)
+    assert isinstance(inner, MappingNode)
     assert (root.keys["a"].line, inner.keys["b"].line, inner.values["b"].place.line) == (1, 2, 3)
 
 
@@ -110,7 +110,7 @@ def test_an_empty_file_is_an_empty_mapping(tmp_path: Path) -> None:
 def test_no_text_raises_anything_else(tmp_path: Path, text: str) -> None:
     """Any text is a mapping or one configuration error."""
     with suppress(ConfigurationError, SeveralErrors):
-        assert isinstance(load(tmp_path, text), Mapping)
+        assert isinstance(load(tmp_path, text), MappingNode)
 
 
 @pytest.mark.parametrize("text", ['a: "\\U00110000"', 'a: "\\UFFFFFFFF"', 'a: "\\ud800"', '"\\ud800": 1'])
