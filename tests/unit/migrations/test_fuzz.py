@@ -315,7 +315,7 @@ for _ in range(9):
     NESTED = rf"/\*(?!\+)(?:(?!/\*(?!\+)|\*/).|{NESTED})*\*/"
 # What is no code, read by other means than the splitter's.
 NO_CODE = {"spark": rf"(?s){NESTED}|--[^\r\n]*|[{SPACE}]+", "snowflake": rf"(?s)/\*.*?\*/|(?:--|//)[^\r\n]*|[{SPACE}]+"}
-# Each is refused where it opens, whatever stands before it.
+# Each is refused where it opens, whatever is before it.
 OPENERS = {"spark": ["'", '"', "`", "/*", "/*+", "r'", "BEGIN a"], "snowflake": ["'", '"', "$$", "/*", "DECLARE a"]}
 UNTERMINATED = {f"UNTERMINATED_{what}" for what in ("STRING", "IDENTIFIER", "COMMENT", "BLOCK")}
 REFUSALS = {*UNTERMINATED, "NUL_CHARACTER", "SURROGATE_CHARACTER"}
@@ -398,7 +398,7 @@ ATOMS = words("""
     s.x s.x s.x s.y s.y n n 3 2 -1 99 10**6 'x' 'ab' '' '%s%s' '%9999d' [1] [] (1,) {} range(9) range(999) range(99999) 1.5 none
     variables variables.names nope true
 """)
-# @a and @b are expressions, @n is a count, @@ what stands inside of the block.
+# @a and @b are expressions, @n is a count, @@ is the content of the block.
 FORMS = words("""
     @a~@b @a+@b @a*@b @a**@b @a-@b @a%@b @a//@b @a==@b @a<@b [@a,@b] (@a,@b) @a[@b] @a[@b:] @a·in·@b @a·if·@b·else·@a not·@a
     [@a,@a] (@a,@a) @a~@a @a*@a @a+@a [@a]*99 '%*d'%(@a,@b) {'a':@a,'b':@b} dict(a=@a,b=@b) [{'a':@a},{'a':@b}]|groupby('a')

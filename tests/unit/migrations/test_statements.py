@@ -52,7 +52,7 @@ def test_a_semicolon_ends_a_statement_and_the_last_one_needs_none(sql: str) -> N
         r"'''\';'",
         # Inside a raw string a backslash is a backslash; a quote cannot be doubled, the next string begins.
         r"r';\'", r"R';\'", r'r";\"', r'R";\"', 'r"\';"', "R'\";'", "r'a'';'",
-        # Only a single r makes one raw, and only where it stands alone in front of the quote.
+        # Only a single r makes a string raw, and only as a word of its own before the quote.
         r"xr'\';'", r"rr'\';'", r"r '\';'", r"é_r'\';'", r"1r'\';'", r"N'\';'", r"r.r';\'",
     ],
 )  # fmt: skip
@@ -518,7 +518,7 @@ def test_what_holds_no_script_ends_at_its_first_semicolon_in_snowflake(statement
         ("BEGIN WHILE (b) LOOP c; END", BLOCK, 7, "WHILE", "END WHILE"),
         ("BEGIN REPEAT b; UNTIL (c); END", BLOCK, 7, "REPEAT", "END REPEAT"),
         ("DECLARE b PROCEDURE () RETURNS INT AS BEGIN c; END; END;", BLOCK, 1, "DECLARE", "BEGIN"),
-        # An alias, but it cannot be told from a script.
+        # An alias that cannot be distinguished from a script.
         ("CREATE TASK t AS UPDATE t AS begin SET a = 1", BLOCK, 30, "BEGIN", "quote BEGIN"),
     ],
 )  # fmt: skip

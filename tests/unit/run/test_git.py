@@ -139,7 +139,7 @@ def test_a_hook_or_monitor_in_the_work_tree_does_not_run(checkout: ProjectFolder
     commit = commit_all(checkout.root, "hooks")
     git(checkout.root, "config", "core.hooksPath", "hooks")
     git(checkout.root, "config", "core.fsmonitor", "hooks/monitor")
-    # An index that is behind is written again, which calls a hook.
+    # git rewrites an outdated index, which calls a hook.
     os.utime(checkout.root / "migrations/shop/0001_a.sql", (0, 0))
     assert Run.here(checkout.root).git_commit == commit
     assert not canary.exists()
