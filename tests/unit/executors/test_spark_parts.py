@@ -139,7 +139,7 @@ def test_a_spark_home_without_spark_is_one_clear_message(lake_project: ProjectFo
     lake_project.file("1_a.sql", "SELECT 1")
     told = lake_project.run("migrate", environ={"SPARK_HOME": str(tmp_path)})
     assert told.code == 2
-    assert f"error: SPARK_NOT_INSTALLED: SPARK_HOME is {tmp_path}, where no Spark lies" in told.stderr
+    assert f"error: SPARK_NOT_INSTALLED: SPARK_HOME is {tmp_path}, which holds no Spark" in told.stderr
     assert "unset SPARK_HOME" in told.stderr
     assert not (lake_project.root / "warehouse").exists()
 
