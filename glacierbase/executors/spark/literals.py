@@ -23,7 +23,7 @@ def bound(sql: str, parameters: Sequence[Value]) -> str:
 
 
 def quoted_name(name: str) -> str:
-    """Return a table's name in the history as an identifier: each part in backticks."""
+    """Return a table's name, as the history keeps it, as an identifier: each part in backticks."""
     return ".".join(map(in_backticks, parts(name)))
 
 
