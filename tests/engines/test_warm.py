@@ -127,7 +127,7 @@ def test_a_cache_that_cannot_be_written_is_one_clear_message(project: ProjectFol
     project.catalog(with_conf(project).partition("    dependencies:")[0])
     done = project.run("warm", environ={"XDG_CACHE_HOME": str(tmp_path / "cache")})
     assert done.code == 2, done.stderr
-    assert f"error: CACHE_NOT_WRITABLE: the cache's folder {tmp_path}/cache/glacierbase/" in done.stderr
+    assert f"error: CACHE_NOT_WRITABLE: the cache folder {tmp_path}/cache/glacierbase/" in done.stderr
 
 
 def test_warm_has_nothing_to_do_for_an_engine_that_starts_elsewhere(project: ProjectFolder) -> None:
