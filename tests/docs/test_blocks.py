@@ -18,10 +18,9 @@ import pytest
 import yaml
 
 import glacierbase
-from glacierbase.cli.commands import cli
 from glacierbase.model.migration import Event
 from tests.conftest import REPOSITORY
-from tests.docs.pages import PAGES, Block, all_blocks, blocks
+from tests.docs.pages import PAGES, Block, all_blocks, blocks, build
 
 LANGUAGES = {"sh", "sql", "yaml", "json", "python", "text", "mermaid", "dockerfile"}
 _HEREDOC = re.compile(r"<<'?(\w+)'?([^\n]*)\n.*?^\1$", re.DOTALL | re.MULTILINE)
@@ -68,7 +67,7 @@ def check_command(words: list[str], *, whole: bool = True) -> None:
     if arguments and arguments[0].startswith("-"):
         assert arguments in (["--version"], ["--help"]), arguments
         return
-    command = cli.commands[arguments[0]]
+    command = build.cli.commands[arguments[0]]
     try:
         command.make_context(arguments[0], arguments[1:])
     except click.exceptions.Exit:
@@ -106,7 +105,7 @@ def test_every_command_in_running_text_exists() -> None:
     assert len(found) > 10
     for _, code in found:
         words = shlex.split(code)
-        if words[1] != "explain" or "explain" in cli.commands:
+        if words[1] != "explain" or "explain" in build.cli.commands:
             check_command(words, whole=False)
 
 
