@@ -19,8 +19,7 @@ import yaml
 
 import glacierbase
 from glacierbase.model.migration import Event
-from tests.conftest import REPOSITORY
-from tests.docs.pages import PAGES, Block, all_blocks, blocks, build
+from tests.docs.pages import PAGES, REPOSITORY, Block, all_blocks, blocks, build
 
 LANGUAGES = {"sh", "sql", "yaml", "json", "python", "text", "mermaid", "dockerfile"}
 _HEREDOC = re.compile(r"<<'?(\w+)'?([^\n]*)\n.*?^\1$", re.DOTALL | re.MULTILINE)

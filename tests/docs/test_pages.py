@@ -12,8 +12,7 @@ import pytest
 from glacierbase.model.migration import Event, EventType, State
 from glacierbase.stores import LockRow
 from tests import test_architecture
-from tests.conftest import REPOSITORY
-from tests.docs.pages import DOCS, PAGES, build, table
+from tests.docs.pages import DOCS, PAGES, REPOSITORY, build, table
 
 
 def test_generated_pages_are_current() -> None:
