@@ -147,6 +147,19 @@ def test_every_yaml_block_is_a_catalog_that_loads_or_a_file_whose_commands_exist
     assert {result.environment for result in results} == set(content.get("environments", {"default": {}}))
 
 
+@pytest.mark.parametrize(
+    "path", sorted((REPOSITORY / ".github" / "workflows").glob("*.yml")), ids=lambda path: path.name
+)
+def test_every_command_in_a_workflow_exists(path: Path) -> None:
+    """Those of glacierbase in the steps; and a workflow is YAML."""
+    content = yaml.safe_load(path.read_text("utf-8"))
+    assert content["jobs"]
+    for script in scripts(content):
+        for words in commands(script):
+            if is_glacierbase(words):
+                check_command(words)
+
+
 def make_project(root: Path, catalog: str, migrations: list[str]) -> None:
     (root / "catalogs").mkdir()
     (root / "catalogs" / "web.yaml").write_text(catalog)
