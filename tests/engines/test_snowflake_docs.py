@@ -1,4 +1,4 @@
-"""docs/snowflake.md and `init --type snowflake`: the catalogs are read, the migrations run."""
+"""docs/guides/snowflake.md and `init --type snowflake`: the catalogs are read, the migrations run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.support.beds import SnowBed
 from tests.support.project_folder import REPOSITORY, ProjectFolder
 from tests.support.snowflake.bed import SnowflakeServer
 
-PAGE = (REPOSITORY / "docs" / "snowflake.md").read_text()
+PAGE = (REPOSITORY / "docs" / "guides" / "snowflake.md").read_text()
 CATALOG = re.search(r"<!-- catalog -->\n```yaml\n(.*?)```", PAGE, re.DOTALL)
 MIGRATIONS = re.findall(r"<!-- migration (\S+) -->\n```sql\n(.*?)```", PAGE, re.DOTALL)
 ACCOUNT = {
