@@ -30,7 +30,7 @@ def text_document(results: Sequence[Result], lines: Callable[[Result], list[str]
     Args:
         lines: returns the lines of a result; default its method `lines`.
     """
-    blocks = (_text(result, (lines or type(result).lines)(result)) for result in results)
+    blocks = (_text(result, lines or type(result).lines) for result in results)
     return "\n\n".join(block for block in blocks if block)
 
 
@@ -49,9 +49,9 @@ def text_errors(errors: Sequence[GlacierbaseError]) -> str:
     return "\n".join([*map(text_error, errors), printable([f"more: glacierbase explain {codes}"])])
 
 
-def _text(result: Result, lines: Sequence[str]) -> str:
-    with result.secrets.in_use():
-        return printable(_block(result, lines))
+def _text(result: Result, lines: Callable[[Result], list[str]]) -> str:
+    with result.secrets.in_use():  # Cells of tables are masked when the lines are made.
+        return printable(_block(result, lines(result)))
 
 
 def _block(result: Result, lines: Sequence[str]) -> list[str]:

@@ -26,6 +26,7 @@ from glacierbase.inspect import results as inspect_results
 from glacierbase.inspect.results import DoctorResult, HistoryResult, RenderResult
 from glacierbase.model.result import Result
 from glacierbase.output.documents import json_document, text_document, text_error
+from glacierbase.secrets import Secrets, register
 from tests.support.hostile import NAME, PAYLOAD, check_inert, check_safe
 from tests.support.project_folder import ProjectFolder, migration
 from tests.support.world import World
@@ -220,6 +221,18 @@ def test_columns_are_as_wide_as_what_is_shown() -> None:
     pending = [PendingFile(str(number), text, "me", "a.sql", 1, 1) for number, text in enumerate(("a", "\x1b" * 9))]
     lines = text_document([PendingResult("shop", "", pending=tuple(pending))]).splitlines()[1:]
     assert len({line.index(word) for line, word in zip(lines, ("author", "me  ", "me  "), strict=True)}) == 1
+
+
+def test_a_cell_of_a_table_is_masked_with_the_secrets_of_its_project_only() -> None:
+    """The secrets of another project, which are in use when the text is made, are not masked in it."""
+    own, others = Secrets(), Secrets()
+    with own.in_use():
+        register("secret one")
+        file = PendingFile("1", "it is secret one, not secret two", "me", "a.sql", 1, 1)
+        result = PendingResult("shop", "", pending=(file,))
+    with others.in_use():
+        register("secret two")
+        assert "it is ***, not secret two" in text_document([result])
 
 
 def test_progress_and_warnings_are_printed_without_obeying_them(capsys: pytest.CaptureFixture[str]) -> None:
