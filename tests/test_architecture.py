@@ -68,7 +68,7 @@ def imports(path: Path) -> Iterator[str]:
 
 
 def test_every_room_has_a_layer() -> None:
-    """And every name in the table is a room."""
+    """The table names no other room."""
     assert {room(path) for path in modules()} == set().union(*LAYERS)
 
 
@@ -137,7 +137,7 @@ def test_every_module_says_what_it_is_for() -> None:
 
 
 def test_the_public_names_are_these() -> None:
-    """And each of them can be imported."""
+    """Each of them can be imported."""
     import glacierbase
 
     assert glacierbase.__all__ == ["GlacierbaseError", "Project", "__version__"]

@@ -18,6 +18,8 @@ from glacierbase.errors import EngineUnavailable, NeedsRepair
 from tests.crash.shop import FINAL, INSIDE, STEPS, Shop, SnowShop, SparkShop
 from tests.support.project_folder import ProjectFolder
 
+# The session fixture that each kind of shop is on.
+BEDS = {"snowflake": "emulated", "sql": "lake", "iceberg": "lake"}
 # A run on Spark is two processes.
 WHOM = ("python", "jvm", "both")
 # Where, when and whom.
@@ -47,6 +49,8 @@ KILLS_SAMPLED: list[Kill] = [
     ("iceberg", "21", "both"), ("iceberg", "33", "python"), ("iceberg", "inside:2", "jvm"), ("iceberg", "inside:3", "python"),
 ]  # fmt: skip
 
+KILLS_QUICK: list[Kill] = [("snowflake", "inside:2", "python"), ("iceberg", "inside:3", "python")]
+
 # Before the first read under the lock; between an append and its proof, a proof and its statement; inside of one; and behind the
 # last.
 STOPS = [(bed, at) for bed in STEPS for at in places(bed)]
@@ -56,16 +60,25 @@ STOPS_SAMPLED = [
 ]  # fmt: skip
 
 
-def sampled(matrix: list[Any], sample: list[Any]) -> list[Any]:
-    """The matrix with all but the sample left to the long form."""
-    assert set(sample) <= set(matrix)
-    return [pytest.param(*each, marks=[] if each in sample else [pytest.mark.full]) for each in matrix]
+STOPS_QUICK = [("snowflake", "11")]
+
+
+def sampled(matrix: list[Any], sample: list[Any], quick: list[Any]) -> list[Any]:
+    """Return the matrix as parameters, all but the sample marked `full`, and of the sample all but the quick ones `long`."""
+    assert set(quick) <= set(sample) <= set(matrix)
+    form = {
+        each: [] if each in quick else [pytest.mark.long] if each in sample else [pytest.mark.full] for each in matrix
+    }
+    return [pytest.param(*each, marks=[*form[each], on(each[0])]) for each in matrix]
+
+
+def on(bed: str) -> pytest.MarkDecorator:
+    return pytest.mark.bed(BEDS[bed])
 
 
 def new_shop(bed: str, project: ProjectFolder, request: pytest.FixtureRequest, lease: str = "5s") -> Shop:
-    if bed == "snowflake":
-        return SnowShop(request.getfixturevalue("emulated"), project)
-    return SparkShop(request.getfixturevalue("lake"), project, bed, lease)
+    made = request.getfixturevalue(BEDS[bed])
+    return SnowShop(made, project) if bed == "snowflake" else SparkShop(made, project, bed, lease)
 
 
 @pytest.fixture
@@ -75,7 +88,11 @@ def shop(bed: str, project: ProjectFolder, request: pytest.FixtureRequest) -> Sh
 
 
 @pytest.mark.parametrize(
-    "bed", ["snowflake", *(pytest.param(bed, marks=pytest.mark.full) for bed in ("sql", "iceberg"))]
+    "bed",
+    [
+        pytest.param("snowflake", marks=on("snowflake")),
+        *(pytest.param(bed, marks=[pytest.mark.full, on(bed)]) for bed in ("sql", "iceberg")),
+    ],
 )
 def test_the_path_has_as_many_steps_as_the_matrix(
     bed: str, project: ProjectFolder, request: pytest.FixtureRequest
@@ -86,7 +103,7 @@ def test_the_path_has_as_many_steps_as_the_matrix(
     assert (run.returncode, int(stdout.splitlines()[-1])) == (0, STEPS[bed]), stderr
 
 
-@pytest.mark.parametrize(("bed", "at", "whom"), sampled(KILLS, KILLS_SAMPLED))
+@pytest.mark.parametrize(("bed", "at", "whom"), sampled(KILLS, KILLS_SAMPLED, KILLS_QUICK))
 def test_killed_anywhere_each_effect_is_there_once_in_the_end(bed: str, at: str, whom: str, shop: Shop) -> None:
     """The history tells of every run that wrote to it. A JVM follows its Python; a Python whose JVM is gone says in one
     sentence what is known, and ends."""
@@ -109,7 +126,7 @@ def stop(run: subprocess.Popen[str]) -> None:
         time.sleep(0.05)
 
 
-@pytest.mark.parametrize(("bed", "at"), sampled(STOPS, STOPS_SAMPLED))
+@pytest.mark.parametrize(("bed", "at"), sampled(STOPS, STOPS_SAMPLED, STOPS_QUICK))
 def test_stopped_past_its_lease_a_run_leaves_the_rest_to_the_one_that_took_over(bed: str, at: str, shop: Shop) -> None:
     """Continued, it runs no further statement, tells at most that it was interrupted, and exits with 4."""
     run = shop.start(at, "SIGSTOP")

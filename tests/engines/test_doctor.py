@@ -52,7 +52,7 @@ def test_on_snowflake_all_is_well_and_nothing_stays(emulated: SnowBed, project: 
 
 
 def test_each_failing_line_says_what_to_do(emulated: SnowBed, project: ProjectFolder) -> None:
-    """And the exit code is that of the first of them."""
+    """The exit code is that of the first failing check."""
     project.catalog(emulated.catalog_file().replace("127.0.0.1", "127.0.0.2"))
     project.file("0001_open.sql", "SELECT 'never closed;")
     done = project.ask("doctor")

@@ -41,7 +41,7 @@ def with_hudi(warehouse: Path) -> str:
 
 
 def test_a_hudi_table_is_migrated_and_what_it_refuses_is_failed(glacierbase: Path, project: ProjectFolder) -> None:
-    """And not unknown; each effect once."""
+    """A refusal is not unknown, and each effect is there once."""
     project.catalog(with_hudi(project.root / "warehouse"))
     table = project.root / "events"
     create = (

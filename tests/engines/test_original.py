@@ -63,7 +63,7 @@ ALTER TABLE catalog.namespace.table SET TBLPROPERTIES (
 
 @pytest.mark.parametrize(("environment", "buckets"), [("dev", 4), ("prod", 32)])
 def test_the_published_snippets_run_in_two_environments(environment: str, buckets: int, project: ProjectFolder) -> None:
-    """And the tables are what they say, as PyIceberg reads them."""
+    """PyIceberg reads the tables that the snippets describe."""
     project.catalog(CATALOG, "analytics")
     folder = project.root / "migrations/analytics"
     (folder / "0001_create_table.sql").write_text(CREATE)

@@ -105,6 +105,6 @@ def still_connected(postgres: CatalogBed) -> int:
 def test_a_wrong_password_is_one_clear_message(
     postgres: CatalogBed, project: ProjectFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And no Spark is started to find out."""
+    """No Spark is started before the refusal."""
     monkeypatch.setenv("POSTGRES_PASSWORD", "canary-of-another")
     check_refused(postgres, project, "password authentication failed")

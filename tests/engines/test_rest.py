@@ -47,7 +47,7 @@ def test_a_migration_runs_and_is_recorded_there(web: WebBed, namespace: str, pro
 def test_a_token_that_is_not_known_is_one_clear_message(
     web: WebBed, project: ProjectFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And no Spark is started to find out."""
+    """No Spark is started before the refusal."""
     monkeypatch.setenv("WEB_TOKEN", "canary-of-another")
     check_refused(web, project, "NotAuthorizedException: the token is not one of ours")
 

@@ -37,7 +37,15 @@ SLOW_ON_SNOWFLAKE = {
 }
 
 
-@pytest.fixture(params=["fake", "spark", "connect", "emulated", pytest.param("account", marks=pytest.mark.account)])
+@pytest.fixture(
+    params=[
+        "fake",
+        pytest.param("lake", id="spark"),
+        pytest.param("remote_lake", id="connect"),
+        "emulated",
+        pytest.param("account", marks=pytest.mark.account),
+    ]
+)
 def bed(request: pytest.FixtureRequest) -> Iterator[Bed]:
     """Every executor in turn."""
     if request.param == "fake":
@@ -50,7 +58,7 @@ def bed(request: pytest.FixtureRequest) -> Iterator[Bed]:
         begin = f"USE SCHEMA {schema}"
         yield Bed(snow.executor, lambda name: f"{schema}.{name}", "SELECT TO_NUMBER('x')", slow_row, begin)
         return
-    lake: LakeBed | RemoteLake = request.getfixturevalue("lake" if request.param == "spark" else "remote_lake")
+    lake: LakeBed | RemoteLake = request.getfixturevalue(request.param)
     namespace = f"lake.c{uuid.uuid4().hex[:8]}"
     lake.executor.open_session().execute(f"CREATE NAMESPACE {namespace}")
     yield Bed(lake.executor, lambda name: f"{namespace}.{name}", "SELECT raise_error('no') FROM range(1)", SLEEPING)

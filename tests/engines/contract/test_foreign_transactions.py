@@ -104,7 +104,14 @@ def postgres_bed(postgres: CatalogBed) -> Bed:
     return Bed(catalog.name, lambda: open_iceberg_store(catalog), lambda: open_iceberg_store(catalog), database)
 
 
-@pytest.fixture(params=["iceberg_bed", "spark_bed", "web_bed", "postgres_bed"])
+@pytest.fixture(
+    params=[
+        "iceberg_bed",
+        pytest.param("spark_bed", marks=pytest.mark.bed("lake")),
+        pytest.param("web_bed", marks=pytest.mark.bed("lake")),
+        pytest.param("postgres_bed", marks=pytest.mark.bed("postgres")),
+    ]
+)
 def bed(request: pytest.FixtureRequest) -> Bed:
     """Every store on a database that other processes reach."""
     return request.getfixturevalue(request.param)

@@ -39,8 +39,8 @@ class Bed:
         "iceberg",
         "web",
         "postgres",
-        "spark",
-        "connect",
+        pytest.param("lake", id="spark"),
+        pytest.param("remote_lake", id="connect"),
         "emulated",
         pytest.param("account", marks=pytest.mark.account),
     ]
@@ -58,8 +58,7 @@ def bed(request: pytest.FixtureRequest) -> Bed:
             lambda: open_iceberg_store(catalog),
             lambda: open_iceberg_store(replace(catalog, name="other")),
         )
-    fixture = {"spark": "lake", "connect": "remote_lake"}.get(request.param, request.param)
-    lake: LakeBed | RemoteLake | SnowBed = request.getfixturevalue(fixture)
+    lake: LakeBed | RemoteLake | SnowBed = request.getfixturevalue(request.param)
     catalog = with_own_namespace(lake.catalog)
     return Bed(
         catalog.name,
@@ -186,7 +185,7 @@ def test_of_four_that_set_at_once_exactly_one_wins(bed: Bed) -> None:
 
 
 def test_a_compaction_changes_no_row(bed: Bed) -> None:
-    """And writing goes on behind it."""
+    """Events are appended and the lock is renewed after it as before it."""
     store = bed.open()
     store.create(bed.free)
     events = [event(number) for number in range(1, 5)]
