@@ -60,7 +60,7 @@ def iceberg_catalog(lake_project: ProjectFolder) -> Catalog:
 @pytest.fixture(scope="session")
 def lake_text(request: pytest.FixtureRequest) -> str:
     """The catalog file of `lake`, with one driver more where a selected test uses `postgres`."""
-    needs_driver = any("postgres" in beds(item) for item in request.session.items)
+    needs_driver = any("postgres" in fixtures_of(item) for item in request.session.items)
     return LAKE.replace(f'"{SQLITE}"', f'"{SQLITE}", "{POSTGRESQL}"') if needs_driver else LAKE
 
 
@@ -180,17 +180,19 @@ ENGINES = {
 }
 # The quick command has real Spark on Iceberg and the genuine connector; all other engines are left to the long one.
 LONG_ENGINES = {"connect", "postgres", "delta", "hudi"}
+# Fixtures that install the package, or start Spark with an empty cache.
+LONG_FIXTURES = {"clone", "warmed"}
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark each test with its engines. Without an account, deselect its tests: pytest reports that, unlike a pass."""
     for item in items:
-        if "crash" in item.path.parts:
+        if item.path.is_relative_to(Path(__file__).parent / "crash"):
             item.add_marker("crash")
-        for engine in {ENGINES[bed] for bed in beds(item) if bed in ENGINES}:
+        for engine in {ENGINES[bed] for bed in fixtures_of(item) if bed in ENGINES}:
             item.add_marker(engine)
-        if any(item.get_closest_marker(engine) for engine in LONG_ENGINES):
+        if LONG_FIXTURES & fixtures_of(item) or any(item.get_closest_marker(engine) for engine in LONG_ENGINES):
             item.add_marker("long")
     without = [item for item in items if item.get_closest_marker("account") and not os.environ.get(ACCOUNT)]
     if without:
@@ -198,8 +200,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if item not in without]
 
 
-def beds(item: pytest.Item) -> set[str]:
-    """Return the session fixtures that a test uses: by its arguments, its parameters, or its marker `bed`."""
+def fixtures_of(item: pytest.Item) -> set[str]:
+    """Return the fixtures that a test uses: by its arguments, its parameters, or its marker `bed`."""
     callspec = getattr(item, "callspec", None)
     values = {value for value in callspec.params.values() if isinstance(value, str)} if callspec else set()
     return {*getattr(item, "fixturenames", ()), *values, *(mark.args[0] for mark in item.iter_markers("bed"))}

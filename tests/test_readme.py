@@ -18,9 +18,6 @@ from glacierbase.migrations.source import AUTHOR, DESCRIPTION
 from glacierbase.migrations.statements import DIALECTS
 from tests.support.project_folder import REPOSITORY, Output, ProjectFolder
 
-# Installs the package into a new environment, and resolves its jars with an empty cache.
-LONG = pytest.mark.long
-
 README = (REPOSITORY / "README.md").read_text()
 
 
@@ -86,7 +83,6 @@ def without_times(text: str) -> str:
     return re.sub(r"\d+\.\d s", "N s", text).strip()
 
 
-@LONG
 def test_command_one_prints_what_the_readme_shows(clone: Clone, first: Output) -> None:
     """But for the seconds; with a Java from a wheel, since there is no other."""
     assert shutil.which("java", path=clone.environ["PATH"]) is None
@@ -94,7 +90,6 @@ def test_command_one_prints_what_the_readme_shows(clone: Clone, first: Output) -
     assert without_times(first.stdout) == without_times(block("<!-- output of command one -->", ""))
 
 
-@LONG
 def test_after_it_every_file_is_applied_and_there_is_nothing_left_to_do(clone: Clone, first: Output) -> None:
     """As `status` and a second run say."""
     assert first.code == 0
@@ -112,7 +107,6 @@ def test_after_it_every_file_is_applied_and_there_is_nothing_left_to_do(clone: C
     assert again.stderr == ""
 
 
-@LONG
 def test_the_commands_behind_it_work_and_prod_is_another_warehouse_with_another_bucket_count(
     clone: Clone, first: Output
 ) -> None:
@@ -137,7 +131,6 @@ def specs_of(clone: Clone, environment: str) -> list[list[str]]:
     return [[str(field.transform) for field in specs[number].fields] for number in sorted(specs)]
 
 
-@LONG
 def test_the_python_of_the_readme_runs(clone: Clone, first: Output) -> None:
     """As it stands there."""
     assert first.code == 0
@@ -157,7 +150,7 @@ def test_the_annotated_catalog_is_one(project: ProjectFolder, monkeypatch: pytes
 
 
 def test_every_error_has_its_row_in_the_readme() -> None:
-    """The table lists no other name."""
+    """And every name there is raised somewhere."""
     files = [path for path in (REPOSITORY / "glacierbase").rglob("*.py") if path.name not in ("git.py", "run.py")]
     strings = {name for file in files for name in re.findall(r'"([A-Z]+(?:_[A-Z0-9]+)+)"', file.read_text())}
     others = {

@@ -67,6 +67,7 @@ def test_a_version_that_no_file_has_is_refused(world: World) -> None:
     assert caught.value.code == "UNKNOWN_VERSION"
 
 
+@pytest.mark.long
 def test_on_iceberg_by_the_command_line(lake_project: ProjectFolder, lake: LakeBed) -> None:
     """A table and a view; a name that USE makes whole; asking before."""
     create = "CREATE TABLE t (a INT) USING iceberg"

@@ -21,6 +21,8 @@ LEFT JOIN DEMO.information_schema.tables ON table_schema = schema_name ORDER BY 
 ALL = ["configuration", "files", "connection", "history", "rights", "lock"]
 
 
+@pytest.mark.long
+@pytest.mark.spark
 def test_on_spark_all_is_well_and_nothing_stays(lake_project: ProjectFolder) -> None:
     """Of four sessions exactly one wins the lock, and namespace, tables and files are gone."""
     lake_project.file("0001_create.sql", "CREATE TABLE lake.web.t (a INT) USING iceberg;")
@@ -81,7 +83,7 @@ def test_a_role_that_may_not_create_is_told_who_should(emulated: SnowBed, projec
     assert "both are there" in done.entry()["checks"][-1]["detail"]
 
 
-@pytest.mark.parametrize("engine", ["spark", "snowflake"])
+@pytest.mark.parametrize("engine", [pytest.param("spark", marks=[pytest.mark.spark, pytest.mark.long]), "snowflake"])
 def test_the_printed_ddl_makes_tables_that_a_run_works_on(
     engine: str,
     emulated: SnowBed,

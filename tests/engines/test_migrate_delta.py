@@ -7,8 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.support.catalog_files import LAKE, RUNTIME
 from tests.support.project_folder import REPOSITORY, ProjectFolder
+
+pytestmark = pytest.mark.delta
 
 DELTA = "io.delta:delta-spark_4.1_2.13:4.4.0"
 BOTH = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"

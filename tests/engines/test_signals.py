@@ -7,7 +7,8 @@ import sqlite3
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
+from pathlib import Path
 
 import pytest
 
@@ -30,13 +31,30 @@ def silent_project(lake_project: ProjectFolder) -> Iterator[ProjectFolder]:
 
 
 def end(process: subprocess.Popen[str], number: signal.Signals) -> tuple[float, str, str]:
-    """Send a signal once the process is at work: the seconds that it took to end, and its output."""
-    time.sleep(3)
-    assert process.poll() is None, process.communicate()
+    """Send a signal once the process is at work; return the seconds that it took to end, and its output."""
+    wait_until_it_asks(process)
     began = time.monotonic()
     process.send_signal(number)
     stdout, stderr = process.communicate(timeout=60)
     return time.monotonic() - began, stdout, stderr
+
+
+def wait_until_it_asks(process: subprocess.Popen[str]) -> None:
+    """Return once the process has the catalog's database open: its answer is what it waits for from then on."""
+    deadline = time.monotonic() + 60
+    while not any(link.endswith("/catalog.db") for link in open_files(process.pid)):
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def open_files(pid: int) -> list[str]:
+    """Return what the file descriptors of a process point to; one may be closed meanwhile."""
+    found = []
+    for descriptor in Path(f"/proc/{pid}/fd").iterdir():
+        with suppress(OSError):
+            found.append(str(descriptor.readlink()))
+    return found
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -56,7 +74,7 @@ def test_one_signal_ends_a_command_whose_catalog_hangs(
 def test_the_second_signal_ends_it_at_once(silent_project: ProjectFolder) -> None:
     """Whatever it waits for."""
     process = silent_project.start("migrate")
-    time.sleep(3)
+    wait_until_it_asks(process)
     process.send_signal(signal.SIGTERM)
     time.sleep(0.5)
     began = time.monotonic()

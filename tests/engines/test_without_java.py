@@ -10,6 +10,8 @@ import pytest
 
 from tests.support.project_folder import ProjectFolder
 
+pytestmark = pytest.mark.spark
+
 QUESTIONS = [
     ("pending",), ("status",), ("history",), ("plan",), ("show", "1"), ("validate",), ("render", "1"), ("repair",),
     ("unlock", "--yes"), ("migrate",),
