@@ -1,4 +1,4 @@
-"""What the original has published of itself runs here: its headers, its variable, its catalog keys, its commands."""
+"""The published examples of the original run unchanged: headers, variable, catalog keys and commands."""
 
 from __future__ import annotations
 
