@@ -169,10 +169,12 @@ def sample(tmp_path: Path) -> Callable[[], ProjectFolder]:
     return copy
 
 
-# The engine behind each session fixture.
+# The engine behind each fixture that starts one.
 ENGINES = {
     "lake": "spark",
     "web": "spark",
+    "warmed": "spark",
+    "clone": "spark",
     "postgres": "postgres",
     "remote_lake": "connect",
     "snowflake_server": "snowflake",

@@ -43,7 +43,7 @@ def held(run: Run, proves_by_lease: bool) -> tuple[Lock, list[str]]:
 
 
 def test_a_lease_that_was_renewed_in_time_proves_the_lock_without_a_request(run: Run) -> None:
-    """And one that was not proves nothing, whoever holds the lock."""
+    """A lease that was not renewed in time proves nothing, whichever run holds the lock."""
     lock, verbs = held(run, proves_by_lease=True)
     lock.prove()
     assert verbs == []

@@ -311,7 +311,7 @@ def test_a_run_that_begins_between_two_reads_of_another_is_running_and_not_unkno
 
 
 def test_a_waiting_run_goes_on_when_the_lock_is_released(world: World) -> None:
-    """And it reads the history after it won."""
+    """The run reads the history after it acquires the lock."""
     world.file("1_a.sql", "CREATE TABLE t (a INT)")
     world.tables.histories["shop"], world.tables.locks["shop"] = [], held_row("stranger")
 

@@ -68,7 +68,7 @@ def test_the_command_line_offers_every_resolution() -> None:
 
 
 def test_it_shows_the_statement_who_ran_it_and_what_may_be_said(unknown: World) -> None:
-    """And writes nothing."""
+    """Showing a case writes nothing."""
     before = list(unknown.events)
     [case] = show(unknown.migrator(), [])
     assert (case.version, case.state, case.statement_index, case.statements_total) == ("1", State.UNKNOWN, 2, 3)

@@ -44,7 +44,7 @@ def hold(world: World, lease_left: float, **holder: Any) -> None:
 
 
 def test_a_free_lock_is_left_alone(world: World) -> None:
-    """And nothing is recorded."""
+    """No event is recorded for a free lock."""
     before = list(world.events)
     assert look(world.migrator()) is None
     assert unlock(world.migrator(), None) is None

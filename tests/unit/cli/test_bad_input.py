@@ -171,7 +171,7 @@ def test_outside_of_a_project_the_message_says_how_to_make_one(project: ProjectF
 
 
 def test_several_environments_and_none_chosen_is_an_error_that_lists_them(project: ProjectFolder) -> None:
-    """And different defaults in one run are, too."""
+    """Different defaults in one run are an error as well."""
     project.catalog(UNREACHABLE + "environments: {dev: {}, prod: {}}\n")
     assert "dev, prod" in project.ask("migrate").document["error"]["message"]
     project.catalog(UNREACHABLE + "environments: {dev: {}, prod: {}}\ndefaultEnvironment: dev\n")
@@ -254,7 +254,7 @@ def test_no_environment_needs_anothers_variables_to_be_checked(project: ProjectF
 
 
 def test_render_prints_identical_environments_once(project: ProjectFolder) -> None:
-    """And different ones apart."""
+    """Environments that render differently have an entry each."""
     text = "environments: {dev: {variables: {x: 1}}, test: {variables: {x: 1}}, prod: {variables: {x: 2}}}\n"
     project.catalog(UNREACHABLE + text)
     project.file("1_a.sql", "SELECT {{ variables.x }}")

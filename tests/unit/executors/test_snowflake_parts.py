@@ -215,7 +215,7 @@ def test_a_session_stays_clean_only_under_statements_that_are_known_to_leave_it(
 
 
 def test_without_the_connector_it_says_what_to_install(project: ProjectFolder, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And a Spark session is no use to a Snowflake catalog."""
+    """A Spark session is refused for a Snowflake catalog."""
     project.catalog("migrationExecutor: {type: snowflake, conf: {connection: {account: a, database: LAKE}}}\n")
     project.file("1_a.sql", "SELECT 1")
     loaded = Project.load(project.root)

@@ -65,7 +65,7 @@ def test_the_machines_java_is_taken_when_spark_works_with_it(
 def test_another_java_gives_way_to_the_wheels(
     version: str, no_java: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And where the wheel is not installed, the message says which Java was found and which it must be."""
+    """Without the wheel, the message names the Java that was found and the versions that are supported."""
     home = java_home(tmp_path / "java", version)
     monkeypatch.setenv("JAVA_HOME", str(home))
     assert find_java_home() != home
@@ -137,7 +137,7 @@ def test_it_is_refused_before_anything_starts(lake_project: ProjectFolder) -> No
 
 
 def test_a_spark_home_without_spark_is_one_clear_message(lake_project: ProjectFolder, tmp_path: Path) -> None:
-    """And nothing was made for it."""
+    """No folder is created for it."""
     lake_project.file("1_a.sql", "SELECT 1")
     told = lake_project.run("migrate", environ={"SPARK_HOME": str(tmp_path)})
     assert told.code == 2

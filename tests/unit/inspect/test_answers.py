@@ -52,7 +52,7 @@ def test_a_failed_file_is_shown_statement_by_statement_with_the_way_on(world: Wo
 
 
 def test_status_reads_as_a_table_with_the_engines_words(world: World) -> None:
-    """And as the same in JSON."""
+    """The JSON document has the same facts."""
     world.file("1_a.sql", FIVE.format("nowhere"))
     world.file("2_b.sql", "SELECT 1")
     with pytest.raises(MigrationFailed):

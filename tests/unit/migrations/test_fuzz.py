@@ -270,7 +270,7 @@ templates = st.recursive(
 @moderately
 @given(templates | st.builds("{}{}{}".format, templates, st.sampled_from(HOSTILE), templates))
 def test_any_template_renders_alike_every_time_or_is_refused(text: str) -> None:
-    """And what it renders holds nothing of Python's."""
+    """What it renders holds no Python object."""
     file = Migration("1", "a", "d", "a", Path("1_a.sql"), "migrations/shop/1_a.sql", text, "v1:sha256:0")
     if rendered := answer(3, render, file, VARIABLES, "prod", "lake"):
         assert rendered == render(file, VARIABLES, "prod", "lake")

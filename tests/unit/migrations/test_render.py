@@ -211,7 +211,7 @@ def test_a_migration_includes_no_other_file(block: str) -> None:
     ],
 )
 def test_what_jinja_cannot_read_is_told_with_its_line(template: str, line: int, what: str) -> None:
-    """And with how to write a literal brace."""
+    """The hint shows how to write a literal brace."""
     [error] = errors(template)
     assert (error.code, error.data["line"]) == ("TEMPLATE_SYNTAX", line)
     assert what in error.message
@@ -623,7 +623,7 @@ def test_a_text_without_template_renders_to_itself(text: str) -> None:
 
 @given(LINES, LINES, st.text())
 def test_text_around_a_value_stays(before: str, after: str, value: str) -> None:
-    """And so does the value."""
+    """The value is kept as well."""
     assert sql(before + "{{ variables.v }}" + after, {"v": value}) == before + value + after
 
 

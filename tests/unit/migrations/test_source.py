@@ -74,7 +74,7 @@ def test_headers_are_read_from_the_comments_above_the_sql(folder: Path) -> None:
 
 @pytest.mark.parametrize("ends", ["\n", "\r\n", "\r"])
 def test_any_line_end_ends_a_header(ends: str, folder: Path) -> None:
-    """And the text keeps it."""
+    """The text keeps the line ends."""
     text = HEAD.replace("\n", ends) + "SELECT 1"
     (folder / "1_a.sql").write_bytes(b"\xef\xbb\xbf" + text.encode())
     [migration], _ = load(folder)
@@ -148,7 +148,7 @@ def test_other_files_are_left_alone(folder: Path) -> None:
 def test_what_is_wrong_in_a_file_is_said_with_its_line(
     content: bytes, code: str, line: int, said: str, folder: Path
 ) -> None:
-    """And with what to do."""
+    """The hint names the remedy."""
     error = error_of(folder, content)
     assert (error.code, error.exit_code, error.data["line"]) == (code, 3, line)
     assert error.message.startswith(f"migrations/shop/1_a.sql, line {line}: ")

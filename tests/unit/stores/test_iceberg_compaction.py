@@ -70,7 +70,7 @@ def test_only_what_the_last_snapshot_names_is_left(store: IcebergStore, iceberg_
 
 
 def test_what_is_compact_is_left_alone(store: IcebergStore, iceberg_catalog: Catalog) -> None:
-    """And so is a history without events."""
+    """A history without events is left alone as well."""
     store.compact()
     before = files(iceberg_catalog, "history_shop") + files(iceberg_catalog, "lock_shop")
     store.compact()

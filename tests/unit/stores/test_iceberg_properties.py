@@ -207,7 +207,7 @@ def test_what_only_sparks_own_machine_or_hadoop_reaches_is_left_to_them(
     ],
 )
 def test_a_databases_address_is_sqlalchemys(uri: str, made: str, file: str | None) -> None:
-    """And of SQLite the file is known, which a question must not create."""
+    """For SQLite the file is derived from the address: a read-only command must not create it."""
     found = opened({**SQLITE, "uri": uri})
     assert found.properties["uri"] == made
     assert found.file == (Path(file) if file else None)

@@ -141,7 +141,7 @@ def test_a_question_creates_no_tables_of_the_catalogs_own(
 
 
 def test_writing_where_nothing_was_created_says_so(iceberg_catalog: Catalog) -> None:
-    """And creates nothing."""
+    """A refused write creates no table."""
     store = open_store(iceberg_catalog)
     with pytest.raises(TableNotFound):
         store.append([event(1)])
@@ -227,7 +227,7 @@ def test_tables_without_what_makes_the_lock_a_lock_are_refused(store: IcebergSto
     ],
 )  # fmt: skip
 def test_an_answer_that_proves_nothing_is_unknown(raised: Exception, kind: type[EngineError], message: str) -> None:
-    """And every other keeps what it proves, in its first line."""
+    """Every other error keeps its meaning, in its first line."""
     with pytest.raises(EngineError) as caught, mapped():
         raise raised
     assert type(caught.value) is kind
