@@ -150,7 +150,7 @@ def test_the_annotated_catalog_is_one(project: ProjectFolder, monkeypatch: pytes
 
 
 def test_every_error_has_its_row_in_the_readme() -> None:
-    """And every name there is raised somewhere."""
+    """Every code with an entry is raised somewhere."""
     files = [path for path in (REPOSITORY / "glacierbase").rglob("*.py") if path.name not in ("git.py", "run.py")]
     strings = {name for file in files for name in re.findall(r'"([A-Z]+(?:_[A-Z0-9]+)+)"', file.read_text())}
     others = {

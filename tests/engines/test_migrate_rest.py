@@ -33,6 +33,7 @@ def store(web: WebBed, namespace: str) -> IcebergStore:
     return store
 
 
+@pytest.mark.long
 def test_a_migration_runs_and_is_recorded_there(web: WebBed, namespace: str, project: ProjectFolder) -> None:
     """Spark and PyIceberg use the same address and token, and read the same history."""
     describe(web, namespace, project)

@@ -56,7 +56,7 @@ class Anew:
         return call
 
 
-@pytest.fixture(params=["lake", "web", "postgres"])
+@pytest.fixture(params=["lake", pytest.param("web", marks=pytest.mark.long), "postgres"])
 def both(request: pytest.FixtureRequest) -> Both:
     """Both stores with nothing created yet: on a catalog in a file, on a server, and in a database."""
     bed: LakeBed | CatalogBed = request.getfixturevalue(request.param)
@@ -148,6 +148,7 @@ def test_first_runs_of_both_kinds_make_each_table_once(both: Both) -> None:
     assert both.bed.rows(f"SELECT count(*) FROM {both.table('lock')}") == [(1,)]
 
 
+@pytest.mark.long
 def test_what_sparks_own_maintenance_rewrites_and_forgets_meanwhile_loses_nothing(both: Both) -> None:
     """Both stores compact while a run appends and renews its lock."""
     writer = both.open("pyiceberg")
