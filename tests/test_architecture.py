@@ -61,7 +61,7 @@ def imports(path: Path) -> Iterator[str]:
 
 
 def test_every_room_has_a_layer() -> None:
-    """And every name in the table is a room."""
+    """The table names no other room."""
     assert {room(path) for path in modules()} == set().union(*LAYERS)
 
 
