@@ -218,7 +218,7 @@ def test_a_link_to_nowhere_is_not_a_folder_without_migrations(target: str, proje
     for command in (["validate"], ["new", "x", "--author", "me"]):
         told = project.run(*command)
         assert told.code == 3
-        assert "error: MISPLACED_FILE: migrations/shop is no folder" in told.stderr
+        assert "error: MISPLACED_FILE: migrations/shop is not a folder" in told.stderr
 
 
 @pytest.mark.parametrize("target", ["a" * 300, "catalogs"])
