@@ -26,6 +26,7 @@ from tests.support.catalog_files import (
     WEB,
     WEB_TOKEN,
 )
+from tests.support.processes import one_at_a_time
 from tests.support.project_folder import REPOSITORY, ProjectFolder, only_catalog
 from tests.support.snowflake.bed import ACCOUNT, SnowflakeServer, account_catalog
 from tests.support.snowflake.bed import snowflake_server as start_snowflake_server
@@ -47,35 +48,59 @@ def project(tmp_path: Path) -> ProjectFolder:
 
 @pytest.fixture
 def lake_project(project: ProjectFolder) -> ProjectFolder:
-    """A project with the catalog `shop` on a warehouse of its own."""
+    """A project with the catalog `shop` on a new warehouse."""
     project.catalog(LAKE.replace("WAREHOUSE", str(project.root / "warehouse")))
     return project
 
 
 @pytest.fixture
 def iceberg_catalog(lake_project: ProjectFolder) -> Catalog:
-    """The catalog `shop` of `lake_project`, where nothing has been created yet."""
+    """The catalog `shop` of `lake_project`, with nothing created yet."""
     return only_catalog(lake_project.root)
 
 
 @pytest.fixture(scope="session")
-def lake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LakeBed]:
+def lake_text(request: pytest.FixtureRequest) -> str:
+    """The catalog file of `lake`, with one driver more where a selected test uses `postgres`."""
+    needs_driver = any("postgres" in fixtures_of(item) for item in request.session.items)
+    return LAKE.replace(f'"{SQLITE}"', f'"{SQLITE}", "{POSTGRESQL}"') if needs_driver else LAKE
+
+
+@pytest.fixture(scope="session")
+def warm_cache(lake_text: str, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """The jars of most tests and a class archive in the user's cache, which the first worker of a run fills."""
+    base = tmp_path_factory.getbasetemp()
+    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    with one_at_a_time(shared):
+        if (shared / "cache-is-warm").exists():
+            return
+        for text in {LAKE, lake_text}:
+            project = ProjectFolder(tmp_path_factory.mktemp("warm") / "project")
+            project.catalog(text.replace("WAREHOUSE", str(project.root / "warehouse")))
+            warmed = project.run("warm")
+            assert warmed.code == 0, warmed.stderr
+        (shared / "cache-is-warm").touch()
+
+
+@pytest.fixture(autouse=True)
+def warm_start(request: pytest.FixtureRequest) -> None:
+    """Start no Spark before the cache is warm: most of them use the same jars."""
+    if request.node.get_closest_marker("spark"):
+        request.getfixturevalue("warm_cache")
+
+
+@pytest.fixture(scope="session")
+def lake(lake_text: str, warm_cache: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LakeBed]:
     """One real Spark with one real Iceberg catalog for the whole session, started by the executor itself."""
     folder = tmp_path_factory.mktemp("lake") / "project"
-    text = LAKE.replace("WAREHOUSE", str(folder / "warehouse"))
-    rehearsal = ProjectFolder(tmp_path_factory.mktemp("warm") / "project")
-    rehearsal.catalog(text)
-    warmed = rehearsal.run("warm")  # Most tests start Sparks of their own, on the same jars.
-    assert warmed.code == 0, warmed.stderr
-    # With a driver more, for `postgres`.
-    with lake_bed(text.replace(f'"{SQLITE}"', f'"{SQLITE}", "{POSTGRESQL}"'), folder) as bed:
+    with lake_bed(lake_text.replace("WAREHOUSE", str(folder / "warehouse")), folder) as bed:
         yield bed
 
 
 @pytest.fixture(scope="session")
 def web(lake: LakeBed, tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebBed]:
-    """A REST catalog, served by the JVM of `lake`; sessions of the same on it."""
-    from tests.support.restcatalog import rest_catalog  # Not every Python of the tests has a Spark.
+    """A REST catalog that the JVM of `lake` serves, with sessions of that JVM on it."""
+    from tests.support.restcatalog import rest_catalog  # The connector's other environment has no Spark.
 
     with pytest.MonkeyPatch.context() as patch, rest_catalog(
         lake.spark._jvm, tmp_path_factory.mktemp("rest"), WEB_TOKEN
@@ -88,7 +113,7 @@ def web(lake: LakeBed, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Web
 @pytest.fixture(scope="session")
 def postgres(lake: LakeBed, tmp_path_factory: pytest.TempPathFactory) -> Iterator[CatalogBed]:
     """A JDBC catalog in PostgreSQL, with sessions of `lake` on it."""
-    from tests.support.postgres import postgresql  # Needs what a machine with Snowflake alone has not.
+    from tests.support.postgres import postgresql  # The connector's other environment has no server.
 
     folder = tmp_path_factory.mktemp("postgres")
     with pytest.MonkeyPatch.context() as patch, postgresql(folder, POSTGRES_PASSWORD) as address:
@@ -98,9 +123,9 @@ def postgres(lake: LakeBed, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 
 @pytest.fixture(scope="session")
-def remote_lake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RemoteLake]:
+def remote_lake(warm_cache: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RemoteLake]:
     """One Spark Connect server for the whole session, reached through `spark.remote`."""
-    from tests.support.connect import connect_server  # Needs pyspark, which a machine with Snowflake alone has not.
+    from tests.support.connect import connect_server  # The connector's other environment has no Spark.
 
     folder = tmp_path_factory.mktemp("remote")
     with connect_server(folder, f"{RUNTIME},{SQLITE}") as address:
@@ -113,7 +138,7 @@ def remote_lake(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RemoteLake
 
 @pytest.fixture(scope="session")
 def snowflake_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SnowflakeServer]:
-    """One emulated Snowflake for the whole session, spoken to by the genuine connector."""
+    """One emulated Snowflake for the whole session, for the genuine connector."""
     with start_snowflake_server(tmp_path_factory.mktemp("snowflake")) as server:
         yield server
 
@@ -146,11 +171,49 @@ def sample(tmp_path: Path) -> Callable[[], ProjectFolder]:
     return copy
 
 
+# The engine behind each fixture that starts one.
+ENGINES = {
+    "lake": "spark",
+    "web": "spark",
+    "warmed": "spark",
+    "clone": "spark",
+    "postgres": "postgres",
+    "remote_lake": "connect",
+    "snowflake_server": "snowflake",
+    "emulated": "snowflake",
+}
+# The quick command has real Spark on Iceberg and the genuine connector; all other engines are left to the long one.
+LONG_ENGINES = {"connect", "postgres", "delta", "hudi"}
+# Fixtures that install the package, or start Spark with an empty cache.
+LONG_FIXTURES = {"clone", "warmed"}
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Without an account its tests are deselected, which pytest reports: never a pass or a skip."""
-    if os.environ.get(ACCOUNT):
-        return
-    without = [item for item in items if item.get_closest_marker("account")]
+    """Mark each test with its engines. Without an account, deselect its tests: pytest reports that, unlike a pass."""
+    for item in items:
+        if item.path.is_relative_to(Path(__file__).parent / "crash"):
+            item.add_marker("crash")
+        for engine in {ENGINES[bed] for bed in fixtures_of(item) if bed in ENGINES}:
+            item.add_marker(engine)
+        if LONG_FIXTURES & fixtures_of(item) or any(item.get_closest_marker(engine) for engine in LONG_ENGINES):
+            item.add_marker("long")
+    without = [item for item in items if item.get_closest_marker("account") and not os.environ.get(ACCOUNT)]
     if without:
         config.hook.pytest_deselected(items=without)
         items[:] = [item for item in items if item not in without]
+
+
+def fixtures_of(item: pytest.Item) -> set[str]:
+    """Return the fixtures that a test uses: by its arguments, its parameters, or its marker `bed`."""
+    callspec = getattr(item, "callspec", None)
+    values = {value for value in callspec.params.values() if isinstance(value, str)} if callspec else set()
+    return {*getattr(item, "fixturenames", ()), *values, *(mark.args[0] for mark in item.iter_markers("bed"))}
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Run the tests of a named file in this process, and all others in up to four."""
+    if any(".py" in argument for argument in config.args):
+        return 0
+    return min(4, os.cpu_count() or 1)

@@ -5,9 +5,13 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 from tests.support.project_folder import REPOSITORY
 
 
+@pytest.mark.long
+@pytest.mark.spark
 def test_one_command_prints_a_table_of_ratios() -> None:
     """What each run asserts of itself is not that it was fast, but that it measured what it says."""
     command = [

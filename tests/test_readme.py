@@ -19,11 +19,12 @@ from glacierbase.migrations.folder import AUTHOR, DESCRIPTION
 from tests.support.project_folder import REPOSITORY, Output, ProjectFolder
 
 README = (REPOSITORY / "README.md").read_text()
+REFERENCE = REPOSITORY / "docs" / "reference"
 
 
-def block(marker: str, language: str = "sh") -> str:
-    """The first fenced block behind a comment or heading."""
-    found = re.search(rf"{re.escape(marker)}.*?```{language}\n(.*?)```", README, re.DOTALL)
+def block(marker: str, language: str = "sh", page: str = README) -> str:
+    """The first fenced block after a comment or heading."""
+    found = re.search(rf"{re.escape(marker)}.*?```{language}\n(.*?)```", page, re.DOTALL)
     assert found, marker
     return found[1].strip()
 
@@ -87,7 +88,7 @@ def test_command_one_prints_what_the_readme_shows(clone: Clone, first: Output) -
     """But for the seconds; with a Java from a wheel, since there is no other."""
     assert shutil.which("java", path=clone.environ["PATH"]) is None
     assert first.code == 0, first.stderr
-    assert without_times(first.stdout) == without_times(block("<!-- output of command one -->", ""))
+    assert without_times(first.stdout) == without_times(block("<!-- output of command one -->", "text"))
 
 
 def test_after_it_every_file_is_applied_and_there_is_nothing_left_to_do(clone: Clone, first: Output) -> None:
@@ -112,7 +113,7 @@ def test_the_commands_behind_it_work_and_prod_is_another_warehouse_with_another_
 ) -> None:
     """Read from the catalogs with PyIceberg, which knows nothing of us."""
     assert first.code == 0
-    commands = [line.partition("#")[0].strip() for line in block("Maven Central; later ones ask nobody").splitlines()]
+    commands = [line.partition("#")[0].strip() for line in block("<!-- after command one -->").splitlines()]
     assert len(commands) == 4
     for command in commands:
         done = clone.run(command)
@@ -131,10 +132,11 @@ def specs_of(clone: Clone, environment: str) -> list[list[str]]:
     return [[str(field.transform) for field in specs[number].fields] for number in sorted(specs)]
 
 
-def test_the_python_of_the_readme_runs(clone: Clone, first: Output) -> None:
-    """As it stands there."""
+def test_the_python_of_the_reference_runs(clone: Clone, first: Output) -> None:
+    """In the sample project, where everything is applied."""
     assert first.code == 0
-    (clone.root / "example.py").write_text(block("## In Python", "python"))
+    example = block("<!-- example -->", "python", (REFERENCE / "python.md").read_text())
+    (clone.root / "example.py").write_text(example)
     done = clone.run(".venv/bin/python example.py")
     assert (done.code, done.stdout) == (0, "[]\nanalytics []\n"), done.stderr
 
@@ -143,14 +145,14 @@ def test_the_annotated_catalog_is_one(project: ProjectFolder, monkeypatch: pytes
     """Every key of it."""
     monkeypatch.setenv("CATALOG_URI", "http://catalog")
     monkeypatch.setenv("CATALOG_CREDENTIAL", "id:secret")
-    project.catalog(block("## A catalog", "yaml"))
+    project.catalog(block("<!-- catalog: every key for Spark -->", "yaml", (REFERENCE / "catalog-file.md").read_text()))
     [file] = load_catalog_files(project.root / "catalogs", project.root)
     prod = file.for_environment("prod", project.root)
     assert (prod.protected, prod.variables["sleep"]["events"]["bucketSize"], prod.store.catalog) == (True, 32, "lake")
 
 
-def test_every_error_has_its_row_in_the_readme() -> None:
-    """And every name there is raised somewhere."""
+def test_every_error_has_its_entry_in_the_reference() -> None:
+    """Every code with an entry is raised somewhere."""
     files = [path for path in (REPOSITORY / "glacierbase").rglob("*.py") if path.name not in ("git.py", "run.py")]
     strings = {name for file in files for name in re.findall(r'"([A-Z]+(?:_[A-Z0-9]+)+)"', file.read_text())}
     others = {
@@ -187,6 +189,6 @@ def test_every_error_has_its_row_in_the_readme() -> None:
     # What an executor answers, and a dialect that only a caller of `split_statements` can name.
     inside = {"ENGINE_ERROR", "UNKNOWN_DIALECT", "TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND"}
     made_up = {f"UNTERMINATED_{each.name.upper()}" for each in DIALECTS["spark"].enclosures} | {"UNTERMINATED_BLOCK"}
-    table = README.partition("## When it stops")[2].partition("\n## ")[0]
-    listed = set(re.findall(r"`([A-Z]+(?:_[A-Z0-9]+)+)`", table))
+    codes = set(re.findall(r"^### (\S+)$", (REFERENCE / "errors.md").read_text(), re.MULTILINE))
+    listed = {code for code in codes if "_" in code}
     assert listed == (strings - others - snowflakes - inside) | made_up | {"INTERNAL_ERROR"}

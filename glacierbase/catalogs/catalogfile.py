@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from pathlib import Path
 
 from glacierbase.catalogs.keycheck import wrong_keys
 from glacierbase.catalogs.keys import DEPENDENCY_KEYS, FILE_KEYS, SHARED_KEYS
-from glacierbase.catalogs.nodes import Mapping, Node, Place, Scalar, Sequence, is_null
+from glacierbase.catalogs.nodes import MappingNode, Node, Place, ScalarNode, SequenceNode, is_null
 from glacierbase.catalogs.yamlfile import MOST_ERRORS, load_yaml, parse_yaml
 from glacierbase.errors import ConfigurationError, raise_all
 from glacierbase.run.files import FileReader
@@ -21,7 +21,7 @@ _NAME = re.compile(r"[a-z][a-z0-9_]*")
 _MOST_SETTINGS = 500
 
 
-def load_catalog_file(path: Path, location: str, files: FileReader) -> Mapping:
+def load_catalog_file(path: Path, location: str, files: FileReader) -> MappingNode:
     """Return the content of one catalog file, its keys and kinds of values checked.
 
     Args:
@@ -37,14 +37,14 @@ def load_catalog_file(path: Path, location: str, files: FileReader) -> Mapping:
     return _with_one_spelling(content)
 
 
-def catalog_name(content: Mapping, stem: str, location: str) -> str:
+def catalog_name(content: MappingNode, stem: str, location: str) -> str:
     """Return the catalog's identity in history and lock: the key `name` of its file, by default the file's stem.
 
     Raises:
         ConfigurationError: `INVALID_NAME`.
     """
     named = content.get("name")
-    name = named.text if isinstance(named, Scalar) and not is_null(named) else stem
+    name = named.text if isinstance(named, ScalarNode) and not is_null(named) else stem
     if not _NAME.fullmatch(name):
         place = named.place if named else Place(location, 1)
         raise place.error(
@@ -68,11 +68,11 @@ def read_name(content: bytes, stem: str, location: str) -> str:
     return catalog_name(parse_yaml(content, location), stem, location)
 
 
-def _too_large(content: Mapping) -> Iterator[ConfigurationError]:
+def _too_large(content: MappingNode) -> Iterator[ConfigurationError]:
     environments = content.get("environments")
-    inside = environments.values.values() if isinstance(environments, Mapping) else ()
+    inside = environments.values.values() if isinstance(environments, MappingNode) else ()
     for node in (content, *inside):
-        executor = node.get("migrationExecutor") if isinstance(node, Mapping) else None
+        executor = node.get("migrationExecutor") if isinstance(node, MappingNode) else None
         if executor and next(islice(_nodes(executor), _MOST_SETTINGS, None), None):
             what = f"migrationExecutor: it holds more than {_MOST_SETTINGS} values"
             yield executor.place.error("INVALID_VALUE", what, "keep only what the engine needs")
@@ -80,30 +80,34 @@ def _too_large(content: Mapping) -> Iterator[ConfigurationError]:
 
 def _nodes(node: Node) -> Iterator[Node]:
     yield node
-    children = node.values.values() if isinstance(node, Mapping) else node.items if isinstance(node, Sequence) else ()
+    children: Iterable[Node] = ()
+    if isinstance(node, MappingNode):
+        children = node.values.values()
+    elif isinstance(node, SequenceNode):
+        children = node.items
     for child in children:
         yield from _nodes(child)
 
 
-def _with_one_spelling(content: Mapping) -> Mapping:
+def _with_one_spelling(content: MappingNode) -> MappingNode:
     """Move the keys of dependencies into `conf`, at the top and in every environment."""
     content = _with_dependencies_in_conf(content)
     environments = content.get("environments")
-    if not isinstance(environments, Mapping):
+    if not isinstance(environments, MappingNode):
         return content
     inside = {
-        name: _with_dependencies_in_conf(node) if isinstance(node, Mapping) else node
+        name: _with_dependencies_in_conf(node) if isinstance(node, MappingNode) else node
         for name, node in environments.values.items()
     }
     return _with(content, "environments", _replaced(environments, inside))
 
 
-def _with_dependencies_in_conf(content: Mapping) -> Mapping:
+def _with_dependencies_in_conf(content: MappingNode) -> MappingNode:
     executor = content.get("migrationExecutor")
-    if not isinstance(executor, Mapping):
+    if not isinstance(executor, MappingNode):
         return content
     conf = executor.get("conf")
-    conf = conf if isinstance(conf, Mapping) else Mapping({}, executor.place)
+    conf = conf if isinstance(conf, MappingNode) else MappingNode({}, executor.place)
     values = dict(executor.values)
     for key in [key.name for key in DEPENDENCY_KEYS if key.name in values]:
         if key in conf.values:
@@ -115,9 +119,9 @@ def _with_dependencies_in_conf(content: Mapping) -> Mapping:
     return _with(content, "migrationExecutor", _replaced(executor, {**values, "conf": conf}))
 
 
-def _with(node: Mapping, key: str, value: Node) -> Mapping:
+def _with(node: MappingNode, key: str, value: Node) -> MappingNode:
     return _replaced(node, {**node.values, key: value})
 
 
-def _replaced(node: Mapping, values: dict[str, Node]) -> Mapping:
-    return Mapping(values, node.place, {key: node.keys.get(key, node.place) for key in values})
+def _replaced(node: MappingNode, values: dict[str, Node]) -> MappingNode:
+    return MappingNode(values, node.place, {key: node.keys.get(key, node.place) for key in values})

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from collections.abc import Mapping as Values
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from glacierbase.catalogs.nodes import Mapping, Node, Scalar, Sequence
+from glacierbase.catalogs.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from glacierbase.catalogs.references import References
 from glacierbase.catalogs.values import COORDINATE, SHA256
 from glacierbase.errors import GlacierbaseError, collected
@@ -43,7 +42,7 @@ class DependencyReader:
         """Read the list `dependencies`."""
         coordinates: list[str] = []
         digests: list[tuple[str, str]] = []
-        for item in node.items if isinstance(node, Sequence) else ():
+        for item in node.items if isinstance(node, SequenceNode) else ():
             with collected(self._errors):
                 named, digest = _parts(item)
                 coordinate = self._references.parsed(named, "dependencies", COORDINATE, "")
@@ -54,7 +53,7 @@ class DependencyReader:
                     digests.append((coordinate, found.lower()))
         return Dependencies(tuple(coordinates), tuple(digests))
 
-    def check(self, node: Node | None, spark_conf: Values[str, str]) -> None:
+    def check(self, node: Node | None, spark_conf: Mapping[str, str]) -> None:
         """Check the packages and repositories in `sparkConf`.
 
         Args:
@@ -65,15 +64,15 @@ class DependencyReader:
             "spark.jars.packages": self._check_packages,
             "spark.jars.repositories": self._check_repositories,
         }.items():
-            written = node.get(key) if isinstance(node, Mapping) else None
-            if isinstance(written, Scalar) and key in spark_conf:
+            written = node.get(key) if isinstance(node, MappingNode) else None
+            if isinstance(written, ScalarNode) and key in spark_conf:
                 with collected(self._errors):
                     check(written, key, [value.strip() for value in spark_conf[key].split(",")])
 
-    def _check_packages(self, node: Scalar, name: str, packages: Iterable[str]) -> None:
+    def _check_packages(self, node: ScalarNode, name: str, packages: Iterable[str]) -> None:
         self._check_versions(node, name, (package.replace("/", ":") for package in packages))
 
-    def _check_versions(self, node: Scalar, name: str, coordinates: Iterable[str]) -> None:
+    def _check_versions(self, node: ScalarNode, name: str, coordinates: Iterable[str]) -> None:
         if self._floating_allowed:
             return
         for coordinate in coordinates:
@@ -84,7 +83,7 @@ class DependencyReader:
                     "name one version, or write allowFloating: true beside dependencies",
                 )
 
-    def _check_repositories(self, node: Scalar, name: str, repositories: Iterable[str]) -> None:
+    def _check_repositories(self, node: ScalarNode, name: str, repositories: Iterable[str]) -> None:
         if any(_is_plain_http(each) and not self._references.is_unread(each) for each in repositories):
             raise node.place.error(
                 "INVALID_VALUE",  # Without the address, which may hold a password.
@@ -93,15 +92,15 @@ class DependencyReader:
             )
 
 
-def _parts(item: Node) -> tuple[Scalar, Scalar | None]:
+def _parts(item: Node) -> tuple[ScalarNode, ScalarNode | None]:
     """Return the coordinate and the digest of an item, which is a coordinate or a mapping."""
-    if isinstance(item, Scalar):
+    if isinstance(item, ScalarNode):
         return item, None
-    assert isinstance(item, Mapping)
+    assert isinstance(item, MappingNode)
     named, digest = item.get("coordinate"), item.get("sha256")
-    if not isinstance(named, Scalar):
+    if not isinstance(named, ScalarNode):
         raise item.place.error("MISSING_KEY", "dependencies: coordinate is missing", "write group:artifact:version")
-    return named, digest if isinstance(digest, Scalar) else None
+    return named, digest if isinstance(digest, ScalarNode) else None
 
 
 def _is_plain_http(repository: str) -> bool:

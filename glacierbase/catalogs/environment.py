@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping as Values
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from glacierbase.catalogs.dependencies import Dependencies, DependencyReader
 from glacierbase.catalogs.keys import CONF_KEYS, ENGINES, KEYS
-from glacierbase.catalogs.nodes import Mapping, Node, Scalar, Sequence
+from glacierbase.catalogs.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from glacierbase.catalogs.references import References, resolved
 from glacierbase.catalogs.values import SCHEMA, STORE_CATALOG, ValueType
 from glacierbase.catalogs.yamlfile import MOST_ERRORS
@@ -27,7 +27,7 @@ _FIXED_KEYWORDS = ("autocommit", "paramstyle")
 class EnvironmentReader:
     """Read one environment's content with its references resolved, and collect all errors in it."""
 
-    def __init__(self, content: Mapping, variables: Mapping, references: References) -> None:
+    def __init__(self, content: MappingNode, variables: MappingNode, references: References) -> None:
         self._content = content
         self._variables = variables
         self._references = references
@@ -76,9 +76,9 @@ class EnvironmentReader:
 
     def _value(self, path: str, value_type: ValueType, default: Any) -> Any:
         node = self._content.get(*path.split("."))
-        return self._parsed(node, path, value_type, default) if isinstance(node, Scalar) else default
+        return self._parsed(node, path, value_type, default) if isinstance(node, ScalarNode) else default
 
-    def _parsed(self, node: Scalar, name: str, value_type: ValueType, default: Any) -> Any:
+    def _parsed(self, node: ScalarNode, name: str, value_type: ValueType, default: Any) -> Any:
         with collected(self._errors):
             return self._references.parsed(node, name, value_type, default)
         return default
@@ -95,7 +95,7 @@ class EnvironmentReader:
     def _check_conf(self, executor_type: str) -> None:
         """Refuse the keys that only another engine reads."""
         conf = self._content.get("migrationExecutor", "conf")
-        if not isinstance(conf, Mapping) or self._errors:
+        if not isinstance(conf, MappingNode) or self._errors:
             return
         allowed = [key.name for key in CONF_KEYS if key.engine in (None, executor_type)]
         self._errors += [
@@ -107,15 +107,15 @@ class EnvironmentReader:
     def _spark_conf(self) -> dict[str, str]:
         node = self._content.get("migrationExecutor", "conf", "sparkConf")
         found: dict[str, str] = {}
-        for key, value in node.values.items() if isinstance(node, Mapping) else ():
+        for key, value in node.values.items() if isinstance(node, MappingNode) else ():
             with collected(self._errors):
-                assert isinstance(value, Scalar)
+                assert isinstance(value, ScalarNode)
                 found[key] = self._references.text(value, key)
         return found
 
     def _connection(self) -> dict[str, Any]:
         node = self._content.get("migrationExecutor", "conf", "connection")
-        if not isinstance(node, Mapping):
+        if not isinstance(node, MappingNode):
             return {}
         for key in _FIXED_KEYWORDS:
             if key in node.values:
@@ -125,22 +125,22 @@ class EnvironmentReader:
 
     def _keyword(self, key: str, node: Node) -> Any:
         """Return the value of a keyword with the type that it has in YAML."""
-        if isinstance(node, Mapping):
+        if isinstance(node, MappingNode):
             return {inner: self._keyword(f"{key}.{inner}", value) for inner, value in node.values.items()}
-        if isinstance(node, Sequence):
+        if isinstance(node, SequenceNode):
             return [self._keyword(key, item) for item in node.items]
         with collected(self._errors):
             text = self._references.text(node, key)
             return text if isinstance(node.value, str) else node.value
         return None
 
-    def _dependencies(self, spark_conf: Values[str, str]) -> Dependencies:
+    def _dependencies(self, spark_conf: Mapping[str, str]) -> Dependencies:
         floating_allowed = self._option("migrationExecutor.conf.allowFloating")
         reader = DependencyReader(self._references, self._errors, floating_allowed=floating_allowed)
         reader.check(self._content.get("migrationExecutor", "conf", "sparkConf"), spark_conf)
         return reader.read(self._content.get("migrationExecutor", "conf", "dependencies"))
 
-    def _store(self, executor_type: str, spark_conf: Values[str, str], connection: Values[str, Any]) -> StoreOptions:
+    def _store(self, executor_type: str, spark_conf: Mapping[str, str], connection: Mapping[str, Any]) -> StoreOptions:
         return StoreOptions(
             catalog=self._store_catalog(executor_type, spark_conf, connection),
             namespace=self._option("store.namespace", SCHEMA if executor_type == "snowflake" else None),
@@ -148,14 +148,14 @@ class EnvironmentReader:
             type=self._option("store.type"),
         )
 
-    def _store_catalog(self, executor_type: str, spark_conf: Values[str, str], connection: Values[str, Any]) -> str:
+    def _store_catalog(self, executor_type: str, spark_conf: Mapping[str, str], connection: Mapping[str, Any]) -> str:
         """Return the catalog that `store.catalog` names, else the engine's default, else the only one declared."""
         if self._content.get("store", "catalog"):
             return self._option("store.catalog") or ""
         section, key = _DEFAULT_CATALOG[executor_type]
         values = connection if executor_type == "snowflake" else spark_conf
         node = self._content.get("migrationExecutor", "conf", section, key)
-        if isinstance(node, Scalar) and isinstance(values.get(key), str):
+        if isinstance(node, ScalarNode) and isinstance(values.get(key), str):
             return str(self._parsed(node, f"{section}.{key}", STORE_CATALOG, ""))
         declared = [found[1] for name in spark_conf if (found := _SPARK_CATALOG.fullmatch(name))]
         if len(declared) == 1:

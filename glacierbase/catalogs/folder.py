@@ -15,7 +15,7 @@ from pathlib import Path
 from glacierbase.catalogs.catalogfile import SHARED, catalog_name, load_catalog_file
 from glacierbase.catalogs.environment import EnvironmentReader
 from glacierbase.catalogs.external_values import ExternalValues, Placeholders, RealValues
-from glacierbase.catalogs.nodes import Mapping, Place, Scalar, is_null, merge
+from glacierbase.catalogs.nodes import MappingNode, Place, ScalarNode, is_null, merge
 from glacierbase.catalogs.references import References
 from glacierbase.catalogs.yamlfile import yaml_files
 from glacierbase.errors import GlacierbaseError, collected, raise_all
@@ -39,7 +39,7 @@ class CatalogFile:
     name: str
     environments: tuple[str, ...]
     default_environment: str | None
-    layers: tuple[Mapping, ...] = field(repr=False)
+    layers: tuple[MappingNode, ...] = field(repr=False)
 
     @property
     def stem(self) -> str:
@@ -64,12 +64,12 @@ class CatalogFile:
 
     def _reader(self, environment: str, root: Path, external: ExternalValues) -> EnvironmentReader:
         inside = (layer.get("environments", environment) for layer in self.layers)
-        over = (*self.layers, *(node for node in inside if isinstance(node, Mapping)))
-        content = reduce(merge, over, Mapping({}, over[-1].place))
+        over = (*self.layers, *(node for node in inside if isinstance(node, MappingNode)))
+        content = reduce(merge, over, MappingNode({}, over[-1].place))
         names = {"environment": environment, "catalog": self.name, "projectRoot": str(root)}
         variables = content.get("variables")
-        if not isinstance(variables, Mapping):
-            variables = Mapping({}, content.place)
+        if not isinstance(variables, MappingNode):
+            variables = MappingNode({}, content.place)
         return EnvironmentReader(content, variables, References(names, variables, external))
 
 
@@ -81,7 +81,7 @@ def load_catalog_files(folder: Path, root: Path) -> tuple[CatalogFile, ...]:
     """
     errors: list[GlacierbaseError] = []
     files = yaml_files(root)
-    shared = Mapping({}, Place(SHARED, 1))
+    shared = MappingNode({}, Place(SHARED, 1))
     found: dict[str, CatalogFile] = {}
     for path in _paths(folder):
         location = path.relative_to(root).as_posix()
@@ -116,12 +116,12 @@ def _check_unique(file: CatalogFile, found: dict[str, CatalogFile], place: Place
         raise place.error("DUPLICATE_CATALOG", what, "give one of them another `name`")
 
 
-def _catalog_file(path: Path, location: str, shared: Mapping, content: Mapping) -> CatalogFile:
+def _catalog_file(path: Path, location: str, shared: MappingNode, content: MappingNode) -> CatalogFile:
     """Return the file merged over the shared one, its name and environments checked."""
     name = catalog_name(content, path.stem, location)
     names = _environments((shared, content)) or (DEFAULT_ENVIRONMENT,)
     default = merge(shared, content).get("defaultEnvironment")
-    chosen = default.text if isinstance(default, Scalar) else None
+    chosen = default.text if isinstance(default, ScalarNode) else None
     if default and chosen not in names:
         raise default.place.error(
             "INVALID_VALUE",
@@ -138,12 +138,12 @@ def _instead(chosen: str, names: tuple[str, ...]) -> str:
     return f"did you mean {near[0]}?" if near else f"there are: {', '.join(names)}"
 
 
-def _environments(layers: Iterable[Mapping]) -> tuple[str, ...]:
+def _environments(layers: Iterable[MappingNode]) -> tuple[str, ...]:
     """Return the names of a catalog's environments; null removes an environment of an earlier layer, else adds an empty one."""
     found: dict[str, None] = {}
     for layer in layers:
         environments = layer.get("environments")
-        for name, node in environments.values.items() if isinstance(environments, Mapping) else ():
+        for name, node in environments.values.items() if isinstance(environments, MappingNode) else ():
             if is_null(node) and name in found:
                 del found[name]
             else:

@@ -6,9 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 
-from glacierbase.catalogs import nodes
 from glacierbase.catalogs.keys import ENVIRONMENT_KEYS, Key, Kind
-from glacierbase.catalogs.nodes import Mapping, Node, Scalar, is_null
+from glacierbase.catalogs.nodes import MappingNode, Node, ScalarNode, SequenceNode, is_null
 from glacierbase.errors import ConfigurationError
 
 _ENVIRONMENT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
@@ -24,7 +23,7 @@ def wrong_keys(node: Node, keys: Sequence[Key], path: str = "") -> Iterator[Conf
     """
     if is_null(node):
         return
-    if not isinstance(node, Mapping):
+    if not isinstance(node, MappingNode):
         yield _wrong_kind(node, path, f"keys are expected here: {', '.join(key.name for key in keys)}")
         return
     known = {key.name: key for key in keys}
@@ -42,16 +41,16 @@ def _wrong_value(node: Node, key: Key, path: str) -> Iterator[ConfigurationError
         yield from _wrong_environments(node)
     elif not is_null(node) and not _fits(node, key.kind):
         yield _wrong_kind(node, path, f"{key.kind} is expected here")
-    elif isinstance(node, nodes.Sequence):
+    elif isinstance(node, SequenceNode):
         for item in node.items:
-            if not isinstance(item, Scalar):
+            if not isinstance(item, ScalarNode):
                 yield from wrong_keys(item, key.keys, path)
 
 
 def _wrong_environments(node: Node) -> Iterator[ConfigurationError]:
     if is_null(node):
         return
-    if not isinstance(node, Mapping):
+    if not isinstance(node, MappingNode):
         yield _wrong_kind(
             node, "environments", f"{Kind.ENVIRONMENTS} are expected here, as in {{dev: {{}}, prod: {{}}}}"
         )
@@ -69,15 +68,15 @@ def _wrong_environments(node: Node) -> Iterator[ConfigurationError]:
 
 def _fits(node: Node, kind: Kind) -> bool:
     if kind is Kind.VALUE:
-        return isinstance(node, Scalar)
+        return isinstance(node, ScalarNode)
     if kind is Kind.LIST:
-        return isinstance(node, nodes.Sequence)
-    return isinstance(node, Mapping) and (
-        kind is Kind.KEYS or all(isinstance(value, Scalar) for value in node.values.values())
+        return isinstance(node, SequenceNode)
+    return isinstance(node, MappingNode) and (
+        kind is Kind.KEYS or all(isinstance(value, ScalarNode) for value in node.values.values())
     )
 
 
-def _unknown_key(name: str, node: Mapping, known: Sequence[str], path: str) -> ConfigurationError:
+def _unknown_key(name: str, node: MappingNode, known: Sequence[str], path: str) -> ConfigurationError:
     near = get_close_matches(name, known, n=1)
     where = f" under {path}" if path else ""
     hint = f"did you mean {near[0]}?" if near else f"allowed: {', '.join(known)}"

@@ -21,7 +21,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Scalar:
+class ScalarNode:
     """A single value, and its text as written."""
 
     value: str | int | float | bool | None
@@ -30,7 +30,7 @@ class Scalar:
 
 
 @dataclass(frozen=True, slots=True)
-class Sequence:
+class SequenceNode:
     """A list."""
 
     items: tuple[Node, ...]
@@ -38,7 +38,7 @@ class Sequence:
 
 
 @dataclass(frozen=True, slots=True)
-class Mapping:
+class MappingNode:
     """Keys with values; `keys` holds the place of each key."""
 
     values: dict[str, Node]
@@ -49,27 +49,27 @@ class Mapping:
         """Return the value at a path of keys, or None where one of them is absent."""
         found: Node | None = self
         for key in path:
-            found = found.values.get(key) if isinstance(found, Mapping) else None
+            found = found.values.get(key) if isinstance(found, MappingNode) else None
         return found
 
 
-Node: TypeAlias = Scalar | Sequence | Mapping
+Node: TypeAlias = ScalarNode | SequenceNode | MappingNode
 
 
 def is_null(node: Node | None) -> bool:
     """Return whether the value is null, written or left out after its key."""
-    return isinstance(node, Scalar) and node.value is None
+    return isinstance(node, ScalarNode) and node.value is None
 
 
-def merge(base: Mapping, over: Mapping) -> Mapping:
+def merge(base: MappingNode, over: MappingNode) -> MappingNode:
     """Return `over` merged over `base`: mappings merge by key, other values replace, null removes."""
     values = dict(base.values)
     for key, node in over.values.items():
         if is_null(node):
             values.pop(key, None)
-        elif isinstance(node, Mapping):
+        elif isinstance(node, MappingNode):
             below = values.get(key)
-            values[key] = merge(below if isinstance(below, Mapping) else Mapping({}, node.place), node)
+            values[key] = merge(below if isinstance(below, MappingNode) else MappingNode({}, node.place), node)
         else:
             values[key] = node
-    return Mapping(values, over.place, {**base.keys, **over.keys})
+    return MappingNode(values, over.place, {**base.keys, **over.keys})

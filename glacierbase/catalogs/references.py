@@ -6,12 +6,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping as Values
+from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Any
 
 from glacierbase.catalogs.external_values import KINDS, ExternalValues, too_many_secrets, unset
-from glacierbase.catalogs.nodes import Mapping, Node, Place, Scalar, Sequence, is_null
+from glacierbase.catalogs.nodes import MappingNode, Node, Place, ScalarNode, SequenceNode, is_null
 from glacierbase.catalogs.values import ValueType
 from glacierbase.errors import GlacierbaseError, collected
 from glacierbase.secrets import TooManySecrets, reaches_command_line, register_setting
@@ -25,7 +25,7 @@ _KNOWN = ("env:NAME", "secret:NAME", "file:PATH", "projectRoot", "variables.NAME
 class References:
     """Resolve the references of one catalog, for one environment."""
 
-    def __init__(self, names: Values[str, str], variables: Mapping, external: ExternalValues) -> None:
+    def __init__(self, names: Mapping[str, str], variables: MappingNode, external: ExternalValues) -> None:
         """Args:
         names: the values of `environment`, `catalog` and `projectRoot`.
         variables: the catalog's, with references in them.
@@ -38,7 +38,7 @@ class References:
         self._found: dict[str, str | int | float | bool | None] = {}
         self._length = 0  # Of all values together, so far.
 
-    def text(self, node: Scalar, key: str = "") -> str:
+    def text(self, node: ScalarNode, key: str = "") -> str:
         """Return the text of a scalar with its references resolved; a secret of the setting `key` is masked from now on.
 
         Raises:
@@ -62,7 +62,7 @@ class References:
                 raise too_many_secrets(node.place) from error
         return text
 
-    def parsed(self, node: Scalar, name: str, value_type: ValueType, default: Any) -> Any:
+    def parsed(self, node: ScalarNode, name: str, value_type: ValueType, default: Any) -> Any:
         """Return the value of the key `name`; `default` where it is not known because a reference was not read.
 
         Raises:
@@ -81,7 +81,7 @@ class References:
         """Return whether a reference in this text was not read, so that its real value is not known."""
         return self._external.is_unread(text)
 
-    def variable(self, node: Scalar) -> str | int | float | bool | None:
+    def variable(self, node: ScalarNode) -> str | int | float | bool | None:
         """Return a variable's value; it has the type of another variable if it is a reference to that variable and nothing else.
 
         Raises:
@@ -127,7 +127,7 @@ class References:
         node = self._variables.get(*name.split(".")[1:])
         if node is None or is_null(node):
             raise unset(place, name, "write it under `variables`")
-        if not isinstance(node, Scalar):
+        if not isinstance(node, ScalarNode):
             raise unset(place, name, "name a single value below it", "is a mapping or a list")
         if name in self._found:
             return self._found[name]
@@ -147,9 +147,9 @@ class References:
 
 def resolved(node: Node, references: References, errors: list[GlacierbaseError]) -> Any:
     """Return variables as Python's dict, list, str, int, float, bool and None; append their errors to `errors`."""
-    if isinstance(node, Mapping):
+    if isinstance(node, MappingNode):
         return {key: resolved(value, references, errors) for key, value in node.values.items()}
-    if isinstance(node, Sequence):
+    if isinstance(node, SequenceNode):
         return [resolved(item, references, errors) for item in node.items]
     with collected(errors):
         return references.variable(node)

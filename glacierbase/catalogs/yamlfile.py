@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from glacierbase.catalogs.nodes import Mapping, Node, Place, Scalar, Sequence
+from glacierbase.catalogs.nodes import MappingNode, Node, Place, ScalarNode, SequenceNode
 from glacierbase.errors import ConfigurationError, GlacierbaseError, raise_all
 from glacierbase.run.files import FileReader, FileRefused
 
@@ -32,7 +32,7 @@ def yaml_files(root: Path) -> FileReader:
     return FileReader(root, _MOST_BYTES, _MOST_BYTES_IN_ALL)
 
 
-def load_yaml(path: Path, location: str, files: FileReader) -> Mapping:
+def load_yaml(path: Path, location: str, files: FileReader) -> MappingNode:
     """Return the mapping that a file contains; an empty file contains an empty one.
 
     Args:
@@ -49,7 +49,7 @@ def load_yaml(path: Path, location: str, files: FileReader) -> Mapping:
     return parse_yaml(content, location)
 
 
-def parse_yaml(content: bytes, location: str) -> Mapping:
+def parse_yaml(content: bytes, location: str) -> MappingNode:
     """Return the mapping that these bytes of a file contain.
 
     Args:
@@ -61,7 +61,7 @@ def parse_yaml(content: bytes, location: str) -> Mapping:
     reader = _Reader(location)
     try:
         root = yaml.compose(content, Loader=_CoreLoader)
-        node = reader.read(root) if root else Mapping({}, Place(location, 1))
+        node = reader.read(root) if root else MappingNode({}, Place(location, 1))
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         what = getattr(error, "problem", None) or "this is not YAML in UTF-8"
@@ -72,7 +72,7 @@ def parse_yaml(content: bytes, location: str) -> Mapping:
     except RecursionError as error:
         raise _invalid(Place(location, 1), "it is nested too deeply") from error
     raise_all(reader.errors[:MOST_ERRORS])
-    if not isinstance(node, Mapping):
+    if not isinstance(node, MappingNode):
         raise _invalid(node.place, "keys and values are expected here")
     return node
 
@@ -130,12 +130,12 @@ class _Reader:
         if isinstance(node, yaml.ScalarNode):
             _check_characters(node.value, place)
         if isinstance(node, yaml.ScalarNode) and kind in _VALUES:
-            return Scalar(_converted(node.value, kind, place), node.value, place)
+            return ScalarNode(_converted(node.value, kind, place), node.value, place)
         if isinstance(node, yaml.SequenceNode) and kind == "seq":
-            return Sequence(tuple(self.read(item) for item in node.value), place)
+            return SequenceNode(tuple(self.read(item) for item in node.value), place)
         if isinstance(node, yaml.MappingNode) and kind == "map":
             pairs = list(self._pairs(node))
-            return Mapping({key: value for key, _, value in pairs}, place, {key: where for key, where, _ in pairs})
+            return MappingNode({key: value for key, _, value in pairs}, place, {key: where for key, where, _ in pairs})
         raise _invalid(place, f"unsupported tag {node.tag}")
 
     def _pairs(self, node: Any) -> Iterator[tuple[str, Place, Node]]:

@@ -66,7 +66,7 @@ class Terminal:
         if error:
             if self._form == "text":
                 errors = [result.error for result in results if result.error] or [error]
-                click.echo("\n".join(map(documents.text_error, errors)), err=True)
+                click.echo(documents.text_errors(errors), err=True)
             sys.exit(error.exit_code)
         return results
 
@@ -165,5 +165,5 @@ def unexpected(error: Exception) -> NoReturn:
     with tempfile.NamedTemporaryFile("w", prefix="glacierbase-", suffix=".log", delete=False) as file:
         file.write(printable(split_lines("".join(traceback.format_exception(error)))))
     message = f"error: INTERNAL_ERROR: this is a bug in glacierbase; please report it with {file.name}"
-    click.echo(printable([message]), err=True)
+    click.echo(printable([message, "more: glacierbase explain INTERNAL_ERROR"]), err=True)
     sys.exit(_INTERNAL)

@@ -1,7 +1,7 @@
-"""The port to an engine: what every executor must do, and how one is opened.
+"""The port to an engine: what every executor does, and how one is opened.
 
-An executor connects, runs one statement at a time and maps its vendor's errors. It holds no judgement: order, lock, history
-and what a failure means are decided above it. Every implementation passes `tests/engines/contract/`.
+An executor connects, runs one statement at a time and maps the vendor's errors. Order, lock, history and the consequences of a
+failure are decided in the layers above. Every implementation passes `tests/engines/contract/`.
 """
 
 from __future__ import annotations
@@ -20,45 +20,45 @@ Row = tuple[Any, ...]
 
 
 class Session(Protocol):
-    """One session of the engine: what `USE` and `SET` change stays inside it."""
+    """One session of the engine: `USE` and `SET` change nothing outside of it."""
 
     def execute(self, sql: str, parameters: Sequence[Any] = (), *, tag: str | None = None) -> str | None:
-        """Run one statement to its end, as written, with `?` bound to `parameters` where there are any.
+        """Run one statement to its end, as written, with each `?` bound to one of `parameters` if there are any.
 
         Args:
-            tag: by which the engine knows the statement, to cancel it and in its own log, where it keeps one.
+            tag: a name for the statement in the engine: `cancel` uses it, and the engine's log shows it.
 
         Returns:
-            The engine's id of the statement, None where it has none.
+            The engine's id of the statement, or None where the engine has no ids.
 
         Raises:
             StatementRefused: the engine's answer proves that the statement had no effect.
-            OutcomeUnknown: anything else.
+            OutcomeUnknown: any other failure.
         """
 
     def query(self, sql: str, parameters: Sequence[Any] = ()) -> list[Row]:
-        """All rows of a question. Raises as `execute` does."""
+        """Return all rows of a query. Raises as `execute` does."""
 
     def cancel(self) -> None:
-        """From another thread: ask the engine to end the tagged statement that `execute` runs, if it runs one.
+        """Cancel the tagged statement that `execute` runs in another thread, if there is one. Never raises.
 
-        `execute` then raises, as the truth is, unless the statement was done before. Never raises itself.
+        `execute` then raises what the engine's answer proves, or returns if the statement ended before.
         """
 
     def close(self) -> None:
-        """Be done with the session. Never raises."""
+        """Close the session. Never raises."""
 
 
 @dataclass(frozen=True, slots=True)
 class InFlight:
-    """A statement whose outcome nobody recorded.
+    """A statement without a recorded outcome.
 
     Attributes:
-        tables: what it changes, as far as its text says so.
-        since: when it was about to start, by the clock of its run.
-        tag: by which it was run.
-        sql: its text, as the history has it: masked.
-        application: of the engine that ran it, as `Executor.process` names it; None where none was recorded.
+        tables: the tables that its text names as changed.
+        since: when its start was recorded, by the clock of its run.
+        tag: the tag that it was run with.
+        sql: its text in the history, which is masked.
+        application: `application` in the `Executor.process` of its engine; None where none was recorded.
     """
 
     tables: Sequence[str]
@@ -70,13 +70,13 @@ class InFlight:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What an engine remembers of a statement whose outcome nobody recorded.
+    """What an engine's logs show of a statement without a recorded outcome.
 
     Attributes:
-        found: in a line each.
-        took_effect: what that suggests; None where it says nothing.
-        has_ended: whether the statement is known to run no more; None where the engine cannot tell.
-        is_proof: whether `took_effect` is the engine's own record of this very statement, and not only a suggestion.
+        found: the log entries, a line each.
+        took_effect: what they suggest; None where they suggest nothing.
+        has_ended: whether the statement has ended; None where the engine does not show it.
+        is_proof: whether `took_effect` is the engine's own record of this statement, and not only a suggestion.
     """
 
     found: tuple[str, ...] = ()
@@ -89,10 +89,10 @@ class Executor(Protocol):
     """A connection to the engine of one catalog.
 
     Attributes:
-        dialect: of `glacierbase.migrations.dialects`, and of our own SQL.
+        dialect: the SQL dialect, of migrations and of the history and lock tables.
         engine: name and version, for the history: `spark 4.1.4`.
-        principal: who the engine takes us for.
-        process: what tells a later reader whether the engine still lives (`engine_pid`, `application`), for the history.
+        principal: the user as the engine authenticated it.
+        process: values that identify the engine (`engine_pid`, `application`), for the history and the lock.
     """
 
     dialect: str
@@ -101,34 +101,34 @@ class Executor(Protocol):
     process: Mapping[str, Any]
 
     def open_session(self, *, bookkeeping: bool = False) -> Session:
-        """A clean session, as configured, that sees all that was committed before.
+        """Open a new session, as configured. It sees everything that was committed before.
 
         Args:
-            bookkeeping: for history and lock: it must not queue behind the statements of the others.
+            bookkeeping: the session is for history and lock; it must not queue behind statements of other sessions.
 
         Raises:
-            EngineUnavailable: the engine gives none any more.
+            EngineUnavailable: the engine opens no session any more.
         """
 
     def evidence(self, statement: InFlight) -> Evidence:
-        """What it remembers of the statement.
+        """Return what the engine's logs show of the statement.
 
         Raises:
-            EngineError: it cannot be asked.
+            EngineError: the engine cannot be queried.
         """
 
     def close(self) -> None:
-        """End all that `open` started, and nothing else. Never raises."""
+        """Stop what `open_executor` started, and nothing else. Never raises."""
 
 
 @dataclass(frozen=True, slots=True)
 class Warmed:
-    """What was made ready for an engine's start.
+    """What `warm` prepared for an engine's start.
 
     Attributes:
-        dependencies: how many jars are in the cache.
-        archive: the file that the start maps; None where the engine starts elsewhere.
-        start_ms: how long the start took with it, in milliseconds.
+        dependencies: the number of jars in the cache.
+        archive: the class archive; None where the engine's JVM is not started here.
+        start_ms: how long a start with the archive took, in milliseconds.
     """
 
     dependencies: int = 0
@@ -137,7 +137,7 @@ class Warmed:
 
 
 def warm(catalog: Catalog, run: Run) -> Warmed:
-    """Do what only a first start would have to do. Contacts no catalog.
+    """Prepare the engine's start: resolve dependencies and build the class archive. Contacts no catalog.
 
     Raises:
         ConfigurationError, EngineUnavailable: as `open_executor` does.
@@ -150,10 +150,13 @@ def warm(catalog: Catalog, run: Run) -> Warmed:
 
 
 def open_executor(catalog: Catalog, run: Run, session: Any = None) -> Executor:
-    """Connect to the catalog's engine; `session` is a SparkSession of the caller's to work in.
+    """Connect to the catalog's engine.
+
+    Args:
+        session: a SparkSession of the caller to work in.
 
     Raises:
-        ConfigurationError: what the engine needs is not on this machine, or does not fit together.
+        ConfigurationError: what the engine requires is missing on this machine, or its versions do not fit together.
         EngineUnavailable: the engine did not start or could not be reached.
     """
     if catalog.executor_type == "spark":
@@ -164,7 +167,7 @@ def open_executor(catalog: Catalog, run: Run, session: Any = None) -> Executor:
         raise ConfigurationError(
             "SESSION_NOT_SPARK",
             f"catalog {catalog.name} runs on {catalog.executor_type}; a Spark session was given",
-            "leave `spark=` out, or name the Spark catalogs alone",
+            "omit `spark=`, or name only Spark catalogs",
         )
     from glacierbase.executors import snowflake
 

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from typing import Any
 
-from glacierbase.errors import GlacierbaseError
+from glacierbase.errors import GlacierbaseError, SeveralErrors
 from glacierbase.model.result import Result, to_json
 from glacierbase.model.text import split_lines
 from glacierbase.output.printable import printable, printable_json
 
 
-def json_document(command: str, results: Sequence[Result], error: GlacierbaseError | None) -> str:
-    """Return the JSON document of a command, on success and failure: `schema`, `ok`, `error`, `catalogs`."""
+def json_document(command: str, results: Sequence[Result], error: GlacierbaseError | None, **fields: Any) -> str:
+    """Return the JSON document of a command, on success and failure: `schema`, `ok`, `error`, `catalogs`, and `fields`."""
     document = {
         "schema": f"glacierbase/{command}/1",
         "ok": error is None,
         "error": to_json(error),
         "catalogs": [result.to_dict() for result in results],
+        **fields,
     }
     return printable_json(json.dumps(document, indent=2, ensure_ascii=False, default=str))
 
@@ -38,6 +40,13 @@ def text_error(error: GlacierbaseError) -> str:
     hint = [f"next: {error.hint}"] if error.hint else []
     with error.secrets.in_use():
         return printable([f"error: {error.code}: {what}", *more, *hint])
+
+
+def text_errors(errors: Sequence[GlacierbaseError]) -> str:
+    """Return all errors of a command as text. The last line is the command that explains their codes."""
+    parts = [part for error in errors for part in (error.errors if isinstance(error, SeveralErrors) else (error,))]
+    codes = " ".join(dict.fromkeys(part.code for part in parts))
+    return "\n".join([*map(text_error, errors), printable([f"more: glacierbase explain {codes}"])])
 
 
 def _text(result: Result, lines: Callable[[Result], list[str]]) -> str:

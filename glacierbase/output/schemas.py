@@ -38,16 +38,32 @@ _ERROR: Schema = {
     },
     "required": ["code", "exit_code", "message", "hint"],
 }
+_ENTRY: Schema = {
+    "description": "The reference entry of an error code.",
+    "type": "object",
+    "properties": {
+        "code": {"type": "string"},
+        "exit_codes": {"type": "array", "items": {"type": "integer"}},
+        "errors": {"description": "Exception classes in Python.", "type": "array", "items": {"type": "string"}},
+        "meaning": {"type": "string"},
+        "example": {"type": "string"},
+        "remedy": {"description": "Steps, in order.", "type": "array", "items": {"type": "string"}},
+    },
+    "required": ["code", "exit_codes", "errors", "meaning", "example", "remedy"],
+}
+# The properties of documents that are about no catalog.
+WITHOUT_CATALOGS: Mapping[str, Mapping[str, Schema]] = {"explain": {"entries": {"type": "array", "items": _ENTRY}}}
 
 
 def json_schema(command: str) -> Schema:
     """Return the JSON Schema (draft 2020-12) of a command's document. Documents may have more properties than it lists.
 
     Args:
-        command: one of `COMMANDS`.
+        command: one of `COMMANDS` or `WITHOUT_CATALOGS`.
     """
     definitions: dict[str, Schema] = {"Error": _ERROR}
-    entry = _schema(COMMANDS[command], definitions)
+    more = WITHOUT_CATALOGS.get(command, {})
+    entry = False if more else _schema(COMMANDS[command], definitions)
     return {
         "$schema": _DIALECT,
         "title": f"glacierbase {command}",
@@ -57,8 +73,9 @@ def json_schema(command: str) -> Schema:
             "ok": {"type": "boolean"},
             "error": _schema(GlacierbaseError | None, definitions),
             "catalogs": {"type": "array", "items": entry},
+            **more,
         },
-        "required": ["schema", "ok", "error", "catalogs"],
+        "required": ["schema", "ok", "error", "catalogs", *more],
         "$defs": definitions,
     }
 

@@ -1,1 +1,1 @@
-"""A run on this machine: who runs, its clock, its waits, and the safe use of git and files."""
+"""A run on this machine: its identity, processes, clock, waits, and the safe use of git and files."""

@@ -1,34 +1,34 @@
-"""The clock by which leases run."""
+"""The clock of the leases."""
 
 from __future__ import annotations
 
 import time
 from datetime import timedelta
 
-# Clocks of two machines differ by less.
+# An upper bound of the difference between the clocks of two machines.
 SKEW = timedelta(minutes=10)
 
 Mark = tuple[float, float]
 
-# A mark before all others.
+# A mark that precedes all others.
 NEVER: Mark = (float("-inf"), float("-inf"))
 
 
 def seconds() -> float:
-    """Seconds that count on while the machine is suspended, as a lease does (clock_gettime(2), CLOCK_BOOTTIME)."""
+    """Return seconds of a clock that also runs while the machine is suspended (clock_gettime(2), CLOCK_BOOTTIME)."""
     return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
 def mark() -> Mark:
-    """This moment, for `since`."""
+    """Return the current time, for `since`."""
     return seconds(), time.time()
 
 
 def since(moment: Mark) -> float:
-    """Seconds since a mark, as at least one of two clocks counts them.
+    """Return the seconds since a mark: the larger number of two clocks.
 
-    A hypervisor that pauses the whole machine stops the clock that suspension does not; the time of day is corrected afterwards.
-    A lease that ends too early is renewed, one that ends too late is another run's.
+    A hypervisor that pauses the machine also stops CLOCK_BOOTTIME; the time of day is corrected afterwards. A lease that is
+    taken to end too early is only renewed; one that is taken to end too late may already belong to another run.
     """
     booted, day = moment
     return max(seconds() - booted, time.time() - day)

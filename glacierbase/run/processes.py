@@ -1,7 +1,7 @@
 """Processes of this machine: the values that identify one in the lock row, and the proof that it has ended.
 
-A holder is the JSON object of a lock row: `host`, `boot_id`, `pid_namespace`, `pid` and `pid_started`, and for an engine in a
-process of its own `engine_pid` and `engine_pid_started`.
+A holder is the JSON object of a lock row: `host`, `boot_id`, `pid_namespace`, `pid` and `pid_started`, and for an engine with a
+separate process `engine_pid` and `engine_pid_started`.
 """
 
 from __future__ import annotations

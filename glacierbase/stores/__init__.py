@@ -1,7 +1,7 @@
-"""The port to where history and lock live: two tables per catalog, one append and one compare-and-set.
+"""The port to the history and lock tables: two tables per catalog, one append and one compare-and-set.
 
-A store decides nothing: what an event means is said in `glacierbase.history.records`, who may take the lock in
-`glacierbase.apply.lock`. Every implementation passes `tests/engines/contract/`.
+A store decides nothing: `glacierbase.history.records` defines the meaning of an event, `glacierbase.apply.lock` who may take the
+lock. Every implementation passes `tests/engines/contract/`.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ class LockRow:
 
     Attributes:
         owner: id of the run that holds the lock, empty when it is free.
-        fence: grows by at least one with every acquisition; whoever holds a lower one has lost.
+        fence: grows by at least one with every acquisition; a run with a lower one has lost the lock.
         beat: grows by one with every renewal.
-        head_fence, head_sequence: the last event that the history acknowledged; a history that ends before is not whole.
-        holder: JSON, who that run is.
+        head_fence, head_sequence: the last event that the history acknowledged; a history that ends before it is incomplete.
+        holder: JSON, the lock holder (`glacierbase.run.run.Run.holder`).
     """
 
     catalog: str
@@ -42,7 +42,7 @@ class LockRow:
 
     @property
     def claim(self) -> tuple[str, int, int]:
-        """What a compare-and-set compares."""
+        """The values that a compare-and-set compares."""
         return (self.owner, self.fence, self.beat)
 
 
@@ -52,9 +52,9 @@ class Store(Protocol):
     All methods but `now` raise `EngineError` where the tables cannot be read or written.
 
     Attributes:
-        proves_by_lease: whether a lease that was renewed in time proves the lock, because a read costs what a statement does.
+        proves_by_lease: whether a lease renewed in time proves the lock, because a read is as slow as a statement.
         has_clock: whether `now` is the time of a server that all runs share.
-        compacts_every: so many events make a compaction worth its price. Each event is a file to read.
+        compacts_every: the number of events after which a compaction saves more than it costs. Each event is a file to read.
     """
 
     compacts_every: int
@@ -66,37 +66,40 @@ class Store(Protocol):
     def has_clock(self) -> bool: ...
 
     def now(self) -> datetime:
-        """The time that leases are told by: the server's where all runs share one, once the lock was read; else this machine's."""
+        """Return the time of the lease clock: the server's if all runs share one and the lock was read, else this machine's."""
 
     def read_history(self) -> tuple[Event, ...]:
-        """All events; none when there is no history table."""
+        """Return all events; none if there is no history table."""
 
     def read_other_histories(self) -> dict[str, tuple[Event, ...]]:
-        """The events of the other catalogs in the same namespace, by their names."""
+        """Return the events of the other catalogs in the same namespace, by catalog name."""
 
     def read_lock(self) -> LockRow | None:
-        """The lock's row, or None when there is no lock table."""
+        """Return the lock's row, or None if there is no lock table."""
 
     def has_namespace(self) -> bool:
-        """Whether there is the namespace that the tables live in."""
+        """Return whether the namespace of the tables exists."""
 
     def create(self, free: LockRow) -> None:
-        """Create what is missing of the namespace, the history and then the lock, with the row `free` in the same commit.
+        """Create what is missing: the namespace, the history table, and the lock table with the row `free` in one commit.
 
-        Several first runs may do so together: afterwards both tables exist, once, with one row.
+        Several first runs may do so at the same time: afterwards both tables exist once, the lock with one row.
         """
 
     def drop(self, *, namespace: bool) -> None:
-        """Remove both tables for good, and with `namespace` the namespace, which must be empty then."""
+        """Remove both tables and their files, and with `namespace` also the namespace, which must be empty then."""
 
     def append(self, events: Sequence[Event]) -> None:
-        """Add the events in one commit."""
+        """Append the events in one commit."""
 
     def compact(self) -> None:
-        """Make the files of both tables few again, one commit each, and delete what only their older snapshots name.
+        """Compact both tables, one commit each, and delete the files that only their older snapshots reference.
 
-        Called under the lock. No event is lost or changed, wherever it is interrupted and whoever else writes meanwhile.
+        Called under the lock. No event is lost or changed, wherever it is interrupted and whatever is written meanwhile.
         """
 
     def compare_and_set(self, expected: LockRow, new: LockRow) -> bool:
-        """Make the row `new` if its claim is still `expected`'s: True if it is `new` now, of any number of callers for one."""
+        """Replace the row by `new` if its claim is still that of `expected`; return whether it is `new` now.
+
+        Of several callers with the same `expected`, exactly one gets True.
+        """

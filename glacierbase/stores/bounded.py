@@ -1,4 +1,4 @@
-"""A store whose every call ends: within a time limit, and soon after the run is cancelled, whatever hangs behind it."""
+"""A store whose calls end within a time limit, and soon after the run is cancelled, even if the catalog hangs."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from glacierbase.model.migration import Event
 from glacierbase.run.waiting import Caller, NoAnswer, result
 from glacierbase.stores import LockRow, Store
 
-# Far above what a call takes: the time-outs of HTTP and SQL end it first where the protocol has one.
+# Longer than any call takes: where HTTP or SQL has a time-out, that ends the call first.
 CALL_SECONDS = 300.0
-# After a signal. What orchestrators grant before they kill is 10 to 30 s.
+# After a signal. Orchestrators wait 10 to 30 s before they kill.
 CANCELLED_SECONDS = 10.0
 
 
 class BoundedStore:
-    """The `Store` that `open_store` opens, opened again after a call without an answer.
+    """Wraps the `Store` that `open_store` opens, and opens it again after a call without an answer.
 
-    A connection whose last answer was lost may be dead, or hold a transaction that nobody else sees.
+    A connection whose last answer was lost may be dead, or hold an open transaction.
     """
 
     def __init__(self, open_store: Callable[[], Store], cancelled: Callable[[], bool] = lambda: False) -> None:
@@ -79,7 +79,7 @@ class BoundedStore:
         return bool(self._call("compare_and_set", expected, new))
 
     def close(self) -> None:
-        """End the thread of the calls. What is behind the store is closed with the engine."""
+        """End the thread of the calls. The wrapped stores are closed with the engine."""
         self._caller.end()
 
     def _call(self, verb: str, *arguments: Any, **options: Any) -> Any:
@@ -95,7 +95,7 @@ class BoundedStore:
     def _open_again(self) -> None:
         try:
             self._store = self._within_limit(self._open_store)
-        except EngineUnavailable as error:  # An outage: the caller may retry.
+        except EngineUnavailable as error:  # An outage, after which the caller may retry.
             raise OutcomeUnknown(error.code, error.message, hint=error.hint) from error
         self._is_sound = True
 
@@ -104,6 +104,6 @@ class BoundedStore:
             return result(self._caller.submit(call), CALL_SECONDS, self._cancelled, CANCELLED_SECONDS)
         except NoAnswer as error:
             self._caller.end()
-            self._caller = Caller()  # The other one is busy, for how long nobody knows.
+            self._caller = Caller()  # The thread of the other one may hang without limit.
             why = "before the run was stopped" if self._cancelled() else f"within {CALL_SECONDS:.0f} s"
             raise OutcomeUnknown("NoAnswer", f"the catalog did not answer {why}") from error

@@ -1,4 +1,4 @@
-"""Which store a catalog has: past its engine where PyIceberg opens the catalog, through the engine's SQL elsewhere."""
+"""Choose the store of a catalog: PyIceberg without the engine where it can open the catalog, else the engine's SQL."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from glacierbase.stores.bounded import BoundedStore
 
 
 class Closable(Store, Protocol):
-    """A store with connections or sessions of its own."""
+    """A store that holds connections or sessions."""
 
     def close(self) -> None: ...
 
 
 def open_store(catalog: Catalog, engine: Engine) -> Store:
-    """History and lock of `catalog`, until the engine is closed; starts it only where they live behind it.
+    """Open the history and lock of `catalog`. The store is closed with the engine, which is started only if the store needs it.
 
     Raises:
-        ConfigurationError: `store.type` says iceberg, and PyIceberg cannot open the catalog; or as the engine's start does.
+        ConfigurationError: `store.type` is iceberg and PyIceberg cannot open the catalog; or as the engine's start does.
         EngineUnavailable: as the engine's start does.
     """
     store = BoundedStore(_opener(catalog, engine), engine.cancelled)
@@ -31,7 +31,7 @@ def open_store(catalog: Catalog, engine: Engine) -> Store:
 
 
 def _opener(catalog: Catalog, engine: Engine) -> Callable[[], Store]:
-    if catalog.store.type == "iceberg" or (catalog.store.type == "auto" and _opens_without(catalog)):
+    if catalog.store.type == "iceberg" or (catalog.store.type == "auto" and _opens_without_engine(catalog)):
         return lambda: _closed_with(engine, iceberg.open_store(catalog))
     from glacierbase.stores import sql
 
@@ -44,5 +44,5 @@ def _closed_with(engine: Engine, store: Closable) -> Store:
     return store
 
 
-def _opens_without(catalog: Catalog) -> bool:
+def _opens_without_engine(catalog: Catalog) -> bool:
     return iceberg.can_open(catalog) and all(map(find_spec, ("pyiceberg", "pyarrow")))

@@ -1,4 +1,4 @@
-"""History and lock through the SQL of the catalog's own executor."""
+"""History and lock through the SQL of the catalog's executor."""
 
 from __future__ import annotations
 
@@ -29,24 +29,24 @@ from glacierbase.stores.tables import (
 
 @dataclass(frozen=True, slots=True)
 class _Syntax:
-    """How an engine says what we need of it.
+    """The engine-specific SQL of the store.
 
     Attributes:
-        begin: statements that a session of ours starts with.
-        quoted: a name as an identifier.
-        types: of a column, by the kind of its values.
-        read_time: microseconds since the epoch of a timestamp. No client's time zone comes into it.
-        now: the same of the server's clock, where it is one for all; else empty.
-        refresh: forget what a cache holds of the table, before every read; empty where nothing is cached.
-        properties: what must hold of our tables, whatever defaults the catalog has.
+        begin: statements that a session starts with.
+        quoted: returns a name as an identifier.
+        types: column types, by the type of the values.
+        read_time: the expression for a timestamp in microseconds since the epoch, which does not depend on a time zone.
+        now: the same for the server's clock, if all runs share one; else empty.
+        refresh: the statement that empties the engine's cache of a table, run before every read; empty without a cache.
+        properties: the properties that the tables must have, whatever defaults the catalog has.
         with_properties: the clause of CREATE TABLE that sets them.
-        show_properties: the question that answers with the (key, value) of a table that is there.
-        show_tables: the question that answers with (…, table, …).
-        show_namespace: the question that answers with anything where the namespace is there.
-        for_good: the clause of DROP TABLE that leaves no files behind.
-        compact: statements that keep the tables small; none where the engine does so by itself.
-        grants: the least rights of the role that migrates.
-        proves_by_lease: as the store's.
+        show_properties: the query for the (key, value) properties of a table.
+        show_tables: the query for the tables of a namespace, the name in the second column.
+        show_namespace: the query that returns rows if the namespace exists.
+        purge: the clause of DROP TABLE that deletes the files.
+        compact: statements that compact the tables; none where the engine compacts them.
+        grants: statements that grant the least rights to the role that migrates.
+        proves_by_lease: as `Store.proves_by_lease`.
     """
 
     begin: Sequence[str]
@@ -60,7 +60,7 @@ class _Syntax:
     show_properties: str
     show_tables: str
     show_namespace: str
-    for_good: str
+    purge: str
     compact: Sequence[str]
     grants: Sequence[str]
     proves_by_lease: bool
@@ -72,8 +72,7 @@ class _Syntax:
 
 _SYNTAX = {
     "spark": _Syntax(
-        # For one row, a job that looks for the files to rewrite costs more than it can save. And a task for each of 200
-        # partitions costs more than the few rows that we have in them.
+        # The tables are small: a job that finds the files to rewrite, and 200 shuffle partitions, cost more than they save.
         begin=[
             "SET spark.sql.optimizer.runtime.rowLevelOperationGroupFilter.enabled=false",
             "SET spark.sql.shuffle.partitions=1",
@@ -88,9 +87,9 @@ _SYNTAX = {
         show_properties="SHOW TBLPROPERTIES {}",
         show_tables="SHOW TABLES IN {}",
         show_namespace="DESCRIBE NAMESPACE {namespace}",
-        for_good=" PURGE",
-        # A rewrite replaces the files that it has read and no others: what is appended meanwhile stays. Its session may know
-        # an older table. https://iceberg.apache.org/docs/latest/spark-procedures/
+        purge=" PURGE",
+        # A rewrite replaces only the files that it has read, so concurrent appends are kept. The session may have cached an
+        # older version of the table. https://iceberg.apache.org/docs/latest/spark-procedures/
         compact=[
             "REFRESH TABLE {history}",
             "CALL {catalog}.system.rewrite_data_files(table => '{history}', options => map('rewrite-all', 'true'))",
@@ -116,7 +115,7 @@ _SYNTAX = {
         show_properties="SELECT 1 FROM {} LIMIT 0",
         show_tables="SHOW TERSE TABLES IN SCHEMA {}",
         show_namespace="SELECT 1 FROM {catalog}.INFORMATION_SCHEMA.SCHEMATA WHERE SCHEMA_NAME = UPPER({name})",
-        for_good="",
+        purge="",
         compact=[],
         # https://docs.snowflake.com/en/user-guide/security-access-control-privileges
         grants=[
@@ -133,7 +132,7 @@ _SYNTAX = {
 
 @dataclass(frozen=True, slots=True)
 class _Tables:
-    """The two tables of one catalog: what they are called and how they are created."""
+    """The two tables of one catalog: their names, and the SQL that creates them."""
 
     syntax: _Syntax
     store: StoreOptions
@@ -162,7 +161,7 @@ class _Tables:
         return f"CREATE TABLE IF NOT EXISTS {self.history} (\n  {columns}\n) {self.syntax.clause()}".rstrip()
 
     def create_lock(self, free: LockRow) -> str:
-        """With its row, in one commit."""
+        """Return the SQL that creates the lock table with its row in one commit."""
         columns = ",\n  ".join(
             f"CAST({_literal(value)} AS {self._type(field)}) AS {self.syntax.quoted(field.name)}"
             for field, value in zip(fields(LockRow), astuple(free), strict=True)
@@ -175,15 +174,15 @@ class _Tables:
 
 
 def open_store(catalog: Catalog, executor: Executor) -> SqlStore:
-    """The history and lock of `catalog` through a session of its own, which sees all that was committed before."""
+    """Open the history and lock of `catalog` in a new session, which sees everything that was committed before."""
     return SqlStore(catalog, executor.open_session(bookkeeping=True), executor.dialect)
 
 
 def ddl(catalog: Catalog, free: LockRow) -> tuple[str, ...]:
-    """What creates namespace and tables, and what the role that migrates needs of them, for somebody else to run.
+    """Return the SQL that creates namespace and tables, and grants the least rights on them to the role that migrates.
 
     Raises:
-        ConfigurationError: a role or warehouse whose name no person could read.
+        ConfigurationError: the name of a role or warehouse holds unprintable characters.
     """
     syntax = _SYNTAX[catalog.executor_type]
     tables = _Tables(syntax, catalog.store, catalog.name)
@@ -211,7 +210,7 @@ def _name(catalog: Catalog, key: str, default: str) -> str:
 class SqlStore:
     """The `Store` over one session of an executor."""
 
-    compacts_every = 100  # Spark takes a second or two for it, however few the files.
+    compacts_every = 100  # Spark takes a second or two for a compaction, even of few files.
 
     def __init__(self, catalog: Catalog, session: Session, dialect: str) -> None:
         self._session = session
@@ -219,8 +218,8 @@ class SqlStore:
         for statement in self._syntax.begin:
             session.execute(statement)
         self._tables = _Tables(self._syntax, catalog.store, catalog.name)
-        self._clock: tuple[datetime, float] | None = None  # The server's time, and ours when it said so.
-        self._known: dict[str, bool] = {}  # Whether a table was there when it was last read or created.
+        self._clock: tuple[datetime, float] | None = None  # The server's time, and `seconds()` at that moment.
+        self._known: dict[str, bool] = {}  # Whether a table existed when it was last read or created.
 
     @property
     def proves_by_lease(self) -> bool:
@@ -233,8 +232,8 @@ class SqlStore:
     def now(self) -> datetime:
         if self._clock is None:
             return datetime.now(timezone.utc)
-        server, ours = self._clock
-        return server + timedelta(seconds=seconds() - ours)
+        server, measured_at = self._clock
+        return server + timedelta(seconds=seconds() - measured_at)
 
     def read_history(self) -> tuple[Event, ...]:
         return self._read_events(self._tables.history)
@@ -252,18 +251,18 @@ class SqlStore:
         return tuple(sorted((Event(*row) for row in rows or ()), key=lambda event: (event.fence, event.sequence)))
 
     def read_lock(self) -> LockRow | None:
-        asked = seconds()
+        sent = seconds()
         rows = self._read(self._tables.lock, LockRow, *filter(None, [self._syntax.now]))
         if not rows:
             return None
         columns = len(fields(LockRow))
         if self._syntax.now:
-            # The server looked at its clock between question and answer.
-            self._clock = (instant(rows[0][columns]), (asked + seconds()) / 2)
+            # The server read its clock between the query and its answer.
+            self._clock = (instant(rows[0][columns]), (sent + seconds()) / 2)
         return LockRow(*rows[0][:columns])
 
     def _read(self, table: str, row: type, *beside: str) -> list[list[Any]] | None:
-        """The table's rows with instants in UTC, and what stands `beside` them, or None when there is no such table."""
+        """Return the table's rows, instants in UTC, with the expressions `beside`; None if there is no table."""
         columns, times = [], []
         for field in fields(row):
             name = self._syntax.quoted(field.name)
@@ -281,13 +280,13 @@ class SqlStore:
         ]
 
     def _found(self, table: str, sql: str) -> list[Row] | None:
-        """What `sql` finds in the table, or None when there is no such table."""
+        """Return the rows that `sql` selects from the table; None if there is no such table."""
         try:
             try:
                 return self._query_fresh(table, sql)
             except TableNotFound:
                 raise
-            except EngineError:  # A compaction may have taken away the files of the snapshot that was being read.
+            except EngineError:  # A compaction may have deleted files of the snapshot that was read.
                 return self._query_fresh(table, sql)
         except TableNotFound:
             return None
@@ -306,18 +305,18 @@ class SqlStore:
             self._make(tables.lock, tables.create_lock(free))
 
     def _has(self, table: str) -> bool:
-        """Whether there is such a table, in order; asked only where the last read of it does not say."""
+        """Return whether the table exists with its properties; queried only if the last read does not show it."""
         known = None if self._syntax.properties else self._known.get(table)
         return self._is_there(table) if known is None else known
 
     def _make(self, table: str, sql: str) -> None:
         self._ensure(sql, lambda: self._is_there(table))
         self._known[table] = True
-        self._has(table)  # A catalog may force properties of its own on every table.
+        self._has(table)  # A catalog may override the properties of every table.
 
     def drop(self, *, namespace: bool) -> None:
         for table in (self._tables.lock, self._tables.history):
-            self._session.execute(f"DROP TABLE IF EXISTS {table}{self._syntax.for_good}")
+            self._session.execute(f"DROP TABLE IF EXISTS {table}{self._syntax.purge}")
         if namespace:
             self._session.execute(f"DROP SCHEMA IF EXISTS {self._tables.namespace}")
 
@@ -326,20 +325,19 @@ class SqlStore:
 
     def has_namespace(self) -> bool:
         store = self._tables.store
-        question = self._syntax.show_namespace.format(
+        query = self._syntax.show_namespace.format(
             namespace=self._tables.namespace, catalog=self._syntax.quoted(store.catalog), name=_literal(store.namespace)
         )
         try:
-            return bool(self._session.query(question))
+            return bool(self._session.query(query))
         except TableNotFound:
             return False
 
     def _is_there(self, table: str) -> bool:
-        """Whether there is such a table.
+        """Return whether the table exists.
 
         Raises:
-            ConfigurationError: there is, but a catalog's defaults or somebody's ALTER TABLE took away what makes the lock
-                a lock.
+            ConfigurationError: it lacks properties that the lock depends on.
         """
         try:
             rows = self._session.query(self._syntax.show_properties.format(table))
@@ -350,9 +348,9 @@ class SqlStore:
 
     def append(self, events: Sequence[Event]) -> None:
         names = ", ".join(self._syntax.quoted(field.name) for field in fields(Event))
-        marks = f"({', '.join('?' for _ in fields(Event))})"
+        placeholders = f"({', '.join('?' for _ in fields(Event))})"
         parameters = [value for event in events for value in astuple(event)]
-        values = ", ".join(marks for _ in events)
+        values = ", ".join(placeholders for _ in events)
         self._session.execute(f"INSERT INTO {self._tables.history} ({names}) VALUES {values}", parameters)
 
     def compact(self) -> None:
@@ -368,7 +366,7 @@ class SqlStore:
 
         def change() -> bool:
             self._session.execute(f"UPDATE {self._tables.lock} SET {sets} WHERE {where}", parameters)
-            return False  # How many rows it changed is not told.
+            return False  # The port does not return how many rows were changed.
 
         return settle(change, self.read_lock, expected, new)
 
@@ -378,10 +376,10 @@ class SqlStore:
 
 
 def _literal(value: str | int | None) -> str:
-    """A value of the lock's first row, which goes in with the table: names and numbers, where no parameter may stand."""
+    """Return a value of the lock's first row as a literal: CREATE TABLE … AS takes no parameters."""
     if value is None:
         return "NULL"
     if isinstance(value, int):
         return str(value)
-    # Both engines read a backslash as an escape: https://spark.apache.org/docs/latest/sql-ref-literals.html
+    # Both engines treat a backslash as an escape: https://spark.apache.org/docs/latest/sql-ref-literals.html
     return "'" + value.replace("\\", r"\\").replace("'", r"\'") + "'"

@@ -1,5 +1,5 @@
-"""What every store knows of the two tables: their names, the kinds of their columns, the properties of an Iceberg one, and how
-several runs at once create and change them.
+"""What all stores have in common: names of the two tables, types of their columns, properties of an Iceberg table, and how several
+runs create and change them at the same time.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from glacierbase.errors import CommitConflict, ConfigurationError, EngineError
 from glacierbase.stores import LockRow
 
 _TRIES = 5
-# An error that takes longer is a time-out. Repeating it would outlast a lease of the usual length, which is three times this.
+# An error that takes longer is a time-out. A retry would outlast the default lease, which is three times as long.
 _RETRY_SECONDS = 20
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
-# Copy-on-write under serializable isolation without retries: of two updates from one snapshot, one is refused.
+# Copy-on-write, serializable isolation and no retries: of two updates based on one snapshot, one is refused.
 # https://iceberg.apache.org/docs/latest/configuration/#write-properties
 ICEBERG_PROPERTIES = {
     "format-version": "2",
@@ -35,49 +35,49 @@ _HISTORY, _LOCK = "history_", "lock_"
 
 
 def history_name(catalog: str) -> str:
-    """What the history table of a catalog is called."""
+    """Return the name of a catalog's history table."""
     return f"{_HISTORY}{catalog}"
 
 
 def lock_name(catalog: str) -> str:
-    """What the lock table of a catalog is called."""
+    """Return the name of a catalog's lock table."""
     return f"{_LOCK}{catalog}"
 
 
 def catalog_of(history: str) -> str | None:
-    """Whose history the table of this name is; None where it is none."""
+    """Return the catalog whose history table has this name; None for another table."""
     return history.removeprefix(_HISTORY) if history.startswith(_HISTORY) else None
 
 
 def kind(field: Field[Any]) -> str:
-    """The kind of a column's values: `int`, `str` or `datetime`."""
+    """Return the type of a column's values: `int`, `str` or `datetime`."""
     return str(field.type).partition(" ")[0]
 
 
 def instant(micros: int) -> datetime:
-    """The instant so many microseconds after the epoch, in UTC."""
+    """Return the instant of a number of microseconds since the epoch, in UTC."""
     return _EPOCH + timedelta(microseconds=micros)
 
 
 def check_properties(table: str, must: Mapping[str, str], found: Mapping[str, str]) -> None:
-    """Let a table pass that has the properties which it must have.
+    """Check the properties of a table.
 
     Raises:
-        ConfigurationError: a catalog's defaults or somebody's ALTER TABLE took away what makes the lock a lock.
+        ConfigurationError: a catalog's default or an ALTER TABLE changed a property that the lock depends on.
     """
-    # The format version is part of the table's metadata, and not always shown among its properties.
+    # The format version is part of the table's metadata, and not always listed among its properties.
     wrong = {key: value for key, value in must.items() if key != "format-version" and found.get(key) != value}
     if wrong:
         pairs = ", ".join(f"'{key}'='{value}'" for key, value in wrong.items())
         raise ConfigurationError(
             "STORE_PROPERTIES",
-            f"{table.replace('`', '')} has other properties than the lock and the history need: {', '.join(wrong)}",
+            f"{table.replace('`', '')} lacks properties that history and lock require: {', '.join(wrong)}",
             f"ALTER TABLE {table} SET TBLPROPERTIES ({pairs})",
         )
 
 
 def ensure(make: Callable[[], object], exists: Callable[[], bool]) -> None:
-    """Create something that another first run may be creating at this moment: an error counts only if it is still absent."""
+    """Create something that another first run may create at the same time: an error counts only if it does not exist afterwards."""
     started = time.monotonic()
     for attempt in range(_TRIES):
         try:
@@ -91,10 +91,10 @@ def ensure(make: Callable[[], object], exists: Callable[[], bool]) -> None:
 
 
 def settle(change: Callable[[], bool], read: Callable[[], LockRow | None], expected: LockRow, new: LockRow) -> bool:
-    """Whether the row of the lock is `new` now.
+    """Change the lock's row to `new`; return whether it is `new` now.
 
     Args:
-        change: make it `new` if its claim is still `expected`'s; True if it is known to be `new` then.
+        change: writes `new` if the row's claim is still that of `expected`; returns True if the row is known to be `new`.
     """
     started = time.monotonic()
     for attempt in range(_TRIES):
@@ -102,7 +102,7 @@ def settle(change: Callable[[], bool], read: Callable[[], LockRow | None], expec
         try:
             if change():
                 return True
-        except EngineError as error:  # A conflict decides nothing: the row does.
+        except EngineError as error:  # After a conflict, only the row shows the outcome.
             problem = error
         row = read()
         if row == new:
@@ -116,6 +116,6 @@ def settle(change: Callable[[], bool], read: Callable[[], LockRow | None], expec
 
 
 def _is_final(error: EngineError, attempt: int, started: float) -> bool:
-    """Whether to give up; a conflict proves that the catalog answers, however slow the machine is."""
+    """Return whether to give up. A conflict proves that the catalog answers, so its duration does not count."""
     is_over = time.monotonic() - started > _RETRY_SECONDS and not isinstance(error, CommitConflict)
     return is_over or attempt == _TRIES - 1

@@ -1,9 +1,9 @@
 """Runs whose storage or server fails at a step: `python -m tests.crash.faulted STORE FOLDER STEP,… [PORT]`.
 
-For each fault and step, on a fresh project: migrate, and let the fault begin there; say what the run said; take the fault away;
-finish as a person would; say what is true then. One JSON document a line. On Spark, with `sql` or `iceberg` as store, the
-warehouse lies on a small tmpfs of this process's own, and the faults are `full`, `read-only` and `unreachable` (the database of
-the catalog answers nobody); with `snowflake`, the wire between here and the server on the port is cut.
+For each fault and step, on a fresh project: migrate, begin the fault at that step, remove it, and finish as an operator would.
+Prints one JSON document per line: the error of the run, and rows and states at the end. On Spark, with `sql` or `iceberg` as
+store, the warehouse is on a small tmpfs that only this process mounts, and the faults are `full`, `read-only` and `unreachable`
+(the catalog's database is locked); with `snowflake`, the connection to the server on the port is cut.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ from tests.support.snowflake.wire import Wire
 
 @dataclass(frozen=True)
 class Fault:
-    """How it begins, and how it is taken away, also where it never began."""
+    """How a fault begins and ends; `end` may be called where it never began."""
 
     name: str
     begin: Callable[[], None]
     end: Callable[[], None]
 
 
-# What makes a shop in a folder of that name.
+# A function that makes a shop in a folder of that name, and the faults.
 Bed = tuple[Callable[[str], Shop], list[Fault]]
 
 
@@ -69,7 +69,7 @@ def break_at(steps: Steps, fault: Fault, number: int, shop: Shop) -> dict[str, A
 
 
 def migrate(shop: Shop) -> dict[str, Any]:
-    """Its error as the command line would show it, and the exit code."""
+    """Return the run's error as the command line would show it, and the exit code."""
     try:
         shop.load().migrate(spark=shop.session)
     except GlacierbaseError as error:
@@ -79,7 +79,7 @@ def migrate(shop: Shop) -> dict[str, Any]:
 
 class _Shop(SparkShop):
     def may_run(self, case: RepairCase) -> bool:
-        """The engine lives on, but its call has come back."""
+        """The engine still runs, but its call has returned."""
         return False
 
 
@@ -93,7 +93,7 @@ def spark_bed(folder: Path, store: str) -> Iterator[Bed]:
     with lake_bed(text, folder / "home") as lake:
 
         def new_shop(name: str) -> Shop:
-            for old in disk.iterdir():  # All of them together are more than it holds.
+            for old in disk.iterdir():  # Together they would fill the disk.
                 shutil.rmtree(old)
             return _Shop(lake, ProjectFolder(folder / name), store, lease="2s")
 

@@ -1,8 +1,8 @@
-"""A run that ends itself: `python -m tests.crash.killed PROJECT AT SIGNAL WHOM` migrates, and sends the signal to `WHOM` at a step.
+"""A run that sends itself a signal at a step: `python -m tests.crash.killed PROJECT AT SIGNAL WHOM`.
 
-Step 0 never comes: the number of all steps is the last line of stdout. `inside:N` means while the N-th statement is with the
-engine, `after:S` S seconds behind the first step. `WHOM` is `python` (this process), `jvm`, or `both`. What goes on after its
-signal exits as the program does.
+`AT` is a number of a step; `inside:N`, while the engine runs the N-th statement; or `after:S`, S seconds after the first step. At
+`0` no signal is sent. `WHOM` is `python` (this process), `jvm`, or `both`. The last line of stdout is the number of all steps.
+A run that survives its signal exits as the program does.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def main(project: str, at: str, name: str, whom: str) -> None:
 
     def die() -> None:
         if whom in ("jvm", "both"):
-            for pid in jvm:  # None before there is something to run, or gone already.
+            for pid in jvm:  # Empty before a JVM is started; the JVM may have ended already.
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.Signals[name])
         if whom in ("python", "both"):

@@ -1,9 +1,8 @@
 """A racer: `python -m tests.crash.raced` answers each line of stdin, `PROJECT SECONDS STORE`, by migrating there.
 
-The seconds are how long it waits for the lock; with `ready?` in their place it only makes ready. What it is told of the store is
-`STORE` in its environment, and may stand in the project's catalog file. The answer is a JSON document
-on a line. A Spark of its own starts with the first project and serves them all: what is raced is the path of a run, not the
-start of an engine.
+The seconds are its lock time-out; with `ready?` in their place it only starts its engine. `STORE` is set in its environment, for
+the project's catalog file. The answer is a JSON document on one line. One Spark starts with the first project and serves all later
+ones, so that the race is between the paths of runs, not between the starts of engines.
 """
 
 from __future__ import annotations

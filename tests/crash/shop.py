@@ -1,4 +1,4 @@
-"""A small project on a real engine, for runs that break: what it inserts, and what a person would do to put it right."""
+"""A small project on a real engine for runs that break: what it inserts, and how an operator would repair it."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from tests.support.project_folder import REPOSITORY, ProjectFolder
 
 FINAL = [10, 11, 20, 30, 31]
 
-# Where history and lock live, how many steps the path has there, and inside of which statements a run can end.
+# By store: the number of steps of the path, and the statements inside of which a run can end.
 STEPS = {"snowflake": 34, "sql": 46, "iceberg": 48}
 INSIDE = {"snowflake": (1, 2, 3, 5, 6), "sql": (1, 2, 3, 4, 5), "iceberg": (1, 2, 3, 4, 5)}
 
 
 class Shop(ABC):
-    """A project of three files on a table of its own, and an engine to look at it from."""
+    """A project of three files on a new table, and an engine to read the table with."""
 
-    slow: str  # A question that takes its time for the value.
-    session: Any = None  # What this process itself works in, where starting an engine costs more than a moment.
+    slow: str  # A query that returns the value after a second.
+    session: Any = None  # The session for runs in this process, where an engine is slow to start.
 
     using = ""
 
@@ -42,7 +42,7 @@ class Shop(ABC):
         return sorted(row[0] for row in self._bed.rows(f"SELECT a FROM {self.table}"))
 
     def insert(self, value: int, at: str) -> str:
-        """Statements take their time where a run is to end inside of one."""
+        """Return an INSERT of the value; it takes a second where a run ends inside of a statement."""
         question = self.slow if at.startswith("inside") else "SELECT {}"
         return f"INSERT INTO {self.table} {question.format(value)}"
 
@@ -52,7 +52,7 @@ class Shop(ABC):
         self.project.file("3_two.sql", f"{self.insert(30, at)};\n{self.insert(31, at)};")
 
     def row_of(self, case: RepairCase) -> int:
-        """What the statement in flight inserts."""
+        """Return the value that the statement in flight inserts."""
         assert case.statement_index is not None
         return int(case.version) * 10 + case.statement_index - 1
 
@@ -60,7 +60,7 @@ class Shop(ABC):
     def may_run(self, case: RepairCase) -> bool: ...
 
     def start(self, at: str, name: str, whom: str = "python") -> subprocess.Popen[str]:
-        """A run that sends itself a signal at a step."""
+        """Start a run that sends itself a signal at a step."""
         self.write_files(at)
         command = [sys.executable, "-W", "ignore", "-m", "tests.crash.killed", str(self.project.root), at, name, whom]
         return subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -69,7 +69,7 @@ class Shop(ABC):
         return Project.load(self.project.root)
 
     def finish(self) -> None:
-        """Migrate until everything is applied, answering what is asked by looking at the table."""
+        """Migrate until everything is applied, and repair by what the table holds."""
         for _ in range(5):
             try:
                 self.load().migrate(lock_timeout=60, spark=self.session)
@@ -81,7 +81,7 @@ class Shop(ABC):
         raise AssertionError("it never came to an end")
 
     def answer(self) -> None:
-        """Say whether the statement in flight took effect, once nothing can come of it any more."""
+        """Repair the statement in flight as done or not done, once it cannot take effect any more."""
         deadline = time.monotonic() + 60
         [case] = self.load().repair(spark=self.session)[0].cases
         while self.may_run(case):
@@ -95,24 +95,24 @@ class Shop(ABC):
         )
 
     def check(self) -> None:
-        """Each row is there once, and the lock is free or its holder seen to be dead."""
+        """Check that each row is there once, and that the lock is free or its holder is dead."""
         assert self.rows == FINAL
         [result] = self.load().status(spark=self.session)
         assert [str(each.state) for each in result.migrations] == ["applied"] * 3
-        if result.lock:  # It died with nothing left to do but the release.
+        if result.lock:  # The run died before the release, its last step.
             time.sleep(1)
             [freed] = self.load().unlock(spark=self.session)
             assert freed.released
 
     def check_history(self) -> None:
-        """It tells of every run, without gap and without an event that came too late."""
+        """Check that the history has no gap and no event under an old fence."""
         [history] = self.load().history(spark=self.session)
         sequences = [event.sequence for event in history.events]
         assert sequences == list(range(1, len(sequences) + 1))
 
 
 class SnowShop(Shop):
-    """On the Snowflake bed. The third file is a transaction, all or nothing."""
+    """A shop on the Snowflake bed. The third file is one transaction."""
 
     slow = "/* takes 1 s */ SELECT {}"
 
@@ -132,7 +132,7 @@ class SnowShop(Shop):
 
 
 class SparkShop(Shop):
-    """On Iceberg, with either store. The run starts its own JVM; what is done behind it happens in that of the test."""
+    """A shop on Iceberg, with either store. The run starts a JVM; repairs and checks use the JVM of the test."""
 
     slow = "SELECT IF(java_method('java.lang.Thread', 'sleep', 1000L) = 'slept', 0, {})"
     using = " USING iceberg"

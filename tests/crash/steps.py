@@ -1,7 +1,7 @@
-"""The steps of a run: what a test counts to break in between two of them.
+"""The steps of a run, which a test counts to interrupt the run between two of them.
 
-A step is before or behind everything that leaves the process for the main thread, and not for the heartbeat: each verb of the
-store that writes, each statement, each part of a compaction, which comes every few events here.
+A step is before or after each call of the main thread that leaves the process: a write of the store, a statement, a part of a
+compaction, which comes every few events here. Calls of the heartbeat are not counted.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ EVENTS_BETWEEN_COMPACTIONS = 4
 
 
 class Steps:
-    """Counts them for the rest of the process.
+    """Counts steps for the rest of the process.
 
     Attributes:
-        count: of steps so far.
-        statements: of migrations that were begun so far.
+        count: the number of steps so far.
+        statements: the number of migration statements begun so far.
         on_step, on_statement: called with each number.
     """
 

@@ -1,4 +1,4 @@
-"""Storage that is full or read-only, servers that do not answer, from any step on: one clear error, and the truth afterwards."""
+"""Storage that is full or read-only, and servers that do not answer, from any step on: one clear error, and a true history."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.support.catalog_files import SNOWFLAKE_PASSWORD
 from tests.support.project_folder import REPOSITORY
 from tests.support.snowflake.bed import SnowflakeServer
 
-# What an engine, a catalog or a disk that fails may come to, wherever it does; 0 where only the release was left to do.
+# The errors that a failing engine, catalog or disk may lead to; none where only the release was left.
 CODES = {
     None: 0,
     "STORE_UNAVAILABLE": 5,
@@ -31,7 +31,7 @@ CODES = {
 def break_at_every(
     number: int, faults: set[str], store: str, folder: Path, *port: str, prefix: Sequence[str] = ()
 ) -> None:
-    """Run the scenarios, and check what each of them says."""
+    """Run the scenarios, and check the output of each."""
     steps = [str(step) for step in range(1, STEPS[store] + 1, number)]
     command = [
         *prefix,
@@ -58,18 +58,21 @@ def break_at_every(
     assert {said["fault"] for said in told if said["code"]} == faults
 
 
+@pytest.mark.long
+@pytest.mark.spark
 @pytest.mark.parametrize("every", [22, pytest.param(1, marks=pytest.mark.full)])
 @pytest.mark.parametrize("store", ["sql", "iceberg"])
 def test_storage_that_fails_at_any_step_on_spark(store: str, every: int, tmp_path: Path) -> None:
-    """A small disk of its own for catalog and tables, in a namespace where anybody may mount one."""
+    """Catalog and tables are on a small disk, mounted in a user namespace, which needs no root."""
     isolated = ("unshare", "--user", "--map-root-user", "--mount")
     break_at_every(every, {"full", "read-only", "unreachable"}, store, tmp_path, prefix=isolated)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("every", [17, pytest.param(1, marks=pytest.mark.full)])
 def test_a_server_that_is_gone_at_any_step_on_snowflake(
     every: int, snowflake_server: SnowflakeServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Connections break, and new ones are refused."""
+    """All connections break, and new ones are refused."""
     monkeypatch.setenv("SNOWFLAKE_PASSWORD", SNOWFLAKE_PASSWORD)
     break_at_every(every, {"unreachable"}, "snowflake", tmp_path, str(snowflake_server.port))

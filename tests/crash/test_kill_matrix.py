@@ -1,6 +1,6 @@
-"""Killed or stopped at every step of the path: whatever a person then says truthfully, each effect is there exactly once.
+"""Runs killed or stopped at every step of the path: after a truthful repair, each effect is there exactly once.
 
-On Spark the run is two processes, and each may go alone.
+On Spark a run is two processes, and each may be killed alone.
 """
 
 from __future__ import annotations
@@ -18,19 +18,21 @@ from glacierbase.errors import EngineUnavailable, NeedsRepair
 from tests.crash.shop import FINAL, INSIDE, STEPS, Shop, SnowShop, SparkShop
 from tests.support.project_folder import ProjectFolder
 
+# The session fixture that each kind of shop is on.
+BEDS = {"snowflake": "emulated", "sql": "lake", "iceberg": "lake"}
 # A run on Spark is two processes.
 WHOM = ("python", "jvm", "both")
-# Where, when and whom.
+# The kind of shop, the step, and the process.
 Kill = tuple[str, str, str]
 
 
 def places(bed: str) -> list[str]:
-    """Every step, and every statement that a run can end inside of."""
+    """Return every step, and every statement inside of which a run can end."""
     return [*map(str, range(1, STEPS[bed] + 1)), *(f"inside:{number}" for number in INSIDE[bed])]
 
 
 def moments(bed: str) -> list[Kill]:
-    """At any moment of a run behind its first step, its whole life long: inside of appends, proofs and commits, too."""
+    """Return kills at random moments after the first step, also inside of appends, proofs and commits."""
     return [(bed, f"after:{random.Random(number).uniform(0, 8):.2f}", WHOM[number % 3]) for number in range(45)]
 
 
@@ -47,8 +49,10 @@ KILLS_SAMPLED: list[Kill] = [
     ("iceberg", "21", "both"), ("iceberg", "33", "python"), ("iceberg", "inside:2", "jvm"), ("iceberg", "inside:3", "python"),
 ]  # fmt: skip
 
-# Before the first read under the lock; between an append and its proof, a proof and its statement; inside of one; and behind the
-# last.
+KILLS_QUICK: list[Kill] = [("snowflake", "inside:2", "python"), ("iceberg", "inside:3", "python")]
+
+# Before the first read under the lock; between an append and its proof; between a proof and its statement; inside a statement;
+# after the last.
 STOPS = [(bed, at) for bed in STEPS for at in places(bed)]
 STOPS_SAMPLED = [
     *(("snowflake", at) for at in ("6", "11", "18", "inside:5")), ("sql", "6"), ("sql", "inside:2"), ("iceberg", "6"),
@@ -56,40 +60,52 @@ STOPS_SAMPLED = [
 ]  # fmt: skip
 
 
-def sampled(matrix: list[Any], sample: list[Any]) -> list[Any]:
-    """The matrix with all but the sample left to the long form."""
-    assert set(sample) <= set(matrix)
-    return [pytest.param(*each, marks=[] if each in sample else [pytest.mark.full]) for each in matrix]
+STOPS_QUICK = [("snowflake", "11")]
+
+
+def sampled(matrix: list[Any], sample: list[Any], quick: list[Any]) -> list[Any]:
+    """Return the matrix as parameters, all but the sample marked `full`, and of the sample all but the quick ones `long`."""
+    assert set(quick) <= set(sample) <= set(matrix)
+    form = {
+        each: [] if each in quick else [pytest.mark.long] if each in sample else [pytest.mark.full] for each in matrix
+    }
+    return [pytest.param(*each, marks=[*form[each], on(each[0])]) for each in matrix]
+
+
+def on(bed: str) -> pytest.MarkDecorator:
+    return pytest.mark.bed(BEDS[bed])
 
 
 def new_shop(bed: str, project: ProjectFolder, request: pytest.FixtureRequest, lease: str = "5s") -> Shop:
-    if bed == "snowflake":
-        return SnowShop(request.getfixturevalue("emulated"), project)
-    return SparkShop(request.getfixturevalue("lake"), project, bed, lease)
+    made = request.getfixturevalue(BEDS[bed])
+    return SnowShop(made, project) if bed == "snowflake" else SparkShop(made, project, bed, lease)
 
 
 @pytest.fixture
 def shop(bed: str, project: ProjectFolder, request: pytest.FixtureRequest) -> Shop:
-    """A fresh one."""
+    """A new shop."""
     return new_shop(bed, project, request)
 
 
 @pytest.mark.parametrize(
-    "bed", ["snowflake", *(pytest.param(bed, marks=pytest.mark.full) for bed in ("sql", "iceberg"))]
+    "bed",
+    [
+        pytest.param("snowflake", marks=on("snowflake")),
+        *(pytest.param(bed, marks=[pytest.mark.full, on(bed)]) for bed in ("sql", "iceberg")),
+    ],
 )
 def test_the_path_has_as_many_steps_as_the_matrix(
     bed: str, project: ProjectFolder, request: pytest.FixtureRequest
 ) -> None:
-    """None is left out when one is added. (A lease that is renewed in between gives a compaction more to remove.)"""
+    """A step that is added to the path must be added to the matrix. The lease is long: a renewal would add to a compaction."""
     run = new_shop(bed, project, request, lease="60s").start("0", "SIGKILL")
     stdout, stderr = run.communicate(timeout=120)
     assert (run.returncode, int(stdout.splitlines()[-1])) == (0, STEPS[bed]), stderr
 
 
-@pytest.mark.parametrize(("bed", "at", "whom"), sampled(KILLS, KILLS_SAMPLED))
+@pytest.mark.parametrize(("bed", "at", "whom"), sampled(KILLS, KILLS_SAMPLED, KILLS_QUICK))
 def test_killed_anywhere_each_effect_is_there_once_in_the_end(bed: str, at: str, whom: str, shop: Shop) -> None:
-    """The history tells of every run that wrote to it. A JVM follows its Python; a Python whose JVM is gone says in one
-    sentence what is known, and ends."""
+    """The history has every run that wrote to it. A JVM ends after its Python; a Python whose JVM is gone ends with one error."""
     run = shop.start(at, "SIGKILL", whom)
     stderr = run.communicate(timeout=120)[1]
     killed = {-signal.SIGKILL} | ({0} if at.startswith("after") else set())
@@ -101,7 +117,7 @@ def test_killed_anywhere_each_effect_is_there_once_in_the_end(bed: str, at: str,
 
 
 def stop(run: subprocess.Popen[str]) -> None:
-    """Wait until the run has stopped itself."""
+    """Wait until the run has stopped itself (SIGSTOP)."""
     stat = Path(f"/proc/{run.pid}/stat")
     deadline = time.monotonic() + 60
     while stat.read_text().rpartition(")")[2].split()[0] != "T":
@@ -109,38 +125,38 @@ def stop(run: subprocess.Popen[str]) -> None:
         time.sleep(0.05)
 
 
-@pytest.mark.parametrize(("bed", "at"), sampled(STOPS, STOPS_SAMPLED))
+@pytest.mark.parametrize(("bed", "at"), sampled(STOPS, STOPS_SAMPLED, STOPS_QUICK))
 def test_stopped_past_its_lease_a_run_leaves_the_rest_to_the_one_that_took_over(bed: str, at: str, shop: Shop) -> None:
-    """Continued, it runs no further statement, tells at most that it was interrupted, and exits with 4."""
+    """A continued run executes no further statement, appends at most `interrupted`, and exits with 4."""
     run = shop.start(at, "SIGSTOP")
     try:
         stop(run)
         take_over(shop, run, at)
     finally:
-        run.kill()  # One that is stopped in SQLite's commit keeps everybody out of the database.
+        run.kill()  # A process that is stopped in SQLite's commit keeps the database locked.
     shop.check()
 
 
 def take_over(shop: Shop, run: subprocess.Popen[str], at: str) -> None:
-    """Migrate behind the stopped run, then let it go on."""
+    """Migrate while the run is stopped, then continue it."""
     try:
         [second] = shop.load().migrate(lock_timeout=60, spark=shop.session)
-    except NeedsRepair:  # It may have begun a statement: nobody can say what comes of it before it goes on.
+    except NeedsRepair:  # It may have begun a statement, whose outcome is open until the run continues.
         go_on(run)
         assert run.returncode == 4
         shop.finish()
-    except EngineUnavailable:  # Its heartbeat was stopped in SQLite's commit, which locks the database for everybody.
+    except EngineUnavailable:  # Its heartbeat was stopped in SQLite's commit, which locks the database.
         stderr = go_on(run)
         assert run.returncode == 0, stderr
     else:
         assert shop.rows == FINAL
         stderr = go_on(run)
-        # Before it had the lock there was nothing that it could lose, and with all done nobody takes it.
+        # A run without the lock cannot lose it, and after the last statement no other run takes it.
         had_it = not at.isdigit() or int(at) > 3
         assert run.returncode == (4 if second.applied and had_it else 0), stderr
 
 
 def go_on(run: subprocess.Popen[str]) -> str:
-    """Let it run to its end: its stderr."""
+    """Continue the run to its end; return its stderr."""
     run.send_signal(signal.SIGCONT)
     return run.communicate(timeout=120)[1]

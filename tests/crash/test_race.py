@@ -1,4 +1,4 @@
-"""Eight processes that want the same thing at the same moment: one does it, the others see so."""
+"""Processes that migrate the same catalog at the same moment: one applies, the others see that it does or did."""
 
 from __future__ import annotations
 
@@ -18,23 +18,21 @@ from glacierbase import Project
 from tests.support.beds import LakeBed, SnowBed
 from tests.support.project_folder import REPOSITORY, ProjectFolder
 
-RACERS = 8
-
 
 class Racers:
-    """The eight, each with an engine that is up."""
+    """A number of processes, each with a running engine."""
 
-    def __init__(self) -> None:
+    def __init__(self, count: int = 8) -> None:
         self.processes = [
             subprocess.Popen(
                 [sys.executable, "-W", "ignore", "-m", "tests.crash.raced"],
                 cwd=REPOSITORY, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
             )
-            for _ in range(RACERS)
+            for _ in range(count)
         ]  # fmt: skip
 
     def ask(self, project: Path, seconds: str, stores: tuple[str, ...]) -> list[dict[str, Any]]:
-        """Tell all of them, each the next of the stores, then listen to all of them."""
+        """Send the project to all processes, each with the next of the stores; return all answers."""
         for process, store in zip(self.processes, cycle(stores), strict=False):
             assert process.stdin
             process.stdin.write(f"{project} {seconds} {store}\n")
@@ -47,7 +45,7 @@ class Racers:
 
 
 class Course:
-    """Projects on one engine, each with a place of its own for history and lock."""
+    """Projects on one engine, each with its own namespace for history and lock."""
 
     def __init__(self, bed: Any, folder: Path) -> None:
         self._bed = bed
@@ -55,7 +53,7 @@ class Course:
         self._spark = bed.spark if isinstance(bed, LakeBed) else None
 
     def project(self) -> tuple[ProjectFolder, str]:
-        """A new one, and the name of a schema of its own that does not exist yet."""
+        """Return a new project, and the name of a schema that does not exist yet."""
         name = f"r{uuid.uuid4().hex[:8]}"
         project = ProjectFolder(self._folder / name)
         if isinstance(self._bed, SnowBed):
@@ -75,7 +73,7 @@ class Course:
 
 @pytest.fixture(scope="module")
 def stable() -> Iterator[dict[str, Racers]]:
-    """The racers of one engine: theirs are up from their first race on, and two engines' are more than fit into a machine."""
+    """The racers by engine: they run from their first race on, and those of one engine at a time fit into a machine."""
     made: dict[str, Racers] = {}
     yield made
     for racers in made.values():
@@ -84,8 +82,8 @@ def stable() -> Iterator[dict[str, Racers]]:
 
 @pytest.fixture
 def racers(request: pytest.FixtureRequest, stable: dict[str, Racers]) -> Racers:
-    """For the engine whose bed is the parameter."""
-    request.getfixturevalue(request.param)  # What its catalog file asks of the environment.
+    """Eight racers for the engine of the fixture that the parameter names."""
+    request.getfixturevalue(request.param)  # The fixture sets the environment variables of its catalog file.
     if request.param not in stable:
         while stable:
             stable.popitem()[1].end()
@@ -93,10 +91,23 @@ def racers(request: pytest.FixtureRequest, stable: dict[str, Racers]) -> Racers:
     return stable[request.param]
 
 
-# Some race past the engine, some through it, for the same lock.
+# Some use PyIceberg, some the engine, for the same lock.
 MIXED = ("iceberg", "sql")
 
 
+def test_of_two_processes_one_applies_and_the_other_names_it_or_finds_nothing_to_do(
+    lake: LakeBed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One uses the engine and one PyIceberg, and neither finds any table. Each row is there exactly once."""
+    monkeypatch.setenv("STORE", MIXED[0])
+    racers = Racers(2)
+    try:
+        run_round(Course(lake, tmp_path), racers, 0, MIXED, " USING iceberg")
+    finally:
+        racers.end()
+
+
+@pytest.mark.long
 @pytest.mark.parametrize("rounds", [2, pytest.param(20, marks=pytest.mark.full)])
 @pytest.mark.parametrize(
     ("racers", "stores"),
@@ -116,7 +127,7 @@ def test_of_eight_processes_one_applies_and_the_others_name_it_or_find_nothing_t
     rounds: int, stores: tuple[str, ...], racers: Racers, tmp_path: Path, request: pytest.FixtureRequest,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
-    """From no tables at all, and from tables that are there; with and without waiting. Each row is there exactly once."""
+    """The first round creates the tables, with and without waiting for the lock. Each row is there exactly once."""
     monkeypatch.setenv("STORE", stores[0])
     bed = request.node.callspec.params["racers"]
     course = Course(request.getfixturevalue(bed), tmp_path)
@@ -138,7 +149,7 @@ def run_round(course: Course, racers: Racers, number: int, stores: tuple[str, ..
     assert course.rows(f"{schema}.t") == [1, 2, 3, 4]
     events = course.events(project)
     assert [event.sequence for event in events] == list(range(1, len(events) + 1))
-    # One holder at any time: a fence belongs to one run, and none goes back.
+    # One holder at any time: a fence belongs to one run, and fences only grow.
     holders = [(event.fence, event.run_id) for event in events]
     assert len(set(holders)) == len({fence for fence, _ in holders}) == 2
     assert holders == sorted(holders)

@@ -1,4 +1,4 @@
-"""`doctor`: what it looks at, what it says of what is wrong, and that nothing of it stays."""
+"""`doctor`: its checks, its reports of failures, and that it leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -21,8 +21,10 @@ LEFT JOIN DEMO.information_schema.tables ON table_schema = schema_name ORDER BY 
 ALL = ["configuration", "files", "connection", "history", "rights", "lock"]
 
 
+@pytest.mark.long
+@pytest.mark.spark
 def test_on_spark_all_is_well_and_nothing_stays(lake_project: ProjectFolder) -> None:
-    """Of four sessions exactly one wins the lock, and namespace, tables and files are gone."""
+    """Of four sessions exactly one acquires the lock; namespace, tables and files are removed afterwards."""
     lake_project.file("0001_create.sql", "CREATE TABLE lake.web.t (a INT) USING iceberg;")
     done = lake_project.ask("doctor", "--catalog", "shop")
     assert done.code == 0, done.stdout
@@ -36,7 +38,7 @@ def test_on_spark_all_is_well_and_nothing_stays(lake_project: ProjectFolder) -> 
 
 
 def test_on_snowflake_all_is_well_and_nothing_stays(emulated: SnowBed, project: ProjectFolder) -> None:
-    """Whether the schema of history and lock is there already or not."""
+    """The schema of history and lock may exist before or not."""
     text = emulated.catalog_file()
     namespace = text.rpartition("namespace: ")[2].partition(",")[0]
     project.catalog(text)
@@ -52,7 +54,7 @@ def test_on_snowflake_all_is_well_and_nothing_stays(emulated: SnowBed, project: 
 
 
 def test_each_failing_line_says_what_to_do(emulated: SnowBed, project: ProjectFolder) -> None:
-    """And the exit code is that of the first of them."""
+    """The exit code is that of the first failing check."""
     project.catalog(emulated.catalog_file().replace("127.0.0.1", "127.0.0.2"))
     project.file("0001_open.sql", "SELECT 'never closed;")
     done = project.ask("doctor")
@@ -65,7 +67,7 @@ def test_each_failing_line_says_what_to_do(emulated: SnowBed, project: ProjectFo
 
 
 def test_a_role_that_may_not_create_is_told_who_should(emulated: SnowBed, project: ProjectFolder) -> None:
-    """It needs no right to create once both tables are there."""
+    """A role needs no right to create once both tables exist."""
     text = emulated.catalog_file()
     project.catalog(text.replace("ENGINEER", "READER"))
     done = project.ask("doctor")
@@ -81,7 +83,7 @@ def test_a_role_that_may_not_create_is_told_who_should(emulated: SnowBed, projec
     assert "both exist" in done.entry()["checks"][-1]["detail"]
 
 
-@pytest.mark.parametrize("engine", ["spark", "snowflake"])
+@pytest.mark.parametrize("engine", [pytest.param("spark", marks=[pytest.mark.spark, pytest.mark.long]), "snowflake"])
 def test_the_printed_ddl_makes_tables_that_a_run_works_on(
     engine: str,
     emulated: SnowBed,
@@ -89,7 +91,7 @@ def test_the_printed_ddl_makes_tables_that_a_run_works_on(
     lake_project: ProjectFolder,
     snowflake_server: SnowflakeServer,
 ) -> None:
-    """Printing contacts nothing; running what is printed leaves nothing to create."""
+    """Printing contacts no engine; after the printed DDL a run creates nothing more."""
     place, table, using = "lake", "lake.web.t", " USING iceberg"
     if engine == "snowflake":
         project.catalog(emulated.catalog_file())

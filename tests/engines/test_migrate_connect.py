@@ -18,7 +18,7 @@ from tests.support.project_folder import ProjectFolder
 
 
 def test_a_setting_that_only_the_servers_start_can_make_must_agree_with_it(remote_lake: RemoteLake) -> None:
-    """Otherwise the file would lie about what runs its migrations; what a session may set is set."""
+    """A difference is an error; a setting that a session may change is set."""
     assert remote_lake.executor.open_session().query("SET spark.sql.shuffle.partitions")[0][1] == "3"
     conf = {**remote_lake.catalog.spark_conf, "spark.sql.warehouse.dir": "/elsewhere"}
     with pytest.raises(ConfigurationError) as caught:
@@ -30,7 +30,7 @@ ROWS = "; ".join(f"INSERT INTO lake.remote.t VALUES ({number})" for number in (1
 
 
 def test_migrations_run_on_a_server_fail_there_and_resume(remote_lake: RemoteLake) -> None:
-    """Each effect once, in tables that the server keeps."""
+    """Each effect is there once, in tables that the server keeps."""
     remote_lake.project.file(
         "1_create.sql", "CREATE NAMESPACE lake.remote; CREATE TABLE lake.remote.t (a BIGINT)", "remote"
     )
@@ -48,7 +48,7 @@ def test_migrations_run_on_a_server_fail_there_and_resume(remote_lake: RemoteLak
 
 
 def test_a_commit_on_a_server_proves_nobody_and_its_clock_is_not_ours(remote_lake: RemoteLake) -> None:
-    """All its clients are one application; only where nothing was committed for longer than clocks differ, nothing was."""
+    """All clients share one application; no commit is proven only where none is as recent as clocks may differ."""
     with closing(remote_lake.executor.open_session()) as session:
         session.execute("CREATE NAMESPACE IF NOT EXISTS lake.evidence")
         session.execute("CREATE OR REPLACE TABLE lake.evidence.t USING iceberg AS SELECT 1 AS a")
@@ -65,7 +65,7 @@ def test_a_commit_on_a_server_proves_nobody_and_its_clock_is_not_ours(remote_lak
 
 
 def test_the_parameters_of_the_address_are_recorded_nowhere(remote_lake: RemoteLake, project: ProjectFolder) -> None:
-    """They may hold a token; the history says on which server the statements ran."""
+    """They may hold a token; the history names the server without them."""
     server = remote_lake.catalog.spark_conf["spark.remote"]
     text = remote_lake.text.replace(server, f'"{server}/;x-canary-token=canary-1;x-plain=canary-2"')
     project.catalog(

@@ -1,4 +1,4 @@
-"""Delta tables by swapping the catalog file's sparkConf; history and lock stand in an Iceberg catalog beside them."""
+"""Delta tables by another `sparkConf` in the catalog file; history and lock are in an Iceberg catalog beside them."""
 
 from __future__ import annotations
 
@@ -7,8 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.support.catalog_files import LAKE, RUNTIME
 from tests.support.project_folder import REPOSITORY, ProjectFolder
+
+pytestmark = pytest.mark.delta
 
 DELTA = "io.delta:delta-spark_4.1_2.13:4.4.0"
 BOTH = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
@@ -26,7 +30,7 @@ def with_delta(warehouse: Path) -> str:
 
 
 def columns_of(table: Path) -> list[list[str]]:
-    """The schemas that the table has had, from its own log."""
+    """Return the schemas that the table has had, from its log."""
     actions = [
         json.loads(line) for file in sorted(table.glob("_delta_log/*.json")) for line in file.read_text().splitlines()
     ]
@@ -35,7 +39,7 @@ def columns_of(table: Path) -> list[list[str]]:
 
 
 def test_a_delta_table_is_migrated_fails_and_is_resumed(project: ProjectFolder) -> None:
-    """What Delta refuses is failed, not unknown; each effect once."""
+    """A refusal of Delta is failed, not unknown, and each effect is there once."""
     project.catalog(with_delta(project.root / "warehouse"))
     table = project.root / "events"
     create = f"CREATE TABLE delta.`{table}` (a BIGINT) USING delta; ALTER TABLE delta.`{table}` ADD COLUMN b STRING"
@@ -89,13 +93,13 @@ executor.close()
 
 
 def metadata_of(table: Path) -> list[str | None]:
-    """What the commits of the table carry of their writers, in order."""
+    """Return the user metadata of the table's commits, in order."""
     lines = [line for file in sorted(table.glob("_delta_log/*.json")) for line in file.read_text().splitlines()]
     return [json.loads(line)["commitInfo"].get("userMetadata") for line in lines if "commitInfo" in line]
 
 
 def test_of_a_lost_answer_the_tag_in_the_commit_tells_whose_it_is(project: ProjectFolder) -> None:
-    """What the author sets goes over it, and another's commit suggests nothing."""
+    """Metadata that the author sets replaces the tag, and another writer's commit suggests nothing."""
     project.catalog(with_delta(project.root / "warehouse"))
     table = project.root / "events"
     into = "INSERT INTO events VALUES"

@@ -1,4 +1,4 @@
-"""Hudi tables, on the newest Spark that Hudi publishes a bundle for, in an environment of its own."""
+"""Hudi tables, on the newest Spark that Hudi publishes a bundle for, in a separate virtual environment."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ import pytest
 from tests.support.catalog_files import LAKE, RUNTIME
 from tests.support.environments import environment
 from tests.support.project_folder import REPOSITORY, Output, ProjectFolder
+
+pytestmark = pytest.mark.hudi
 
 ENVIRONMENT = REPOSITORY / ".venv-hudi"
 # This checkout, with what the extra `local` has beside pyspark; and what pyspark 3.5 needs of a Python from 3.12 on.
@@ -28,12 +30,12 @@ BOTH = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 
 @pytest.fixture(scope="module")
 def glacierbase() -> Path:
-    """The program in that environment, made where it is missing."""
+    """The program in that environment, which is created if it is absent."""
     return environment(ENVIRONMENT, REQUIREMENTS) / "glacierbase"
 
 
 def with_hudi(warehouse: Path) -> str:
-    """History and lock stand in an Iceberg catalog beside the tables."""
+    """Return a catalog file with history and lock in an Iceberg catalog beside the tables."""
     text = LAKE.replace("WAREHOUSE", str(warehouse)).replace(f'"{RUNTIME}"', f'"{ICEBERG_OF_3_5}", "{HUDI}"')
     text = text.replace(BOTH, f"{BOTH},org.apache.spark.sql.hudi.HoodieSparkSessionExtension")
     lines = "".join(f"      {key}: {value}\n" for key, value in CONF.items())
@@ -41,7 +43,7 @@ def with_hudi(warehouse: Path) -> str:
 
 
 def test_a_hudi_table_is_migrated_and_what_it_refuses_is_failed(glacierbase: Path, project: ProjectFolder) -> None:
-    """And not unknown; each effect once."""
+    """A refusal is not unknown, and each effect is there once."""
     project.catalog(with_hudi(project.root / "warehouse"))
     table = project.root / "events"
     create = (
@@ -64,7 +66,7 @@ def test_a_hudi_table_is_migrated_and_what_it_refuses_is_failed(glacierbase: Pat
 
 
 def run(glacierbase: Path, project: ProjectFolder, *arguments: str) -> Output:
-    """The program, answering in JSON."""
+    """Run the program with its result as JSON."""
     done = subprocess.run(
         [glacierbase, *arguments, "--format", "json"], cwd=project.root, capture_output=True, text=True, check=False
     )

@@ -1,4 +1,4 @@
-"""The path of `migrate` on real Spark and real Iceberg tables, through the Python API in the session's one Spark."""
+"""The path of `migrate` on real Spark and real Iceberg tables, through the Python API in one Spark for all tests."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from tests.support.project_folder import ProjectFolder
 
 
 class Shop:
-    """A catalog of a test's own on the session's Spark, with a namespace for its tables."""
+    """A catalog for one test on the shared Spark, with a namespace for its tables."""
 
     def __init__(self, lake: LakeBed, folder: ProjectFolder) -> None:
         self.lake = lake
@@ -68,7 +68,7 @@ class Shop:
 
 @pytest.fixture
 def shop(lake: LakeBed, project: ProjectFolder) -> Shop:
-    """An empty one."""
+    """A shop without migrations."""
     return Shop(lake, project)
 
 
@@ -76,7 +76,7 @@ CREATE = "CREATE NAMESPACE NS; CREATE TABLE NS.t (a BIGINT) USING iceberg"
 
 
 def test_migrations_change_real_tables_and_stand_in_the_history_table(shop: Shop) -> None:
-    """Read back with plain SQL, as any user would."""
+    """Plain SQL reads the effects and the events."""
     shop.file("1_create.sql", CREATE)
     shop.file("2_fill.sql", "INSERT INTO NS.t VALUES (1); ALTER TABLE NS.t ADD COLUMN b STRING")
     assert shop.migrate() == ["1", "2"]
@@ -89,7 +89,7 @@ def test_migrations_change_real_tables_and_stand_in_the_history_table(shop: Shop
 
 
 def test_a_file_that_fails_at_three_of_five_is_resumed_at_three(shop: Shop) -> None:
-    """Two effects, a recorded failure with the engine's words, then the rest; each effect once."""
+    """The failure is recorded with the engine's message, and each effect is there once."""
     rows = [f"INSERT INTO NS.t VALUES ({n})" for n in (1, 2, 3)]
     five = "; ".join([CREATE, *rows])
     shop.file("1_five.sql", five.replace("VALUES (1)", "VALUES (1, 2, 3)"))
@@ -123,7 +123,7 @@ def test_a_file_that_fails_at_three_of_five_is_resumed_at_three(shop: Shop) -> N
     ],
 )
 def test_what_iceberg_refuses_is_failed_and_not_unknown(shop: Shop, wrong: str, condition: str) -> None:
-    """The answer proves that nothing happened, whichever layer gives it."""
+    """The refusal of any layer proves that the statement had no effect."""
     shop.file("1_create.sql", CREATE)
     shop.file("2_wrong.sql", wrong)
     with pytest.raises(MigrationFailed, match=condition) as caught:
@@ -133,7 +133,7 @@ def test_what_iceberg_refuses_is_failed_and_not_unknown(shop: Shop, wrong: str, 
 
 
 def by_somebody_else(shop: Shop) -> None:
-    """An append that comes from no Spark."""
+    """Append a row with PyIceberg, as another writer."""
     conf = {key.rpartition(".")[2]: value for key, value in shop.lake.catalog.spark_conf.items() if ".lake." in key}
     uri = conf["uri"].removeprefix("jdbc:sqlite:").partition("?")[0]
     catalog = load_catalog("lake", type="sql", uri=f"sqlite:///{uri}", warehouse=conf["warehouse"])
@@ -141,7 +141,7 @@ def by_somebody_else(shop: Shop) -> None:
 
 
 def by_the_run(shop: Shop) -> None:
-    """The statement took effect; only its answer is lost."""
+    """Do nothing more: the statement took effect, and only its answer is lost."""
 
 
 LOST_INSERT = "INSERT INTO NS.t VALUES (1)"
@@ -161,7 +161,7 @@ def test_of_a_lost_answer_the_table_tells_who_committed_since(
     lost: str, committed: Callable[[Shop], None] | None, suggests: str | None, author: str | None, shop: Shop,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
-    """Another writer's commit is shown and suggests nothing, as does a change of metadata, which names nobody."""
+    """A commit of another writer is shown and suggests nothing; so is a change of metadata, which names no writer."""
     execute = SparkSessionPort.execute
 
     def lose(session: SparkSessionPort, sql: str, *arguments: Any, **options: Any) -> None:
@@ -184,7 +184,7 @@ def test_of_a_lost_answer_the_table_tells_who_committed_since(
 
 
 def test_the_commits_of_a_table_are_found_whatever_its_name(shop: Shop) -> None:
-    """Dots, blanks and backticks in a name are the table's; no statement begins behind them."""
+    """Dots, blanks and backticks belong to the name, and cannot start another statement."""
     since = datetime.now(timezone.utc)
     names = ("`a.b`", "`my table`", "`c``; DROP TABLE d; --`")
     session = shop.lake.executor.open_session()
@@ -203,7 +203,7 @@ def test_the_commits_of_a_table_are_found_whatever_its_name(shop: Shop) -> None:
 
 
 def test_a_catalog_that_cannot_be_opened_was_sent_nothing(lake: LakeBed, tmp_path: Path) -> None:
-    """Its own tables are made by whoever opens it first, and two may do so at once."""
+    """The first client creates the catalog's tables, and two may do so at the same time."""
     spark = lake.spark.newSession()
     conf = {"": "org.apache.iceberg.spark.SparkCatalog", ".type": "jdbc", ".warehouse": f"file://{tmp_path}"}
     for key, value in {**conf, ".uri": f"jdbc:sqlite:{tmp_path}/closed.db?busy_timeout=100"}.items():
@@ -215,7 +215,7 @@ def test_a_catalog_that_cannot_be_opened_was_sent_nothing(lake: LakeBed, tmp_pat
 
 
 def test_a_failed_procedure_is_unknown(shop: Shop) -> None:
-    """A CALL commits step by step."""
+    """A procedure may have committed some of its steps."""
     shop.file("1_create.sql", CREATE)
     shop.file("2_call.sql", f"CALL lake.system.rollback_to_snapshot('{shop.name}.t', 1)")
     with pytest.raises(GlacierbaseError) as caught:
@@ -244,7 +244,7 @@ def test_what_failed_after_its_first_step_is_unknown_and_does_not_run_again(seve
 
 
 def test_a_purge_that_dropped_the_table_and_failed_on_its_files_is_unknown(shop: Shop) -> None:
-    """Its stage failed, and the table is gone all the same."""
+    """The statement failed although the table was dropped."""
     shop.file("1_create.sql", f"{CREATE}; INSERT INTO NS.t VALUES (1)")
     shop.migrate()
     [[manifests]] = shop.lake.rows(f"SELECT manifest_list FROM {shop.namespace}.t.snapshots")
@@ -268,7 +268,7 @@ def test_a_purge_that_dropped_the_table_and_failed_on_its_files_is_unknown(shop:
 def test_a_script_is_refused_only_where_it_cannot_be_read_at_all(
     script: str, kind: type, values: list[tuple[int]], engine: str, request: pytest.FixtureRequest
 ) -> None:
-    """Dynamic SQL that cannot be read is found out when the statements before it are done."""
+    """Dynamic SQL is parsed only after the statements before it have run."""
     namespace = f"lake.s{uuid.uuid4().hex[:8]}"
     with closing(request.getfixturevalue(engine).executor.open_session()) as session:
         session.execute(f"CREATE NAMESPACE {namespace}")
@@ -281,13 +281,13 @@ def test_a_script_is_refused_only_where_it_cannot_be_read_at_all(
 def test_a_clause_that_the_parser_refuses_is_known_from_the_engine_where_the_message_lacks_the_text(
     lake: LakeBed,
 ) -> None:
-    """Spark prints only a part of the statement then."""
+    """Spark's message holds only a part of the statement."""
     with pytest.raises(StatementRefused):
         SparkSessionPort(lake.spark).execute("ALTER TABLE lake.a.t ADD PARTITION (a)")
 
 
 def test_what_a_file_sets_or_uses_does_not_reach_the_next(shop: Shop) -> None:
-    """Nor our own tables."""
+    """Each file, and history and lock, start from a clean session."""
     shop.file(
         "1_create.sql",
         f"{CREATE}; USE NS; SET spark.sql.shuffle.partitions=7; CREATE TEMPORARY VIEW v AS SELECT 1 AS a",
@@ -298,7 +298,7 @@ def test_what_a_file_sets_or_uses_does_not_reach_the_next(shop: Shop) -> None:
 
 
 def test_questions_make_no_namespace_no_table_and_no_lock(shop: Shop) -> None:
-    """On a catalog that was never migrated."""
+    """Read-only commands create nothing on a catalog that was never migrated."""
     shop.file("1_create.sql", CREATE)
     text = shop.lake.text.replace("migrationExecutor:", "store: {namespace: untouched}\nmigrationExecutor:")
     shop.folder.catalog(text, shop.name)
@@ -312,7 +312,7 @@ def test_questions_make_no_namespace_no_table_and_no_lock(shop: Shop) -> None:
 
 
 def test_an_edited_file_is_an_error_and_the_same_file_with_other_line_ends_is_not(shop: Shop) -> None:
-    """Exit 3, both checksums, nothing run; CRLF and a byte order mark are no edit."""
+    """It exits with 3, names both checksums and runs nothing; CRLF and a byte order mark are no edit."""
     shop.file("1_create.sql", CREATE)
     shop.migrate()
     path = shop.folder.root / "migrations" / shop.name / "1_create.sql"
@@ -330,7 +330,7 @@ def test_an_edited_file_is_an_error_and_the_same_file_with_other_line_ends_is_no
 
 
 def test_the_lock_is_refused_to_a_second_run_inside_the_first(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two runs, one catalog: the second names the first."""
+    """The second of two runs on one catalog names the first."""
     shop.file("1_create.sql", CREATE)
     shop.migrate()
     shop.file("2_next.sql", "INSERT INTO NS.t VALUES (1)")
@@ -359,7 +359,7 @@ def wrap(original: Callable[..., None], before: Callable[..., None]) -> Callable
 
 
 def test_a_session_that_differs_from_the_catalog_file_is_refused(shop: Shop) -> None:
-    """Otherwise the file would lie about where its tables are."""
+    """The catalog file must describe where its tables are."""
     path = shop.folder.root / "catalogs" / f"{shop.name}.yaml"
     path.write_text(path.read_text().replace("cache-enabled: true", "cache-enabled: false"))
     shop.file("1_create.sql", CREATE)
@@ -369,7 +369,7 @@ def test_a_session_that_differs_from_the_catalog_file_is_refused(shop: Shop) -> 
 
 
 def test_the_lease_is_renewed_while_a_long_statement_fills_every_core(shop: Shop) -> None:
-    """Beside it, on the same Spark: in a first-in-first-out queue the heartbeat would wait for the last task."""
+    """Both use one Spark: in a first-in-first-out queue the heartbeat would wait for the last task."""
     shop.folder.catalog(f"store: {{lockLease: 6s}}\n{shop.lake.text}", shop.name)
     tasks = 15 * shop.lake.spark.sparkContext.defaultParallelism
     sleep = f"SELECT java_method('java.lang.Thread', 'sleep', 1000L + id * 0) FROM range(0, {tasks}, 1, {tasks})"

@@ -1,4 +1,4 @@
-"""The whole path on Snowflake: the genuine connector, HTTP, and a server that logs what reaches it."""
+"""The whole path on Snowflake: the genuine connector, HTTP, and a server that logs each request."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from tests.support.snowflake.bed import SnowflakeServer
 
 @pytest.fixture(params=["emulated", pytest.param("account", marks=pytest.mark.account)])
 def snow(request: pytest.FixtureRequest) -> SnowBed:
-    """A Snowflake, emulated and, where one is named, real."""
+    """An emulated Snowflake and, if an account is named, a real one."""
     return request.getfixturevalue(request.param)
 
 
 @pytest.fixture
 def shop(snow: SnowBed, project: ProjectFolder) -> ProjectFolder:
-    """A project with the catalog `shop`, whose history and lock have a schema of their own."""
+    """A project with the catalog `shop`, with a new schema for history and lock."""
     project.catalog(snow.catalog_file())
     return project
 
 
 @pytest.fixture
 def wired(emulated: SnowBed, project: ProjectFolder) -> ProjectFolder:
-    """The same on the emulated Snowflake alone, whose log a test reads."""
+    """The same project on the emulated Snowflake only, for tests that read its log."""
     project.catalog(emulated.catalog_file())
     return project
 
@@ -43,7 +43,7 @@ def start_log(server: SnowflakeServer) -> int:
 
 
 def test_statements_run_and_are_recorded_with_their_ids(shop: ProjectFolder, snow: SnowBed) -> None:
-    """The id is the handle by which Snowflake's query history knows the statement."""
+    """The id identifies the statement in Snowflake's query history."""
     schema = snow.schema()
     shop.file("0001_create.sql", f"CREATE TABLE {schema}.t (a INT);\nINSERT INTO {schema}.t VALUES (1);")
     done = shop.ask("migrate")
@@ -60,7 +60,7 @@ def test_statements_run_and_are_recorded_with_their_ids(shop: ProjectFolder, sno
 def test_each_statement_carries_its_tag(
     wired: ProjectFolder, emulated: SnowBed, snowflake_server: SnowflakeServer
 ) -> None:
-    """As a parameter of that statement alone: nothing has to be set and set back."""
+    """The tag is a parameter of that statement alone, so that no session setting changes."""
     schema = emulated.schema()
     wired.file("0001_create.sql", f"CREATE TABLE {schema}.t (a INT);\nDROP TABLE {schema}.t;")
     begin = start_log(snowflake_server)
@@ -87,7 +87,7 @@ def test_each_statement_carries_its_tag(
 def test_the_bytes_of_the_file_are_the_bytes_on_the_wire(
     sql: str, wired: ProjectFolder, snowflake_server: SnowflakeServer
 ) -> None:
-    """Nobody on the way takes a `%`, `?`, `:name`, `&x` or `$` for his own, or knows better about line ends."""
+    """No layer interprets `%`, `?`, `:name`, `&x` or `$`, or changes line ends."""
     path = wired.root / "migrations" / "shop" / "0001_battery.sql"
     path.write_bytes(f"{migration('-- ')}{{% raw %}}{sql}{{% endraw %}};\n".encode())
     begin = start_log(snowflake_server)
@@ -98,7 +98,7 @@ def test_the_bytes_of_the_file_are_the_bytes_on_the_wire(
 
 
 def test_a_failed_file_goes_on_where_it_stopped(shop: ProjectFolder, snow: SnowBed) -> None:
-    """The two statements before are not run again; the error names what Snowflake named."""
+    """The two statements before are not run again; the error has Snowflake's message and code."""
     schema = snow.schema()
     first = f"CREATE TABLE {schema}.t (a INT);\nINSERT INTO {schema}.t VALUES (1);\n"
     shop.file("0001_five.sql", f"{first}INSERT INTO {schema}.missing VALUES (2);\nINSERT INTO {schema}.t VALUES (3);")
@@ -115,7 +115,7 @@ def test_a_failed_file_goes_on_where_it_stopped(shop: ProjectFolder, snow: SnowB
 
 
 def test_a_transaction_is_one_step(shop: ProjectFolder, snow: SnowBed) -> None:
-    """What fails inside of it takes all of it back, and the next run begins with its BEGIN."""
+    """A failure inside rolls all of it back, and the next run starts at its BEGIN."""
     schema = snow.schema()
     create, begin = f"CREATE TABLE {schema}.t (a INT);\n", f"BEGIN TRANSACTION;\nINSERT INTO {schema}.t VALUES (1);\n"
     shop.file("0001_two_rows.sql", f"{create}{begin}INSERT INTO {schema}.missing VALUES (2);\nCOMMIT;")
@@ -134,7 +134,7 @@ def test_a_transaction_is_one_step(shop: ProjectFolder, snow: SnowBed) -> None:
 def test_what_one_file_uses_the_next_does_not(
     wired: ProjectFolder, emulated: SnowBed, snowflake_server: SnowflakeServer
 ) -> None:
-    """A file that changes its session costs a login; those that do not share one."""
+    """A file that changes its session costs a login; all other files share one."""
     schema = emulated.schema()
     for number in (1, 2, 3):
         wired.file(f"000{number}_clean.sql", f"CREATE TABLE {schema}.t{number} (a INT);")
@@ -154,7 +154,7 @@ def test_what_one_file_uses_the_next_does_not(
 
 
 def test_questions_write_nothing(wired: ProjectFolder, snowflake_server: SnowflakeServer) -> None:
-    """Not even our own tables."""
+    """Read-only commands create no table, not even history and lock."""
     wired.file("0001_create.sql", "CREATE TABLE t (a INT);")
     begin = start_log(snowflake_server)
     for command in ("status", "pending", "history", "plan"):
@@ -164,8 +164,9 @@ def test_questions_write_nothing(wired: ProjectFolder, snowflake_server: Snowfla
     assert all(sql.startswith(("SELECT", "SHOW")) for sql in sent)
 
 
+@pytest.mark.long
 def test_of_two_runs_at_once_one_does_everything_and_the_other_says_who(shop: ProjectFolder, snow: SnowBed) -> None:
-    """Ten rounds; each effect once."""
+    """In each of ten rounds the effect is there once."""
     schema = snow.schema()
     snow.executor.open_session().execute(f"CREATE TABLE {schema}.t (a INT)")
     for number in range(1, 11):
@@ -181,10 +182,11 @@ def test_of_two_runs_at_once_one_does_everything_and_the_other_says_who(shop: Pr
         assert snow.rows(f"SELECT COUNT(*), SUM(a) FROM {schema}.t") == [(number, number * (number + 1) // 2)]
 
 
+@pytest.mark.long
 def test_killed_inside_a_statement_its_outcome_is_unknown(
     emulated: SnowBed, project: ProjectFolder, snowflake_server: SnowflakeServer
 ) -> None:
-    """The next run names the statement and its tag, and runs nothing again; the query history knows what became of it."""
+    """The next run names the statement and its tag and runs nothing again; the query history has its outcome."""
     project.catalog(emulated.catalog_file(lease="1s"))
     schema = emulated.schema()
     emulated.executor.open_session().execute(f"CREATE TABLE {schema}.t (a INT)")
@@ -221,7 +223,7 @@ def test_killed_inside_a_statement_its_outcome_is_unknown(
 
 
 def test_a_lost_answer_is_unknown_and_not_failed(wired: ProjectFolder, emulated: SnowBed) -> None:
-    """Nobody can say whether the row is there; here it is."""
+    """The answer is lost although the row was inserted, so that the outcome is unknown."""
     schema = emulated.schema()
     emulated.executor.open_session().execute(f"CREATE TABLE {schema}.t (a INT)")
     wired.file("0001_row.sql", f"INSERT INTO {schema}.t /* the answer is lost */ VALUES (1);")
@@ -244,7 +246,7 @@ def test_a_lost_answer_is_unknown_and_not_failed(wired: ProjectFolder, emulated:
 def test_what_cannot_be_reached_is_one_clear_message(
     before: str, after: str, says: str, emulated: SnowBed, project: ProjectFolder
 ) -> None:
-    """Exit 5, where and what to do, and no secret."""
+    """It exits with 5, and names the place and the remedy, but no secret."""
     assert before in emulated.text
     project.catalog(emulated.text.replace(before, after) + "store: {namespace: glacierbase}\n")
     project.file("0001_create.sql", "CREATE TABLE t (a INT);")
@@ -259,7 +261,7 @@ def test_what_cannot_be_reached_is_one_clear_message(
 def test_stopped_a_run_lets_a_short_statement_end(
     wired: ProjectFolder, emulated: SnowBed, snowflake_server: SnowflakeServer
 ) -> None:
-    """The connector would take SIGINT for itself and cancel the one that runs."""
+    """The connector's own SIGINT handler, which would cancel the statement, is not in effect."""
     schema = emulated.schema()
     slow = f"CREATE TABLE {schema}.t /* takes 2 s */ (a INT)"
     wired.file("0001_two.sql", f"{slow};\nINSERT INTO {schema}.t VALUES (1);")
@@ -277,7 +279,7 @@ def test_stopped_a_run_lets_a_short_statement_end(
 def test_stopped_a_run_cancels_a_long_statement_by_its_id(
     wired: ProjectFolder, emulated: SnowBed, snowflake_server: SnowflakeServer
 ) -> None:
-    """Whether it took effect is for a person to say; the account's query history suggests that it did not."""
+    """The outcome needs a decision; the account's query history suggests that it had no effect."""
     slow = f"CREATE TABLE {emulated.schema()}.t /* takes 5 s */ (a INT)"
     wired.file("0001_slow.sql", f"{slow};")
     run = wired.start("migrate", "--format", "json")
@@ -305,10 +307,15 @@ def test_an_interrupted_caller_of_the_api_does_not_wait_for_the_statement(
         # A real signal: `_thread.interrupt_main` would not wake a main thread that waits.
         os.kill(os.getpid(), signal.SIGINT)
 
+    # As in an interactive Python, also where the tests run in the background with SIGINT ignored.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     threading.Thread(target=interrupt).start()
     began = time.monotonic()
-    with pytest.raises(KeyboardInterrupt):
-        Project.load(wired.root).migrate()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            Project.load(wired.root).migrate()
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert time.monotonic() - began < 40
     assert "SELECT SYSTEM$CANCEL_QUERY(?)" in snowflake_server.statements()
     status = wired.ask("status").entry()
@@ -318,7 +325,7 @@ def test_an_interrupted_caller_of_the_api_does_not_wait_for_the_statement(
 def test_the_sessions_of_history_and_lock_are_kept_alive(
     wired: ProjectFolder, snowflake_server: SnowflakeServer
 ) -> None:
-    """They are idle while a statement runs, and Snowflake ends an idle session after four hours."""
+    """They are idle while a statement runs, and Snowflake closes an idle session after four hours."""
     begin = start_log(snowflake_server)
     wired.file("0001_ask.sql", "SELECT 1;")
     assert wired.run("migrate").code == 0
@@ -331,7 +338,7 @@ def test_the_sessions_of_history_and_lock_are_kept_alive(
 def test_a_second_sigint_ends_it_at_once_and_names_the_lock_that_stays(
     wired: ProjectFolder, emulated: SnowBed, snowflake_server: SnowflakeServer
 ) -> None:
-    """Its owner and its lease; what the statement did is unknown then."""
+    """The message has the lock's owner and lease; the outcome of the statement is unknown."""
     slow = f"CREATE TABLE {emulated.schema()}.t /* takes 10 s */ (a INT)"
     wired.file("0001_slow.sql", f"{slow};")
     run = wired.start("migrate")
@@ -349,7 +356,7 @@ def test_a_second_sigint_ends_it_at_once_and_names_the_lock_that_stays(
 
 
 def test_an_edited_file_is_refused(shop: ProjectFolder, snow: SnowBed) -> None:
-    """What no other tool on Snowflake does."""
+    """A changed checksum of an applied file stops the run with exit 3."""
     schema = snow.schema()
     path: Path = shop.file("0001_create.sql", f"CREATE TABLE {schema}.t (a INT);")
     assert shop.run("migrate").code == 0

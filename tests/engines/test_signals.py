@@ -1,4 +1,4 @@
-"""Signals to commands whose catalog does not answer: each ends with its code and one sentence, and gives back what it holds."""
+"""Signals to commands whose catalog does not answer: each exits with its code and one message, and releases its lock."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ import sqlite3
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
+from pathlib import Path
 
 import pytest
 
@@ -20,7 +21,7 @@ SECONDS = 20
 
 @pytest.fixture
 def silent_project(lake_project: ProjectFolder) -> Iterator[ProjectFolder]:
-    """A project whose catalog's database answers nobody."""
+    """A project whose catalog's database is locked."""
     warehouse = lake_project.root / "warehouse"
     warehouse.mkdir()
     lake_project.file("1_a.sql", "SELECT 1")
@@ -30,13 +31,30 @@ def silent_project(lake_project: ProjectFolder) -> Iterator[ProjectFolder]:
 
 
 def end(process: subprocess.Popen[str], number: signal.Signals) -> tuple[float, str, str]:
-    """Send a signal once the process is at work: the seconds that it took to end, and its output."""
-    time.sleep(3)
-    assert process.poll() is None, process.communicate()
+    """Send a signal once the process is at work; return the seconds that it took to end, and its output."""
+    wait_until_it_asks(process)
     began = time.monotonic()
     process.send_signal(number)
     stdout, stderr = process.communicate(timeout=60)
     return time.monotonic() - began, stdout, stderr
+
+
+def wait_until_it_asks(process: subprocess.Popen[str]) -> None:
+    """Return once the process has opened the catalog's database, for whose answer it then waits."""
+    deadline = time.monotonic() + 60
+    while not any(link.endswith("/catalog.db") for link in open_files(process.pid)):
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def open_files(pid: int) -> list[str]:
+    """Return what the file descriptors of a process point to; one may be closed meanwhile."""
+    found = []
+    for descriptor in Path(f"/proc/{pid}/fd").iterdir():
+        with suppress(OSError):
+            found.append(str(descriptor.readlink()))
+    return found
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -44,7 +62,7 @@ def end(process: subprocess.Popen[str], number: signal.Signals) -> tuple[float, 
 def test_one_signal_ends_a_command_whose_catalog_hangs(
     command: str, number: signal.Signals, silent_project: ProjectFolder
 ) -> None:
-    """With its code, in bounded time, and without a traceback."""
+    """It exits with the signal's code, in bounded time, and without a traceback."""
     process = silent_project.start(command)
     took, stdout, stderr = end(process, number)
     assert process.returncode == 128 + number, stderr
@@ -54,9 +72,9 @@ def test_one_signal_ends_a_command_whose_catalog_hangs(
 
 
 def test_the_second_signal_ends_it_at_once(silent_project: ProjectFolder) -> None:
-    """Whatever it waits for."""
+    """A second signal waits for no answer."""
     process = silent_project.start("migrate")
-    time.sleep(3)
+    wait_until_it_asks(process)
     process.send_signal(signal.SIGTERM)
     time.sleep(0.5)
     began = time.monotonic()
@@ -67,7 +85,7 @@ def test_the_second_signal_ends_it_at_once(silent_project: ProjectFolder) -> Non
 
 
 def test_unlock_ends_after_it_has_freed_and_recorded(emulated: SnowBed, project: ProjectFolder) -> None:
-    """Where the lease is the proof it waits for the former holder's, and SIGTERM does not leave the lock behind."""
+    """`unlock` waits for the former holder's lease where the lease is the proof; SIGTERM meanwhile leaves no lock held."""
     text = emulated.catalog_file(lease="8s")
     project.catalog(text)
     project.file("1_a.sql", "SELECT 1")

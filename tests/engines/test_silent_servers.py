@@ -1,4 +1,4 @@
-"""Servers of a catalog that accept a request and never answer it: every wait ends."""
+"""Catalog servers that accept a request and never answer it: every wait times out."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def server(project: ProjectFolder) -> Iterator[HostileServer]:
 
 
 def run(project: ProjectFolder, *arguments: str) -> Output:
-    """The program, killed at the deadline."""
+    """Run the program; kill it at the deadline."""
     process = project.start(*arguments)
     try:
         stdout, stderr = process.communicate(timeout=DEADLINE_SECONDS)
@@ -38,9 +38,9 @@ def run(project: ProjectFolder, *arguments: str) -> Output:
 
 
 def check_unavailable(said: Output, asked: str) -> None:
-    """One clear message, which names the request."""
+    """Check that the output is one message, which names the request."""
     assert said.code == 5, said.stderr
-    assert said.stderr.count("STORE_UNAVAILABLE") == 1
+    assert said.stderr.count("error: STORE_UNAVAILABLE") == 1
     assert f"{asked}: " in said.stderr
     assert "timed out" in said.stderr.lower()
     assert "Traceback" not in said.stderr
@@ -48,20 +48,20 @@ def check_unavailable(said: Output, asked: str) -> None:
 
 @pytest.mark.parametrize("command", ["pending", "migrate"])
 def test_a_server_that_never_answers_is_given_up(server: HostileServer, project: ProjectFolder, command: str) -> None:
-    """The first request of all has the time-out that the catalog file sets."""
+    """The first request already has the time-out that the catalog file sets."""
     server.silent = lambda request: True
     check_unavailable(run(project, command), f"{server.address}/v1/config")
 
 
 def test_a_server_that_stops_to_answer_is_given_up(server: HostileServer, project: ProjectFolder) -> None:
-    """Its own configuration cannot lift the time-out."""
+    """The server's configuration cannot remove the time-out."""
     server.config = {"rest.client.socket-timeout-ms": "0", "rest.client.connection-timeout-ms": "0"}
     server.silent = lambda request: request.endswith("lock_shop")
     check_unavailable(run(project, "pending"), f"{server.address}/v1/namespaces/glacierbase/tables/lock_shop")
 
 
 def test_a_login_that_is_never_answered_is_given_up(server: HostileServer, project: ProjectFolder) -> None:
-    """A token is asked for before anything else."""
+    """The request for a token is the first one."""
     path = project.root / "catalogs/shop.yaml"
     path.write_text(path.read_text().replace("store:", "      spark.sql.catalog.lake.credential: canary:key\nstore:"))
     server.silent = lambda request: True
@@ -71,12 +71,12 @@ def test_a_login_that_is_never_answered_is_given_up(server: HostileServer, proje
 
 
 def test_a_database_server_that_never_answers_is_given_up(project: ProjectFolder) -> None:
-    """The login to PostgreSQL has a time-out of its own, in the JDBC driver's words."""
+    """The login to PostgreSQL has the time-out of the JDBC address, `connectTimeout`."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
         uri = f"jdbc:postgresql://127.0.0.1:{silent.getsockname()[1]}/lake?connectTimeout=2"
         project.catalog(POSTGRES.replace("ADDRESS", uri).replace("${secret:POSTGRES_PASSWORD}", "canary"))
         said = run(project, "pending")
     assert said.code == 5, said.stderr
-    assert said.stderr.count("STORE_UNAVAILABLE") == 1
+    assert said.stderr.count("error: STORE_UNAVAILABLE") == 1
     assert "timeout expired" in said.stderr
     assert "Traceback" not in said.stderr

@@ -1,4 +1,4 @@
-"""docs/snowflake.md and `init --type snowflake`: the catalogs are read, the migrations run."""
+"""docs/guides/snowflake.md and `init --type snowflake`: the catalogs are read, the migrations run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.support.beds import SnowBed
 from tests.support.project_folder import REPOSITORY, ProjectFolder
 from tests.support.snowflake.bed import SnowflakeServer
 
-PAGE = (REPOSITORY / "docs" / "snowflake.md").read_text()
+PAGE = (REPOSITORY / "docs" / "guides" / "snowflake.md").read_text()
 CATALOG = re.search(r"<!-- catalog -->\n```yaml\n(.*?)```", PAGE, re.DOTALL)
 MIGRATIONS = re.findall(r"<!-- migration (\S+) -->\n```sql\n(.*?)```", PAGE, re.DOTALL)
 ACCOUNT = {
@@ -24,7 +24,7 @@ ACCOUNT = {
 
 
 def on_the_emulator(text: str, emulated: SnowBed) -> str:
-    """The same catalog, with a login that an emulator takes."""
+    """Return the catalog with a login that the emulator accepts."""
     content = yaml.safe_load(text)
     connection = content["migrationExecutor"]["conf"]["connection"]
     for key in ("authenticator", "private_key_file", "session_parameters"):
@@ -36,7 +36,7 @@ def on_the_emulator(text: str, emulated: SnowBed) -> str:
 
 @pytest.fixture
 def pages_project(project: ProjectFolder) -> ProjectFolder:
-    """The page as a project."""
+    """The examples of the page as a project."""
     assert CATALOG
     project.catalog(CATALOG[1], "warehouse")
     for name, sql in MIGRATIONS:
@@ -54,7 +54,7 @@ def test_the_pages_project_is_valid_as_it_stands(pages_project: ProjectFolder) -
 def test_its_migrations_run_and_their_bytes_arrive(
     pages_project: ProjectFolder, emulated: SnowBed, snowflake_server: SnowflakeServer
 ) -> None:
-    """The task's block and the procedure's body in one piece each."""
+    """The task's block and the procedure's body each arrive as one statement."""
     path = pages_project.root / "catalogs" / "warehouse.yaml"
     path.write_text(on_the_emulator(path.read_text(), emulated))
     begin = len(snowflake_server.requests)
@@ -69,7 +69,7 @@ def test_its_migrations_run_and_their_bytes_arrive(
 
 
 def test_init_writes_a_snowflake_project_that_runs(emulated: SnowBed, tmp_path: Path) -> None:
-    """Once its account is a real one; this one is emulated."""
+    """The project runs after its connection is replaced by the emulator's."""
     project = ProjectFolder(tmp_path / "new")
     done = project.ask("init", "--type", "snowflake", "web")
     assert done.code == 0, done.stdout

@@ -1,4 +1,4 @@
-"""One run through Spark and one through PyIceberg, on the same two tables."""
+"""The SQL store through Spark and the Iceberg store through PyIceberg, on the same two tables."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TEXT = "SELECT 'it''s \\ \"ünï\" ?:x ☃ 🧊\t\r\n' -- \x7f"
 
 @dataclass
 class Both:
-    """The two kinds of store on one catalog, by name."""
+    """Both kinds of store on one catalog, by name."""
 
     catalog: Catalog
     bed: LakeBed | CatalogBed
@@ -43,7 +43,7 @@ class Both:
 
 
 class Anew:
-    """A store that is opened for every verb, and closed behind it."""
+    """A store that is opened for every verb, and closed after it."""
 
     def __init__(self, open_store: Callable[[], Any]) -> None:
         self._open = open_store
@@ -56,9 +56,9 @@ class Anew:
         return call
 
 
-@pytest.fixture(params=["lake", "web", "postgres"])
+@pytest.fixture(params=["lake", pytest.param("web", marks=pytest.mark.long), "postgres"])
 def both(request: pytest.FixtureRequest) -> Both:
-    """Both, where nothing has been created yet: on a catalog in a file, on a server, and in a database."""
+    """Both stores with nothing created yet: on a catalog in a file, on a server, and in a database."""
     bed: LakeBed | CatalogBed = request.getfixturevalue(request.param)
     return Both(with_own_namespace(bed.catalog), bed)
 
@@ -68,7 +68,7 @@ def event(sequence: int, **values: Any) -> Event:
 
 
 def full_event(sequence: int) -> Event:
-    """An event with another value in every column."""
+    """Return an event with a different value in every column."""
     kinds = {"int": lambda name: sequence + len(name), "str": lambda name: f"{name}: {TEXT}", "datetime": lambda _: NOW}
     values = {field.name: kinds[str(field.type).partition(" ")[0]](field.name) for field in fields(Event)}
     return Event(**{**values, "fence": 1, "sequence": sequence, "started_at": EARLY, "duration_ms": 2**62})
@@ -76,7 +76,7 @@ def full_event(sequence: int) -> Event:
 
 @pytest.mark.parametrize(("first", "second"), [("spark", "pyiceberg"), ("pyiceberg", "spark")])
 def test_each_reads_what_the_other_wrote(first: str, second: str, both: Both) -> None:
-    """On tables that either created: every column to the byte and the microsecond, and absent as absent."""
+    """Whichever created the tables, every column is equal to the byte and the microsecond, and absent values stay absent."""
     both.anew(first).create(FREE)
     both.anew(second).create(FREE)
     assert both.anew(second).read_history() == ()
@@ -102,7 +102,7 @@ def test_each_reads_what_the_other_wrote(first: str, second: str, both: Both) ->
 
 @pytest.mark.parametrize("name", ["history", "lock"])
 def test_both_create_the_same_tables(name: str, both: Both) -> None:
-    """Columns, types and properties, but for what each says of itself."""
+    """Columns, types and the properties that glacierbase sets are equal."""
     other = with_own_namespace(both.catalog)
     both.anew("spark").create(FREE)
     Both(other, both.bed).anew("pyiceberg").create(FREE)
@@ -115,7 +115,7 @@ def test_both_create_the_same_tables(name: str, both: Both) -> None:
 
 
 def test_of_both_kinds_that_set_at_once_exactly_one_wins(both: Both) -> None:
-    """Every round, and the row says who."""
+    """In every round the row names the winner."""
     both.anew("pyiceberg").create(FREE)
     row = FREE
     for number in range(6):
@@ -139,7 +139,7 @@ def test_of_both_kinds_that_set_at_once_exactly_one_wins(both: Both) -> None:
 
 
 def test_first_runs_of_both_kinds_make_each_table_once(both: Both) -> None:
-    """Raw errors of the race between them reach nobody."""
+    """No run raises an error of the race between them."""
     kinds = ("spark", "pyiceberg", "spark", "pyiceberg")
     together([(lambda kind: both.anew(kind).create(FREE), kind) for kind in kinds])
     for kind in set(kinds):
@@ -148,8 +148,9 @@ def test_first_runs_of_both_kinds_make_each_table_once(both: Both) -> None:
     assert both.bed.rows(f"SELECT count(*) FROM {both.table('lock')}") == [(1,)]
 
 
+@pytest.mark.long
 def test_what_sparks_own_maintenance_rewrites_and_forgets_meanwhile_loses_nothing(both: Both) -> None:
-    """Compacted from both sides while a run appends and renews its lock."""
+    """Both stores compact while a run appends and renews its lock."""
     writer = both.open("pyiceberg")
     writer.create(FREE)
     ended = threading.Event()
@@ -193,7 +194,7 @@ def test_what_sparks_own_maintenance_rewrites_and_forgets_meanwhile_loses_nothin
 
 
 def until_first(commit: Callable[[], None]) -> None:
-    """Do it again until no other commit comes first."""
+    """Retry until no other commit comes first."""
     while True:
         try:
             commit()
@@ -203,7 +204,7 @@ def until_first(commit: Callable[[], None]) -> None:
 
 
 def together(calls: list[tuple[Any, ...]]) -> None:
-    """Run all at once, and raise what the first of them raised."""
+    """Run all at the same time; raise the first error."""
     errors: list[BaseException] = []
 
     def run(function: Callable[..., None], *arguments: Any) -> None:

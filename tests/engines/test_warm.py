@@ -1,4 +1,4 @@
-"""What `warm` leaves in the cache, and that a run uses it when it fits, and says nothing of it when it does not."""
+"""`warm` fills the cache; a run uses it where it fits, and prints nothing about it where it does not."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FLAGS = "spark.driver.defaultJavaOptions"
 
 @dataclass
 class Warmed:
-    """A user's cache after `warm`, and the environment of a machine where that was done."""
+    """A user's cache after `warm`, and the environment of that run."""
 
     environ: dict[str, str]
     folder: Path
@@ -37,7 +37,7 @@ class Warmed:
         return Path(self.said.entry()["archive"])
 
     def loaded(self, name: str, conf: str = "") -> str:
-        """Where the JVM of a first `migrate` of a project of its own had its classes from. It says nothing of an archive."""
+        """Return the class-loading log of a first `migrate` in a new project, which prints nothing about an archive."""
         project = ProjectFolder(self.folder / name)
         log = project.root / "loaded"
         option = f"spark.driver.extraJavaOptions: '-Xlog:class+load:file={log}'"
@@ -58,7 +58,7 @@ def with_conf(project: ProjectFolder, conf: str = "") -> str:
 
 @pytest.fixture(scope="module", params=["wheel", pytest.param("machine", marks=pytest.mark.full)])
 def warmed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Warmed:
-    """With the Java of the wheel, or with the machine's."""
+    """The Java of the wheel, or the machine's."""
     folder = tmp_path_factory.mktemp("warm")
     environ = {"XDG_CACHE_HOME": str(folder / "cache")}
     if request.param == "wheel":
@@ -70,7 +70,7 @@ def warmed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 def test_warm_resolves_the_dependencies_and_makes_an_archive_once(warmed: Warmed) -> None:
-    """It says what there is then; the second time there is nothing left to do. Neither contacts the catalog."""
+    """It reports both; a second `warm` does nothing more. Neither contacts the catalog."""
     assert warmed.said.code == 0, warmed.said.stderr
     entry = warmed.said.entry()
     assert entry["dependencies"] == 2
@@ -86,12 +86,12 @@ def test_warm_resolves_the_dependencies_and_makes_an_archive_once(warmed: Warmed
 
 
 def test_a_run_maps_the_archive_and_resolves_nothing(warmed: Warmed) -> None:
-    """Beside flags of the user's own."""
+    """The archive is used beside the user's JVM flags."""
     assert warmed.loaded("used").count("shared objects file (top)") > 5000
 
 
 def test_other_jars_leave_it_alone(warmed: Warmed, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also where an archive lies that was made for another class path."""
+    """An archive of another class path in its place is not used either."""
     jar = warmed.folder / "other.jar"
     with zipfile.ZipFile(jar, "w") as file:
         file.writestr("META-INF/MANIFEST.MF", "Manifest-Version: 1.0\n")
@@ -104,14 +104,14 @@ def test_other_jars_leave_it_alone(warmed: Warmed, monkeypatch: pytest.MonkeyPat
 
 
 def place_of(root: Path) -> Path:
-    """Where the archive of a project's class path lies."""
+    """Return the path of the archive for a project's class path."""
     catalog = only_catalog(root)
     jars = resolved_jars(catalog.spark_conf, catalog.dependencies)
     return class_archive(find_java_home(), launch_conf(catalog, jars)).path
 
 
 def test_a_damaged_archive_is_no_news_to_anybody(warmed: Warmed) -> None:
-    """Neither an error nor a line; `warm` makes it anew. (The last test of this file that uses it.)"""
+    """A run prints nothing about it; `warm` replaces it. (This must be the last test of the file that uses it.)"""
     warmed.archive.unlink()
     warmed.archive.write_bytes(b"not an archive" * 1000)
     assert "(top)" not in warmed.loaded("damaged")
@@ -121,17 +121,17 @@ def test_a_damaged_archive_is_no_news_to_anybody(warmed: Warmed) -> None:
 
 
 def test_a_cache_that_cannot_be_written_is_one_clear_message(project: ProjectFolder, tmp_path: Path) -> None:
-    """Exit 2."""
+    """The command exits with 2."""
     (tmp_path / "cache").mkdir()
     (tmp_path / "cache" / "glacierbase").write_text("a file in its place")
     project.catalog(with_conf(project).partition("    dependencies:")[0])
     done = project.run("warm", environ={"XDG_CACHE_HOME": str(tmp_path / "cache")})
     assert done.code == 2, done.stderr
-    assert f"error: CACHE_NOT_WRITABLE: the cache's folder {tmp_path}/cache/glacierbase/" in done.stderr
+    assert f"error: CACHE_NOT_WRITABLE: the cache folder {tmp_path}/cache/glacierbase/" in done.stderr
 
 
 def test_warm_has_nothing_to_do_for_an_engine_that_starts_elsewhere(project: ProjectFolder) -> None:
-    """A Spark Connect server, and Snowflake."""
+    """Neither a Spark Connect server nor Snowflake starts on this machine."""
     project.catalog(
         "migrationExecutor: {type: spark, conf: {sparkConf: {spark.remote: 'sc://nowhere'}}}\nstore: {catalog: a}\n"
     )
@@ -154,7 +154,7 @@ def test_warm_has_nothing_to_do_for_an_engine_that_starts_elsewhere(project: Pro
 def test_flags_of_the_users_go_over_ours(
     conf: dict[str, str], environ: dict[str, str], expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Ours stand in front, and name no second collector."""
+    """glacierbase's flags come first, and add no second collector."""
     for key, value in environ.items():
         monkeypatch.setenv(key, value)
     assert with_flags(conf, "A") == {**conf, FLAGS: expected}
@@ -164,7 +164,7 @@ def test_flags_of_the_users_go_over_ours(
 def test_a_file_of_defaults_goes_over_ours(
     line: str, ours: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is set in a session would hide the same key there."""
+    """A key that is set in the session would hide the same key in the file."""
     (tmp_path / "spark-defaults.conf").write_text(f"{line}\n")
     monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
     found: dict[str, Any] = with_flags({}, "A")

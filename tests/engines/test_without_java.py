@@ -1,4 +1,4 @@
-"""Where nothing is to be run, no engine starts: questions and a run without work need no Java at all."""
+"""No engine starts without a statement to run: read-only commands and a run without pending files need no Java."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import pytest
 
 from tests.support.project_folder import ProjectFolder
 
+pytestmark = pytest.mark.spark
+
 QUESTIONS = [
     ("pending",), ("status",), ("history",), ("plan",), ("show", "1"), ("validate",), ("render", "1"), ("repair",),
     ("unlock", "--yes"), ("migrate",),
@@ -18,7 +20,7 @@ QUESTIONS = [
 
 @pytest.fixture
 def trap(tmp_path: Path) -> tuple[dict[str, str | None], Path]:
-    """An environment whose only Java leaves a mark when it is started, and does nothing else; and where."""
+    """An environment whose only Java creates a file and exits, and the path of that file."""
     home, mark = tmp_path / "java", tmp_path / "mark"
     (home / "bin").mkdir(parents=True)
     (home / "release").write_text('JAVA_VERSION="17.0.1"\n')
@@ -29,7 +31,7 @@ def trap(tmp_path: Path) -> tuple[dict[str, str | None], Path]:
 
 
 def test_the_trap_works(sample: Callable[[], ProjectFolder], trap: tuple[dict[str, str | None], Path]) -> None:
-    """What has something to run starts Java, says that it did not start, and has made no tables before."""
+    """A run with pending files starts Java, reports that Spark did not start, and creates no table before."""
     environ, mark = trap
     project = sample()
     done = project.run("migrate", environ=environ)
@@ -39,7 +41,7 @@ def test_the_trap_works(sample: Callable[[], ProjectFolder], trap: tuple[dict[st
 
 
 def test_questions_start_no_java(sample: Callable[[], ProjectFolder], trap: tuple[dict[str, str | None], Path]) -> None:
-    """Neither before anything was applied nor afterwards; and before, they leave nothing behind."""
+    """They start none before and after a run, and create no file before it."""
     environ, mark = trap
     project = sample()
     before = sorted(project.root.rglob("*"))

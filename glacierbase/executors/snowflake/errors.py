@@ -1,6 +1,6 @@
-"""The connector's exceptions, mapped once: what did the server say, and does it prove that nothing happened?
+"""Maps the connector's exceptions to engine errors: the message, and whether it proves that the statement had no effect.
 
-The connector's classes differ between its lines 4 and 5; number and SQL state are the server's own and do not.
+The connector's exception classes differ between versions 4 and 5. Error number and SQL state come from the server and do not.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from glacierbase.errors import EngineError, MigrationFileError, OutcomeUnknown, 
 from glacierbase.migrations.tokens import words
 
 # Each of these takes effect as a whole or not at all: https://docs.snowflake.com/en/sql-reference/transactions. A script, a
-# procedure, a task and what moves files are several steps, and CREATE OR ALTER promises nothing:
+# procedure, a task and file operations are several steps, and CREATE OR ALTER is not atomic:
 # https://docs.snowflake.com/en/sql-reference/sql/create-table#create-or-alter-table-usage-notes
 _ATOMIC = re.compile(
     r"(?:\( )*(?:SELECT|VALUES|WITH|INSERT|UPDATE|DELETE|MERGE|TRUNCATE|COPY INTO(?! [@'])|CREATE(?! OR ALTER)|ALTER|DROP"
@@ -23,7 +23,7 @@ _ATOMIC = re.compile(
 _SEVERAL = re.compile(r"\AWITH .*\bPROCEDURE\b| - > >")
 _INSIDE = re.compile(r"(?i)uncaught exception|stored? procedure")
 
-# SQLSTATE classes that name a wrong statement, wrong data or a missing right; 57P03 is a session without a warehouse.
+# SQLSTATE classes of a wrong statement, wrong data or a missing right; 57P03 is a session without a warehouse.
 _REFUSED_SQLSTATE = re.compile(r"(?:02|0A|21|22|23|42)...|57P03")
 _LOCK_TIMEOUT = 625
 _SYNTAX = 1003
@@ -33,7 +33,7 @@ _NOISE = re.compile(r"\A(?:\d{6} \(\w{5}\): )+| \(request_id=[0-9a-f-]+\)\Z")
 
 
 def map_error(error: BaseException, sql: str) -> EngineError:
-    """The engine error for what `sql` raised: `StatementRefused` only where the answer proves that it had no effect."""
+    """Return the engine error for what `sql` raised: `StatementRefused` only where it proves that `sql` had no effect."""
     number, state = getattr(error, "errno", None), _state(error)
     name = f"{number:06d} ({state})" if isinstance(number, int) and state else type(error).__name__
     query_id = getattr(error, "sfqid", None)
@@ -41,7 +41,7 @@ def map_error(error: BaseException, sql: str) -> EngineError:
 
 
 def error_text(error: BaseException) -> str:
-    """The message without number, state and request, which stand elsewhere or help nobody."""
+    """Return the message without error number, SQL state and request id."""
     text = str(getattr(error, "msg", None) or error).strip()
     return _NOISE.sub("", text).strip() or type(error).__name__
 
@@ -54,7 +54,7 @@ def _state(error: BaseException) -> str | None:
 def _kind(number: Any, state: str | None, message: str, sql: str) -> type[EngineError]:
     if state is None:
         return OutcomeUnknown
-    # Only where a script could not be read at all, nothing of it ran.
+    # Nothing of a script ran only if the script itself could not be parsed.
     if not is_atomic(sql) and (number != _SYNTAX or _INSIDE.search(message)):
         return OutcomeUnknown
     if number in _NOT_FOUND:

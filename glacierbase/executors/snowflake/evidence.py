@@ -1,4 +1,4 @@
-"""What Snowflake's query history says of a statement's outcome. Pure: values in, values out."""
+"""Evidence of a statement's outcome in Snowflake's query history. Pure functions."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from collections.abc import Sequence
 from glacierbase.executors import Evidence, Row
 from glacierbase.executors.snowflake.errors import is_atomic
 
-# What it says of a statement that runs no more.
+# The states of a statement that has ended.
 ENDED = frozenset({"SUCCESS", "FAILED_WITH_ERROR", "FAILED_WITH_INCIDENT"})
-# And then of what became of it; an incident is an error of Snowflake's own.
+# Those that prove the outcome; FAILED_WITH_INCIDENT is an internal error of Snowflake.
 _PROVES = frozenset({"SUCCESS", "FAILED_WITH_ERROR"})
 
 
 def assess(rows: Sequence[Row], sql: str) -> Evidence:
-    """Return what the queries with a statement's tag show of it.
+    """Return what the queries with a statement's tag show.
 
     Args:
-        rows: id, status and error of each.
+        rows: id, status and error of each query.
         sql: the statement.
     """
     found = tuple(f"query {query_id}: {status}{f', {error}' if error else ''}" for query_id, status, error in rows)
     states = {status for _, status, _ in rows}
     if not states or not states <= ENDED:
         return Evidence(found, has_ended=False if rows else None)
-    if not is_atomic(sql):  # What a script had done before it failed stays, and its parts may carry its tag.
+    if not is_atomic(sql):  # A failed script may have had effects, and its parts may have its tag.
         return Evidence(found, True if states == {"SUCCESS"} else None, has_ended=True)
     return Evidence(found, "SUCCESS" in states, has_ended=True, is_proof=len(rows) == 1 and states <= _PROVES)

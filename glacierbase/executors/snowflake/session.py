@@ -1,4 +1,4 @@
-"""Sessions of Snowflake's connector: one that keeps history and lock, and clean ones for the files."""
+"""Sessions of Snowflake's connector: one for history and lock, and clean ones for the migrations."""
 
 from __future__ import annotations
 
@@ -19,23 +19,22 @@ from glacierbase.run.clock import SKEW
 from glacierbase.run.run import Run, run_tag
 from glacierbase.run.waiting import Caller, result
 
-# Of a session of ours. A query whose client has vanished ends by itself, and nobody waits long for a lock of a moment.
+# Of a bookkeeping session. Snowflake aborts a query whose client has vanished, and waits at most 30 s for a table's lock.
 # https://docs.snowflake.com/en/sql-reference/parameters
-_OUR_PARAMETERS = {"ABORT_DETACHED_QUERY": True, "LOCK_TIMEOUT": 30}
-# Of every session, where the catalog file does not say otherwise: a login that ends while a person still watches; no reports
-# of ours to the connector's makers.
+_BOOKKEEPING_PARAMETERS = {"ABORT_DETACHED_QUERY": True, "LOCK_TIMEOUT": 30}
+# Of every session; the catalog file overrides them. A login ends within a minute, and no telemetry is sent.
 _DEFAULTS = {"login_timeout": 60}
 _DEFAULT_PARAMETERS = {"CLIENT_TELEMETRY_ENABLED": False}
-# The session of history and lock is idle while a migration's statement runs; Snowflake ends an idle one after four hours.
+# A bookkeeping session is idle while a migration's statement runs; Snowflake ends an idle session after four hours.
 # https://docs.snowflake.com/en/user-guide/session-policies
-_OUR_KEYWORDS = {"client_session_keep_alive": True}
+_BOOKKEEPING_KEYWORDS = {"client_session_keep_alive": True}
 _LOG_OUT_SECONDS = 10.0
-# Whether to ask for running queries before a logout; the connector's line 5 warns where nobody says.
+# Whether a logout checks for running queries first; version 5 of the connector warns if it is not set.
 _LOGS_OUT = "enable_server_session_keep_alive_auto_detection"
 
-# What a session is told at login, and what it must still be when the next file gets it.
+# Attributes of a session that are set at login, and must be unchanged when the next migration gets the session.
 _STATE = ("role", "warehouse", "database", "schema")
-# Statements that change nothing of the session they run in; all others may.
+# Statements that do not change the state of their session; all others may.
 _KEEPS_SESSION_STATE = re.compile(
     r"""(?ix)
     (?: INSERT | UPDATE | DELETE | MERGE | TRUNCATE | COPY | SELECT | WITH | SHOW | DESC | DESCRIBE
@@ -48,43 +47,43 @@ _KEEPS_SESSION_STATE = re.compile(
 
 
 def open_executor(catalog: Catalog, run: Run) -> Executor:
-    """Connect as the catalog's `connection` says.
+    """Connect with the catalog's `connection`.
 
     Raises:
         ConfigurationError: the connector is not installed.
-        EngineUnavailable: the login was refused or not answered, or what it names is not there.
+        EngineUnavailable: the login was refused or not answered, or its role, warehouse, database or schema does not exist.
     """
     return _SnowflakeExecutor(catalog, run)
 
 
 class SnowflakeSession:
-    """A connection behind the executor's port."""
+    """A connection of the connector behind the executor's port."""
 
     def __init__(
         self, connection: Any, on_close: Callable[[SnowflakeSession], None], cancel: Callable[[str], None]
     ) -> None:
         """Args:
         on_close: called with the session when its user closes it.
-        cancel: called with the tag of the statement to end.
+        cancel: called with the tag of the statement to cancel.
         """
         self._connection = connection
         self._on_close = on_close
         self._cancel = cancel
         self._tag: str | None = None  # Of the statement that runs.
         self._began_as = self._state()
-        # The connector takes SIGINT for itself while a statement runs on the main thread.
+        # On the main thread, the connector installs a handler for SIGINT while a statement runs.
         self._caller = Caller()
         self.is_clean = True
 
     def execute(self, sql: str, parameters: Sequence[Any] = (), *, tag: str | None = None) -> str | None:
-        """Run a statement to its end; the tag is its QUERY_TAG."""
-        return self._ask(sql, parameters, tag)[0]
+        """Run a statement to its end, with the tag as its QUERY_TAG."""
+        return self._send(sql, parameters, tag)[0]
 
     def query(self, sql: str, parameters: Sequence[Any] = ()) -> list[Row]:
-        """All rows of a question."""
-        return self._ask(sql, parameters, None)[1]
+        """Return all rows of a query."""
+        return self._send(sql, parameters, None)[1]
 
-    def _ask(self, sql: str, parameters: Sequence[Any], tag: str | None) -> tuple[str | None, list[Row]]:
+    def _send(self, sql: str, parameters: Sequence[Any], tag: str | None) -> tuple[str | None, list[Row]]:
         clean, self.is_clean = self.is_clean and _KEEPS_SESSION_STATE.match(sql) is not None, False
         self._tag = tag
         try:
@@ -92,7 +91,7 @@ class SnowflakeSession:
         except Exception as error:
             raise map_error(error, sql) from error
         except BaseException:
-            self.cancel()  # The caller of the API was interrupted, and waits no longer.
+            self.cancel()  # A KeyboardInterrupt in the caller, which does not wait for the answer any more.
             raise
         finally:
             self._tag = None
@@ -101,12 +100,12 @@ class SnowflakeSession:
 
     def _run(self, sql: str, parameters: Sequence[Any], tag: str | None) -> tuple[str | None, list[Row]]:
         with self._connection.cursor() as cursor:
-            # Without parameters the connector leaves the text alone: no `?`, `%` or `:x` of the author's is taken for one.
+            # Without parameters the connector does not look for `?`, `%` or `:x` in the text.
             bound = [_bound(value) for value in parameters] or None
             try:
                 cursor.execute(sql, bound, **({"_statement_params": {"QUERY_TAG": tag}} if tag else {}))
             except Exception as error:
-                # Of a lost connection the error lacks the id that the server gave before.
+                # The error of a lost connection lacks the id that the server sent before.
                 if getattr(error, "sfqid", None) is None:
                     error.sfqid = cursor.sfqid  # type: ignore[attr-defined]
                 raise
@@ -116,24 +115,24 @@ class SnowflakeSession:
         return tuple(getattr(self._connection, name) for name in _STATE)
 
     def cancel(self) -> None:
-        """End its statement, by the query's id."""
+        """Cancel the running statement, by its query id."""
         if tag := self._tag:
             with suppress(Exception):
                 self._cancel(tag)
 
     def close(self) -> None:
-        """Give it back."""
+        """Hand the session back to its executor."""
         self._on_close(self)
 
     def log_out(self) -> None:
-        """End it. Never raises: the server may be gone, or a statement may go on; the server ends it by itself."""
+        """End the session. Never raises; the server ends a session that does not log out."""
         with suppress(Exception):
             result(self._caller.submit(self._connection.close), _LOG_OUT_SECONDS)
         self._caller.end()
 
 
 class _SnowflakeExecutor:
-    """Connections to one account: one at a time for the files, and one for each store."""
+    """Connections to one account: one at a time for the migrations, and one for each store."""
 
     dialect = "snowflake"
 
@@ -154,7 +153,7 @@ class _SnowflakeExecutor:
         }
 
     def open_session(self, *, bookkeeping: bool = False) -> Session:
-        """A connection of its own for history and lock. The files share one, as long as none of them changes it."""
+        """Open a session: a new one for bookkeeping, else one that migrations share until one of them changes its state."""
         if bookkeeping:
             first, self._first = self._first, None
             return first or self._session(self._connect(bookkeeping=True), SnowflakeSession.log_out)
@@ -162,13 +161,13 @@ class _SnowflakeExecutor:
         return idle or self._session(self._connect(bookkeeping=False), self._keep_clean)
 
     def evidence(self, statement: InFlight) -> Evidence:
-        """What the query history says of the statement with this tag."""
+        """Assess the entries of the query history with the statement's tag."""
         with closing(self.open_session(bookkeeping=True)) as session:
             rows = self._queries(session, statement.since, statement.tag)
         return assess(rows, statement.sql)
 
     def _queries(self, session: Session, since: datetime, tag: str) -> list[Row]:
-        """Id, status and error of the statements with this tag; the account forgets them after seven days.
+        """Return id, status and error of the statements with this tag. The query history covers seven days.
 
         https://docs.snowflake.com/en/sql-reference/functions/query_history
         """
@@ -181,7 +180,10 @@ class _SnowflakeExecutor:
         )
 
     def _cancel(self, tag: str) -> None:
-        """https://docs.snowflake.com/en/sql-reference/functions/system_cancel_query"""
+        """Cancel the queries with this tag.
+
+        https://docs.snowflake.com/en/sql-reference/functions/system_cancel_query
+        """
         with closing(self.open_session(bookkeeping=True)) as session:
             for query_id, status, _ in self._queries(session, self._opened_at, tag):
                 if status not in ENDED:
@@ -217,7 +219,7 @@ class _SnowflakeExecutor:
         return connection
 
     def close(self) -> None:
-        """Log out of all that is still open."""
+        """Log out of all open sessions."""
         for session in self._open:
             session.log_out()
 
@@ -235,19 +237,19 @@ def _connector(catalog: Catalog) -> Any:
 
 
 def _keywords(connector: Any, catalog: Catalog, run: Run, *, bookkeeping: bool) -> dict[str, Any]:
-    """The catalog file's keywords, over defaults of ours and under what must be so."""
-    keywords = {**_DEFAULTS, **(_OUR_KEYWORDS if bookkeeping else {}), **catalog.connection}
+    """Return the keywords of a connection: defaults, then the catalog file's, then those that glacierbase requires."""
+    keywords = {**_DEFAULTS, **(_BOOKKEEPING_KEYWORDS if bookkeeping else {}), **catalog.connection}
     if int(connector.__version__.split(".")[0]) >= 5:
         keywords = {_LOGS_OUT: False, **keywords}
-    of_store = {**_OUR_PARAMETERS, "QUERY_TAG": run_tag(run.id)} if bookkeeping else {}
-    keywords["session_parameters"] = {**_DEFAULT_PARAMETERS, **keywords.get("session_parameters", {}), **of_store}
-    if "connections_file_path" in keywords:  # The connector's line 4 takes nothing but a Path.
+    required = {**_BOOKKEEPING_PARAMETERS, "QUERY_TAG": run_tag(run.id)} if bookkeeping else {}
+    keywords["session_parameters"] = {**_DEFAULT_PARAMETERS, **keywords.get("session_parameters", {}), **required}
+    if "connections_file_path" in keywords:  # Version 4 of the connector requires a Path.
         keywords["connections_file_path"] = Path(keywords["connections_file_path"])
     return {**keywords, "autocommit": True, "paramstyle": "qmark"}
 
 
 def _check_state(catalog: Catalog, connection: Any) -> None:
-    """Snowflake lets a session in whose warehouse or database does not exist, and refuses its statements one by one."""
+    """Refuse a session whose warehouse or database does not exist; Snowflake opens it and refuses each statement."""
     for name in _STATE:
         if catalog.connection.get(name) and not getattr(connection, name):
             raise EngineUnavailable(
@@ -260,5 +262,5 @@ def _check_state(catalog: Catalog, connection: Any) -> None:
 
 
 def _bound(value: Any) -> Any:
-    """Instants with their kind: the connector would send them without a time zone."""
+    """Return a parameter for the connector, a datetime with its type: else it is sent without its time zone."""
     return ("TIMESTAMP_TZ", value) if isinstance(value, datetime) else value

@@ -17,7 +17,7 @@ __all__ = ["open_executor", "warm"]
 
 
 def open_executor(catalog: Catalog, run: Run, session: Any = None) -> Executor:
-    """Connect as the catalog's `sparkConf` says, or work inside the caller's `session`.
+    """Connect with the catalog's `sparkConf`, or work inside the caller's `session`.
 
     Raises:
         ConfigurationError: Java, pyspark or the jars are missing or do not fit together.

@@ -1,7 +1,7 @@
-"""The class archive of one Java and one class path: classes as a JVM holds them in memory, so that none is read and checked anew.
+"""The class archive of one Java and one class path: a memory image of loaded classes, which makes a JVM's start faster.
 
-Application class-data sharing with dynamic archives, JEP 350: https://openjdk.org/jeps/350. A JVM compares the archive with
-itself and with the jars on its class path, and goes on without it where they differ.
+It is a dynamic archive of application class-data sharing (JEP 350, https://openjdk.org/jeps/350). A JVM compares the archive with
+itself and with the jars on its class path, and ignores it where they differ.
 """
 
 from __future__ import annotations
@@ -14,43 +14,43 @@ from pathlib import Path
 from glacierbase.errors import EngineUnavailable
 from glacierbase.executors.spark.cache import cache_folder, digest, is_own, make_folder, replacing
 
-# An archive that does not fit is no news to anybody.
+# Silence warnings about mismatched archives.
 _QUIET = "-Xlog:cds=off -Xlog:cds+dynamic=off -Xlog:class+path=off"
 
 
 class ClassArchive:
-    """Where the archive of a Java and a class path lies, and the JVM flags to use it and to make it.
+    """The archive's file, and the JVM flags that use it or write it.
 
     Attributes:
-        path: of the file, which may not be there.
+        path: the file, which may not exist.
     """
 
     def __init__(self, java_home: Path, class_path: str) -> None:
         """Args:
-        class_path: what stands on it besides Spark's own jars, with those of Spark in front.
+        class_path: the class path, with the version of Spark in place of Spark's own jars.
         """
         self._java = java_home / "bin" / "java"
         java = [str(java_home), _text(java_home / "release")]
-        # A Java without an archive of its own classes needs one of those first, below the other.
+        # A dynamic archive needs an archive of the Java's own classes below it; a Java without a built-in one needs one made first.
         built_in = (java_home / "lib" / "server" / "classes.jsa").is_file()
         self._base = None if built_in else _place("base", java)
         self.path = _place("spark", [*java, class_path])
 
     @property
     def flags(self) -> str:
-        """What maps the archive; nothing where there is none of this user."""
+        """The flags that use the archive; empty where the user has none."""
         files = [self._base, self.path] if self._base else [self.path]
-        if not all(map(is_own, files)):  # It holds code: one that somebody else could have written is none.
+        if not all(map(is_own, files)):  # It holds code: one that another user could have written is not used.
             return ""
         return f"-XX:SharedArchiveFile={':'.join(map(str, files))} {_QUIET}"
 
     @contextmanager
     def making(self) -> Iterator[str]:
-        """The flags of a JVM that writes the archive when it ends, of the classes that it used until then.
+        """Yield the flags of a JVM that writes the archive at its end, with the classes that it used.
 
         Raises:
-            ConfigurationError: there is no place for it.
-            EngineUnavailable: it wrote none.
+            ConfigurationError: the cache cannot be written.
+            EngineUnavailable: the JVM wrote no archive.
         """
         make_folder(self.path.parent)
         if self._base and not is_own(self._base):
@@ -69,12 +69,12 @@ def _check_made(archive: Path) -> None:
         raise EngineUnavailable(
             "ARCHIVE_NOT_MADE",
             "this Java wrote no class archive",
-            "what it says is in .glacierbase/logs/; Spark starts without one, and slower",
+            "see its output in .glacierbase/logs/; Spark also starts without an archive, more slowly",
         )
 
 
-def _place(kind: str, question: list[str]) -> Path:
-    return cache_folder("archives", f"{kind}-{digest(question)}.jsa")
+def _place(kind: str, key: list[str]) -> Path:
+    return cache_folder("archives", f"{kind}-{digest(key)}.jsa")
 
 
 def _text(path: Path) -> str:

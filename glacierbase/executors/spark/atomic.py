@@ -1,10 +1,10 @@
-"""Which Spark statements take effect as a whole or not at all: a list of what is known, and all else is not.
+"""The list of Spark statements that are atomic: they take effect as a whole or not at all. A statement not listed may not be.
 
-Only of these does a refusal prove that nothing happened. The list holds for tables of a format with commits (Iceberg, Delta,
-Hudi). Sources: Spark 4.1's `SqlBaseParser.g4`, Iceberg's and Delta's SQL extensions, and what was run on Spark 4.1 with Iceberg
-1.12 and Delta 4.4. Not on it, because the first part was seen to stay when the second failed: a script, `FROM … INSERT …
-INSERT …`, `DROP TABLE … PURGE` (dropped, then the files are deleted), `EXPLAIN EXECUTE IMMEDIATE` (which executes), and
-`current-snapshot-id` beside another property.
+A refusal proves only for an atomic statement that nothing happened. The list holds for tables of a format with commits (Iceberg,
+Delta, Hudi). Sources: Spark 4.1's `SqlBaseParser.g4`, the SQL extensions of Iceberg and Delta, and tests on Spark 4.1 with Iceberg
+1.12 and Delta 4.4. In those tests, the first part of these had an effect when the second failed, so they are not listed: a script,
+`FROM … INSERT … INSERT …`, `DROP TABLE … PURGE` (dropped, then the files are deleted), `EXPLAIN EXECUTE IMMEDIATE` (which
+executes), and `current-snapshot-id` beside another property.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from glacierbase.errors import MigrationFileError
 from glacierbase.migrations.tokens import words
 
 _NEVER = r"(?!)"
-# The first words of a statement, and what among the others makes several steps of it.
+# The first tokens of a statement, and tokens after them that make it several steps.
 _KNOWN = tuple(
     (re.compile(rf"(?:{first})(?= |\Z)(?! :)"), re.compile(unless))
     for first, unless in (
@@ -30,9 +30,9 @@ _KNOWN = tuple(
         (r"MERGE", _NEVER),
         # Spark drops what it created when the query fails.
         (r"CREATE (?:EXTERNAL |TEMPORARY )?TABLE", _NEVER),
-        # Elsewhere it drops, then creates.
+        # Other formats drop, then create.
         (r"(?:CREATE OR )?REPLACE TABLE(?=.* USING (?:ICEBERG|DELTA)\b)", _NEVER),
-        # PARTITION FIELD is Iceberg's. Delta drops a feature in several commits.
+        # PARTITION FIELD is Iceberg's, one commit. Delta drops a feature in several commits.
         (r"ALTER TABLE", r"\bPARTITION (?!FIELD\b)|\b(?:PARTITIONS|FEATURE)\b"),
         (r"DROP TABLE", r"\bPURGE\b"),
         (r"CREATE (?:OR REPLACE )?(?:(?:GLOBAL )?(?:TEMPORARY|TEMP) )?VIEW|ALTER VIEW|DROP VIEW", _NEVER),
@@ -41,8 +41,7 @@ _KNOWN = tuple(
         (r"COMMENT ON|ANALYZE TABLE", _NEVER),
     )
 )
-# Variables that Spark puts in before it reads the statement, which leave a query a query; and properties that are a commit or
-# more of their own.
+# Variables that Spark replaces before it parses the statement (a SELECT is still one then), and properties that add commits.
 _HIDDEN = re.compile(r"(?is)\A(?!SELECT\b).*(?:\$\{|snapshot-id|enableRowTracking)")
 
 

@@ -1,4 +1,4 @@
-"""The user's cache folder: what can be made again at any time."""
+"""The user's cache folder, which may be deleted at any time."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from typing import Any
 
 from glacierbase.errors import ConfigurationError
 
-# Nobody else may write.
+# Only the owner may write.
 _MODE = 0o755
 
 
 def cache_folder(*parts: str) -> Path:
-    """A folder below `$XDG_CACHE_HOME/glacierbase` (default `~/.cache`, by the XDG base directory specification)."""
+    """Return a folder below `$XDG_CACHE_HOME/glacierbase` (default `~/.cache`, by the XDG base directory specification)."""
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(base, "glacierbase", *parts)
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder of the cache, in which only this user may write.
+    """Make a folder of the cache that only this user may write to.
 
     Raises:
-        ConfigurationError: it cannot be made, or is another user's.
+        ConfigurationError: it cannot be made, or it belongs to another user.
     """
     try:
         cache_folder().parent.mkdir(parents=True, exist_ok=True)
@@ -35,17 +35,17 @@ def make_folder(folder: Path) -> None:
             each.mkdir(mode=0o700, exist_ok=True)
             if each.stat().st_uid != os.geteuid():
                 raise PermissionError(errno.EPERM, "it belongs to another user")
-            each.chmod(each.stat().st_mode & _MODE)  # Earlier versions left it to the umask.
+            each.chmod(each.stat().st_mode & _MODE)  # Earlier versions did not set the mode.
     except OSError as error:
         raise ConfigurationError(
             "CACHE_NOT_WRITABLE",
-            f"the cache's folder {folder} cannot be made: {error.strerror}",
-            "XDG_CACHE_HOME names another place for it",
+            f"the cache folder {folder} cannot be made: {error.strerror}",
+            "set XDG_CACHE_HOME to a folder that you may write to",
         ) from error
 
 
 def is_own(path: Path) -> bool:
-    """Return whether a file of the cache is there, and nobody but this user can have written it or put it there."""
+    """Return whether a file of the cache exists, and only this user can have written or placed it."""
     try:
         return path.is_file() and all(map(_is_private, [path, *_in_cache(path.parent)]))
     except OSError:
@@ -53,7 +53,7 @@ def is_own(path: Path) -> bool:
 
 
 def _in_cache(folder: Path) -> list[Path]:
-    """The folder and those above it, up to the cache's own."""
+    """Return the folder and those above it, up to the cache folder."""
     return [each for each in (folder, *folder.parents) if each.is_relative_to(cache_folder())]
 
 
@@ -62,18 +62,18 @@ def _is_private(path: Path) -> bool:
     return found.st_uid == os.geteuid() and not found.st_mode & 0o022
 
 
-def digest(question: Sequence[Any]) -> str:
-    """A file's name for the answer to a question, given in JSON's types."""
-    return hashlib.sha256(json.dumps(question).encode()).hexdigest()[:32]
+def digest(key: Sequence[Any]) -> str:
+    """Return a file name for the entry of a key, which consists of JSON's types."""
+    return hashlib.sha256(json.dumps(key).encode()).hexdigest()[:32]
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Where to write what then takes the place of `path` as a whole: other processes may be reading it."""
+    """Yield a draft that replaces `path` at the end, because other processes may read `path` meanwhile."""
     draft = path.with_name(f"{path.name}.{os.getpid()}")
     try:
         yield draft
-        draft.chmod(draft.stat().st_mode & _MODE)  # Whatever the umask.
+        draft.chmod(draft.stat().st_mode & _MODE)  # The umask may allow more.
         draft.replace(path)
     finally:
         draft.unlink(missing_ok=True)

@@ -1,6 +1,6 @@
-"""Closing what a session's catalogs hold open: each new session makes its own, and Spark closes none of them.
+"""Close the catalogs of a session: each new session loads its own, and Spark closes none of them.
 
-Run on Spark 4.1 with Iceberg 1.12; where another version keeps its catalogs elsewhere, nothing is closed.
+Tested on Spark 4.1 with Iceberg 1.12. Where another version stores its catalogs elsewhere, nothing is closed.
 """
 
 from __future__ import annotations
@@ -11,32 +11,32 @@ from typing import Any
 
 
 def close_catalogs(spark: Any) -> None:
-    """Close the Iceberg catalogs that a classic session has loaded, with their connections. Never raises, loads none.
+    """Close the Iceberg catalogs that a classic session has loaded, and their connections. Never raises.
 
     Args:
-        spark: a session that `newSession()` made: it shares its catalogs with no other. It can use them no more.
+        spark: a session that `newSession()` made, and so shares its catalogs with no other. It cannot use them afterwards.
     """
-    with suppress(Exception):  # What is private in another version, or a JVM that is gone.
+    with suppress(Exception):  # Private in another version, or the JVM has ended.
         for catalog in _loaded(spark):
-            with suppress(Exception):  # Not Iceberg's, or nothing that can be closed.
-                _behind_cache(catalog.icebergCatalog()).close()
+            with suppress(Exception):  # Not a catalog of Iceberg, or one without `close`.
+                _without_cache(catalog.icebergCatalog()).close()
 
 
 def _loaded(spark: Any) -> Iterator[Any]:
-    """Those that a statement has used: the manager's own methods would load the others."""
+    """Yield the catalogs that a statement has used. The methods of the catalog manager would load the others."""
     found = _field(spark._jsparkSession.sessionState().catalogManager(), "catalogs").valuesIterator()
     while found.hasNext():
         yield found.next()
 
 
-def _behind_cache(catalog: Any) -> Any:
-    """The catalog itself, where one with a cache stands before it, which has no `close`."""
+def _without_cache(catalog: Any) -> Any:
+    """Return the catalog that a CachingCatalog wraps; a CachingCatalog has no `close`."""
     while catalog.getClass().getName() == "org.apache.iceberg.CachingCatalog":
         catalog = _field(catalog, "catalog")
     return catalog
 
 
-def _field(thing: Any, name: str) -> Any:
-    field = thing.getClass().getDeclaredField(name)
+def _field(instance: Any, name: str) -> Any:
+    field = instance.getClass().getDeclaredField(name)
     field.setAccessible(True)
-    return field.get(thing)
+    return field.get(instance)

@@ -1,4 +1,4 @@
-"""Spark's exceptions, mapped once: what was it, what did the innermost cause say, and does it prove that nothing happened?"""
+"""Maps Spark's exceptions to engine errors: the innermost message, and whether it proves that the statement had no effect."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _CONFLICT = ("org.apache.iceberg.exceptions.CommitFailedException", "io.delta.ex
 _NOT_FOUND = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND", "_LEGACY_ERROR_TEMP_1055")
 _NOT_FOUND_CLASSES = ("NoSuchTableException", "NoSuchNamespaceException", "NoSuchDatabaseException")
 
-# Seen anywhere in the chain of causes, these leave the outcome open whatever else stands in it.
+# Anywhere in the chain of causes, one of these leaves the outcome unknown.
 _UNCERTAIN = re.compile(
     r"CommitStateUnknownException|ServiceFailureException|ServiceUnavailableException|SocketException|SocketTimeout"
     r"|\.ConnectException|HostConnectException|NoHttpResponse|TTransportException|InterruptedException|ClosedByInterrupt"
     r"|OutOfMemoryError|SQLTransientConnection"
 )
-# Proof: found while the statement was read, planned or checked, or a commit that was refused as a whole.
+# Proof of no effect: raised while the statement was parsed, analysed or checked, or when its commit was refused as a whole.
 _ANALYSIS = re.compile(r"org\.apache\.spark\.sql\.(?:[\w.]*\.)?(?:\w*AnalysisException|\w*ParseException)$")
 _PARSE_ERROR = re.compile(r"org\.apache\.spark\.sql\.(?:\w+\.)*\w*ParseException$")
 _REFUSED = re.compile(
@@ -30,14 +30,14 @@ _REFUSED = re.compile(
     r"|io\.delta\.exceptions\.\w+|org\.apache\.spark\.sql\.delta\.\w*Exception$"
     r"|java\.lang\.(?:IllegalArgument|UnsupportedOperation)Exception$"
 )
-# SQLSTATE classes that name a wrong statement or wrong data: not supported, cardinality, data, constraint, syntax or access,
+# SQLSTATE classes of a wrong statement or wrong data: not supported, cardinality, data, constraint, syntax or access,
 # raise_error().
 _REFUSED_SQLSTATES = ("0A", "21", "22", "23", "42", "P0")
-# Every task ends before the driver commits, so a failed stage means that there was no commit. A cancelled one says so itself.
+# All tasks end before the driver commits, so a failed stage proves that there was no commit. A cancelled stage proves nothing.
 _STAGE_FAILED = "Job aborted due to stage failure"
-# Their message is the bare name of the class.
+# Their message is only the name of the class.
 _CLASS_MISSING = ("java.lang.ClassNotFoundException", "java.lang.NoClassDefFoundError")
-# Thrown before a single change is sent to the catalog, all but the first while the catalog itself is loaded.
+# Raised before a change is sent to the catalog; all but the first are raised while the catalog is loaded.
 _NOTHING_SENT = (
     "Unsupported table change",
     "Cannot find catalog plugin class",
@@ -57,7 +57,7 @@ class _Cause:
 
 
 def map_error(error: BaseException, sql: str) -> EngineError:
-    """The engine error for what `sql` raised: `StatementRefused` only where the answer proves that it had no effect."""
+    """Return the engine error for what `sql` raised: `StatementRefused` only where it proves that `sql` had no effect."""
     causes = tuple(_causes(error))
     innermost = next((cause for cause in reversed(causes) if cause.message), causes[-1])
     condition = next((cause.condition for cause in causes if cause.condition), None)
@@ -72,7 +72,7 @@ def _kind(causes: tuple[_Cause, ...], sql: str) -> type[EngineError]:
     classes = [name for cause in causes for name in cause.classes]
     if any(_UNCERTAIN.search(name) for name in classes):
         return OutcomeUnknown
-    # Scripts, dynamic SQL and stored views are parsed while they run, after earlier statements took effect.
+    # Scripts, dynamic SQL and stored views are parsed while they run, when earlier statements have taken effect.
     if not is_atomic(sql) and all(cause.unparsed != sql for cause in causes):
         return OutcomeUnknown
     if any(cause.condition in _NOT_FOUND for cause in causes) or any(
@@ -93,7 +93,7 @@ def _proves(cause: _Cause) -> bool:
 
 
 def _causes(error: BaseException) -> Iterator[_Cause]:
-    """The chain of causes, outermost first. Never empty, never raises: the JVM that is asked may be the one that died."""
+    """Yield the chain of causes, outermost first, at least one. Never raises, although the JVM may have ended."""
     from py4j.protocol import Py4JError
 
     java = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
@@ -119,7 +119,7 @@ def _java_cause(java: Any) -> _Cause:
 
 
 def _command(java: Any, name: str) -> str | None:
-    """The text of a parse error. One that is raised while a script runs has the text of one of its statements."""
+    """Return the SQL of a parse error. For a script that runs, it is the text of one statement."""
     if not _PARSE_ERROR.match(name):
         return None
     command = java.command()
@@ -127,7 +127,7 @@ def _command(java: Any, name: str) -> str | None:
 
 
 def _printed_command(message: str) -> str | None:
-    """The same on Spark Connect, from the message: the whole text, with a mark below the line at fault."""
+    """Return the SQL of a parse error on Spark Connect, from the message, which marks the place below its line."""
     place, _, text = message.partition("\n\nJVM stacktrace:")[0].partition("\n\n== SQL ==\n")
     line = re.search(r" \(line (\d+), pos \d+\)\Z", place)
     if line is None:
@@ -137,7 +137,7 @@ def _printed_command(message: str) -> str | None:
 
 
 def _python_causes(error: BaseException) -> Iterator[_Cause]:
-    """Spark Connect tells the server's class in the message, or by the class of the exception itself."""
+    """Yield the causes on Spark Connect: the server's exception class is in the message, or in the class of `error`."""
     yield _python_cause(error)
     message = _message(error)
     for name in re.findall(r"\(((?:[a-z]\w*\.)+[A-Z]\w*(?:\$\w+)?)\) ", message[:2000]):
@@ -148,7 +148,7 @@ def _python_cause(error: BaseException) -> _Cause:
     from pyspark.errors import AnalysisException, ParseException
 
     names = [f"{kind.__module__}.{kind.__name__}" for kind in type(error).__mro__ if issubclass(kind, Exception)]
-    if isinstance(error, AnalysisException):  # ParseException is one too.
+    if isinstance(error, AnalysisException):  # A ParseException is an AnalysisException.
         names.append("org.apache.spark.sql.AnalysisException")
     is_gone = isinstance(error, (OSError, EOFError)) or names[0].endswith((".Py4JNetworkError", ".Py4JError"))
     if is_gone or "Grpc" in names[0]:
@@ -156,28 +156,28 @@ def _python_cause(error: BaseException) -> _Cause:
     return _Cause(
         tuple(names),
         f"Spark's JVM does not answer any more: {error}" if is_gone else _message(error),
-        _ask(error, "getCondition", "getErrorClass"),
-        _ask(error, "getSqlState"),
+        _call(error, "getCondition", "getErrorClass"),
+        _call(error, "getSqlState"),
         _printed_command(_message(error)) if isinstance(error, ParseException) else None,
     )
 
 
 def _message(error: BaseException) -> str:
     if type(error).__name__ == "Py4JJavaError":
-        return ""  # A whole Java stack; the causes behind it say the same in a line.
-    return str(_ask(error, "getMessage") or error)
+        return ""  # The message is a whole Java stack; each of its causes has a message of one line.
+    return str(_call(error, "getMessage") or error)
 
 
-def _ask(error: BaseException, *methods: str) -> str | None:
+def _call(error: BaseException, *methods: str) -> str | None:
     method = next((method for name in methods if (method := getattr(error, name, None))), None)
     try:
         return method() if method else None
-    except Exception:  # The answer comes from the JVM, which may be gone, through any of py4j's errors.
+    except Exception:  # The value is in the JVM; py4j raises various errors if that has ended.
         return None
 
 
 def _first_paragraph(message: str) -> str:
-    """The message without its condition, which stands beside it, and the plan, stack and query context behind it."""
+    """Return the message without its error condition, and without the plan, stack and query context after it."""
     grpc = re.search(r'^\s*details = "(.*)"$', message, re.MULTILINE)
     if grpc:
         return grpc[1]

@@ -1,4 +1,4 @@
-"""What the commits to a statement's tables say of its outcome. Pure: values in, values out."""
+"""Evidence of a statement's outcome in the commits to its tables. Pure functions."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ class Commit:
 
     Attributes:
         what: operation and number.
-        application: the Spark application that made it; empty where it was none, None where the log names nobody.
-        tag: that the statement left in it.
+        application: the Spark application that committed; empty where it was no Spark, None where the log names no application.
+        tag: the tag of the statement, where the log holds one.
     """
 
     table: str
@@ -27,12 +27,12 @@ class Commit:
 
 
 def assess(commits: Sequence[Commit], statement: InFlight, margin: timedelta = timedelta(0)) -> Evidence:
-    """Return what the commits suggest: done by a commit of the statement's own, not done where there is none at all.
+    """Return what the commits suggest: done if the statement committed, not done if there was no commit since its start.
 
     Args:
-        commits: all that the logs still hold.
-        margin: how far the clocks of the run and of its engine may differ; zero where both are one machine's. An engine
-            elsewhere is one application for all its clients, and its name proves nothing.
+        commits: all commits in the logs.
+        margin: how far the clocks of the run and the engine may differ; zero on one machine. With a margin the engine is a
+            server, which is one application for all its clients: its name proves nothing.
     """
     own = [commit for commit in commits if _is_own(commit, statement, margin)]
     since = statement.since - margin

@@ -1,4 +1,4 @@
-"""The flags that start the JVM of a local Spark fastest; what the user says of a JVM goes over them."""
+"""The flags that start the JVM of a local Spark fastest. The user's flags override them."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from collections.abc import Mapping
 
 from glacierbase.executors.spark.properties import defaults_file
 
-# Started for a moment, not for a day: one simple collector, one quick compiler, no pause to resize what Spark's classes fill.
+# For a JVM that runs some seconds: the serial collector, only the C1 compiler, and a metaspace that holds Spark's classes.
 _COLLECTOR = "-XX:+UseSerialGC"
 _FLAGS = "-XX:TieredStopAtLevel=1 -XX:MetaspaceSize=192m"
-# In front of `spark.driver.extraJavaOptions`, wherever that is set: of two equal flags a JVM takes the last.
+# These flags precede `spark.driver.extraJavaOptions`, wherever it is set; of two equal flags a JVM takes the last.
 _KEY = "spark.driver.defaultJavaOptions"
 _VARIABLES = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS", "SPARK_SUBMIT_OPTS")
 
 
 def with_flags(conf: Mapping[str, str], archive: str) -> dict[str, str]:
-    """`conf` with our flags, and those of a class archive, in front of the user's."""
-    said = " ".join([*(os.environ.get(name, "") for name in _VARIABLES), _defaults(), *conf.values()])
-    if _KEY in said:  # Ours would stand over it.
+    """Return `conf` with the flags, and those of a class archive, before the user's."""
+    given = " ".join([*(os.environ.get(name, "") for name in _VARIABLES), _defaults(), *conf.values()])
+    if _KEY in given:  # A value set here would override it.
         return dict(conf)
-    # Two collectors are an error, whichever comes last.
-    collector = [] if re.search(r"-XX:[+]Use\w+GC", said) else [_COLLECTOR]
+    # A JVM does not start with flags of two collectors.
+    collector = [] if re.search(r"-XX:[+]Use\w+GC", given) else [_COLLECTOR]
     flags = [*collector, _FLAGS, archive, conf.get(_KEY, "")]
     return {**conf, _KEY: " ".join(filter(None, flags))}
 
 
 def _defaults() -> str:
-    """What an administrator wrote."""
+    """Return the content of the administrator's defaults."""
     file = defaults_file()
     return file.read_text(errors="replace") if file.is_file() else ""

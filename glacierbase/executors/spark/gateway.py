@@ -1,4 +1,4 @@
-"""The JVM that runs Spark: one process per catalog, started and ended here, its output in a log file."""
+"""The JVM that runs Spark: one process per catalog, with its output in a log file."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from glacierbase.run.run import Run
 from glacierbase.run.waiting import start_thread
 from glacierbase.secrets import mask
 
-# What spark-submit itself reads. All else is set in the session.
+# The settings that spark-submit reads. All others are set in the session.
 _LAUNCH = (
     "spark.master",
     "spark.submit.",
@@ -33,7 +33,7 @@ _LAUNCH = (
 )
 _COPY_SECONDS = 20
 _POLL_SECONDS = 0.01
-# Of the JVM that puts the command line of the other one together, and ends.
+# Flags of the launcher: a short-lived JVM that builds the command line of Spark's JVM.
 _LAUNCHER_OPTS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 
 
@@ -41,13 +41,13 @@ class Gateway:
     """A running JVM and the py4j connection to it.
 
     Attributes:
-        log: the file that takes what the JVM prints, with secrets masked.
-        pid: of the JVM.
-        py4j: the connection, as pyspark wants it.
+        log: the file with the JVM's output, masked.
+        pid: the process id of the JVM.
+        py4j: the py4j gateway, for pyspark.
     """
 
     def __init__(self, conf: Mapping[str, str], run: Run, java_home: Path) -> None:
-        """Start the JVM with the part of `conf` that it needs at its start.
+        """Start the JVM with the settings in `conf` that spark-submit reads.
 
         Raises:
             EngineUnavailable: the JVM ended before it was ready.
@@ -78,10 +78,10 @@ class Gateway:
             return launch_gateway()
 
     def close(self, grace_seconds: float) -> None:
-        """End the JVM and wait for it, so long. Never raises."""
+        """End the JVM; kill it if it does not end within `grace_seconds`. Never raises."""
         try:
             self.py4j.shutdown()
-        except Exception:  # Whatever py4j says about a JVM that is going or gone.
+        except Exception:  # py4j raises various errors if the JVM is ending or has ended.
             self._process.kill()
         if self._process.stdin:
             self._process.stdin.close()
@@ -94,8 +94,12 @@ class Gateway:
 
 
 def _launch(conf: Mapping[str, str], java_home: Path, properties: Path, connection_info: Path) -> subprocess.Popen[str]:
-    """Start the JVM as pyspark does, which lets nobody do something else meanwhile. It reads `properties`, which is written
-    here, and writes to `connection_info` where it listens; it ends when its stdin does."""
+    """Start the JVM as pyspark does, without waiting for it.
+
+    Args:
+        properties: the file to write the settings to.
+        connection_info: the file that the JVM writes its port and secret to. The JVM ends when its stdin is closed.
+    """
     values = {key: value for key, value in conf.items() if key.startswith(_LAUNCH)}
     arguments = shlex.split(os.environ.get("PYSPARK_SUBMIT_ARGS", "pyspark-shell"))
     home = spark_home()
@@ -105,12 +109,12 @@ def _launch(conf: Mapping[str, str], java_home: Path, properties: Path, connecti
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         errors="replace",
-        start_new_session=True,  # What a terminal or a service sends to all of ours is for us to answer.
+        start_new_session=True,  # Signals to the process group must not end the JVM; glacierbase ends it.
         env={
             "SPARK_LAUNCHER_OPTS": _LAUNCHER_OPTS,
             **os.environ,
             "JAVA_HOME": str(java_home),
-            "SPARK_HOME": str(home),  # Else a script asks a Python of its own.
+            "SPARK_HOME": str(home),  # Without it a script runs another Python to find it.
             "SPARK_CONNECT_MODE": "0",
             "_PYSPARK_DRIVER_CONN_INFO_PATH": str(connection_info),
         },
@@ -118,14 +122,14 @@ def _launch(conf: Mapping[str, str], java_home: Path, properties: Path, connecti
 
 
 def _connection(connection_info: bytes) -> dict[str, str]:
-    """Where the JVM listens and its secret, as pyspark takes them of one that runs already."""
+    """Return the variables by which pyspark connects to a running JVM."""
     port, length = struct.unpack(">ii", connection_info[:8])
     return {"PYSPARK_GATEWAY_PORT": str(port), "PYSPARK_GATEWAY_SECRET": connection_info[8 : 8 + length].decode()}
 
 
 @contextmanager
 def _environ(**values: str) -> Iterator[None]:
-    """This process's own environment with `values`, for a while."""
+    """Set variables in the environment of this process, and restore them at the end."""
     before = {key: os.environ.get(key) for key in values}
     os.environ.update(values)
     try:
@@ -139,7 +143,7 @@ def _environ(**values: str) -> Iterator[None]:
 
 
 def _log_file(run: Run) -> IO[str]:
-    """A new file of this user alone, in the project or, where that is read-only, in the folder for temporary files."""
+    """Open a new file that only this user can read: in the project, or in the folder for temporary files if that is read-only."""
     folder = Path(run.project, ".glacierbase", "logs")
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -150,7 +154,7 @@ def _log_file(run: Run) -> IO[str]:
 
 
 def _new_file(run: Run, folder: Path) -> IO[str]:
-    """Never a file or a link that another user has put there (tempfile opens with O_EXCL and mode 0600)."""
+    """Open a new file, never one or a link that another user placed there (tempfile: O_EXCL and mode 0600)."""
     prefix = f"spark-{run.id}-"
     return tempfile.NamedTemporaryFile("w", prefix=prefix, suffix=".log", dir=folder, delete=False)
 
@@ -164,7 +168,7 @@ def _copy_masked(process: subprocess.Popen[str], target: IO[str]) -> None:
 
 
 def _last_error(log: Path) -> str:
-    """The line of the log that most likely says why: the last one that names an error, else the last one."""
+    """Return the line of the log that most likely gives the cause: the last one that names an error, else the last one."""
     lines = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()]
     named = [line for line in lines if ("Error" in line or "Exception" in line) and not line.startswith("at ")]
     return (named or lines or ["it printed nothing"])[-1]

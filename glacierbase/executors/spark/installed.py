@@ -1,4 +1,4 @@
-"""The Spark of this Python: which one, and where it lies. Neither imports it, which takes as long as a JVM takes to begin."""
+"""Version and folder of the installed Spark. pyspark is not imported for them: that takes as long as a JVM takes to start."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _INSTALL = "pip install 'glacierbase[spark]', or 'glacierbase[local]' for a mach
 
 
 def spark_version() -> str:
-    """The installed Spark's version.
+    """Return the version of the installed Spark.
 
     Raises:
-        ConfigurationError: there is none.
+        ConfigurationError: no Spark is installed.
     """
     for package in ("pyspark", "pyspark-client"):
         try:
@@ -28,7 +28,7 @@ def spark_version() -> str:
 
 
 def spark_home() -> Path:
-    """The folder of its scripts and jars: `SPARK_HOME`, else the package's own.
+    """Return the folder of Spark's scripts and jars: `SPARK_HOME`, else the one in the package.
 
     Raises:
         ConfigurationError: there is none.
@@ -39,15 +39,17 @@ def spark_home() -> Path:
             return home
     raise ConfigurationError(
         "SPARK_NOT_INSTALLED",
-        f"SPARK_HOME is {named}, where no Spark lies" if named else "the Spark of this Python can start none itself",
-        "unset SPARK_HOME, or let it name a Spark" if named else _INSTALL,
+        f"SPARK_HOME is {named}, which holds no Spark"
+        if named
+        else "the installed pyspark-client cannot start a Spark",
+        "unset SPARK_HOME, or set it to the folder of a Spark" if named else _INSTALL,
     )
 
 
 def _packaged() -> Iterator[Path]:
     package = find_spec("pyspark")
     for folder in map(Path, package.submodule_search_locations or () if package else ()):
-        # Where one lies that was chosen at installation, by PYSPARK_HADOOP_VERSION:
+        # The place of a distribution that PYSPARK_HADOOP_VERSION chose at installation:
         # https://spark.apache.org/docs/latest/api/python/getting_started/install.html
         yield folder / "spark-distribution"
         yield folder

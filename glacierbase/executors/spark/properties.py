@@ -1,4 +1,4 @@
-"""The properties file that spark-submit reads: values on its command line could be read by every user of the machine."""
+"""The properties file of spark-submit. Values are not put on its command line, which every user of the machine can read."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _OPTION = "--properties-file"
 
 
 def defaults_file() -> Path:
-    """The file of an administrator, which may not exist.
+    """Return the administrator's defaults file, which may not exist.
 
     https://spark.apache.org/docs/latest/configuration.html#dynamically-loading-spark-properties
     """
@@ -22,8 +22,8 @@ def defaults_file() -> Path:
 def with_properties(values: Mapping[str, str], arguments: Sequence[str], file: Path) -> list[str]:
     """Write `values` to the new `file`, and return the arguments of spark-submit with that file as its properties.
 
-    Spark reads one properties file. It therefore starts with the content of the one that Spark would read otherwise: the
-    file that `arguments` name, else the administrator's. Of two equal keys Java takes the last.
+    Spark reads one properties file. The new one therefore begins with the content of the one that Spark would read otherwise:
+    the file that `arguments` name, else the administrator's. Of two equal keys Java takes the last.
     """
     named, others = _split(arguments)
     source = Path(named) if named else defaults_file()
@@ -37,7 +37,7 @@ def with_properties(values: Mapping[str, str], arguments: Sequence[str], file: P
 
 
 def _split(arguments: Iterable[str]) -> tuple[str, list[str]]:
-    """The properties file that the arguments name, or an empty string, and the other arguments."""
+    """Return the properties file that the arguments name, or an empty string, and the other arguments."""
     named, others = "", []
     rest = iter(arguments)
     for argument in rest:
@@ -54,7 +54,7 @@ def _lines(values: Mapping[str, str]) -> str:
 
 
 def _escaped(text: str) -> str:
-    r"""Everything but letters and digits as `\uXXXX`, which means nothing else anywhere.
+    r"""Return the text with everything but letters and digits as `\uXXXX`, which is never a separator or a comment.
 
     https://docs.oracle.com/en/java/javase/17/docs/api/java.base/java/util/Properties.html#load(java.io.Reader)
     """

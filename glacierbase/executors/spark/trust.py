@@ -1,7 +1,7 @@
-"""A trust store for Java of the certificates that this machine trusts.
+"""A trust store for Java with the certificates that this machine trusts.
 
-The Java of a wheel brings its own list, which lacks the authority of a company whose proxy looks into TLS. Python and the other
-programs of such a machine know it from the system's bundle; this hands the same bundle to Java.
+The Java of a wheel has its own list, which lacks the authority of a company whose proxy intercepts TLS. The system's bundle
+contains that authority; the trust store holds the same certificates.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ import ssl
 import struct
 from pathlib import Path
 
-# Where systems keep the bundle, beside where OpenSSL was built to look: Debian, Fedora, Alpine and macOS.
+# The bundles of Debian, Fedora, and of Alpine and macOS, besides the path that OpenSSL was built with.
 _BUNDLES = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem")
 _CERTIFICATE = re.compile(r"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", re.DOTALL)
 
 # The format JKS, as java.base reads it (sun.security.provider.JavaKeyStore): magic, version, entries, digest.
 _MAGIC, _VERSION, _TRUSTED = 0xFEEDFEED, 2, 2
 _WHITENER = b"Mighty Aphrodite"
-# Needed for the digest only: Java checks it where a password is given, and reads certificates without one.
+# Only for the digest, which Java checks where a password is given; it reads certificates without one.
 _PASSWORD = "changeit"
 
 
 def trust_store() -> bytes | None:
-    """The machine's trusted certificates as a Java key store, or None where no bundle is found."""
+    """Return the machine's trusted certificates as a Java key store, or None if no bundle is found."""
     defaults = ssl.get_default_verify_paths()
     for bundle in filter(None, (os.environ.get("SSL_CERT_FILE"), defaults.cafile, *_BUNDLES)):
         try:

@@ -1,4 +1,4 @@
-"""Everything that a first run would do for the first time, done before: for container images and the caches of CI services."""
+"""Resolve dependencies and build the class archive ahead of time, for container images and CI caches."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ logger = logging.getLogger("glacierbase")
 _CATALOG = re.compile(r"spark\.sql\.catalog\.(\w+)")
 _ICEBERG = "org.apache.iceberg.spark."
 _FORMATS = {"delta": "io.delta.", "hudi": "org.apache.spark.sql.hudi."}
-# Writing an archive takes a JVM some ten seconds at its end.
+# A JVM takes some ten seconds at its end to write an archive.
 _ARCHIVE_SECONDS = 300
 
 
 def warm(catalog: Catalog, run: Run) -> Warmed:
-    """Resolve the dependencies, and make the class archive for this Java and these jars, unless there is one that is used.
+    """Resolve the dependencies, and build the class archive for this Java and these jars unless a usable one exists.
 
-    Contacts the repositories of the dependencies, never the catalog: what is rehearsed happens in a folder that is gone afterwards.
+    Contacts the repositories of the dependencies, never the catalog: the rehearsal uses tables in a temporary folder.
 
     Raises:
-        ConfigurationError, EngineUnavailable: as a session's start does; or no archive was written, or it is not used.
+        ConfigurationError, EngineUnavailable: as the start of a session does; or no archive was written, or the JVM ignores it.
     """
     conf = catalog.spark_conf
     if "spark.remote" in conf:
@@ -59,7 +59,7 @@ def warm(catalog: Catalog, run: Run) -> Warmed:
         raise EngineUnavailable(
             "ARCHIVE_NOT_USED",
             "this Java does not use the class archive that it wrote",
-            "Java 17 does; Spark starts without one, and slower",
+            "use Java 17; Spark also starts without an archive, more slowly",
         )
     return Warmed(len(jars), archive.path, start_ms)
 
@@ -69,13 +69,13 @@ def _make(archive: ClassArchive, rehearsal: Catalog, run: Run, folder: Path) -> 
         executor = LocalExecutor(rehearsal, run, flags)
         session = executor.open_session()
         for statement in _statements(rehearsal.spark_conf, folder):
-            with suppress(EngineError):  # One class more or less; what matters is tried elsewhere.
+            with suppress(EngineError):  # A failure costs only the classes of that statement.
                 session.execute(statement, tag="rehearsal")
         executor.close(_ARCHIVE_SECONDS)
 
 
 def _start_with(archive: ClassArchive, rehearsal: Catalog, run: Run) -> int | None:
-    """How many milliseconds a start takes with the archive; None where there is none, or the JVM goes on without it."""
+    """Return the milliseconds that a start with the archive takes; None if there is no archive or the JVM ignores it."""
     if not archive.flags:
         return None
     with TemporaryDirectory() as folder:
@@ -84,14 +84,14 @@ def _start_with(archive: ClassArchive, rehearsal: Catalog, run: Run) -> int | No
         try:
             with closing(LocalExecutor(rehearsal, run, f"{archive.flags} -Xlog:class+load:file={loaded}")):
                 start_ms = round((time.monotonic() - started) * 1000)
-        except EngineUnavailable:  # A damaged one ends it.
+        except EngineUnavailable:  # A damaged archive ends the JVM.
             return None
         # `top` is the layer above the Java's own classes.
         return start_ms if "shared objects file (top)" in loaded.read_text() else None
 
 
 def _rehearsal(catalog: Catalog, folder: Path) -> Catalog:
-    """The catalog as it is to Spark's classes, on one machine, with all tables in the folder."""
+    """Return a catalog that loads the same classes of Spark, on one machine, with all tables in the folder."""
     conf = {
         **catalog.spark_conf,
         "spark.master": "local[*]",
@@ -112,7 +112,7 @@ def _iceberg_catalogs(conf: Mapping[str, str]) -> list[str]:
 
 
 def _statements(conf: Mapping[str, str], folder: Path) -> Iterator[str]:
-    """What migrations are made of."""
+    """Yield statements that load the classes that migrations use."""
     for name in _iceberg_catalogs(conf):
         yield f"CREATE NAMESPACE {name}.rehearsal"
         yield from _on_table(f"{name}.rehearsal.t", "USING iceberg PARTITIONED BY (days(b))")

@@ -1,4 +1,4 @@
-"""History and lock through PyIceberg, with no JVM: the same two tables that the catalog's engine sees, and the same lock."""
+"""History and lock through PyIceberg, without a JVM: the same tables and the same lock that the catalog's engine uses."""
 
 from glacierbase.stores.iceberg.properties import can_open
 from glacierbase.stores.iceberg.store import IcebergStore, open_store

@@ -1,4 +1,4 @@
-"""Making the files of a table few again. Only files named by snapshots that were just forgotten are removed."""
+"""Compact a table; delete only files that expired snapshots reference."""
 
 from __future__ import annotations
 
@@ -10,16 +10,19 @@ from typing import Any
 
 from glacierbase.errors import CommitConflict
 
-# On an object store each takes as long as an answer from it, however small the file.
+# On an object store each request takes a round trip, however small the file.
 _REQUESTS_AT_ONCE = 8
 _EVER = datetime.max.replace(tzinfo=timezone.utc)
 
 
 def compact(table: Any) -> None:
-    """Put the rows of `table` as it was loaded into one file, forgetting all older snapshots in the same commit.
+    """Rewrite the rows of the loaded `table` into one file, and expire all older snapshots in the same commit.
 
-    The commit is refused where another came first, and the table is then as that one left it. Ended at any point, this leaves
-    at worst files behind that nothing names.
+    A commit since the table was loaded makes this one fail without effect. If the process ends in between, unreferenced files
+    may remain.
+
+    Raises:
+        CommitConflict: another writer expired the same snapshots.
     """
     from pyiceberg.exceptions import BadRequestError
     from pyiceberg.table.update.snapshot import ExpireSnapshots
@@ -29,33 +32,33 @@ def compact(table: Any) -> None:
     transaction = Transaction(table)
     if _is_spread(table):
         transaction.overwrite(table.scan().to_arrow())
-    named = transaction.table_metadata.snapshots
-    if len(named) > 1:
+    before = transaction.table_metadata.snapshots
+    if len(before) > 1:
         ExpireSnapshots(transaction).older_than(_EVER).commit()
         try:
             transaction.commit_transaction()
-        # Somebody else has forgotten the same snapshots. A SQL catalog and a REST server mind, each in its way.
+        # Another writer expired the same snapshots: ValueError of a SQL catalog, BadRequestError of a REST server.
         except (ValueError, BadRequestError) as error:
             raise CommitConflict(type(error).__name__, "its snapshots were expired meanwhile") from error
         kept = {snapshot.snapshot_id for snapshot in table.snapshots()}
-        _remove([snapshot for snapshot in named if snapshot.snapshot_id not in kept], table)
+        _remove([snapshot for snapshot in before if snapshot.snapshot_id not in kept], table)
 
 
 def _is_spread(table: Any) -> bool:
-    """Whether the rows are in more than one file, as far as the last writer counted them."""
+    """Return whether the rows are in more than one file, by the snapshot's summary."""
     snapshot = table.current_snapshot()
     return snapshot is not None and (snapshot.summary or {}).get("total-data-files") != "1"
 
 
-def _remove(gone: Sequence[Any], table: Any) -> None:
-    """Remove the files that only the snapshots in `gone` name."""
+def _remove(expired: Sequence[Any], table: Any) -> None:
+    """Delete the files that only `expired` snapshots reference."""
     with ThreadPoolExecutor(_REQUESTS_AT_ONCE) as pool:
         kept = _files(table.snapshots(), table.io, pool)
-        list(pool.map(lambda file: _delete(file, table.io), _files(gone, table.io, pool) - kept))
+        list(pool.map(lambda file: _delete(file, table.io), _files(expired, table.io, pool) - kept))
 
 
 def _files(snapshots: Sequence[Any], io: Any, pool: ThreadPoolExecutor) -> set[str]:
-    """All files that the snapshots name: lists of manifests, manifests, data."""
+    """Return all files that the snapshots reference: manifest lists, manifests and data files."""
     manifests = {each.manifest_path: each for found in pool.map(lambda s: s.manifests(io), snapshots) for each in found}
     entries = pool.map(lambda manifest: manifest.fetch_manifest_entry(io), manifests.values())
     data = {entry.data_file.file_path for found in entries for entry in found}
@@ -63,5 +66,5 @@ def _files(snapshots: Sequence[Any], io: Any, pool: ThreadPoolExecutor) -> set[s
 
 
 def _delete(file: str, io: Any) -> None:
-    with suppress(OSError):  # It may be gone already, or not ours to remove: nothing names it any more.
+    with suppress(OSError):  # It may be deleted already, or deletion may be forbidden; nothing references it.
         io.delete(file)

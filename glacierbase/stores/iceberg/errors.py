@@ -1,4 +1,4 @@
-"""What PyIceberg, SQLAlchemy and Arrow raise, mapped once: what was it, and does it prove that nothing happened?"""
+"""Maps exceptions of PyIceberg, SQLAlchemy and Arrow to engine errors, and whether they prove that nothing happened."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from glacierbase.errors import (
 )
 from glacierbase.secrets import mask
 
-# By the names of the classes, which are not imported for it. Whatever is not here proves nothing.
+# By class name, because the classes are not imported. Classes not listed prove nothing.
 _KINDS: dict[str, type[EngineError]] = {
     "pyiceberg.exceptions.NoSuchTableError": TableNotFound,
     "pyiceberg.exceptions.NoSuchNamespaceError": TableNotFound,
@@ -32,20 +32,20 @@ _KINDS: dict[str, type[EngineError]] = {
     "pyiceberg.exceptions.OAuthError": StatementRefused,
     "pyiceberg.exceptions.NotInstalledError": StatementRefused,
     "sqlalchemy.exc.IntegrityError": StatementRefused,
-    # What a commit is built on is read before it is sent: somebody else's came first, and took the file away.
+    # A file that a commit is based on is read before the commit is sent: another writer's commit deleted it.
     "builtins.FileNotFoundError": CommitConflict,
 }
-# Some print the whole table.
+# Some messages contain the whole table.
 _LONGEST = 300
-# SQLite's answer where another connection holds the file for longer than the busy time-out.
+# SQLite's error if another connection locks the file for longer than the busy time-out.
 _LOCKED = "database is locked"
-# A SQL catalog whose own tables nobody has created yet: in SQLite's words and in PostgreSQL's.
+# The errors of SQLite and PostgreSQL for a SQL catalog without its own tables.
 _EMPTY_CATALOG = re.compile(r"no such table: iceberg_|relation \"iceberg_\w+\" does not exist")
 
 
 @contextmanager
 def mapped() -> Iterator[None]:
-    """Raise what is raised inside as an `EngineError`."""
+    """Raise an exception from inside as an `EngineError`."""
     try:
         yield
     except GlacierbaseError:
@@ -55,34 +55,33 @@ def mapped() -> Iterator[None]:
 
 
 def database_locked(file: str, error: BaseException) -> EngineError | None:
-    """The error for a SQLite database that another process holds, or None where `error` is another one."""
+    """Return the error for a SQLite database that another process locks; None for any other error."""
     if str(error) != _LOCKED:
         return None
     return StatementRefused(
         type(error).__name__,
-        f"{_LOCKED}: another process holds {file}: it commits just now, or was stopped or left behind; what was asked of the"
-        " database had no effect",
-        hint=f"find the process with `fuser {quote(file)}` or `lsof {quote(file)}`, wait for its end or end it, and run again",
+        f"{_LOCKED}: another process holds {file}: it is committing, stopped or orphaned; the operation had no effect",
+        hint=f"find the process with `fuser {quote(file)}` or `lsof {quote(file)}`, wait for it or end it, and run again",
     )
 
 
 def _mapped(error: Exception) -> EngineError:
     innermost = _innermost(error)
-    said = str(innermost).strip()
-    # Masked before it is cut: half of a secret would not be found any more.
-    message = next(iter(mask(said).splitlines()), "")[:_LONGEST] or type(innermost).__name__
-    asked = getattr(getattr(error, "request", None), "url", None)  # Of a server that did not answer.
-    if asked:
-        message = f"{mask(asked).partition('?')[0]}: {message}"
+    text = str(innermost).strip()
+    # Masked before it is cut, because a part of a secret would not be found.
+    message = next(iter(mask(text).splitlines()), "")[:_LONGEST] or type(innermost).__name__
+    url = getattr(getattr(error, "request", None), "url", None)  # Of a server that did not answer.
+    if url:
+        message = f"{mask(url).partition('?')[0]}: {message}"
     classes = [f"{kind.__module__}.{kind.__name__}" for kind in type(error).__mro__]
     kind = next((_KINDS[name] for name in classes if name in _KINDS), OutcomeUnknown)
-    if _EMPTY_CATALOG.search(said):
+    if _EMPTY_CATALOG.search(text):
         kind = TableNotFound
     return kind(type(innermost).__name__, message)
 
 
 def _innermost(error: BaseException) -> BaseException:
-    """The first cause, which says most; but what PyIceberg says itself, it says of what its causes mean."""
+    """Return the innermost cause, but an exception of PyIceberg rather than its causes: its message explains them."""
     while not type(error).__module__.startswith("pyiceberg."):
         cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
         if cause is None:

@@ -1,4 +1,4 @@
-"""Catalogs that load no code which an answer or a table names."""
+"""Catalogs that load no code named by a server's answer or by a table."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pyiceberg.catalog import Catalog
 
 from glacierbase.errors import OutcomeUnknown
 
-# All properties whose value PyIceberg imports and calls, with those of its own that they may name. The last is a mapping, in
-# which `impl` names a class, and whose other kinds fetch this machine's own credentials for the server.
+# All properties whose value PyIceberg imports and calls, and PyIceberg's own classes that they may name. `auth` is a mapping, in
+# which `impl` names a class; its other kinds would fetch this machine's credentials for the server.
 _IMPLEMENTATIONS: Mapping[str, tuple[str, ...]] = {
     "py-io-impl": ("pyiceberg.io.pyarrow.PyArrowFileIO", "pyiceberg.io.fsspec.FsspecFileIO"),
     "write.py-location-provider.impl": (
@@ -24,13 +24,13 @@ _LONGEST = 100
 
 
 def check_implementations(properties: Mapping[str, Any], source: str) -> None:
-    """Let properties pass that name no code but PyIceberg's own.
+    """Check that properties name no code but PyIceberg's own.
 
     Args:
         source: where they come from, for the message.
 
     Raises:
-        EngineError: they do; nothing of it was imported.
+        OutcomeUnknown: a property names other code, which was not imported.
     """
     for key, known in _IMPLEMENTATIONS.items():
         value = properties.get(key)
@@ -43,15 +43,15 @@ def check_implementations(properties: Mapping[str, Any], source: str) -> None:
 
 
 class Guarded(Catalog):  # type: ignore[misc]
-    """Checks the properties of every table before anything is made of them."""
+    """Checks the properties of every table before PyIceberg uses them."""
 
     def _load_file_io(self, properties: Mapping[str, Any] | None = None, location: str | None = None) -> Any:
-        """What PyIceberg calls with the properties of each table that it loads."""
+        """Check first: PyIceberg calls this with the properties of each table that it loads."""
         check_implementations(properties or {}, f"the table with the metadata {location}")
         return super()._load_file_io(properties or {}, location)
 
     def commit_table(self, table: Any, requirements: Any, updates: Any) -> Any:
-        """Check the answer as well, which becomes the table's new metadata."""
+        """Check the answer, which becomes the table's new metadata."""
         response = super().commit_table(table, requirements, updates)
         check_implementations(response.metadata.properties, f"the table with the metadata {response.metadata_location}")
         return response

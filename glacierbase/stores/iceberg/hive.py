@@ -8,4 +8,4 @@ from glacierbase.stores.iceberg.guard import Guarded
 
 
 class HiveCatalog(Guarded, _HiveCatalog):  # type: ignore[misc]
-    """Its properties are all from the catalog file."""
+    """A catalog whose properties all come from the catalog file."""

@@ -1,4 +1,4 @@
-"""The databases that SQL catalogs live in: JDBC's addresses as SQLAlchemy's."""
+"""The databases of SQL catalogs: translates JDBC addresses to SQLAlchemy's."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
-# What only the driver needs.
-_OF_SQLITE_ALONE = r"journal_mode|synchronous|transaction_mode|cache_size|user|password"
+# Parameters of the JDBC drivers that do not concern Python.
+_SQLITE_ONLY = r"journal_mode|synchronous|transaction_mode|cache_size|user|password"
 _ONE_SERVER = re.compile(r"[^,@]+")
-_OF_POSTGRESQL_ALONE = r"ApplicationName|tcpKeepAlive|prepareThreshold|reWriteBatchedInserts"
+_POSTGRESQL_ONLY = r"ApplicationName|tcpKeepAlive|prepareThreshold|reWriteBatchedInserts"
 # 0 waits without limit, as in the JDBC driver.
 _CONNECT_SECONDS, _ANSWER_SECONDS = 10, 30
 
 
 @dataclass(frozen=True, slots=True)
 class Database:
-    """Where a SQL catalog lives.
+    """The database of a SQL catalog.
 
     Attributes:
         uri: for SQLAlchemy, with user and password.
-        file: SQLite's; None of a server.
+        file: the file of SQLite; None for a server.
     """
 
     uri: str = field(repr=False)
@@ -30,16 +30,16 @@ class Database:
 
 
 def database(uri: str, properties: Mapping[str, str]) -> Database:
-    """The database behind JDBC's `uri`, whose parameters go before the driver's `properties`.
+    """Return the database of a JDBC `uri`, whose parameters override the driver's `properties`.
 
     Raises:
-        ValueError: Python would not reach it, or would reach it otherwise.
+        ValueError: Python cannot open it, or would open it with other settings.
     """
     address, _, query = uri.partition("?")
     parameters = {**properties, **dict(parse_qsl(query, keep_blank_values=True))}
     brand, _, place = address.removeprefix("jdbc:").partition(":")
     if brand not in _READERS:
-        raise ValueError(f"of databases it knows SQLite and PostgreSQL, not {brand}")
+        raise ValueError(f"PyIceberg opens SQLite and PostgreSQL here, not {brand}")
     return _READERS[brand](place, parameters)
 
 
@@ -48,26 +48,26 @@ def _sqlite(place: str, parameters: dict[str, str]) -> Database:
     if not path or path.startswith(":"):
         raise ValueError("its database is in the memory of one process")
     timeout = float(parameters.pop("busy_timeout", "3000")) / 1000
-    _check_rest(parameters, _OF_SQLITE_ALONE)
+    _check_rest(parameters, _SQLITE_ONLY)
     return Database(f"sqlite:///{path}?timeout={timeout}", Path(path))
 
 
 def _postgresql(place: str, parameters: dict[str, str]) -> Database:
     url = urlsplit(place)
     if not _ONE_SERVER.fullmatch(url.netloc) or len(url.path) < 2:
-        raise ValueError("its address names not one server and one database")
+        raise ValueError("its address must name one server and one database")
     user, password = parameters.pop("user", ""), parameters.pop("password", "")
     login = ":".join(quote(part, safe="") for part in (user, password) if part)
     ssl = {str(key): parameters.pop(key) for key in ("sslmode", "sslrootcert") if key in parameters}
     query = urlencode(ssl | _timeouts(parameters))
-    _check_rest(parameters, _OF_POSTGRESQL_ALONE)
-    # The driver that PyIceberg's extra brings; SQLAlchemy's default is another one since 2.1.
+    _check_rest(parameters, _POSTGRESQL_ONLY)
+    # psycopg2 is the driver in PyIceberg's extra; SQLAlchemy's default is another one since 2.1.
     uri = f"postgresql+psycopg2://{login}{'@' if login else ''}{url.netloc}{unquote(url.path)}"
     return Database(f"{uri}?{query}")
 
 
 def _timeouts(parameters: dict[str, str]) -> dict[str, str]:
-    """The JDBC driver's time-outs as libpq's; takes them out of `parameters`.
+    """Remove the JDBC driver's time-outs from `parameters`, and return them as libpq's.
 
     Sources: https://jdbc.postgresql.org/documentation/use/, https://www.postgresql.org/docs/current/libpq-connect.html
     """
@@ -87,7 +87,7 @@ def _seconds(parameters: dict[str, str], key: str, default: int) -> int:
 def _check_rest(parameters: Mapping[str, str], harmless: str) -> None:
     unknown = [key for key in parameters if not re.fullmatch(harmless, key)]
     if unknown:
-        raise ValueError(f"its address has {unknown[0]}, which means nothing to Python's driver")
+        raise ValueError(f"its address has {unknown[0]}, which Python's driver does not support")
 
 
 _READERS = {"sqlite": _sqlite, "postgresql": _postgresql}

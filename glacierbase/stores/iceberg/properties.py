@@ -1,7 +1,7 @@
-"""What Spark's configuration of an Iceberg catalog means to PyIceberg. Contacts nothing, imports no vendor's package.
+"""Translates Spark's configuration of an Iceberg catalog for PyIceberg. Contacts nothing, imports no vendor's package.
 
-It fails closed: a property that is neither translated nor known not to matter could say where the tables are or who may read
-them, so PyIceberg does not open that catalog.
+It fails closed: a property that is neither translated nor listed as harmless could decide where the tables are or who may read
+them, so PyIceberg does not open a catalog that has one.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _KINDS = {
 }
 _SPARK_CATALOGS = {
     "org.apache.iceberg.spark.SparkCatalog": ("rest", "glue", "hive", "sql"),
-    # It keeps namespaces in Spark's own metastore, which only these are.
+    # Its namespaces are in Spark's session metastore, which is a Glue or Hive catalog.
     "org.apache.iceberg.spark.SparkSessionCatalog": ("glue", "hive"),
 }
 _REQUIRED = {"rest": ["uri"], "glue": ["warehouse"], "hive": ["uri", "warehouse"], "sql": ["uri", "warehouse"]}
@@ -37,10 +37,10 @@ _REQUIRED = {"rest": ["uri"], "glue": ["warehouse"], "hive": ["uri", "warehouse"
 _S3_FILES = "org.apache.iceberg.aws.s3.S3FileIO"
 _HADOOP_FILES = "org.apache.iceberg.hadoop.HadoopFileIO"
 _EITHER_FILES = "org.apache.iceberg.io.ResolvingFileIO"
-# Where `io-impl` does not say. A REST catalog's server says it with every table.
+# The defaults of `io-impl`. A REST catalog's server sends it with every table.
 _FILES = {"glue": _S3_FILES, "hive": _HADOOP_FILES, "sql": _HADOOP_FILES}
 
-# What both call by the same name. https://py.iceberg.apache.org/configuration/
+# Properties with the same name in both. https://py.iceberg.apache.org/configuration/
 _SAME = {
     "all": r"warehouse|client\.region|s3\.(endpoint|access-key-id|secret-access-key|session-token)",
     "rest": r"uri|prefix|credential|token|scope|audience|resource|oauth2-server-uri|header\..+"
@@ -49,7 +49,7 @@ _SAME = {
     "hive": r"uri",
     "sql": r"uri|jdbc\..+",
 }
-# What says nothing about where and who: caches, pools, reports, sizes, and defaults that our tables' own go before.
+# Properties that decide neither location nor access: caches, pools, reports, sizes, and defaults that the store's tables override.
 _HARMLESS = {
     "all": r"cache-enabled|cache\..+|io\.manifest\.cache.+|metrics-reporter-impl|default-namespace|clients"
     r"|use-nullable-query-schema|http-client\.(?!proxy).+"
@@ -62,26 +62,26 @@ _HARMLESS = {
     "hive": r"client-pool-cache-keys|client\.pool\..+|list-all-tables",
     "sql": r"",
 }
-# What is understood with these values alone.
+# Properties that are accepted with these values only.
 _UNDERSTOOD = {
     "io-impl": (_S3_FILES, _HADOOP_FILES, _EITHER_FILES),
     "rest.auth.type": ("none", "oauth2"),
 }
-# Of Hadoop's own configuration: whether Hive's lock is taken, which all writers must do alike, and how to log in to Hive.
+# Of Hadoop's configuration: whether Hive's lock is used, which must be the same for all writers, and the login to Hive.
 _HIVES_OWN = re.compile(r"spark\.hadoop\.(iceberg\.engine\.hive\..+|hive\.metastore\.(?!uris$|warehouse\.dir$).+)")
-# Of a JDBC catalog's properties: the catalog's, not the driver's.
+# The properties of a JDBC catalog that are not parameters of the driver.
 _JDBC_OWN = ("jdbc.schema-version", "jdbc.strict-mode", "jdbc.init-catalog-tables")
 
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """How PyIceberg opens a catalog.
+    """The arguments with which PyIceberg opens a catalog.
 
     Attributes:
         kind: `rest`, `glue`, `hive` or `sql`.
-        name: what Spark calls it; in a `sql` catalog, part of every table's key.
+        name: its name in Spark; in a `sql` catalog, part of every table's key.
         properties: of PyIceberg's catalog.
-        file: of a catalog in SQLite; until it is there, the catalog is empty.
+        file: the SQLite file; the catalog is empty until it exists.
     """
 
     kind: str
@@ -91,7 +91,7 @@ class Opening:
 
 
 def can_open(catalog: Catalog) -> bool:
-    """Whether PyIceberg can open the catalog that history and lock live in, as it is configured."""
+    """Return whether PyIceberg can open the catalog of history and lock as it is configured."""
     try:
         opening(catalog)
     except ConfigurationError:
@@ -100,10 +100,10 @@ def can_open(catalog: Catalog) -> bool:
 
 
 def opening(catalog: Catalog) -> Opening:
-    """How PyIceberg opens the catalog that history and lock live in.
+    """Return how PyIceberg opens the catalog of history and lock.
 
     Raises:
-        ConfigurationError: it cannot, or would not open the same, and why.
+        ConfigurationError: it cannot open the catalog, or would open it with other settings.
     """
     try:
         return _opening(catalog.store.catalog, catalog.spark_conf)
@@ -111,7 +111,7 @@ def opening(catalog: Catalog) -> Opening:
         raise ConfigurationError(
             "STORE_NOT_ICEBERG",
             f"PyIceberg cannot open the catalog {catalog.store.catalog}: {error}",
-            "with `store: {type: sql}`, history and lock go through the catalog's own engine",
+            "set `store: {type: sql}` to read and write history and lock through the catalog's engine",
         ) from error
 
 
@@ -125,13 +125,13 @@ def _opening(name: str, conf: Mapping[str, str]) -> Opening:
     if kind != "rest":
         _check_files(found["warehouse"], found.get("io-impl", _FILES[kind]), conf)
     if kind == "hive" and (unknown := next(filter(_HIVES_OWN.fullmatch, conf), None)):
-        raise ValueError(f"{unknown} means nothing to it")
+        raise ValueError(f"PyIceberg does not support {unknown}")
     properties = _translated(kind, found)
     return _in_database(name, properties, conf) if kind == "sql" else Opening(kind, name, properties)
 
 
 def _kind(implementation: str, found: dict[str, str]) -> str:
-    """Which of PyIceberg's catalogs it is; takes out of `found` what says so."""
+    """Return the kind of the catalog; remove the properties that declare it from `found`."""
     named = found.pop("catalog-impl", None) or found.pop("type", "hive").lower()
     kind = _KINDS.get(named, "")
     if kind not in _SPARK_CATALOGS.get(implementation, ()):
@@ -141,11 +141,15 @@ def _kind(implementation: str, found: dict[str, str]) -> str:
 
 
 def _check_files(warehouse: str, files: str, conf: Mapping[str, str]) -> None:
-    """Whether the warehouse is reached without Hadoop, by the same right."""
+    """Check that the warehouse is reached without Hadoop, and with the same credentials.
+
+    Raises:
+        ValueError: it may not be.
+    """
     scheme = urlsplit(warehouse).scheme
     if scheme in ("s3", "s3a", "s3n"):
         if files == _HADOOP_FILES:
-            raise ValueError(f"its files are read as Hadoop is configured; set io-impl to {_S3_FILES}")
+            raise ValueError(f"its files are read with Hadoop's configuration; set io-impl to {_S3_FILES}")
     elif scheme not in ("", "file"):
         raise ValueError("its warehouse is neither on S3 nor on this machine")
     elif "spark.remote" in conf or (not scheme and "spark.hadoop.fs.defaultFS" in conf):
@@ -162,7 +166,7 @@ def _translated(kind: str, found: Mapping[str, str]) -> dict[str, str]:
         elif key == "s3.path-style-access":
             properties["s3.force-virtual-addressing"] = "false" if value.lower() == "true" else "true"
         elif not _is_one_of(_HARMLESS, kind, key) and value not in _UNDERSTOOD.get(key, ()):
-            raise ValueError(f"{key} means nothing to it")
+            raise ValueError(f"PyIceberg does not support {key}")
     return properties
 
 
@@ -178,6 +182,6 @@ def _in_database(name: str, properties: dict[str, str], conf: Mapping[str, str])
     place = database(properties["uri"], drivers)
     if place.file and "spark.remote" in conf:
         raise ValueError("its database is on the server's machine")
-    # A connection that the server closed meanwhile is opened anew; the tables are made by `create`, not by a question.
+    # A connection that the server closed is opened again. Only `create` makes the catalog's tables, no read-only command.
     more = {"uri": place.uri, "pool_pre_ping": "true", "init_catalog_tables": "false"}
     return Opening("sql", name, properties | more, place.file)

@@ -1,4 +1,4 @@
-"""PyIceberg's REST catalog, with bounded waits, which loads no code that its server names."""
+"""PyIceberg's REST catalog with time-outs, which loads no code that its server names."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from pyiceberg.catalog.rest import RestCatalog as _RestCatalog
 
 from glacierbase.stores.iceberg.guard import Guarded, check_implementations
 
-# Milliseconds, by Iceberg's own names of the properties. 0 waits without limit, as in the engine.
+# Iceberg's properties and defaults in milliseconds. 0 waits without limit, as in the engine.
 _CONNECT = ("rest.client.connection-timeout-ms", "10000")
 _ANSWER = ("rest.client.socket-timeout-ms", "30000")
 
 
 class RestCatalog(Guarded, _RestCatalog):  # type: ignore[misc]
-    """Every request has a time-out, those for the configuration and for a token included; PyIceberg's own has none."""
+    """Sets a time-out for every request, including those for the configuration and for a token; PyIceberg sets none."""
 
     def __init__(self, name: str, **properties: str) -> None:
-        # As configured: what the server answers replaces the catalog's properties.
+        # Read from the catalog file, because the server's answer replaces the catalog's properties.
         self._timeouts = tuple(int(properties.get(*timeout)) / 1000 or None for timeout in (_CONNECT, _ANSWER))
         super().__init__(name, **properties)
 
     def _create_session(self) -> Any:
-        """What PyIceberg does before it asks for the server's configuration, and again with the properties from there."""
+        """Check first: PyIceberg calls this before it requests the server's configuration, and with the answer's properties."""
         check_implementations(self.properties, f"the server of the catalog {self.name}")
         return super()._create_session()
 
     def _config_headers(self, session: Any) -> None:
-        """What PyIceberg does first with every session, before it asks for a token through it."""
+        """Set the time-outs: PyIceberg calls this first with every session, before it requests a token."""
         super()._config_headers(session)
         session.request = partial(session.request, timeout=self._timeouts)

@@ -1,4 +1,4 @@
-"""PyIceberg's SQL catalog, with bounded waits and without connections that show what was not committed."""
+"""PyIceberg's SQL catalog with time-outs, and without connections that show uncommitted rows."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from glacierbase.stores.iceberg.guard import Guarded
 
 
 class SqlCatalog(Guarded, _SqlCatalog):  # type: ignore[misc]
-    """A connection is rolled back and closed after any error, so that what was written is read through a new one.
+    """Rolls back and closes a connection after any error, so that the next read uses a new one.
 
     SQLAlchemy returns a connection whose COMMIT failed to the pool without a rollback, although SQLite keeps the transaction
     open: every later read through that connection shows the uncommitted rows.
     """
 
     def _init_catalog(self) -> None:
-        """The first use of the engine."""
+        """Register the listeners before the engine is first used."""
         event.listen(self.engine, "handle_error", _discard)
-        # libpq bounds the network only. Per transaction, because a pooler refuses or shares the settings of a session.
+        # libpq limits only network waits. Set per transaction, because a pooler refuses or shares the settings of a session.
         if timeout := int(self.engine.url.query.get("tcp_user_timeout", 0)):
             limit = f"SET LOCAL statement_timeout = {timeout}"
             event.listen(self.engine, "begin", lambda connection: connection.exec_driver_sql(limit))
@@ -32,10 +32,10 @@ class SqlCatalog(Guarded, _SqlCatalog):  # type: ignore[misc]
 def _discard(context: Any) -> Exception | None:
     """Roll back, and close the connection as if the database had ended it.
 
-    SQLite closes a connection, and gives its locks back, only when nothing refers to its cursors any more, such as the error.
+    SQLite releases the locks of a connection only when no object, such as the error, refers to its cursors any more.
     """
     if context.connection is not None:
-        with suppress(Exception):  # Of a connection that is broken, nothing is left to roll back.
+        with suppress(Exception):  # A broken connection cannot be rolled back.
             context.connection.connection.rollback()
     context.is_disconnect = True
     return database_locked(context.engine.url.database, context.original_exception)

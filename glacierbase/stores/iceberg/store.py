@@ -1,4 +1,4 @@
-"""The two tables through PyIceberg: one look at the catalog and one scan per read, one commit per write."""
+"""The two tables through PyIceberg: one request to the catalog and one scan per read, one commit per write."""
 
 from __future__ import annotations
 
@@ -33,35 +33,35 @@ from glacierbase.stores.tables import (
 
 T = TypeVar("T")
 
-# It warns of files that somebody else removed first; where nobody listens, Python would print that.
+# PyIceberg warns of files that another writer deleted; without a handler, Python would print the warnings.
 logging.getLogger("pyiceberg").addHandler(logging.NullHandler())
 
-# By the kind of a catalog, which its module is called as well.
+# By the kind of a catalog, which is also the name of its module.
 _CLASSES = {"rest": "RestCatalog", "glue": "GlueCatalog", "hive": "HiveCatalog", "sql": "SqlCatalog"}
-# What brings a package that PyIceberg itself does without.
+# The extras that install packages which PyIceberg does not require itself.
 _EXTRAS = {"boto3": "pyiceberg[glue]", "thrift": "pyiceberg[hive]", "psycopg2": "pyiceberg[sql-postgres]"}
-# Every renewal of the lock adds two snapshots, and each makes the next one slower; a statement may run for days.
+# Each renewal of the lock adds two snapshots, which slow down the next ones, and a statement may run for days.
 _MANY_SNAPSHOTS = 100
 
 
 def open_store(catalog: Catalog) -> IcebergStore:
-    """The history and lock of `catalog`, past its engine. Contacts nothing yet.
+    """Return the store of `catalog` without its engine. Contacts nothing.
 
     Raises:
-        ConfigurationError: PyIceberg cannot open the catalog that they live in.
+        ConfigurationError: PyIceberg cannot open the catalog of history and lock.
     """
     return IcebergStore(catalog, opening(catalog))
 
 
 class IcebergStore:
-    """The `Store` over a catalog of PyIceberg's, opened when it is first asked."""
+    """The `Store` over a catalog of PyIceberg, which is opened at first use."""
 
-    compacts_every = 25  # It costs as much per event whenever it comes; a question reads what it left.
+    compacts_every = 25  # The cost per event does not depend on it; fewer files make read-only commands faster.
 
     def __init__(self, catalog: Catalog, opening: Opening) -> None:
         self._opening = opening
         namespace = catalog.store.namespace
-        # A SQL catalog keeps the levels of a namespace as one name, and PyIceberg creates tables in nothing deeper.
+        # A SQL catalog stores a namespace of several levels as one name, the only form in which PyIceberg creates tables there.
         self._namespace = (namespace,) if opening.kind == "sql" else tuple(namespace.split("."))
         self._history = history_name(catalog.name)
         self._lock = lock_name(catalog.name)
@@ -100,7 +100,7 @@ class IcebergStore:
         return self._of_table(self._row)
 
     def _row(self) -> LockRow | None:
-        """Which snapshot is the table's now is asked each time; what a snapshot holds never changes, and is read once."""
+        """Load the table, and read the row if its snapshot is new; a snapshot never changes."""
         table = self._load(self._lock)
         snapshot = (table.metadata.table_uuid, table.metadata.current_snapshot_id)
         if self._seen is None or self._seen[0] != snapshot:
@@ -109,7 +109,7 @@ class IcebergStore:
         return self._seen[1]
 
     def _read(self, name: str, columns: tuple[str, ...] = ("*",)) -> tuple[Any, Any] | None:
-        """The table as it is now and its rows, or None when there is no such table."""
+        """Return the table, freshly loaded, and its rows; None if there is no such table."""
 
         def scan() -> tuple[Any, Any]:
             table = self._load(name)
@@ -118,12 +118,12 @@ class IcebergStore:
         return self._of_table(scan)
 
     def _of_table(self, read: Callable[[], T]) -> T | None:
-        """What `read` finds in a table, or None when there is no such table."""
+        """Return what `read` returns; None if the table that it reads does not exist."""
         try:
             with mapped():
                 try:
                     return read()
-                except FileNotFoundError:  # Compacted since its files were looked up: others hold the rows now.
+                except FileNotFoundError:  # A compaction replaced the files after they were listed.
                     return read()
         except TableNotFound:
             return None
@@ -138,18 +138,18 @@ class IcebergStore:
             self._make(self._lock, lambda: self._create_lock(free))
 
     def _create_catalog(self) -> None:
-        """What a SQL catalog keeps its tables in, which a question must not create."""
+        """Create the database tables of a SQL catalog, which read-only commands must not create."""
         if self._opening.file:
             self._opening.file.parent.mkdir(parents=True, exist_ok=True)
             self._opening.file.touch()
         if self._opening.kind == "sql":
-            self._ensure(self._catalog.create_tables, lambda: False)  # It looks for itself what is there.
+            self._ensure(self._catalog.create_tables, lambda: False)  # It creates only what is missing.
 
     def _create_history(self) -> None:
         self._catalog.create_table(self._identifier(self._history), _schema(Event), properties=ICEBERG_PROPERTIES)
 
     def _create_lock(self, free: LockRow) -> None:
-        """With its row, in one commit."""
+        """Create the lock table with its row in one commit."""
         transaction = self._catalog.create_table_transaction(
             self._identifier(self._lock), _schema(LockRow), properties=ICEBERG_PROPERTIES
         )
@@ -158,7 +158,7 @@ class IcebergStore:
 
     def _make(self, name: str, create: Callable[[], object]) -> None:
         self._ensure(create, lambda: self._is_there(name))
-        self._is_there(name)  # A catalog may force properties of its own on every table.
+        self._is_there(name)  # A catalog may override the properties of every table.
 
     def _ensure(self, make: Callable[[], object], exists: Callable[[], bool]) -> None:
         def create() -> None:
@@ -168,10 +168,10 @@ class IcebergStore:
         ensure(create, exists)
 
     def _is_there(self, name: str) -> bool:
-        """Whether there is such a table.
+        """Return whether the table exists.
 
         Raises:
-            ConfigurationError: there is, and its properties make the lock none.
+            ConfigurationError: it lacks properties that the lock depends on.
         """
         try:
             with mapped():
@@ -198,18 +198,18 @@ class IcebergStore:
                 self._catalog.drop_namespace(self._namespace)
 
     def close(self) -> None:
-        """Give back the connections to the catalog."""
+        """Close the connections to the catalog."""
         if "_opened" in vars(self):
             self._opened.close()
 
     def append(self, events: Sequence[Event]) -> None:
         rows = _rows(map(_named, events), _schema(Event))
-        # As the last append left it, as a rule: who writes holds the lock.
+        # Usually unchanged since the last append, because only the lock holder writes.
         table, self._appended = self._appended, None
         if table:
             try:
                 self._add(table, rows)
-            except CommitConflict:  # Somebody's maintenance came first. A commit that is refused is refused as a whole.
+            except CommitConflict:  # A maintenance job committed meanwhile. A refused commit has no effect.
                 table = None
         if not table:
             with mapped():
@@ -218,7 +218,7 @@ class IcebergStore:
         self._appended = table
 
     def _add(self, table: Any, rows: Any) -> None:
-        """As `Transaction.append` does, but for its comparison of columns that are ours: that takes a fifth of the whole."""
+        """Append as `Transaction.append` does, without its schema check, which takes a fifth of the time."""
         from pyiceberg.io.pyarrow import write_file
         from pyiceberg.table import WriteTask
 
@@ -231,12 +231,12 @@ class IcebergStore:
         return settle(lambda: self._set(expected, new), self.read_lock, expected, new)
 
     def _set(self, expected: LockRow, new: LockRow) -> bool:
-        """Commit `new` on top of the row that was read, if its claim is `expected`'s: whether it was."""
+        """Read the row, and commit `new` on its snapshot if its claim is that of `expected`; return whether it is."""
         found = self._read(self._lock)
         if not found or [LockRow(*values).claim for values in _values(found[1], LockRow)] != [expected.claim]:
             return False
         table, rows = found
-        [before] = rows.to_pylist()  # With the columns of a later version, which are not ours to lose.
+        [before] = rows.to_pylist()  # With the columns of a later version, which must be kept.
         with _committing(table) as transaction:
             transaction.overwrite(_rows([before | _named(new)], rows.schema))
         if len(table.snapshots()) > _MANY_SNAPSHOTS:
@@ -245,7 +245,7 @@ class IcebergStore:
         return True
 
     def compact(self) -> None:
-        """As the port says; a table that another writer committed to meanwhile is left to the next time."""
+        """Compact both tables. One that another writer commits to meanwhile is skipped until the next time."""
         self._appended = None
         for name in (self._history, self._lock):
             with suppress(CommitConflict), mapped():
@@ -259,7 +259,7 @@ class IcebergStore:
 
     @property
     def _catalog(self) -> Any:
-        if self._opening.file and not self._opening.file.exists():  # Opening it would create it.
+        if self._opening.file and not self._opening.file.exists():  # Opening it would create the file.
             raise TableNotFound("NoSuchTableError", f"there is no database {self._opening.file}")
         return self._opened
 
@@ -267,8 +267,8 @@ class IcebergStore:
     def _opened(self) -> Any:
         module = self._opening.kind
         try:
-            made = getattr(import_module(f"{__package__}.{module}"), _CLASSES[module])
-            return made(self._opening.name, **self._opening.properties)
+            catalog_class = getattr(import_module(f"{__package__}.{module}"), _CLASSES[module])
+            return catalog_class(self._opening.name, **self._opening.properties)
         except ImportError as error:
             missing = (error.name or "pyiceberg").partition(".")[0]
             raise ConfigurationError(
@@ -280,7 +280,7 @@ class IcebergStore:
 
 @contextmanager
 def _committing(table: Any) -> Iterator[Any]:
-    """A transaction on the table, committed at the end."""
+    """Yield a transaction on the table, and commit it at the end."""
     from glacierbase.stores.iceberg.transaction import Transaction
 
     with mapped(), Transaction(table) as transaction:
@@ -292,7 +292,7 @@ def _columns(row: type) -> tuple[str, ...]:
 
 
 def _schema(row: type) -> Any:
-    """The columns that a row of this kind is written to."""
+    """Return the Arrow schema of the dataclass `row`."""
     import pyarrow
 
     types = {"int": pyarrow.int64(), "str": pyarrow.string(), "datetime": pyarrow.timestamp("us", "UTC")}
@@ -306,17 +306,17 @@ def _rows(values: Iterable[Mapping[str, Any]], schema: Any) -> Any:
 
 
 def _named(row: Event | LockRow) -> dict[str, Any]:
-    """The row's values by the names of their columns."""
+    """Return the row's values by column name."""
     return {field.name: getattr(row, field.name) for field in fields(row)}
 
 
 def _values(rows: Any, row: type) -> Iterator[tuple[Any, ...]]:
-    """The values of each row, in the order of the fields of `row`."""
+    """Yield the values of each row, in the order of the fields of `row`."""
     return zip(*(_column(rows.column(field.name), kind(field)) for field in fields(row)), strict=True)
 
 
 def _column(column: Any, kind: str) -> list[Any]:
-    """Instants are counted from the epoch: what makes a datetime of them otherwise depends on what else is installed."""
+    """Return a column's values. Instants are read as numbers, because Arrow's conversion depends on installed packages."""
     if kind != "datetime":
         return list(column.to_pylist())
     return [None if micros is None else instant(micros) for micros in column.cast("int64").to_pylist()]

@@ -1,4 +1,4 @@
-"""Commits that do not get dearer with every commit before."""
+"""Cache metadata so that the cost of a commit stays constant."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from pyiceberg.table.update import TableUpdate
 
 
 class Transaction(_Transaction):  # type: ignore[misc]
-    """PyIceberg's own copies all of a table's metadata whenever a part of them is looked up, some twenty times in an append.
+    """Copies the table's metadata only after an update was staged.
 
-    They change only when an update is staged.
+    PyIceberg's Transaction copies it at every access, about twenty times in an append.
     """
 
-    _shown: tuple[tuple[TableUpdate, ...], TableMetadata] | None = None
+    _cached: tuple[tuple[TableUpdate, ...], TableMetadata] | None = None
 
     @property
     def table_metadata(self) -> TableMetadata:
         if not self._updates:
             return self._table.metadata
-        if self._shown is None or self._shown[0] is not self._updates:
-            self._shown = self._updates, super().table_metadata
-        return self._shown[1]
+        if self._cached is None or self._cached[0] is not self._updates:
+            self._cached = self._updates, super().table_metadata
+        return self._cached[1]

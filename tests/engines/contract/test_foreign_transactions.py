@@ -1,4 +1,4 @@
-"""What every store answers while another process holds a transaction open in the catalog's database: the truth."""
+"""The answers of every store while another process holds a transaction open in the catalog's database."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Bed:
 
 
 def impatient(catalog: Catalog, **conf: str) -> Catalog:
-    """The catalog in a namespace of its own, which waits half a second for SQLite."""
+    """Return the catalog with a new namespace and a wait of half a second for SQLite."""
     found = with_own_namespace(catalog)
     uri = found.spark_conf[URI].replace("=30000", "=500")
     return replace(found, spark_conf={**found.spark_conf, URI: uri, **conf})
@@ -62,7 +62,7 @@ def iceberg_bed(iceberg_catalog: Catalog) -> Bed:
 
 @pytest.fixture
 def spark_bed(lake: LakeBed, tmp_path: Path) -> Bed:
-    """Spark on SQLite, in sessions of their own."""
+    """Spark on SQLite, in new sessions."""
     made = catalog_bed(lake, lake.text.replace("=30000", "=500"), tmp_path / "spark")
     catalog = with_own_namespace(made.catalog)
     return Bed(
@@ -75,7 +75,7 @@ def spark_bed(lake: LakeBed, tmp_path: Path) -> Bed:
 
 @pytest.fixture
 def web_bed(lake: LakeBed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bed]:
-    """PyIceberg on a REST server, which keeps its tables in SQLite; the third store goes past the server."""
+    """PyIceberg on a REST server, which keeps its tables in SQLite; the third store reads SQLite without the server."""
     from tests.support.restcatalog import rest_catalog
 
     monkeypatch.setenv("WEB_TOKEN", WEB_TOKEN)
@@ -104,7 +104,14 @@ def postgres_bed(postgres: CatalogBed) -> Bed:
     return Bed(catalog.name, lambda: open_iceberg_store(catalog), lambda: open_iceberg_store(catalog), database)
 
 
-@pytest.fixture(params=["iceberg_bed", "spark_bed", "web_bed", "postgres_bed"])
+@pytest.fixture(
+    params=[
+        "iceberg_bed",
+        pytest.param("spark_bed", marks=pytest.mark.bed("lake")),
+        pytest.param("web_bed", marks=pytest.mark.bed("lake")),
+        pytest.param("postgres_bed", marks=pytest.mark.bed("postgres")),
+    ]
+)
 def bed(request: pytest.FixtureRequest) -> Bed:
     """Every store on a database that other processes reach."""
     return request.getfixturevalue(request.param)
@@ -122,7 +129,7 @@ def test_an_answer_agrees_with_what_every_other_process_sees(bed: Bed, foreign: 
     with foreign(bed.database):
         wrote = is_done(lambda: store.append([event(2)]), errors)
         won = is_done(lambda: store.compare_and_set(free, held), errors)
-        # PostgreSQL's readers hold nobody up; all others keep the commit waiting until it times out.
+        # A reader of PostgreSQL blocks no commit; in all other cases the commit times out.
         assert wrote == won == (foreign is foreign_reader and bed.database.startswith("postgresql:"))
         expected = [1, 2] if wrote else [1], held if won else free
         assert seen(bed.third()) == expected
@@ -134,7 +141,7 @@ def test_an_answer_agrees_with_what_every_other_process_sees(bed: Bed, foreign: 
 
 
 def is_done(write: Callable[[], bool | None], errors: list[EngineError]) -> bool:
-    """Whether the store says that it is; what it raised goes to `errors`."""
+    """Return whether the store reports success; append what it raised to `errors`."""
     try:
         return write() is not False
     except EngineError as error:
@@ -143,5 +150,5 @@ def is_done(write: Callable[[], bool | None], errors: list[EngineError]) -> bool
 
 
 def seen(store: Any) -> tuple[list[int], Any]:
-    """The history's sequence numbers and the lock's row."""
+    """Return the sequence numbers of the history and the row of the lock."""
     return [event.sequence for event in store.read_history()], store.read_lock()

@@ -1,4 +1,4 @@
-"""What every store must do; the one in memory included."""
+"""The contract of every store, the one in memory included."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NOW = datetime(2026, 11, 20, 10, 30, 0, 123456, tzinfo=timezone.utc)
 
 @dataclass
 class Bed:
-    """Stores of one catalog, as several runs would open them; and of another catalog beside it."""
+    """Stores of one catalog, one per run, and stores of a second catalog in the same place."""
 
     name: str
     open: Callable[[], Any]
@@ -39,14 +39,14 @@ class Bed:
         "iceberg",
         "web",
         "postgres",
-        "spark",
-        "connect",
+        pytest.param("lake", id="spark"),
+        pytest.param("remote_lake", id="connect"),
         "emulated",
         pytest.param("account", marks=pytest.mark.account),
     ]
 )
 def bed(request: pytest.FixtureRequest) -> Bed:
-    """Every store in turn, with a namespace of its own."""
+    """Every store in turn, with a new namespace."""
     if request.param == "memory":
         tables = MemoryTables()
         return Bed("shop", lambda: MemoryStore(tables, "shop"), lambda: MemoryStore(tables, "other"))
@@ -58,8 +58,7 @@ def bed(request: pytest.FixtureRequest) -> Bed:
             lambda: open_iceberg_store(catalog),
             lambda: open_iceberg_store(replace(catalog, name="other")),
         )
-    fixture = {"spark": "lake", "connect": "remote_lake"}.get(request.param, request.param)
-    lake: LakeBed | RemoteLake | SnowBed = request.getfixturevalue(fixture)
+    lake: LakeBed | RemoteLake | SnowBed = request.getfixturevalue(request.param)
     catalog = with_own_namespace(lake.catalog)
     return Bed(
         catalog.name,
@@ -69,7 +68,7 @@ def bed(request: pytest.FixtureRequest) -> Bed:
 
 
 def event(sequence: int, **values: Any) -> Event:
-    """An event with a value in every kind of column."""
+    """Return an event with a value in every kind of column."""
     defaults = {
         "version": "0001",
         "statement_index": 1,
@@ -80,7 +79,7 @@ def event(sequence: int, **values: Any) -> Event:
 
 
 def test_before_it_is_created_there_is_nothing_and_asking_makes_nothing(bed: Bed) -> None:
-    """A question never writes."""
+    """A read-only command never writes."""
     store = bed.open()
     assert store.read_history() == ()
     assert store.read_lock() is None
@@ -89,7 +88,7 @@ def test_before_it_is_created_there_is_nothing_and_asking_makes_nothing(bed: Bed
 
 
 def test_creating_twice_keeps_what_is_there(bed: Bed) -> None:
-    """The second run finds the first one's rows."""
+    """A second run finds the rows of the first."""
     bed.open().create(bed.free)
     bed.open().append([event(1)])
     held = replace(bed.free, owner="a", fence=1)
@@ -100,7 +99,7 @@ def test_creating_twice_keeps_what_is_there(bed: Bed) -> None:
 
 
 def test_four_first_runs_together_make_each_table_once(bed: Bed) -> None:
-    """Raw errors of the race between them reach nobody."""
+    """No run raises an error of the race between them."""
     errors: list[BaseException] = []
 
     def create() -> None:
@@ -120,7 +119,7 @@ def test_four_first_runs_together_make_each_table_once(bed: Bed) -> None:
 
 
 def test_every_value_of_an_event_comes_back(bed: Bed) -> None:
-    """Text to the byte, instants to the microsecond in UTC, absent as absent."""
+    """Text is equal to the byte, instants to the microsecond in UTC, and absent values stay absent."""
     store = bed.open()
     store.create(bed.free)
     events = [
@@ -134,7 +133,7 @@ def test_every_value_of_an_event_comes_back(bed: Bed) -> None:
 
 
 def test_a_reader_sees_what_was_committed_before_it_read(bed: Bed) -> None:
-    """Whatever it has read, and cached, before."""
+    """A cached earlier read makes no difference."""
     reader, writer = bed.open(), bed.open()
     writer.create(bed.free)
     assert reader.read_history() == ()
@@ -147,7 +146,7 @@ def test_a_reader_sees_what_was_committed_before_it_read(bed: Bed) -> None:
 
 
 def test_compare_and_set_changes_nothing_when_the_row_is_another(bed: Bed) -> None:
-    """Owner, fence and beat each count."""
+    """Owner, fence and beat must each be as expected."""
     store = bed.open()
     store.create(bed.free)
     held = replace(bed.free, owner="a", fence=1)
@@ -158,7 +157,7 @@ def test_compare_and_set_changes_nothing_when_the_row_is_another(bed: Bed) -> No
 
 
 def test_of_four_that_set_at_once_exactly_one_wins(bed: Bed) -> None:
-    """Every round, and the row says who."""
+    """In every round the row names the winner."""
     bed.open().create(bed.free)
     row = bed.free
     for number in range(4):
@@ -186,7 +185,7 @@ def test_of_four_that_set_at_once_exactly_one_wins(bed: Bed) -> None:
 
 
 def test_a_compaction_changes_no_row(bed: Bed) -> None:
-    """And writing goes on behind it."""
+    """Events are appended and the lock is renewed after it as before it."""
     store = bed.open()
     store.create(bed.free)
     events = [event(number) for number in range(1, 5)]
@@ -203,7 +202,7 @@ def test_a_compaction_changes_no_row(bed: Bed) -> None:
 
 
 def test_other_catalogs_histories_are_found_by_name(bed: Bed) -> None:
-    """A renamed catalog is recognised by them."""
+    """They identify a catalog that was renamed."""
     bed.open().create(bed.free)
     bed.open().append([event(1)])
     assert bed.open_other().read_other_histories() == {bed.name: (event(1),)}

@@ -53,7 +53,7 @@ def with_conf(**conf: Any) -> str:
 
 
 def test_a_file_says_how_to_reach_an_engine_and_defaults_fill_the_rest(folder: Folder) -> None:
-    """The file's stem is the catalog's name, and the one environment is `default`."""
+    """By default the file's stem is the catalog's name, and the only environment is `default`."""
     folder.write(LAKE)
     catalog = folder.catalog()
     assert (catalog.name, catalog.stem, catalog.environment) == ("shop", "shop", "default")
@@ -67,7 +67,7 @@ def test_a_file_says_how_to_reach_an_engine_and_defaults_fill_the_rest(folder: F
 
 
 def test_the_originals_spelling_is_read(folder: Folder) -> None:
-    """Quoted keys, and dependencies under conf or beside it."""
+    """Keys may be quoted, and `dependencies` may be under `conf` or beside it."""
     original = """\
 migrationExecutor:
   type: spark
@@ -86,7 +86,7 @@ migrationExecutor:
 
 
 def test_spark_values_are_taken_as_they_are_written(folder: Folder) -> None:
-    """Spark reads text: `true` stays `true`, `1.10` stays `1.10`, `on` stays `on`; null takes a key away."""
+    """Spark receives text as written: `true`, `1.10` and `on` do not change; null removes a key."""
     folder.write(with_conf(a="true", b="1.10", c="on", d="0x10", e="'q'", f="null", g="TRUE", h="007"))
     conf = dict(folder.catalog().spark_conf)
     assert conf.pop("spark.sql.catalog.lake") == "x"
@@ -116,7 +116,7 @@ defaultEnvironment: dev
 
 
 def test_three_glue_environments_share_one_file_and_a_catalog_is_what_it_adds(folder: Folder) -> None:
-    """Account and bucket are variables; a catalog's own file holds two lines."""
+    """With account and bucket as variables of the shared file, a catalog's own file has two lines."""
     folder.write(GLUE_SHARED, "_shared.yaml")
     folder.write(
         "variables:\n  sleep: {events: {bucketSize: 4}}\nenvironments: {prod: {variables: {sleep: {events: {bucketSize: 32}}}}}\n"
@@ -142,7 +142,7 @@ def test_three_glue_environments_share_one_file_and_a_catalog_is_what_it_adds(fo
 
 
 def test_an_environment_goes_over_the_file_and_the_file_over_the_shared_one(folder: Folder) -> None:
-    """Keys merge, lists replace, null removes, in that order; the shared environment stands above the file's own keys."""
+    """Keys merge, lists replace and null removes; the shared file's environment merges over the catalog file's own keys."""
     folder.write(
         "variables: {a: s, b: s, c: s, list: [1, 2]}\nenvironments: {dev: {variables: {b: se}}}",
         "_shared.yaml",
@@ -202,7 +202,7 @@ def test_an_environment_goes_over_the_file_and_the_file_over_the_shared_one(fold
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_said_with_file_and_line(text: str, code: str, line: int, said: str, folder: Folder) -> None:
-    """Exit 2, and what to do."""
+    """Each error has exit code 2, the file, the line and a hint."""
     folder.write(text)
     names = [
         name for file in [folder.root / "catalogs/shop.yaml"] for name in ("dev", "default") if name in file.read_text()
@@ -215,13 +215,13 @@ def test_what_is_wrong_is_said_with_file_and_line(text: str, code: str, line: in
 
 
 def test_a_misspelt_key_is_told_the_nearest_one(folder: Folder) -> None:
-    """The eye does not see it otherwise."""
+    """The hint for a misspelt key is the nearest key."""
     folder.write(LAKE + "enviroments: {}\n")
     assert folder.error().hint == "did you mean environments?"
 
 
 def test_all_errors_of_all_files_come_at_once(folder: Folder) -> None:
-    """Over files, and over environments."""
+    """One exception has the errors of all files, or of all values of an environment."""
     folder.write(LAKE + "a: 1\nb: 2\n")
     folder.write(LAKE + "environments: {dev: {c: 1}}\nstore: 4\n", "other.yaml")
     folder.write("d: 1\n", "_shared.yaml")
@@ -235,14 +235,14 @@ def test_all_errors_of_all_files_come_at_once(folder: Folder) -> None:
 
 
 def test_two_files_with_one_name_are_an_error(folder: Folder) -> None:
-    """The name is the identity in the history."""
+    """A catalog's name is its identity in the history, so it must be unique."""
     folder.write(LAKE)
     folder.write(LAKE + "name: shop\n", "zoo.yaml")
     assert folder.error().code == "DUPLICATE_CATALOG"
 
 
 def test_references_stand_for_their_values(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Anywhere in a string; what they stand for is not searched again; `$${` is a literal `${`."""
+    """References are resolved anywhere in a string, but not in their values; `$${` is a literal `${`."""
     monkeypatch.setenv("HERE", "${env:THERE}")
     (folder.root / "key.pem").write_text("line\n")
     folder.write(
@@ -279,7 +279,7 @@ def test_references_stand_for_their_values(folder: Folder, monkeypatch: pytest.M
 def test_a_message_shows_what_is_written_and_not_what_it_stands_for(
     option: str, says: str, folder: Folder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The value of a reference is in no message, masked or not; unread, it is no error."""
+    """No message contains the value of a reference; a reference that is not read causes no error."""
     monkeypatch.setenv("CANARY", "canary of; the `environment")
     (folder.root / "canary").write_text("canary of a file\n")
     folder.write(option if "migrationExecutor" in option else LAKE + option)
@@ -292,7 +292,7 @@ def test_a_message_shows_what_is_written_and_not_what_it_stands_for(
 
 
 def test_unread_references_are_words_that_sql_takes_for_names(folder: Folder) -> None:
-    """Whatever the references name; what is known without reading, such as `${projectRoot}`, is put in as ever."""
+    """A placeholder is a valid identifier; `${projectRoot}` and the like, which need no reading, are resolved."""
     folder.write(
         with_conf(a="${env:A.B-C}/${secret:NO_SUCH}", b="${file:../secrets/key.pem}", c="${projectRoot}/${environment}")
         + "variables: {n: '${env:N}', deep: {copy: 'x${variables.n}'}}\nstore: {namespace: '${env:N}'}\n"
@@ -319,7 +319,7 @@ def test_unread_references_are_words_that_sql_takes_for_names(folder: Folder) ->
     ],
 )
 def test_what_is_wrong_without_reading_stays_an_error_of_unread_files(option: str, code: str, folder: Folder) -> None:
-    """Placeholders excuse no error that the catalog file holds by itself."""
+    """An error that does not depend on the value of a reference is raised in spite of placeholders."""
     folder.write(LAKE + option)
     [file] = folder.files()
     with pytest.raises(GlacierbaseError) as caught:
@@ -332,7 +332,7 @@ def test_what_is_wrong_without_reading_stays_an_error_of_unread_files(option: st
     [("sparkConf: {spark.sql.catalog.lake: x}", "spark"), ("connection: {database: D}", "snowflake")],
 )
 def test_an_unread_engine_is_the_one_whose_keys_are_there(keys: str, engine: str, folder: Folder) -> None:
-    """The migrations are split as that engine's."""
+    """Where the engine is not known, migrations are split for the one whose keys are under `conf`."""
     folder.write(f"migrationExecutor: {{type: '${{env:ENGINE}}', conf: {{{keys}}}}}\n")
     [file] = folder.files()
     assert file.for_environment("default", folder.root, resolve=False).executor_type == engine
@@ -355,7 +355,7 @@ def test_an_unread_engine_is_the_one_whose_keys_are_there(keys: str, engine: str
     ],
 )
 def test_only_a_small_regular_file_is_read(path: str, why: str, folder: Folder) -> None:
-    """Nothing is waited for, filled with or learnt from other files, through links neither."""
+    """FIFOs, devices, folders, large files and the kernel's files are refused, through links too."""
     (folder.root / "link").symlink_to("/proc/self/environ")
     (folder.root / "inside").symlink_to("/proc")
     os.mkfifo(folder.root / "pipe")
@@ -368,7 +368,7 @@ def test_only_a_small_regular_file_is_read(path: str, why: str, folder: Folder) 
 
 
 def test_a_large_file_is_read(folder: Folder) -> None:
-    """So is one that another path leads to."""
+    """A file below the limit is read, directly or through a link."""
     (folder.root / "key").write_bytes(b"k" * 900_000)
     (folder.root / "link").symlink_to("key")
     folder.write(with_conf(a="${file:link}"))
@@ -376,14 +376,14 @@ def test_a_large_file_is_read(folder: Folder) -> None:
 
 
 def test_only_the_chosen_environments_references_are_resolved(folder: Folder) -> None:
-    """A developer has no production password."""
+    """A developer without the production password can use the other environments."""
     folder.write(LAKE + "environments:\n  dev: {}\n  prod: {store: {namespace: '${env:NO_SUCH}'}}\n")
     assert folder.catalog("dev").environment == "dev"
     assert folder.error("prod").code == "UNSET_REFERENCE"
 
 
 def test_secrets_are_masked_wherever_they_come_from(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
-    """By reference, from a file, or under a key that sounds like one; and no repr shows the configuration."""
+    """Secrets from references, from files and under secret-sounding keys are masked; no repr shows the configuration."""
     monkeypatch.setenv("PLANTED", "canary-from-env")
     (folder.root / "token").write_text("canary-from-file\n")
     folder.write(with_conf(a="x:${secret:PLANTED}", b="${file:token}", spark_my_PassWord="canary-literal", c="visible"))
@@ -396,13 +396,13 @@ def test_secrets_are_masked_wherever_they_come_from(folder: Folder, monkeypatch:
 
 @pytest.mark.parametrize(("text", "seconds"), [("30s", 30), ("5m", 300), ("1h", 3600), ("500ms", 0.5), ("1.5m", 90)])
 def test_a_duration_is_a_number_and_a_unit(text: str, seconds: float) -> None:
-    """As in Go and Kubernetes."""
+    """Durations are written as in Go and Kubernetes."""
     assert parse_duration(text) == seconds
 
 
 @pytest.mark.parametrize("text", ["", "5", "m", "-5m", "5 m", "5min", "1e9s", "٥m", "inf"])
 def test_anything_else_is_no_duration(text: str) -> None:
-    """A bare number would leave the unit to guessing."""
+    """A number without a unit is ambiguous, and refused."""
     with pytest.raises(ValueError, match="duration"):
         parse_duration(text)
 
@@ -426,7 +426,7 @@ environments:
 
 
 def test_the_connectors_keywords_keep_their_names_and_types(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nested ones too; references are resolved, secrets masked, and the database is where history and lock live."""
+    """Nested keywords are read too; references are resolved, secrets masked, and the database holds history and lock."""
     monkeypatch.setenv("SNOW_TOKEN", "canary-token")
     folder.write(SNOW)
     catalog = folder.catalog("dev")
@@ -465,7 +465,7 @@ def test_the_connectors_keywords_keep_their_names_and_types(folder: Folder, monk
 def test_what_cannot_be_a_snowflake_catalog_is_said(
     before: str, after: str, code: str, says: str, folder: Folder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Before anything is contacted."""
+    """Errors in a Snowflake catalog are raised before anything is contacted."""
     monkeypatch.setenv("SNOW_TOKEN", "canary-token")
     assert before in SNOW
     folder.write(SNOW.replace(before, after))
@@ -475,13 +475,13 @@ def test_what_cannot_be_a_snowflake_catalog_is_said(
 
 
 def test_sparks_catalog_knows_no_connection(folder: Folder) -> None:
-    """Nobody would read it."""
+    """The key `connection` is unknown for type spark."""
     folder.write(LAKE.replace("conf: {", "conf: {connection: {account: a}, "))
     assert folder.error().code == "UNKNOWN_KEY"
 
 
 def test_references_end(folder: Folder) -> None:
-    """A long chain, and one that doubles at every link, are refused in no time."""
+    """A long chain of references, and one that doubles at every link, are refused quickly."""
     chain = "".join(f"  a{n}: x${{variables.a{n + 1}}}\n" for n in range(200))
     folder.write(f"{LAKE}variables:\n{chain}  a200: x\n")
     assert folder.error().code == "CYCLIC_REFERENCE"
@@ -493,7 +493,7 @@ def test_references_end(folder: Folder) -> None:
 def test_an_environment_variable_that_is_no_text_is_masked_all_the_same(
     folder: Folder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Bytes that are not UTF-8 come as halves of characters."""
+    """A secret whose bytes are not UTF-8, which Python reads as halves of characters, is masked."""
     monkeypatch.setenv("RAW", "canary\udcffsecret")
     folder.write(with_conf(a="${secret:RAW}"))
     folder.catalog()
@@ -520,7 +520,7 @@ def test_references_stand_for_no_more_than_fits(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("where", ["{}", "environments: {{dev: {{{}}}}}"])
 def test_an_engine_has_at_most_five_hundred_settings(where: str, tmp_path: Path) -> None:
-    """Each may be a secret, which every message is searched for."""
+    """Any setting may be a secret, and every message is searched for every secret."""
     settings = ", ".join(f"k{number}.token: abcdef{number}" for number in range(501))
     executor = f"migrationExecutor: {{type: spark, conf: {{sparkConf: {{{settings}}}}}}}"
     (tmp_path / "catalogs").mkdir()
@@ -530,7 +530,7 @@ def test_an_engine_has_at_most_five_hundred_settings(where: str, tmp_path: Path)
 
 
 def test_a_hundred_errors_of_an_environment_are_told(tmp_path: Path) -> None:
-    """Not one for each of thousands of references."""
+    """Of thousands of wrong references, a hundred are reported."""
     text = "migrationExecutor: {type: spark, conf: {sparkConf: {spark.sql.catalog.lake: x}}}\nvariables:\n"
     (tmp_path / "catalogs").mkdir()
     (tmp_path / "catalogs/shop.yaml").write_text(text + "".join(f"  a{n}: ${{variables.x{n}}}\n" for n in range(500)))
@@ -541,7 +541,7 @@ def test_a_hundred_errors_of_an_environment_are_told(tmp_path: Path) -> None:
 
 
 def test_no_nearest_of_many_environments_is_looked_for(folder: Folder) -> None:
-    """In each of a branch's catalogs that would take seconds, and the hint as long as all of the names."""
+    """Comparing a thousand long names would take seconds for each catalog; the hint lists the first twenty."""
     names = ", ".join(f"{'a' * 190}{number}: {{}}" for number in range(1_000))
     folder.write(f"environments: {{{names}}}\n", "_shared.yaml")
     folder.write(LAKE + f"defaultEnvironment: {'a' * 190}\n")

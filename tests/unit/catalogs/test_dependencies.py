@@ -1,4 +1,4 @@
-"""The jars that a catalog file names: what could exchange them unnoticed is refused, and a digest is compared."""
+"""The jars of a catalog file: floating versions and plain HTTP are refused, and digests are compared."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def with_packages(packages: str) -> str:
 
 @pytest.mark.parametrize("version", FLOATING)
 def test_a_version_that_another_jar_can_get_is_refused(version: str, project: ProjectFolder) -> None:
-    """With its line, in `dependencies` and in `spark.jars.packages`, however that writes coordinates."""
+    """The error has the line, for `dependencies` and for `spark.jars.packages` in each of its spellings."""
     for text in (
         with_dependency(version),
         with_dependency(version).replace(f"'g:a:{version}'", f"{{coordinate: 'g:a:{version}', sha256: {DIGEST}}}"),
@@ -60,14 +60,14 @@ def test_a_version_that_another_jar_can_get_is_refused(version: str, project: Pr
 
 @pytest.mark.parametrize("version", FIXED)
 def test_a_single_version_passes(version: str, project: ProjectFolder) -> None:
-    """Also one that looks like another kind at first sight."""
+    """A version that only resembles a floating one is accepted."""
     assert read(project, with_dependency(version)).dependencies == ("a:b:1", f"g:a:{version}")
     assert read(project, with_packages(f"g:a:{version}"))
 
 
 @pytest.mark.parametrize("where", ["    allowFloating: true\n", "  allowFloating: true\n"])
 def test_floating_versions_pass_where_the_file_allows_them(where: str, project: ProjectFolder) -> None:
-    """Under `conf` or beside it, as `dependencies`; false allows nothing, and anything else is an error."""
+    """`allowFloating` may be under `conf` or beside it; any value but `true` does not allow them."""
     text = with_dependency("latest.release") + where
     assert read(project, text).dependencies == ("a:b:1", "g:a:latest.release")
     assert read(project, with_packages("g:a:1.+") + where)
@@ -80,7 +80,7 @@ def test_floating_versions_pass_where_the_file_allows_them(where: str, project: 
 
 @pytest.mark.parametrize("smuggled", ["a:b:1,c/d/latest.release", "a:b,c/d/+:1", "a:b/c:+", "a:b:1/+"])
 def test_a_coordinate_is_no_list_of_them(smuggled: str, project: ProjectFolder) -> None:
-    """Spark would take it apart at commas and slashes."""
+    """A comma or slash in a coordinate is refused, because Spark would split it there."""
     assert refusal(project, f"{CONF}    dependencies: ['{smuggled}']\n").code in (
         "INVALID_VALUE",
         "FLOATING_DEPENDENCY",
@@ -103,7 +103,7 @@ def test_a_coordinate_is_no_list_of_them(smuggled: str, project: ProjectFolder) 
     ],
 )
 def test_a_repository_without_tls_is_refused(address: str, project: ProjectFolder) -> None:
-    """With its line, also where floating versions are allowed; its address, which may hold a password, is not printed."""
+    """The error has the line, but not the address, which may contain a password; `allowFloating` does not matter."""
     text = f"{CONF}      spark.jars.repositories: '{address}'\n    allowFloating: true\n"
     error = refusal(project, text)
     assert (error.code, error.exit_code, error.data["line"]) == ("INVALID_VALUE", 2, 6)
@@ -124,13 +124,13 @@ def test_a_repository_without_tls_is_refused(address: str, project: ProjectFolde
     ],
 )
 def test_a_repository_with_tls_or_on_this_machine_passes(address: str, project: ProjectFolder) -> None:
-    """It reaches Spark untouched."""
+    """The address reaches Spark unchanged."""
     conf = read(project, f"{CONF}      spark.jars.repositories: '{address}'\n").spark_conf
     assert conf["spark.jars.repositories"] == address
 
 
 def test_unread_references_in_jars_are_no_error(project: ProjectFolder) -> None:
-    """What is written beside them is checked all the same."""
+    """Values beside a placeholder are checked nevertheless."""
     text = (
         f"{CONF}      spark.jars.repositories: 'http://${{env:HOST}}/maven'\n      spark.jars.packages: 'a:b:${{env:V}}+'\n"
         "    dependencies: ['${env:COORDINATE}', 'a:b:[${env:V},)', {coordinate: 'c:d:1', sha256: '${env:DIGEST}'}]\n"
@@ -142,7 +142,7 @@ def test_unread_references_in_jars_are_no_error(project: ProjectFolder) -> None:
 
 
 def test_a_dependency_may_have_a_digest(project: ProjectFolder) -> None:
-    """Beside those that have none; capitals mean the same."""
+    """Dependencies with and without digests may be mixed, and a digest may be in capitals."""
     text = f"{CONF}    dependencies: ['a:b:1', {{coordinate: 'g:a:2', sha256: {DIGEST.upper()}}}, {{coordinate: 'c:d:3'}}]\n"
     catalog = read(project, text)
     assert catalog.dependencies == ("a:b:1", "g:a:2", "c:d:3")
@@ -171,7 +171,7 @@ def test_a_dependency_may_have_a_digest(project: ProjectFolder) -> None:
     ],
 )
 def test_a_digest_that_could_go_unnoticed_is_refused(item: str, code: str, says: str, project: ProjectFolder) -> None:
-    """A slip of the pen must not switch the comparison off."""
+    """A misspelt digest, or key, is an error instead of a comparison that is skipped."""
     error = refusal(project, f"{CONF}    dependencies:\n      - {item}\n")
     assert (error.code, error.data["line"]) == (code, 7)
     assert says in error.message
@@ -179,7 +179,7 @@ def test_a_digest_that_could_go_unnoticed_is_refused(item: str, code: str, says:
 
 @pytest.mark.parametrize("name", ["g_a-2.jar", "a-2.jar"])
 def test_the_jar_of_a_coordinate_must_have_its_digest(name: str, tmp_path: Path) -> None:
-    """With or without the group in the file's name; every file of that name."""
+    """Every jar with the coordinate's file name is compared, with or without the group in that name."""
     jar, other = tmp_path / name, tmp_path / "other_a-2.jar"
     jar.write_bytes(b"the jar")
     other.write_bytes(b"another")
@@ -198,8 +198,10 @@ def test_the_jar_of_a_coordinate_must_have_its_digest(name: str, tmp_path: Path)
         check_digests([jar], [("g:a:2", DIGEST), ("g:a:2", "0" * 64)])
 
 
+@pytest.mark.long
+@pytest.mark.spark
 def test_a_jar_is_compared_before_a_session_has_it(project: ProjectFolder, tmp_path: Path) -> None:
-    """On the first start as on later ones: with another digest there is no session, no table and no database."""
+    """With a wrong digest, neither the first start nor a later one creates a session, a table or a database."""
     environ = {"XDG_CACHE_HOME": str(tmp_path / "cache")}
     text = LAKE.replace("WAREHOUSE", str(project.root / "warehouse"))
     pinned = f'"{RUNTIME}", {{coordinate: "{SQLITE}", sha256: DIGEST}}'

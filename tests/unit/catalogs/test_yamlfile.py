@@ -1,4 +1,4 @@
-"""YAML as YAML 1.2 means it, with lines, and merging."""
+"""YAML files are read as YAML 1.2 defines, with lines, and merged."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from glacierbase.catalogs.folder import load_catalog_files
-from glacierbase.catalogs.nodes import Mapping, Node, Scalar, merge
+from glacierbase.catalogs.nodes import MappingNode, Node, ScalarNode, merge
 from glacierbase.catalogs.yamlfile import load_yaml, yaml_files
 from glacierbase.errors import ConfigurationError, SeveralErrors
 
 
-def load(tmp_path: Path, text: str) -> Mapping:
+def load(tmp_path: Path, text: str) -> MappingNode:
     path = tmp_path / "a.yaml"
     path.write_bytes(text.encode("utf-8", "surrogatepass"))
     return load_yaml(path, "catalogs/a.yaml", yaml_files(tmp_path))
 
 
 def plain(node: Node) -> Any:
-    if isinstance(node, Mapping):
+    if isinstance(node, MappingNode):
         return {key: plain(value) for key, value in node.values.items()}
-    return node.value if isinstance(node, Scalar) else [plain(item) for item in node.items]
+    return node.value if isinstance(node, ScalarNode) else [plain(item) for item in node.items]
 
 
 @pytest.mark.parametrize(
@@ -41,24 +41,24 @@ def plain(node: Node) -> Any:
     ],
 )  # fmt: skip
 def test_a_scalar_means_what_yaml_1_2_says(written: str, value: object, tmp_path: Path) -> None:
-    """Quoted or not; an account number with a leading zero keeps it. How it is written is kept beside it."""
+    """Quotes matter, digits with a leading zero are text, and the text as written is kept beside the value."""
     node = load(tmp_path, f"a: {written}\n").values["a"]
-    assert isinstance(node, Scalar)
+    assert isinstance(node, ScalarNode)
     assert node.value == value
     assert type(node.value) is type(value)
     assert node.text == written.removeprefix("!!str ").strip("'\"")
 
 
 def test_values_and_keys_know_their_lines(tmp_path: Path) -> None:
-    """Counted from 1."""
+    """Lines of values and keys count from 1."""
     root = load(tmp_path, "a:\n  b:\n    - 1\n    - 2\n")
     inner = root.values["a"]
-    assert isinstance(inner, Mapping)
+    assert isinstance(inner, MappingNode)
     assert (root.keys["a"].line, inner.keys["b"].line, inner.values["b"].place.line) == (1, 2, 3)
 
 
 def test_merging_goes_by_key_replaces_lists_and_removes_by_null(tmp_path: Path) -> None:
-    """Also a null that nothing stands below."""
+    """Null removes a key, and is valid where there is none to remove."""
     base = load(tmp_path, "a: {b: 1, c: 2, d: {e: 1}}\nlist: [1, 2]\nx: 1\ny: {z: 1}\n")
     over = load(tmp_path, "a: {b: 3, c: null, d: {f: 2}}\nlist: [3]\nx: {z: 1, w: null}\ny: 2\nnone: null\n")
     assert plain(merge(base, over)) == {
@@ -71,7 +71,7 @@ def test_merging_goes_by_key_replaces_lists_and_removes_by_null(tmp_path: Path) 
 
 
 def test_every_duplicate_key_is_said_with_both_lines(tmp_path: Path) -> None:
-    """YAML's own rule; most parsers take the last one in silence."""
+    """YAML forbids duplicate keys, though most parsers silently use the last one."""
     with pytest.raises(SeveralErrors) as caught:
         load(tmp_path, "a: 1\nb: {c: 1,\n c: 2}\na: 2\n")
     assert [error.data["line"] for error in caught.value.errors] == [3, 4]
@@ -87,35 +87,35 @@ def test_every_duplicate_key_is_said_with_both_lines(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_what_is_no_yaml_is_one_error_with_its_line(text: str, line: int, tmp_path: Path) -> None:
-    """Whatever the parser raises."""
+    """Every exception of the parser becomes one error with a line."""
     with pytest.raises(ConfigurationError) as caught:
         load(tmp_path, text)
     assert (caught.value.code, caught.value.data["line"]) == ("INVALID_YAML", line)
 
 
 def test_aliases_that_stand_for_too_much_are_refused(tmp_path: Path) -> None:
-    """Nine levels of nine would be four hundred million."""
+    """Nine levels of nine aliases would expand to four hundred million values."""
     levels = "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 10))
     with pytest.raises(ConfigurationError, match="aliases"):
         load(tmp_path, f"a0: &a0 x\n{levels}")
 
 
 def test_an_empty_file_is_an_empty_mapping(tmp_path: Path) -> None:
-    """A catalog may get everything from `_shared.yaml`."""
+    """A catalog file may be empty, with everything in `_shared.yaml`."""
     assert load(tmp_path, "# nothing\n").values == {}
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=300, deadline=None)
 @given(st.text(alphabet=st.sampled_from("ab:-[]{}&*!|>'\"# \n?,<~0x.%@"), max_size=40))
 def test_no_text_raises_anything_else(tmp_path: Path, text: str) -> None:
-    """One clear error, or a mapping."""
+    """Any text is a mapping or one configuration error."""
     with suppress(ConfigurationError, SeveralErrors):
-        assert isinstance(load(tmp_path, text), Mapping)
+        assert isinstance(load(tmp_path, text), MappingNode)
 
 
 @pytest.mark.parametrize("text", ['a: "\\U00110000"', 'a: "\\UFFFFFFFF"', 'a: "\\ud800"', '"\\ud800": 1'])
 def test_an_escape_that_is_no_character_is_said(text: str, tmp_path: Path) -> None:
-    """It could be neither printed nor sent."""
+    """An escape that is not a character cannot be printed or sent, and is refused."""
     (tmp_path / "x.yaml").write_text(text)
     with pytest.raises(ConfigurationError) as caught:
         load_yaml(tmp_path / "x.yaml", "x.yaml", yaml_files(tmp_path))
@@ -126,7 +126,7 @@ def test_an_escape_that_is_no_character_is_said(text: str, tmp_path: Path) -> No
     "text", ["a: [" + "b," * 200_000 + "]", "{" + "a: b," * 80_000 + "}", "a: &a b\nc: [" + "*a," * 200_000 + "]"]
 )
 def test_a_file_of_very_many_values_is_refused_before_they_are_held(text: str, tmp_path: Path) -> None:
-    """The parser needs a kilobyte for each."""
+    """The parser needs a kilobyte for each value, so it stops at the limit."""
     tracemalloc.start()
     with pytest.raises(ConfigurationError, match="more than 100000 values"):
         load(tmp_path, text)
@@ -136,13 +136,13 @@ def test_a_file_of_very_many_values_is_refused_before_they_are_held(text: str, t
 
 
 def test_a_number_with_very_many_digits_is_no_number(tmp_path: Path) -> None:
-    """Python does not write as text what a tag would make of it."""
+    """Python refuses to write such a number as text."""
     with pytest.raises(ConfigurationError, match="is not of type int"):
         load(tmp_path, "a: !!int 0x" + "f" * 10_000)
 
 
 def test_a_file_of_wrong_keys_is_a_hundred_errors(tmp_path: Path) -> None:
-    """Not one for each key."""
+    """Of a thousand wrong keys, a hundred are reported."""
     (tmp_path / "catalogs").mkdir()
     for text in ("a: 1\n" * 1_000, "".join(f"k{number}: 1\n" for number in range(1_000))):
         (tmp_path / "catalogs/shop.yaml").write_text(text)
@@ -152,7 +152,7 @@ def test_a_file_of_wrong_keys_is_a_hundred_errors(tmp_path: Path) -> None:
 
 
 def test_a_catalog_has_at_most_a_thousand_environments(tmp_path: Path) -> None:
-    """Every file is rendered in each of them."""
+    """Every file is rendered in every environment, so their number is limited."""
     (tmp_path / "catalogs").mkdir()
     (tmp_path / "catalogs/shop.yaml").write_text("environments:\n" + "".join(f"  e{n}: {{}}\n" for n in range(1_001)))
     with pytest.raises(ConfigurationError, match="at most 1000"):

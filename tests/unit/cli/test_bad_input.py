@@ -124,7 +124,7 @@ def test_an_engine_that_cannot_be_reached_is_one_clear_message(project: ProjectF
     output = project.run("migrate")
     assert output.code == 5
     assert output.stderr.startswith("error: SPARK_UNAVAILABLE: catalog shop: failed to connect to all addresses")
-    assert output.stderr.count("\n") == 2
+    assert output.stderr.count("\n") == 3
     assert "Traceback" not in output.stderr
 
 

@@ -19,7 +19,7 @@ from tests.benchmarks.applied import numbered_project
 from tests.support.project_folder import ProjectFolder
 
 COMMANDS = [
-    "baseline", "doctor", "history", "init", "migrate", "new", "pending", "plan", "render", "repair", "show", "status",
+    "baseline", "doctor", "explain", "history", "init", "migrate", "new", "pending", "plan", "render", "repair", "show", "status",
     "unlock", "validate", "warm",
 ]  # fmt: skip
 
@@ -129,7 +129,7 @@ def test_each_file_is_read_once(command: str, tmp_path: Path) -> None:
     assert done.stdout.splitlines()[-1] == str(sorted(map(str, project.rglob("*.sql"))))
 
 
-def test_a_bug_is_one_line_exit_70_and_a_file_without_secrets(
+def test_a_bug_is_two_lines_exit_70_and_a_file_without_secrets(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The terminal shows one line; the traceback is in the file, masked."""
@@ -144,7 +144,8 @@ def test_a_bug_is_one_line_exit_70_and_a_file_without_secrets(
     output = capsys.readouterr().err
     assert caught.value.code == 70
     assert output.startswith("error: INTERNAL_ERROR: ")
-    assert output.count("\n") == 1
+    output, more = output.splitlines()
+    assert more == "more: glacierbase explain INTERNAL_ERROR"
     report = Path(output.split()[-1])
     assert "RuntimeError: it broke at ***" in report.read_text()
     report.unlink()

@@ -1,4 +1,4 @@
-"""The parts of the Snowflake executor that need no Snowflake: what an answer proves, and what a statement leaves behind."""
+"""The parts of the Snowflake executor that require no Snowflake: what an error proves, and when a session stays clean."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def answered(number: int, state: str, message: str = "no", sql: str = "ALTER TAB
     ],
 )
 def test_an_answer_about_the_statement_proves_that_nothing_happened(number: int, state: str) -> None:
-    """Each statement of its own is atomic."""
+    """A single statement is atomic, so its error proves that it had no effect."""
     error = answered(number, state)
     assert type(error) is StatementRefused
     assert error.error_class == f"{number:06d} ({state})"
@@ -41,7 +41,7 @@ def test_an_answer_about_the_statement_proves_that_nothing_happened(number: int,
 
 @pytest.mark.parametrize("number", [2003, 2043])
 def test_a_missing_object_is_told_from_other_errors(number: int) -> None:
-    """A history that does not exist is no error."""
+    """TableNotFound is a class of its own: a missing history table means an empty history."""
     assert type(answered(number, "02000")) is TableNotFound
 
 
@@ -56,7 +56,7 @@ def test_a_missing_object_is_told_from_other_errors(number: int) -> None:
     ],
 )
 def test_other_answers_prove_nothing(number: int, state: str) -> None:
-    """The statement may have had its effect."""
+    """After these errors the outcome is unknown."""
     assert type(answered(number, state)) is OutcomeUnknown
 
 
@@ -70,7 +70,7 @@ def test_other_answers_prove_nothing(number: int, state: str) -> None:
     ],
 )
 def test_an_error_without_the_servers_word_proves_nothing(error: Exception) -> None:
-    """Whoever raised it."""
+    """An error without the server's SQL state leaves the outcome unknown, from whatever library it comes."""
     assert type(map_error(error, "ALTER TABLE t ADD b INT")) is OutcomeUnknown
 
 
@@ -94,14 +94,14 @@ SEVERAL_STEPS = [
 
 @pytest.mark.parametrize("sql", SEVERAL_STEPS)
 def test_what_is_several_statements_may_have_stopped_in_the_middle(sql: str) -> None:
-    """Only where it could not be read at all, nothing of it ran."""
+    """Only a syntax error of the whole script proves that nothing of it ran."""
     assert type(answered(100183, "P0000", sql=sql)) is OutcomeUnknown
     assert type(answered(2003, "42S02", "Uncaught exception of type 'STATEMENT_ERROR'", sql)) is OutcomeUnknown
     assert isinstance(answered(1003, "42000", "syntax error line 1", sql), StatementRefused)
 
 
 def test_the_error_of_an_inner_statement_is_not_one_of_the_script() -> None:
-    """A script that calls a procedure has run when the procedure cannot be read."""
+    """A script has run when a procedure that it calls fails to parse."""
     error = answered(1003, "42000", "Execution error in store procedure P: syntax error line 1", "CALL p()")
     assert type(error) is OutcomeUnknown
     assert type(answered(2003, "42S02", "Object 'T' does not exist", "CALL p()")) is OutcomeUnknown
@@ -123,7 +123,7 @@ def test_the_error_of_an_inner_statement_is_not_one_of_the_script() -> None:
     ],
 )
 def test_a_single_statement_is_atomic(sql: str) -> None:
-    """A task with a script in it is created as a whole."""
+    """Creating a task that holds a script is atomic."""
     assert is_atomic(sql)
     assert type(answered(2002, "42710", sql=sql)) is StatementRefused
 
@@ -146,19 +146,19 @@ def test_a_single_statement_is_atomic(sql: str) -> None:
 def test_the_query_history_proves_the_outcome_of_one_atomic_statement(
     sql: str, states: list[str], took_effect: bool | None, has_ended: bool | None, is_proof: bool
 ) -> None:
-    """A failed procedure may have done something before, and a statement that was sent twice is two."""
+    """A failed procedure may have had effects, and two queries with one tag prove nothing."""
     evidence = assess([("id", state, None) for state in states], sql)
     assert (evidence.took_effect, evidence.has_ended, evidence.is_proof) == (took_effect, has_ended, is_proof)
 
 
 def test_a_message_is_said_once_and_without_the_drivers_noise() -> None:
-    """Number and state stand beside it, the request helps nobody."""
+    """Error number, SQL state and request id are removed from the message."""
     error = answered(1003, "42000", "001003 (42000): 001003 (42000): SQL compilation error:\nsyntax (request_id=0a-1f)")
     assert error.message == "SQL compilation error:\nsyntax"
 
 
 class Connection:
-    """What a session needs to know of a connection: where it stands, and that statements go through."""
+    """A connection with the attributes and the cursor that a session uses."""
 
     role = warehouse = database = schema = "X"
     sfqid = "id"
@@ -205,7 +205,7 @@ class Connection:
     ],
 )
 def test_a_session_stays_clean_only_under_statements_that_are_known_to_leave_it(sql: str, clean: bool) -> None:
-    """The next file must not begin where this one ended."""
+    """The next migration must not inherit the state of the session."""
     session = SnowflakeSession(Connection(), lambda _: None, lambda _: None)
     session.execute("SELECT 1")
     assert session.is_clean
@@ -215,7 +215,7 @@ def test_a_session_stays_clean_only_under_statements_that_are_known_to_leave_it(
 
 
 def test_without_the_connector_it_says_what_to_install(project: ProjectFolder, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And a Spark session is no use to a Snowflake catalog."""
+    """The hint is the pip command; a Spark session for a Snowflake catalog is refused."""
     project.catalog("migrationExecutor: {type: snowflake, conf: {connection: {account: a, database: LAKE}}}\n")
     project.file("1_a.sql", "SELECT 1")
     loaded = Project.load(project.root)

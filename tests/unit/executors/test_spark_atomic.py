@@ -1,4 +1,4 @@
-"""Which Spark statements take effect as a whole: only of these does an error prove that nothing happened."""
+"""Which Spark statements are atomic: only for these an error proves that nothing happened."""
 
 from __future__ import annotations
 
@@ -98,19 +98,19 @@ SEVERAL_STEPS = [
 
 @pytest.mark.parametrize("sql", ATOMIC)
 def test_one_commit_is_atomic(sql: str) -> None:
-    """What stands in strings, names and comments is not read."""
+    """The content of strings, names and comments is ignored."""
     assert is_atomic(sql)
 
 
 @pytest.mark.parametrize("sql", SEVERAL_STEPS)
 def test_what_is_several_steps_or_not_known_is_not_atomic(sql: str) -> None:
-    """A statement that nobody has thought of is several steps."""
+    """An unlisted statement counts as several steps."""
     assert not is_atomic(sql)
 
 
 @pytest.mark.parametrize("sql", [ATOMIC[0], SEVERAL_STEPS[0]])
 def test_an_analysis_error_proves_something_of_atomic_statements_only(sql: str) -> None:
-    """The missing table may be that of the second step."""
+    """The missing table may belong to the second step of a script."""
     from pyspark.errors.exceptions.connect import AnalysisException
 
     error = map_error(AnalysisException("[TABLE_OR_VIEW_NOT_FOUND] no table t"), sql)
@@ -156,7 +156,7 @@ org.apache.spark.sql.catalyst.parser.ParseException
     ],
 )
 def test_on_connect_a_parse_error_must_print_the_whole_script(message: str, kind: type) -> None:
-    """That of dynamic SQL comes after the statements before it took effect."""
+    """A parse error of dynamic SQL comes after earlier statements took effect."""
     from pyspark.errors.exceptions.connect import ParseException
 
     assert type(map_error(ParseException(message), SCRIPT)) is kind

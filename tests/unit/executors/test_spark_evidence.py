@@ -1,4 +1,4 @@
-"""What the commits of a table suggest of a statement whose answer was lost."""
+"""What a table's commits suggest about a statement whose answer was lost."""
 
 from __future__ import annotations
 
@@ -40,19 +40,19 @@ def commit(seconds: int, application: str | None = None, tag: str | None = None)
 def test_only_a_commit_of_its_own_says_done_and_only_none_at_all_not_done(
     commits: list[Commit], margin: timedelta, took_effect: bool | None
 ) -> None:
-    """A log never proves anything by itself: a person decides."""
+    """A commit of the statement suggests done, no commit suggests not done; a log is never proof."""
     evidence = assess(commits, STATEMENT, margin)
     assert (evidence.took_effect, evidence.is_proof) == (took_effect, False)
 
 
 def test_no_application_is_not_an_application() -> None:
-    """A run that recorded none has made no commit that names none."""
+    """A statement without a recorded application does not match a commit without one."""
     unnamed = InFlight(("t",), SINCE, "tag", "", None)
     assert assess([commit(1), commit(1, NO_SPARK)], unnamed).took_effect is None
 
 
 def test_each_line_says_whose_commit_it_is() -> None:
-    """As far as the log names somebody."""
+    """The application is named if the log contains one."""
     commits = [commit(1, OWN), commit(2, OTHER), commit(3, NO_SPARK), commit(4), commit(5, tag=STATEMENT.tag)]
     at = "t: append of 2026-11-20 10:30:0{}.000000 UTC{}"
     assert assess(commits, STATEMENT) == Evidence(

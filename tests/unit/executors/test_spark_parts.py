@@ -1,4 +1,4 @@
-"""What Spark is started from: Java, jars and trusted certificates, each without Spark."""
+"""Parts of Spark's start that require no Spark: Java, jars, trusted certificates, cache and properties."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from tests.support.project_folder import ProjectFolder
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty cache of the user's."""
+    """An empty user cache."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return tmp_path / "cache"
 
 
 @pytest.fixture
 def no_java(monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
-    """A machine without Java, but for the wheel's."""
+    """A machine whose only Java is the wheel's."""
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", "/nowhere")
 
@@ -52,7 +52,7 @@ def java_home(folder: Path, version: str) -> Path:
 def test_the_machines_java_is_taken_when_spark_works_with_it(
     version: str, no_java: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """From JAVA_HOME, or from the PATH."""
+    """JAVA_HOME and the PATH are searched."""
     home = java_home(tmp_path / "java", version)
     monkeypatch.setenv("JAVA_HOME", str(home))
     assert find_java_home() == home
@@ -65,7 +65,7 @@ def test_the_machines_java_is_taken_when_spark_works_with_it(
 def test_another_java_gives_way_to_the_wheels(
     version: str, no_java: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And where the wheel is not installed, the message says which Java was found and which it must be."""
+    """Without the wheel, the message names the Java that was found and the required versions."""
     home = java_home(tmp_path / "java", version)
     monkeypatch.setenv("JAVA_HOME", str(home))
     assert find_java_home() != home
@@ -77,7 +77,7 @@ def test_another_java_gives_way_to_the_wheels(
 
 
 def test_the_wheels_java_starts_without_the_module_that_it_lacks(no_java: None) -> None:
-    """All other arguments reach it unchanged, blanks and quotes included."""
+    """All other arguments are passed unchanged, including blanks and quotes."""
     launcher = find_java_home() / "bin/java"
     command = [
         "/bin/sh",
@@ -95,7 +95,7 @@ def test_the_wheels_java_starts_without_the_module_that_it_lacks(no_java: None) 
 def test_the_wheels_java_trusts_what_the_machine_trusts(
     no_java: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As many certificates as the bundle holds, read by Java's own tool with its digest checked."""
+    """keytool reads all certificates of the bundle and checks the digest."""
     store = find_java_home() / "trust.jks"
     command = ["/bin/sh", str(find_java_home() / "bin/java"), "-m", "java.base/sun.security.tools.keytool.Main"]
     command += ["-list", "-keystore", str(store), "-storepass", "changeit"]
@@ -118,7 +118,7 @@ def test_the_wheels_java_trusts_what_the_machine_trusts(
 )
 @pytest.mark.parametrize("key", ["dependencies", "spark.jars.packages", "spark.jars", "spark.driver.extraClassPath"])
 def test_a_jar_for_another_spark_is_refused(jar: str, key: str) -> None:
-    """Wherever it is named: it would fail in every statement, with an error that says nothing."""
+    """The jar is found under every key; it would fail in every statement with an obscure error."""
     with pytest.raises(ConfigurationError) as caught:
         check_jars({} if key == "dependencies" else {key: jar}, [jar] if key == "dependencies" else [])
     assert caught.value.code == "SPARK_VERSION_MISMATCH"
@@ -127,7 +127,7 @@ def test_a_jar_for_another_spark_is_refused(jar: str, key: str) -> None:
 
 
 def test_it_is_refused_before_anything_starts(lake_project: ProjectFolder) -> None:
-    """Exit 2, and not even a log of a JVM."""
+    """The exit code is 2, and no log of a JVM is written."""
     path = lake_project.root / "catalogs/shop.yaml"
     path.write_text(path.read_text().replace("runtime-4.1_2.13", "runtime-3.5_2.13"))
     lake_project.file("1_a.sql", "SELECT 1")
@@ -137,22 +137,22 @@ def test_it_is_refused_before_anything_starts(lake_project: ProjectFolder) -> No
 
 
 def test_a_spark_home_without_spark_is_one_clear_message(lake_project: ProjectFolder, tmp_path: Path) -> None:
-    """And nothing was made for it."""
+    """The message names SPARK_HOME and the remedy, and the warehouse is not created."""
     lake_project.file("1_a.sql", "SELECT 1")
     told = lake_project.run("migrate", environ={"SPARK_HOME": str(tmp_path)})
     assert told.code == 2
-    assert f"error: SPARK_NOT_INSTALLED: SPARK_HOME is {tmp_path}, where no Spark lies" in told.stderr
+    assert f"error: SPARK_NOT_INSTALLED: SPARK_HOME is {tmp_path}, which holds no Spark" in told.stderr
     assert "unset SPARK_HOME" in told.stderr
     assert not (lake_project.root / "warehouse").exists()
 
 
 def test_the_jars_that_fit_pass() -> None:
-    """The sample's, and those that name no Spark."""
+    """The sample's jars, and jars without a Spark version in their name, are accepted."""
     check_jars({}, [RUNTIME, "org.xerial:sqlite-jdbc:3.54.1.0", "org.apache.iceberg:iceberg-aws-bundle:1.12.0"])
 
 
 def test_resolved_jars_are_remembered_until_a_file_or_a_coordinate_changes(cache: Path, tmp_path: Path) -> None:
-    """A repository asks for another answer too."""
+    """Another repository also invalidates the record."""
     jar = tmp_path / "a b.jar"
     jar.touch()
     assert resolved_jars({}, ["g:a:1"]) is None
@@ -165,14 +165,14 @@ def test_resolved_jars_are_remembered_until_a_file_or_a_coordinate_changes(cache
 
 
 def test_a_cache_that_cannot_be_written_is_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Containers have read-only homes."""
+    """A container may have a read-only home."""
     monkeypatch.setenv("XDG_CACHE_HOME", "/proc/self")
     record_jars({}, ["g:a:1"], ["file:/a.jar"])
     assert resolved_jars({}, ["g:a:1"]) is None
 
 
 def own_jars(tmp_path: Path) -> Path:
-    """A record of jars in the cache, written as a first session does."""
+    """A record of jars in the cache, as a first session writes it."""
     (tmp_path / "a.jar").touch()
     record_jars({}, ["g:a:1"], [(tmp_path / "a.jar").as_uri()])
     assert resolved_jars({}, ["g:a:1"]) == [tmp_path / "a.jar"]
@@ -181,7 +181,7 @@ def own_jars(tmp_path: Path) -> Path:
 
 
 def archive(home: Path, *, base: bool) -> ClassArchive:
-    """A class archive that lies in the cache; the Java has none of its own classes, or has `base`."""
+    """A class archive in the cache, of a Java with or without the built-in archive `base`."""
     java_home(home, "17.0.1")
     made = ClassArchive(home, "jars")
     make_folder(made.path.parent)
@@ -193,7 +193,7 @@ def archive(home: Path, *, base: bool) -> ClassArchive:
 
 
 def test_the_cache_is_written_for_this_user_alone_whatever_the_umask(cache: Path, tmp_path: Path) -> None:
-    """Nobody else may write there, so that what was written is used again; a folder of an earlier version is put right."""
+    """Only the user may write there, so that its files are used again; the mode of an older folder is corrected."""
     (cache / "glacierbase/jars").mkdir(parents=True)
     (cache / "glacierbase/jars").chmod(0o777)
     (cache / "glacierbase").chmod(0o775)
@@ -212,7 +212,7 @@ def test_the_cache_is_written_for_this_user_alone_whatever_the_umask(cache: Path
 @pytest.mark.parametrize("mode", [0o664, 0o646])
 @pytest.mark.parametrize("where", ["file", "folder", "cache"])
 def test_a_list_of_jars_that_others_may_write_is_not_used(where: str, mode: int, cache: Path, tmp_path: Path) -> None:
-    """It names the code that Spark runs: the dependencies are resolved again, and the list is written anew."""
+    """The list names code that Spark runs: the dependencies are resolved again, and the list is replaced."""
     record = own_jars(tmp_path)
     place = {"file": record, "folder": record.parent, "cache": cache / "glacierbase"}[where]
     place.chmod(mode | 0o100)
@@ -223,7 +223,7 @@ def test_a_list_of_jars_that_others_may_write_is_not_used(where: str, mode: int,
 def test_what_another_user_left_in_the_cache_is_not_used(
     cache: Path, no_java: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No list of jars, no class archive and no Java; a folder of another user's is one clear message."""
+    """This holds for lists of jars, class archives and the launcher; another user's folder is reported."""
     own_jars(tmp_path)
     made = archive(tmp_path / "java", base=True)
     launcher = find_java_home()
@@ -243,7 +243,7 @@ def test_what_another_user_left_in_the_cache_is_not_used(
 
 @pytest.mark.parametrize("index", [0, 1])
 def test_a_class_archive_that_others_may_write_is_not_used(index: int, cache: Path, tmp_path: Path) -> None:
-    """Neither the one of Spark's classes nor the one of Java's below it."""
+    """This holds for the archive of Spark's classes and for the one of Java's classes."""
     made = archive(tmp_path / "java", base=True)
     files = [made.path, made._base]
     assert all(str(file) in made.flags for file in files)
@@ -254,7 +254,7 @@ def test_a_class_archive_that_others_may_write_is_not_used(index: int, cache: Pa
 
 
 def test_nobody_else_may_write_the_launcher_that_is_used(no_java: None) -> None:
-    """A launcher or folder with another mode is put right before Spark is started from it."""
+    """The mode of a launcher or folder is corrected before Spark is started."""
     launcher = find_java_home() / "bin/java"
     places = (launcher, launcher.parent, launcher.parent.parent, cache_folder())
     for place in places:
@@ -275,7 +275,7 @@ exit 1
 
 @pytest.fixture
 def broken_spark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A Spark that prints what it was started with, and ends."""
+    """A Spark that prints its arguments and ends."""
     home = tmp_path / "spark"
     (home / "bin").mkdir(parents=True)
     (home / "bin/spark-submit").write_text(SUBMIT)
@@ -294,7 +294,7 @@ def failed_start(project: ProjectFolder, conf: dict[str, str]) -> Path:
 
 
 def test_what_spark_starts_with_is_in_a_file_of_the_user_alone(broken_spark: Path, project: ProjectFolder) -> None:
-    """The command line names the file, which is gone afterwards."""
+    """The command line names the file, which is deleted afterwards."""
     log = failed_start(project, {"spark.driver.canary": "canary", "spark.sql.other": "not there"})
     arguments, folder, file, *content = log.read_text().splitlines()
     name = file.removeprefix("600 ")
@@ -305,7 +305,7 @@ def test_what_spark_starts_with_is_in_a_file_of_the_user_alone(broken_spark: Pat
 
 
 def test_the_log_of_spark_is_for_the_user_alone(broken_spark: Path, project: ProjectFolder) -> None:
-    """Each start has one of its own."""
+    """Each start writes a new file that only the user can read."""
     logs = [failed_start(project, {}) for _ in range(2)]
     assert {stat.S_IMODE(log.stat().st_mode) for log in logs} == {0o600}
     assert stat.S_IMODE(logs[0].parent.stat().st_mode) == 0o700
@@ -315,7 +315,7 @@ def test_the_log_of_spark_is_for_the_user_alone(broken_spark: Path, project: Pro
 def test_a_log_in_a_shared_folder_follows_no_link(
     broken_spark: Path, project: ProjectFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Another user of the machine may have put links where logs are written when the checkout is read-only."""
+    """Another user may have placed links in the folder for temporary files, which a read-only checkout uses."""
     run, shared, victim = Run.here(project.root), tmp_path / "shared", tmp_path / "victim"
     shared.mkdir()
     (project.root / ".glacierbase").write_text("not a folder")
@@ -333,7 +333,7 @@ def test_a_log_in_a_shared_folder_follows_no_link(
 def test_a_properties_file_of_the_user_takes_the_place_of_the_administrators(
     form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As Spark has it; the catalog file's values go over it, and other arguments stay."""
+    """As in Spark, it replaces the administrator's; the catalog file's values override it, and other arguments are kept."""
     monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
     (tmp_path / "spark-defaults.conf").write_text("spark.from administrator")
     (tmp_path / "mine").write_text("spark.from mine")
@@ -362,7 +362,7 @@ AWKWARD = [
 def test_java_reads_every_key_and_value_as_it_is(
     lake: LakeBed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Though the file before them ends in a backslash; of two equal keys the last one counts."""
+    """They are read correctly after a file that ends in a backslash; of two equal keys the last one counts."""
     monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
     (tmp_path / "spark-defaults.conf").write_bytes("spark.a ä\nspark.k0 = administrator\nspark.z 1\\".encode())
     values = {f"spark.k{number}": value for number, value in enumerate(AWKWARD)} | {" k=:#\\ä": "key"}

@@ -15,7 +15,7 @@ HEAD = "-- MIGRATION_DESCRIPTION: why\n-- MIGRATION_AUTHOR: who\n"
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """An empty migrations folder."""
+    """Return an empty migrations folder."""
     path = tmp_path / "migrations/shop"
     path.mkdir(parents=True)
     return path
@@ -34,7 +34,7 @@ def error_of(folder: Path, content: bytes, name: str = "1_a.sql") -> Glacierbase
 
 
 def test_files_come_in_the_order_of_their_numbers_whatever_their_folder(folder: Path) -> None:
-    """`10` comes after `9`; the version stays as it is written."""
+    """`10` comes after `9`, and a version is kept as written."""
     for name in ("10_ten.sql", "009_nine.sql", "deep/er/20261120103000_new.sql"):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(HEAD)
@@ -53,7 +53,7 @@ def test_a_missing_folder_is_an_empty_one(tmp_path: Path) -> None:
 
 
 def test_a_linked_folder_is_read_and_one_that_leads_back_ends(folder: Path, tmp_path: Path) -> None:
-    """Nothing is skipped in silence, and nothing twice."""
+    """No file is skipped silently, and none is read twice."""
     shared = tmp_path / "shared"
     shared.mkdir()
     (shared / "1_a.sql").write_text(HEAD)
@@ -64,7 +64,7 @@ def test_a_linked_folder_is_read_and_one_that_leads_back_ends(folder: Path, tmp_
 
 
 def test_headers_are_read_from_the_comments_above_the_sql(folder: Path) -> None:
-    """In any order, with other comments and blank lines between; not from below the first SQL."""
+    """Headers may be in any order, with other comments and blank lines between them, but not below the first SQL."""
     text = "\n-- note\n  -- MIGRATION_AUTHOR :  Ann  \n\n--MIGRATION_DESCRIPTION: a: b\nSELECT 1;\n-- MIGRATION_AUTHOR: Bob\n"
     (folder / "1_a.sql").write_text(text)
     [migration], errors = load(folder)
@@ -74,7 +74,7 @@ def test_headers_are_read_from_the_comments_above_the_sql(folder: Path) -> None:
 
 @pytest.mark.parametrize("ends", ["\n", "\r\n", "\r"])
 def test_any_line_end_ends_a_header(ends: str, folder: Path) -> None:
-    """And the text keeps it."""
+    """CR, LF and CRLF end a header, and remain in the text."""
     text = HEAD.replace("\n", ends) + "SELECT 1"
     (folder / "1_a.sql").write_bytes(b"\xef\xbb\xbf" + text.encode())
     [migration], _ = load(folder)
@@ -82,7 +82,7 @@ def test_any_line_end_ends_a_header(ends: str, folder: Path) -> None:
 
 
 def test_line_ends_and_a_byte_order_mark_do_not_change_the_checksum() -> None:
-    """An editor or a checkout may add them; all else is an edit."""
+    """Editors and checkouts may add them; every other change is an edit."""
     same = {checksum(content) for content in (b"a\nb\n", b"a\r\nb\r\n", b"\xef\xbb\xbfa\nb\n")}
     others = {checksum(content) for content in (b"a\nb", b"a\rb\n", b"a \nb\n", b"A\nb\n")}
     assert len(same) == 1
@@ -109,7 +109,7 @@ def test_line_ends_and_a_byte_order_mark_do_not_change_the_checksum() -> None:
     ],
 )
 def test_a_misnamed_file_is_an_error_and_never_skipped(name: str, folder: Path) -> None:
-    """Whoever wrote it means it to run."""
+    """A file that ends in `.sql` is meant to run."""
     error = error_of(folder, HEAD.encode(), name)
     assert (error.code, error.exit_code, error.data["path"]) == (
         "MISNAMED_FILE",
@@ -119,7 +119,7 @@ def test_a_misnamed_file_is_an_error_and_never_skipped(name: str, folder: Path) 
 
 
 def test_other_files_are_left_alone(folder: Path) -> None:
-    """A README, a query's result."""
+    """A README or a query's result in the folder is ignored."""
     (folder / "README.md").write_text("read me")
     assert load(folder) == ((), [])
 
@@ -148,7 +148,7 @@ def test_other_files_are_left_alone(folder: Path) -> None:
 def test_what_is_wrong_in_a_file_is_said_with_its_line(
     content: bytes, code: str, line: int, said: str, folder: Path
 ) -> None:
-    """And with what to do."""
+    """Each error has the file, the line and a hint."""
     error = error_of(folder, content)
     assert (error.code, error.exit_code, error.data["line"]) == (code, 3, line)
     assert error.message.startswith(f"migrations/shop/1_a.sql, line {line}: ")
@@ -167,7 +167,7 @@ def test_two_files_with_one_number_are_an_error_that_names_both(folder: Path) ->
 
 
 def test_all_errors_are_found_and_the_good_files_beside_them(folder: Path) -> None:
-    """One run shows everything."""
+    """One run reports the errors of all files."""
     (folder / "1_a.sql").write_text("SELECT 1")
     (folder / "2 b.sql").write_text(HEAD)
     (folder / "3_c.sql").write_text(HEAD)
@@ -177,14 +177,14 @@ def test_all_errors_are_found_and_the_good_files_beside_them(folder: Path) -> No
 
 
 def test_a_file_that_cannot_be_read_is_an_error(folder: Path) -> None:
-    """A broken link, here."""
+    """A broken link is an error."""
     (folder / "1_a.sql").symlink_to(folder / "gone")
     [error] = load(folder)[1]
     assert error.code == "UNREADABLE_FILE"
 
 
 def test_what_looks_like_a_migration_and_cannot_be_read_is_never_skipped(tmp_path: Path) -> None:
-    """A deploy user without the rights must not be told that nothing is pending."""
+    """A user without permissions gets an error instead of an empty list of pending files."""
     (tmp_path / "migrations" / "shop" / "1_a.sql").mkdir(parents=True)
     [error] = load_migrations(tmp_path / "migrations" / "shop", tmp_path)[1]
     assert (error.code, error.data["path"]) == ("UNREADABLE_FILE", "migrations/shop/1_a.sql")

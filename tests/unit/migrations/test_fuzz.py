@@ -51,7 +51,7 @@ moderately = settings(max_examples=250, deadline=None)
 
 @contextmanager
 def project(files: Mapping[str, str | bytes]) -> Iterator[Path]:
-    """A project of these files, in which nothing may appear, change or vanish."""
+    """Write a project of these files, and check that no file appears, changes or vanishes."""
 
     def listing() -> list[tuple[str, int, int]]:
         return sorted((str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in root.rglob("*"))
@@ -67,7 +67,7 @@ def project(files: Mapping[str, str | bytes]) -> Iterator[Path]:
 
 
 def check_refusal(error: GlacierbaseError, exit_code: int) -> None:
-    """Each error has its name, exit code, place and hint, and speaks the user's language."""
+    """Check that each error has its code, exit code, place and hint, and no text of Python's."""
     for each in getattr(error, "errors", (error,)):
         assert re.fullmatch(r"[A-Z][A-Z0-9_]+", each.code)
         assert each.exit_code == error.exit_code == exit_code
@@ -78,7 +78,7 @@ def check_refusal(error: GlacierbaseError, exit_code: int) -> None:
 
 
 def answer(exit_code: int, ask: Callable[..., Any], *arguments: Any) -> Any:
-    """What was asked for, or None if it was refused as it should be. No other exception passes."""
+    """Return the function's result, or None if it raised a valid error; any other exception fails the test."""
     try:
         return ask(*arguments)
     except GlacierbaseError as error:
@@ -87,7 +87,7 @@ def answer(exit_code: int, ask: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def check_prepared(file: Migration, catalog: Catalog) -> None:
-    """For both engines the file renders and splits, or is refused; each statement has a line of it."""
+    """Check for both engines that the file compiles or is refused, and that each statement has a line of it."""
     lines = len(line_starts(file.text))
     for dialect in DIALECTS:
         if prepared := answer(3, compile_migration, file, catalog, dialect):
@@ -103,7 +103,7 @@ def words(text: str) -> list[str]:
 
 
 def near(text: str, *fragments: list[str]) -> st.SearchStrategy[str]:
-    """Texts that are almost this one: words, strings or lines of it removed, doubled, swapped or replaced."""
+    """Generate texts like this one, with words, strings or lines removed, doubled, swapped or replaced."""
 
     def edited(parts: list[str]) -> st.SearchStrategy[str]:
         added = st.lists(st.one_of(*map(st.sampled_from, [*fragments, parts])), max_size=2)
@@ -146,7 +146,7 @@ names = st.sampled_from(NAMES) | st.binary(min_size=1, max_size=40).map(
 @moderately
 @given(contents, st.dictionaries(names, contents, max_size=2))
 def test_any_migration_file_is_loaded_and_prepared_or_refused(content: bytes, others: dict[str, bytes]) -> None:
-    """None is skipped in silence, whatever it is called and whatever it holds."""
+    """No file is skipped silently, whatever its name and content."""
     placed = {f"migrations/shop/{name}": each for name, each in {"1_a.sql": content, **others}.items()}
     with project({"catalogs/shop.yaml": CATALOGS["spark"], **placed}) as root:
         [file] = load_catalog_files(root / "catalogs", root)
@@ -219,7 +219,7 @@ HOSTILE_YAML = [
     st.sampled_from(["utf-8", "utf-8", "utf-8", "utf-16", "latin-1"]),
 )
 def test_any_catalog_file_is_read_or_refused(text: str, shared: str, encoding: str) -> None:
-    """As far as it can be without an environment, then in each of them, and with its variables in a migration."""
+    """A catalog file is read without an environment, then in each, and its variables are used in a migration."""
     files = {"catalogs/shop.yaml": text.encode(encoding, "replace"), "catalogs/_shared.yaml": shared}
     with project({**files, "secret.txt": "canary\n", "migrations/shop/1_a.sql": HEADED}) as root:
         [[file], _] = load_migrations(root / "migrations/shop", root)
@@ -268,7 +268,7 @@ templates = st.recursive(
 @moderately
 @given(templates | st.builds("{}{}{}".format, templates, st.sampled_from(HOSTILE), templates))
 def test_any_template_renders_alike_every_time_or_is_refused(text: str) -> None:
-    """And what it renders holds nothing of Python's."""
+    """Rendered text contains no text of Python's objects."""
     file = Migration("1", "a", "d", "a", Path("1_a.sql"), "migrations/shop/1_a.sql", text, "v1:sha256:0")
     if rendered := answer(3, render, file, VARIABLES, "prod", "lake"):
         assert rendered == render(file, VARIABLES, "prod", "lake")
@@ -312,19 +312,19 @@ for _ in range(9):
     NESTED = rf"/\*(?!\+)(?:(?!/\*(?!\+)|\*/).|{NESTED})*\*/"
 # What is no code, read by other means than the splitter's.
 NO_CODE = {"spark": rf"(?s){NESTED}|--[^\r\n]*|[{SPACE}]+", "snowflake": rf"(?s)/\*.*?\*/|(?:--|//)[^\r\n]*|[{SPACE}]+"}
-# Each is refused where it opens, whatever stands before it.
+# Each is refused where it opens, whatever is before it.
 OPENERS = {"spark": ["'", '"', "`", "/*", "/*+", "r'", "BEGIN a"], "snowflake": ["'", '"', "$$", "/*", "DECLARE a"]}
 UNTERMINATED = {f"UNTERMINATED_{what}" for what in ("STRING", "IDENTIFIER", "COMMENT", "BLOCK")}
 REFUSALS = {*UNTERMINATED, "NUL_CHARACTER", "SURROGATE_CHARACTER"}
 
 
 def in_full(sampled: int, full: int) -> pytest.MarkDecorator:
-    """A count of inputs: some in every run, all of them on request."""
+    """Return a number of inputs: some in every run, all on request."""
     return pytest.mark.parametrize("count", [sampled, pytest.param(full, marks=pytest.mark.full)])
 
 
 def hostile(random: Random, tokens: list[str], samples: list[str]) -> str:
-    """Tokens in any order, or a text in order with some of its characters removed, doubled, swapped or put in."""
+    """Generate tokens in any order, or a text with some characters removed, doubled, swapped or inserted."""
     if random.random() < 0.6:
         return "".join(random.choices(tokens, k=random.randrange(20)))
     text = list(random.choice(samples))
@@ -337,7 +337,7 @@ def hostile(random: Random, tokens: list[str], samples: list[str]) -> str:
 
 
 def split(text: str, dialect: str) -> tuple[tuple[Statement, ...], str, tuple[int, int]]:
-    """The statements; or the name of what is wrong, and the line and column of a character."""
+    """Return the statements, or the code, line and column of the error."""
     try:
         return split_statements(text, dialect), "split", (0, 0)
     except MigrationFileError as error:
@@ -348,7 +348,7 @@ def split(text: str, dialect: str) -> tuple[tuple[Statement, ...], str, tuple[in
 
 
 def check_statements(statements: tuple[Statement, ...], sql: str, dialect: str) -> None:
-    """They are the input's own text in order, nothing but what is no code is left out, and each is itself when split again."""
+    """Check that they are parts of the input in order, that no code is left out, and that each splits into itself."""
     starts, end = line_starts(sql), 0
     for index, each in enumerate(statements, start=1):
         start = starts[each.line - 1] + each.column - 1
@@ -364,7 +364,7 @@ def check_statements(statements: tuple[Statement, ...], sql: str, dialect: str) 
 @pytest.mark.parametrize("dialect", DIALECTS)
 @in_full(1_000, 40_000)
 def test_what_must_be_true_of_the_splitter_is_true_of_hostile_texts(count: int, dialect: str) -> None:
-    """Texts split alike alone and together, and what is never closed behind them is refused where it opens."""
+    """Texts split alike alone and joined, and an unclosed construct after them is refused where it opens."""
     random, outcomes = Random(f"splitter of {dialect}"), Counter[str]()
     before, of_before = "", []
     for _ in range(count):
@@ -395,7 +395,7 @@ ATOMS = words("""
     s.x s.x s.x s.y s.y n n 3 2 -1 99 10**6 'x' 'ab' '' '%s%s' '%9999d' [1] [] (1,) {} range(9) range(999) range(99999) 1.5 none
     variables variables.names nope true
 """)
-# @a and @b are expressions, @n is a count, @@ what stands inside of the block.
+# @a and @b are expressions, @n is a count, @@ is the content of the block.
 FORMS = words("""
     @a~@b @a+@b @a*@b @a**@b @a-@b @a%@b @a//@b @a==@b @a<@b [@a,@b] (@a,@b) @a[@b] @a[@b:] @a·in·@b @a·if·@b·else·@a not·@a
     [@a,@a] (@a,@a) @a~@a @a*@a @a+@a [@a]*99 '%*d'%(@a,@b) {'a':@a,'b':@b} dict(a=@a,b=@b) [{'a':@a},{'a':@b}]|groupby('a')
@@ -417,7 +417,7 @@ BLOCKS = [
 
 
 def costly(random: Random) -> str:
-    """A template that computes with what it has computed, in loops, macros and filters."""
+    """Generate a template that computes with computed values, in loops, macros and filters."""
 
     def expression(depth: int) -> str:
         if depth == 0 or random.random() < 0.2:
@@ -438,7 +438,7 @@ def costly(random: Random) -> str:
 
 @in_full(200, 100_000)
 def test_every_template_ends_within_its_limits(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It renders, or is an error of its file; this process holds nothing of what it made."""
+    """A template renders or is an error of its file; its memory is not this process's."""
     monkeypatch.setattr(sandbox, "_SECONDS", 0.1)
     monkeypatch.setattr(sandbox, "_MEMORY", 100 * 2**20)
     monkeypatch.setattr(sandbox, "_LONGEST_ANSWER", 4 * 2**20)
@@ -481,7 +481,7 @@ BELOW = "\n-- note\n -- MIGRATION_AUTHOR : Ann \n\n--MIGRATION_DESCRIPTION: a: b
 
 
 def headers(folder: Path, contents: list[bytes]) -> list[list[tuple[str, ...]]]:
-    """What the parser says of each content: headers and checksum, or all that is wrong."""
+    """Return headers and checksum of each content, or its errors."""
     for number, content in enumerate(contents):
         (folder / f"{number}_a.sql").write_bytes(content)
     migrations, errors = load_migrations(folder, folder)
@@ -498,7 +498,7 @@ def headers(folder: Path, contents: list[bytes]) -> list[list[tuple[str, ...]]]:
 
 @in_full(1_000, 40_000)
 def test_what_must_be_true_of_headers_is_true_of_hostile_texts(count: int, tmp_path: Path) -> None:
-    """CRLF and a byte order mark change neither what is read nor the checksum; all else changes the checksum."""
+    """CRLF and a byte order mark change neither headers nor checksum; every other change changes the checksum."""
     random, outcomes, batch = Random("headers"), Counter[str](), 500
     for _ in range(count // batch):
         texts = [hostile(random, HEADER_TOKENS, [HEADED, BELOW]).lstrip(BOM) for _ in range(batch)]
@@ -539,7 +539,7 @@ BROKEN: list[tuple[str, str | bytes]] = [
 def test_a_broken_project_is_one_document_with_its_error(
     path: str, content: str | bytes, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Exit 2 or 3, and nothing on stderr."""
+    """The exit code is 2 or 3, and stderr is empty."""
     monkeypatch.setattr("glacierbase.cli.terminal._log_to_stderr", lambda verbose: None)
     files = {"catalogs/shop.yaml": CATALOGS["spark"], "migrations/shop/1_a.sql": HEADED, path: content}
     with project(files) as root, pytest.raises(SystemExit) as caught:

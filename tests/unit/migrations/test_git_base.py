@@ -1,4 +1,4 @@
-"""`validate --base REF`: what the base holds is here unchanged under the same catalog's name, and new versions are above it."""
+"""`validate --base REF`: the base's files are unchanged under the same catalog's name, and new versions are above its highest."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.unit.cli.test_bad_input import GOOD, UNREACHABLE
 
 @pytest.fixture
 def based(project: ProjectFolder) -> ProjectFolder:
-    """A project with two catalogs, whose first three files are committed as `main`."""
+    """Return a project with two catalogs, whose first three files each are committed as `main`."""
     for catalog in ("shop", "web"):
         project.catalog(UNREACHABLE, catalog)
         for name in ("0001_a.sql", "0002_b.sql", "0005_c.sql"):
@@ -27,7 +27,7 @@ def based(project: ProjectFolder) -> ProjectFolder:
 
 
 def found(project: ProjectFolder, *arguments: str) -> list[dict[str, Any]]:
-    """The errors of `validate` against `main`."""
+    """Return the errors of `validate` against `main`."""
     told = project.ask("validate", "--base", "main", *arguments)
     error = told.document["error"]
     assert told.code == (error["exit_code"] if error else 0)
@@ -39,7 +39,7 @@ def codes(project: ProjectFolder, *arguments: str) -> list[str]:
 
 
 def restore(project: ProjectFolder, error: dict[str, Any]) -> None:
-    """Run the command of a hint, as it is printed."""
+    """Run the command of a hint as printed."""
     hint = error["hint"]
     command = hint[hint.index("git ") :].partition("; ")[0].partition("), ")[0]
     subprocess.run(command, shell=True, check=True, cwd=project.root, capture_output=True)
@@ -57,7 +57,7 @@ def removed(project: ProjectFolder, catalog: str) -> None:
 
 
 def test_validate_against_a_base_refuses_what_a_merge_would_break(based: ProjectFolder) -> None:
-    """A file of the base edited or deleted, and a new version that is not above its highest, with the command to move it."""
+    """An edited file, a deleted file and a new version below the base's highest are errors, with the command to correct each."""
     assert found(based) == []
     based.file("0001_a.sql", GOOD + " ")
     (based.root / "migrations/shop/0002_b.sql").unlink()
@@ -81,7 +81,7 @@ RENAMINGS: dict[str, Callable[[ProjectFolder], object]] = {
 
 @pytest.mark.parametrize("how", RENAMINGS)
 def test_a_catalog_of_the_base_that_is_gone_is_one_error(how: str, based: ProjectFolder) -> None:
-    """Whether it was deleted or has another name: the history has its migrations under the name it had."""
+    """Deleting or renaming a catalog is an error, because the history has its migrations under the old name."""
     RENAMINGS[how](based)
     [error] = found(based)
     assert (error["code"], error["catalog"], error["path"]) == ("BASE_FILE_DELETED", "web", "catalogs/web.yaml")
@@ -92,7 +92,7 @@ def test_a_catalog_of_the_base_that_is_gone_is_one_error(how: str, based: Projec
 
 
 def test_a_catalog_that_is_checked_alone_is_checked_alone(based: ProjectFolder) -> None:
-    """`--catalog` leaves out what happened to the others."""
+    """`--catalog` ignores the changes to other catalogs."""
     removed(based, "web")
     assert found(based, "--catalog", "shop") == []
     based.file("0001_a.sql", GOOD + " ")
@@ -101,13 +101,13 @@ def test_a_catalog_that_is_checked_alone_is_checked_alone(based: ProjectFolder) 
 
 
 def test_a_catalog_without_the_chosen_environment_is_not_gone(based: ProjectFolder) -> None:
-    """It is there, and only not compared."""
+    """A catalog without the chosen environment is not compared, and not reported as deleted."""
     based.catalog(UNREACHABLE + "environments: {dev: {}}\n")
     assert found(based, "--env", "dev") == []
 
 
 def test_a_renamed_folder_is_compared_under_the_name_that_stays(based: ProjectFolder) -> None:
-    """Identity in the history is name and version, never the path; what is restored goes into the new folder."""
+    """Files are identified by catalog name and version, never by path; the hint restores into the renamed folder."""
     renamed(based, "shop", "my shop's", "name: shop\n" + UNREACHABLE)
     assert found(based) == []
     based.file("0001_a.sql", GOOD + " ", "my shop's")
@@ -124,7 +124,7 @@ def test_a_renamed_folder_is_compared_under_the_name_that_stays(based: ProjectFo
 
 
 def test_catalogs_that_exchange_their_names_exchange_their_histories(based: ProjectFolder) -> None:
-    """Each is compared with the files that the base has under its name now."""
+    """Each catalog is compared with the files that the base has under the same name."""
     based.file("0005_c.sql", "SELECT 2", "web")
     commit_all(based.root, "different")
     for stem, name in (("shop", "web"), ("web", "shop")):
@@ -136,7 +136,7 @@ def test_catalogs_that_exchange_their_names_exchange_their_histories(based: Proj
     "text", ["a: [", "name: Not A Name\n", "name: web\nname: web\n", "- web\n", "\0", '"\\ud800": 1']
 )
 def test_a_catalog_file_of_the_base_that_cannot_be_read_is_said(text: str, based: ProjectFolder) -> None:
-    """Its migrations are compared with those of the file that has its place; it may be what the branch mends."""
+    """Its migrations are compared with those of the file that has the same stem now; the branch may correct the file."""
     path = based.catalog(text, "web")
     commit_all(based.root, "broken")
     path.write_text("name: site\n" + UNREACHABLE)
@@ -157,7 +157,7 @@ def test_a_catalog_file_of_the_base_that_cannot_be_read_is_said(text: str, based
 
 
 def test_a_folder_of_the_base_without_a_catalog_file_is_compared_too(based: ProjectFolder) -> None:
-    """With the catalog of its name, or as one that is gone."""
+    """Such a folder is compared with the catalog of its name, or reported as deleted."""
     (based.root / "catalogs/web.yaml").unlink()
     commit_all(based.root, "no file")
     based.catalog(UNREACHABLE, "web")
@@ -172,7 +172,7 @@ def test_a_folder_of_the_base_without_a_catalog_file_is_compared_too(based: Proj
 
 
 def test_what_is_no_migration_in_the_base_is_not_compared(based: ProjectFolder, tmp_path: Path) -> None:
-    """Other names, hidden folders, links and the folders of other repositories may go."""
+    """Files with other names, in hidden folders, behind links or in other repositories may be deleted."""
     migrations = based.root / "migrations"
     inner = migrations / "shop/0009_module.sql"
     inner.mkdir()
@@ -193,7 +193,7 @@ def test_what_is_no_migration_in_the_base_is_not_compared(based: ProjectFolder, 
 
 
 def test_a_path_of_the_base_that_is_not_utf_8_is_said_in_ascii(based: ProjectFolder) -> None:
-    """Its bytes could not be printed."""
+    """Bytes that are not UTF-8 are escaped, because they cannot be printed."""
     path = based.file("0009_\udcff.sql", GOOD)
     commit_all(based.root, "more")
     path.unlink()
@@ -202,7 +202,7 @@ def test_a_path_of_the_base_that_is_not_utf_8_is_said_in_ascii(based: ProjectFol
 
 
 def test_a_project_below_the_top_of_its_repository_is_found_in_the_base(based: ProjectFolder, tmp_path: Path) -> None:
-    """Whatever the folders around it are called."""
+    """The names of the folders above the project may contain git's wildcards."""
     top = tmp_path / "top"
     root = top / ":(top) *" / "a project"
     root.parent.mkdir(parents=True)
@@ -223,7 +223,7 @@ def test_a_project_below_the_top_of_its_repository_is_found_in_the_base(based: P
 
 
 def test_a_project_that_the_base_does_not_have_is_new(project: ProjectFolder) -> None:
-    """All of it."""
+    """No file of a new project is an error."""
     (project.root / "README").touch()
     commit_all(project.root)
     project.catalog(UNREACHABLE)
@@ -232,7 +232,7 @@ def test_a_project_that_the_base_does_not_have_is_new(project: ProjectFolder) ->
 
 
 def test_a_project_that_the_base_does_not_have_is_a_warning(project: ProjectFolder) -> None:
-    """A branch may move the project, edit it, and put a link where it was: that nothing was compared must not go unsaid."""
+    """A branch could move the project, edit it and leave a link in its place, so a comparison with nothing is reported."""
     project.catalog(UNREACHABLE)
     project.file("1_a.sql", "SELECT 1")
     commit_all(project.root.parent)

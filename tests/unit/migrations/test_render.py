@@ -40,7 +40,7 @@ def sql(text: str, variables: dict[str, Any] = VARIABLES) -> str:
 
 
 def errors(text: str, variables: dict[str, Any] = VARIABLES) -> list[GlacierbaseError]:
-    """What is wrong in a template, each with what every error has."""
+    """Return the errors of a template, after checking the attributes that every error has."""
     with pytest.raises((MigrationFileError, SeveralErrors)) as caught:
         rendered(text, variables)
     found = list(caught.value.errors) if isinstance(caught.value, SeveralErrors) else [caught.value]
@@ -53,12 +53,12 @@ def errors(text: str, variables: dict[str, Any] = VARIABLES) -> list[Glacierbase
 
 
 def told(text: str) -> list[tuple[str, int, str]]:
-    """Code, line and what is said of it."""
+    """Return code, line and message of each error."""
     return [(e.code, e.data["line"], e.message.partition(": ")[2]) for e in errors(text)]
 
 
 def missing(text: str) -> list[str]:
-    """The names that a template lacks; nothing else is wrong in it."""
+    """Return the names that a template lacks; it has no other errors."""
     assert {error.code for error in errors(text)} == {"UNDEFINED_VARIABLE"}
     return [what.removesuffix(" is not defined") for _, _, what in told(text)]
 
@@ -103,7 +103,7 @@ def line_of(text: str, word: str, variables: dict[str, Any] = VARIABLES) -> int:
     ],
 )
 def test_a_template_renders(template: str, expected: str) -> None:
-    """Blocks, lookups and filters; and what Jinja would take for comments, line statements or HTML stays SQL."""
+    """Blocks, lookups and filters work; text that is a comment, a line statement or HTML to Jinja remains SQL."""
     assert sql(template) == expected
 
 
@@ -130,7 +130,7 @@ def test_a_template_renders(template: str, expected: str) -> None:
     ],
 )  # fmt: skip
 def test_a_leading_dot_stands_wherever_an_operand_may(template: str, expected: str) -> None:
-    """It is the original's spelling. Behind an operand a dot looks something up, as ever."""
+    """The original's spelling has a leading dot; after an operand, a dot is a lookup."""
     assert sql(template) == expected
 
 
@@ -138,12 +138,12 @@ def test_a_leading_dot_stands_wherever_an_operand_may(template: str, expected: s
     "template", ["{{ .5 }}", "{{ ..variables }}", "{{ variables..table }}", "{{ variables. }}", "{{ . }}"]
 )
 def test_other_dots_are_no_template(template: str) -> None:
-    """A lost dot could change a number."""
+    """Any other dot is a syntax error, because dropping it could change a number."""
     assert [error.code for error in errors(template)] == ["TEMPLATE_SYNTAX"]
 
 
 def test_a_dot_looks_up_items_and_never_attributes() -> None:
-    """The user's keys win over Python's methods, because there are none."""
+    """A key such as `items` is the user's, because values have no methods."""
     assert sql("{{ variables.shop.items }}") == "i"
     assert missing("{{ variables.shop.keys }}") == ["variables.shop.keys"]
     assert missing("{{ variables.table.items() }}") == ["variables.table.items"]
@@ -161,12 +161,12 @@ def test_a_dot_looks_up_items_and_never_attributes() -> None:
     ],
 )  # fmt: skip
 def test_nothing_reaches_python_chance_or_clock(expression: str) -> None:
-    """Attributes are not looked up, and what is not about SQL does not exist."""
+    """Attributes cannot be read, and functions that are not about SQL do not exist."""
     assert {error.code for error in errors(f"{{{{ {expression} }}}}")} <= {"UNDEFINED_VARIABLE", "TEMPLATE_SYNTAX"}
 
 
 def test_attributes_of_a_loop_that_are_not_public_are_missing() -> None:
-    """Its public ones are there."""
+    """Only the public attributes of `loop` can be read."""
     loop = "{{% for n in [1] %}}{{{{ loop.{} }}}}{{% endfor %}}"
     assert sql(loop.format("length")) == "1"
     assert missing(loop.format("_iterator")) == ["loop._iterator"]
@@ -187,7 +187,7 @@ def test_attributes_of_a_loop_that_are_not_public_are_missing() -> None:
     ],
 )
 def test_a_migration_includes_no_other_file(block: str) -> None:
-    """A checksum covers one file."""
+    """Blocks that include other files are refused, because a checksum covers one file."""
     [(code, line, what)] = told(f"a\n{{% if false %}}{block}{{% endif %}}")
     assert (code, line) == ("TEMPLATE_SYNTAX", 2)
     assert "migrations cannot include other files" in what
@@ -211,7 +211,7 @@ def test_a_migration_includes_no_other_file(block: str) -> None:
     ],
 )
 def test_what_jinja_cannot_read_is_told_with_its_line(template: str, line: int, what: str) -> None:
-    """And with how to write a literal brace."""
+    """The hint shows how to write a literal brace."""
     [error] = errors(template)
     assert (error.code, error.data["line"]) == ("TEMPLATE_SYNTAX", line)
     assert what in error.message
@@ -237,14 +237,14 @@ def test_what_jinja_cannot_read_is_told_with_its_line(template: str, line: int, 
     ],
 )
 def test_whatever_else_goes_wrong_in_a_template_is_a_failed_template(expression: str, reason: str) -> None:
-    """Its exception never leaves, and what would fill the memory is not computed."""
+    """Every exception becomes a `TEMPLATE_FAILED`, and results that would fill the memory are not computed."""
     [(code, _, what)] = told(f"{{% macro m() %}}{{{{ m() }}}}{{% endmacro %}}\n{{{{ {expression} }}}}")
     assert code == "TEMPLATE_FAILED"
     assert reason in what
 
 
 def test_a_failure_has_the_line_where_it_happened() -> None:
-    """In a macro, that of the macro's body."""
+    """The line of a failure in a macro is the line in the macro's body."""
     assert told("a\n\n{{ 1 // 0 }}")[0][1] == 3
     assert told("{% macro m() %}\n{{ 1 // 0 }}{% endmacro %}\n\n{{ m() }}")[0][1] == 2
     assert told("\n{% if 1 // 0 %}{% endif %}")[0][1] == 2
@@ -253,13 +253,13 @@ def test_a_failure_has_the_line_where_it_happened() -> None:
 
 
 def test_what_python_does_not_compile_says_nothing_of_python_lines() -> None:
-    """They are lines of a file that nobody has."""
+    """Line numbers of the generated Python code are not part of the message."""
     [(_, line, what)] = told("{{ dict(a=1, a=2) }}")
     assert (line, what.rpartition("SyntaxError: ")[2]) == (1, "keyword argument repeated: a")
 
 
 def test_what_is_rendered_has_an_end() -> None:
-    """Loops in loops are told before they fill the memory."""
+    """Nested loops are an error before they fill the memory."""
     loops = "{% for a in range(100000) %}{% for b in range(100000) %}0123456789{{ 'x' * 1000 }}{% endfor %}{% endfor %}"
     [(code, _, what)] = told(loops)
     assert code == "TEMPLATE_FAILED"
@@ -290,7 +290,7 @@ def test_what_is_rendered_has_an_end() -> None:
     ],
 )
 def test_a_missing_name_is_told_as_it_is_written(template: str, name: str) -> None:
-    """With its whole path, but without the leading dot."""
+    """The message has the whole path, without the leading dot."""
     assert missing(template) == [name]
 
 
@@ -310,7 +310,7 @@ def test_a_missing_name_is_told_as_it_is_written(template: str, name: str) -> No
     ],
 )  # fmt: skip
 def test_whatever_uses_a_missing_name_is_told(use: str) -> None:
-    """Nothing takes it for empty, false or zero, and nothing fails for another reason because of it."""
+    """A missing value is never used as empty text, false or zero, and causes no other error."""
     assert missing(use.replace("X", "variables.x.y")) == ["variables.x.y"]
 
 
@@ -335,7 +335,7 @@ def test_whatever_uses_a_missing_name_is_told(use: str) -> None:
     ],
 )
 def test_what_may_be_missing_is_not_told(template: str, expected: str) -> None:
-    """Asking whether it is there, or saying what stands for it, is no use of it. Null is missing, too."""
+    """Testing a missing value, or giving it a default, is no error; the same is true for null."""
     assert sql(template) == expected
 
 
@@ -351,7 +351,7 @@ def test_what_may_be_missing_is_not_told(template: str, expected: str) -> None:
     ],
 )
 def test_null_has_no_value(template: str, what: str) -> None:
-    """Neither `None` nor nothing gets into SQL, and the message says where the null stands."""
+    """Null is neither printed as `None` nor as empty text; the message has its name."""
     assert told(f"\n{template}") == [("UNDEFINED_VARIABLE", 2, what)]
 
 
@@ -372,18 +372,18 @@ def test_null_has_no_value(template: str, what: str) -> None:
     ],
 )
 def test_a_hint_names_what_is_nearest_or_what_there_is(template: str, hint: str) -> None:
-    """Whoever mistyped finds the right word in it."""
+    """The hint is the nearest defined name, or a list of the defined names."""
     assert errors(template)[0].hint.startswith(hint)
 
 
 def test_a_hint_does_not_list_a_hundred_names() -> None:
-    """It says how many it leaves out."""
+    """The hint lists the first names and the count of the others."""
     [error] = errors("{{ variables.qqq }}", {str(number): number for number in range(100)})
     assert error.hint.endswith("variables.7, variables.8 and 91 more")
 
 
 def test_all_missing_names_of_a_file_are_told_at_once_each_with_its_line() -> None:
-    """In the order of lines, also in one expression, in branches, in macros and in files of Windows."""
+    """Errors are in the order of lines, for names in one expression, in branches, in macros and in files with CRLF."""
     template = """\
 {{ variables.a }}
 {% macro m() %}
@@ -415,7 +415,7 @@ def test_all_missing_names_of_a_file_are_told_at_once_each_with_its_line() -> No
 
 
 def test_what_fails_behind_a_missing_name_is_not_told() -> None:
-    """It mostly fails because of it."""
+    """A failure after a missing value is mostly caused by it, and not reported."""
     assert told("{{ variables.x }}\n{{ 1 // 0 }}") == [("UNDEFINED_VARIABLE", 1, "variables.x is not defined")]
 
 
@@ -438,7 +438,7 @@ def test_what_fails_behind_a_missing_name_is_not_told() -> None:
     ],
 )
 def test_what_only_python_can_read_is_not_printed(expression: str, what: str, hint: str) -> None:
-    """Its text would be Python, or an address in memory."""
+    """The text of such a value would be Python code, or a memory address."""
     [error] = errors(f"{{% macro m() %}}{{% endmacro %}}\n{{{{ {expression} }}}}")
     assert (error.code, error.data["line"]) == ("UNPRINTABLE_VALUE", 2)
     assert what in error.message
@@ -446,7 +446,7 @@ def test_what_only_python_can_read_is_not_printed(expression: str, what: str, hi
 
 
 def test_a_block_that_gives_no_text_is_not_printed_either() -> None:
-    """A filter may give a list."""
+    """A `filter` block whose result is a list is an error."""
     [(code, line, _)] = told("\n{% filter list %}a{% endfilter %}")
     assert (code, line) == ("UNPRINTABLE_VALUE", 2)
 
@@ -466,12 +466,12 @@ def test_a_block_that_gives_no_text_is_not_printed_either() -> None:
     ],
 )
 def test_values_are_printed_as_sql_writes_them(template: str, expected: str) -> None:
-    """True is `true`, also where it becomes text before it is printed, and nothing is escaped for HTML."""
+    """True is printed as `true`, also as part of a text, and nothing is escaped for HTML."""
     assert sql(template) == expected
 
 
 def test_what_a_filter_gives_can_be_used_twice() -> None:
-    """Jinja's would be empty the second time, and the SQL with it."""
+    """Jinja's filters return generators, which would be empty the second time."""
     assert sql("{% set n = variables.names | map('upper') %}{{ n | join }}{{ n | join }}") == "BABA"
 
 
@@ -489,24 +489,24 @@ def test_what_a_filter_gives_can_be_used_twice() -> None:
     ],
 )
 def test_line_ends_stay_as_they_are(template: str) -> None:
-    """Byte for byte, whatever control characters stand beside them."""
+    """Line ends are kept byte for byte, also beside control characters."""
     expected = re.sub(r"\{%.*?%\}|\{\{ '(?s:(.*?))' \}\}", r"\1", template).replace("{{ catalog }}", "lake")
     assert sql(template) == expected
 
 
 def test_an_escape_in_a_string_is_no_line_end() -> None:
-    """The character that keeps CR from Jinja may be written as an escape."""
+    """The character of the marks that replace CR may be written as an escape."""
     assert sql("{{ '\\x1f\\n' }}{{ '\\037\\u001f\\n' }}\r\n") == "\x1f\n\x1f\x1f\n\r\n"
 
 
 def test_an_escape_before_the_characters_of_a_mark_is_no_line_end() -> None:
-    """A string may hold one half of what stands for a CR, and an escape for the other half."""
+    """A string may contain one half of a mark, and an escape for the other half."""
     assert sql("{{ '\\x1f\x1c\n\\x1f\x1d\n\\x1f\x1e' }}\r") == "\x1f\x1c\n\x1f\x1d\n\x1f\x1e\r"
 
 
 @pytest.mark.parametrize("line", ["\\\r", "\x1f\r", "\\\x1f\r\n", "\r"])
 def test_what_keeps_line_ends_is_no_longer_than_three_times_the_text(line: str) -> None:
-    """Also where each line has what a mark is made of; four times the text is four times the work."""
+    """A text of only such characters is at most three times as long with marks, and the time is linear."""
     short, long = (len(with_marks(line * count)) for count in (1_000, 4_000))
     assert short <= 3 * 1_000 * len(line)
     assert long == 4 * short
@@ -514,19 +514,19 @@ def test_what_keeps_line_ends_is_no_longer_than_three_times_the_text(line: str) 
 
 
 def test_a_minus_takes_carriage_returns_with_it() -> None:
-    """They are whitespace."""
+    """`-` trims carriage returns, because they are whitespace."""
     assert sql("a \r\n\r {{- 1 -}} \r\r\n b {%- if true -%}\r\n c\r{%- endif %}") == "a1bc"
 
 
 def test_no_character_of_a_value_is_changed() -> None:
-    """Whatever a variable holds arrives in the SQL."""
+    """Every character of a variable's value is in the SQL."""
     value = "".join(map(chr, range(0x20))) + "\r\n\x1f\n\x1f\x1f\n\x85\u2028{{ a }}{% b %}{# c #}<&'\"\\"
     assert sql("\r\n{{ variables.v }}\r", {"v": value}) == f"\r\n{value}\r"
 
 
 @pytest.mark.parametrize("line_end", ["\n", "\r\n", "\r"])
 def test_every_character_knows_its_line_in_the_file(line_end: str) -> None:
-    """Behind loops, branches, long values and trimmed blanks, too; what a block computes is on the line of its tag."""
+    """Lines are correct after loops, branches, long values and trimmed blanks; a computed block has the line of its tag."""
     template = """\
 {% macro m(n) %}
 at{{ n }}{{ caller() if caller is defined }}
@@ -561,7 +561,7 @@ at24{% endcall %} at25"""
 
 
 def test_a_value_of_several_lines_is_on_the_line_that_prints_it() -> None:
-    """Wherever it breaks; and the end of the text is on the last line."""
+    """All lines of a value have the line of its tag, and the end of the text has the last line."""
     result = rendered("a\n{{ variables.multi }}\nb\n")
     assert [result.file_line(offset) for offset in range(len(result.text) + 1)] == [1, 1, 2, 2, 2, 2, 2, 2, 2, 3, 3, 4]
     assert [rendered(text).file_line(0) for text in ("", "\n", "{% if false %}a{% endif %}")] == [1, 1, 1]
@@ -574,7 +574,7 @@ def test_a_line_end_that_two_pieces_share_counts_for_the_file() -> None:
 
 
 def test_a_rendering_depends_on_its_arguments_only() -> None:
-    """Twice is alike, and the arguments stay as they are, whatever the template does with them."""
+    """Two renderings are equal, and a template cannot change its arguments."""
     template = """\
 {% set all = namespace(variables) %}{% set all.table = 1 %}{% set variables = {} %}{% set environment = 'x' %}
 {% filter upper %}a{% endfilter %}{{ [3, 1] | sort | join }}{{ {'b': 1, 'a': 2} | dictsort | map('join') | join }}"""
@@ -589,7 +589,7 @@ def test_a_rendering_depends_on_its_arguments_only() -> None:
     "call", ["names.append(1)", "table.update(a=1)", "names.sort()", "table.pop('name')", "names.clear()"]
 )
 def test_variables_cannot_be_changed(call: str) -> None:
-    """There are no methods."""
+    """Values have no methods, so templates cannot change them."""
     variables = deepcopy(VARIABLES)
     assert [error.code for error in errors(f"{{% set _ = variables.{call} %}}{{{{ _ }}}}", variables)] == [
         "UNDEFINED_VARIABLE"
@@ -598,7 +598,7 @@ def test_variables_cannot_be_changed(call: str) -> None:
 
 
 def test_renderings_in_several_threads_do_not_mix() -> None:
-    """Each tells what is missing in its own file."""
+    """Each thread reports the missing values of its own file."""
 
     def only(number: int) -> list[str]:
         return missing("{% for a in range(50) %}{{ variables.x" + str(number) + " }}{% endfor %}")
@@ -612,7 +612,7 @@ LINES = st.text(st.sampled_from("a;'\r\n\x1c\x1d\x1e\x1f\x85\u2028\\ }%#-é"))
 
 @given(st.one_of(LINES, st.text().map(lambda text: text.replace("{", ""))))
 def test_a_text_without_template_renders_to_itself(text: str) -> None:
-    """Each character, on its own line; CRLF, CR and LF each end one."""
+    """Each character is on its own line; CRLF, CR and LF each end a line."""
     result = rendered(text)
     assert result.text == text
     ends = [end.end() for end in re.finditer(r"\r\n|\r|\n", text)]
@@ -623,7 +623,7 @@ def test_a_text_without_template_renders_to_itself(text: str) -> None:
 
 @given(LINES, LINES, st.text())
 def test_text_around_a_value_stays(before: str, after: str, value: str) -> None:
-    """And so does the value."""
+    """Neither the text around a value nor the value is changed."""
     assert sql(before + "{{ variables.v }}" + after, {"v": value}) == before + value + after
 
 
@@ -642,7 +642,7 @@ FRAGMENTS = st.sampled_from(
 @settings(max_examples=400, deadline=None)
 @given(st.lists(st.one_of(FRAGMENTS, st.text(max_size=2)), max_size=14).map("".join))
 def test_whatever_stands_in_a_file_either_renders_or_is_refused(text: str) -> None:
-    """No other exception leaves, and what renders has a line everywhere."""
+    """No other exception is raised, and every rendered character has a line."""
     try:
         result = rendered(text)
     except (MigrationFileError, SeveralErrors):
@@ -654,7 +654,7 @@ def test_whatever_stands_in_a_file_either_renders_or_is_refused(text: str) -> No
 @settings(max_examples=400, deadline=None)
 @given(st.lists(FRAGMENTS, max_size=10).map(" ".join))
 def test_whatever_stands_in_an_expression_either_renders_or_is_refused(text: str) -> None:
-    """Its words are those of templates."""
+    """Random expressions consist of the words of templates."""
     with suppress(MigrationFileError, SeveralErrors):
         rendered(f"{{{{ {text} }}}}")
 
@@ -671,7 +671,7 @@ def test_whatever_stands_in_an_expression_either_renders_or_is_refused(text: str
     ],
 )
 def test_text_is_formatted_with_what_sql_has_a_text_for(expression: str, text: str) -> None:
-    """Numbers as the format says, all else as it is printed."""
+    """Numbers are formatted by the format, other values as printed."""
     assert rendered(f"{{{{ {expression} }}}}").text == text
 
 
@@ -692,5 +692,5 @@ def test_text_is_formatted_with_what_sql_has_a_text_for(expression: str, text: s
     ],
 )
 def test_nothing_that_only_python_could_write_gets_into_text(expression: str, code: str) -> None:
-    """No list, no object's address, nothing undefined, nothing endless."""
+    """Lists, memory addresses, missing values and huge widths are refused."""
     assert told(f"{{{{ {expression} }}}}")[0][0] == code

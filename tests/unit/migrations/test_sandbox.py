@@ -61,7 +61,7 @@ COSTLY = {
 
 @dataclass(frozen=True)
 class Names:
-    """What a template may name."""
+    """The names that a template can use."""
 
     name: str = "shop"
     environment: str = "dev"
@@ -73,27 +73,27 @@ def migration(text: str, location: str = "migrations/shop/1_a.sql") -> Migration
 
 
 def plain(error: GlacierbaseError) -> list[tuple[Any, ...]]:
-    """All that errors say."""
+    """Return the attributes of all errors."""
     errors = error.errors if isinstance(error, SeveralErrors) else (error,)
     return [(type(each), each.code, each.exit_code, each.message, each.hint, dict(each.data)) for each in errors]
 
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Limits that a test reaches soon."""
+    """Set limits that a test exceeds quickly."""
     monkeypatch.setattr(sandbox, "_SECONDS", 0.7)
     monkeypatch.setattr(sandbox, "_MEMORY", 200 * 2**20)
 
 
 def validated(project: ProjectFolder, capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
-    """The document of `validate`, run in this process."""
+    """Return the document of `validate`, run in this process."""
     with suppress(SystemExit):
         main(["validate", "--project", str(project.root), "--format", "json", *arguments])
     return json.loads(capsys.readouterr().out)
 
 
 def children() -> set[int]:
-    """The processes that this one has started."""
+    """Return the child processes of this process."""
     return set(map(int, Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split()))
 
 
@@ -102,7 +102,7 @@ def children() -> set[int]:
 def test_a_costly_template_is_an_error_of_its_file(
     kind: str, project: ProjectFolder, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """`validate` ends with exit 3, names it, checks the files before and behind it, and leaves no process behind."""
+    """`validate` exits with 3, names the file, checks the other files, and leaves no process running."""
     project.catalog(CATALOG)
     project.file("1_a.sql", "SELECT {{ variables.before }}")
     project.file("2_b.sql", COSTLY[kind])
@@ -120,7 +120,7 @@ def test_a_costly_template_is_an_error_of_its_file(
 def test_a_file_that_ended_its_process_is_not_tried_in_other_environments(
     project: ProjectFolder, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A file costs its limit once, not once in each of a thousand environments; and is one error."""
+    """A file exceeds its limit once, not in each of many environments, and is one error."""
     project.catalog(CATALOG + "environments: {" + ", ".join(f"e{number}: {{}}" for number in range(40)) + "}\n")
     project.file("1_a.sql", COSTLY["loops"])
     project.file("2_b.sql", "SELECT {{ environment.x }}")
@@ -135,7 +135,7 @@ def test_a_file_that_ended_its_process_is_not_tried_in_other_environments(
 def test_a_branch_of_costly_files_ends_when_the_time_of_the_command_is_over(
     project: ProjectFolder, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The files behind are not checked, and that is said with the first of them."""
+    """The error of the first file that is not checked says that the files after it are not checked either."""
     monkeypatch.setattr(sandbox, "_SECONDS_IN_ALL", 2.0)
     project.catalog(CATALOG)
     for number in range(1, 30):
@@ -149,7 +149,7 @@ def test_a_branch_of_costly_files_ends_when_the_time_of_the_command_is_over(
 
 
 def test_what_is_to_be_printed_is_limited_in_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What several environments share counts once."""
+    """Texts that several environments share count once."""
     monkeypatch.setattr(sandbox, "_MOST_HELD", 4_000_000)
     files = [migration(f"-- {number}\n{{{{ 'x' * 900000 }}}}", f"{number}.sql") for number in range(9)]
     with Sandbox(100) as box:
@@ -162,7 +162,7 @@ def test_what_is_to_be_printed_is_limited_in_all(monkeypatch: pytest.MonkeyPatch
 
 
 def test_what_is_said_of_errors_is_limited_in_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An error may repeat what a template computes."""
+    """Messages count too, because an error may repeat a computed value."""
     monkeypatch.setattr(sandbox, "_MOST_HELD", 4_000_000)
     files = [migration("{{ [1] | map('x' * 900000) | join }}", f"{number}.sql") for number in range(9)]
     with Sandbox(100) as box, pytest.raises(SeveralErrors) as caught:
@@ -184,7 +184,7 @@ BAD = [
 
 @pytest.mark.parametrize("dialect", ["spark", "snowflake"])
 def test_a_file_is_prepared_in_the_sandbox_as_outside(dialect: str) -> None:
-    """Text, statements, lines, checksums, and every error with its text, hint and data."""
+    """Text, statements, lines, checksums and all attributes of errors are equal in the sandbox and outside of it."""
 
     def outside(file: Migration) -> Compiled | list[tuple[Any, ...]]:
         try:
@@ -205,7 +205,7 @@ def test_a_file_is_prepared_in_the_sandbox_as_outside(dialect: str) -> None:
 
 
 def test_the_worker_has_nothing_of_its_parent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No variable, no open file, no module of the working directory, no signal that a host ignores."""
+    """The worker inherits no variable, no open file, no module of the working directory and no ignored signal."""
     monkeypatch.setenv("PLANTED", "canary")
     monkeypatch.setattr(sandbox, "_SECONDS", 0.3)
     monkeypatch.chdir(tmp_path)
@@ -231,7 +231,7 @@ def test_the_worker_has_nothing_of_its_parent(tmp_path: Path, monkeypatch: pytes
 
 
 def started_worker(process: subprocess.Popen[str]) -> int:
-    """The worker of a program that runs, once there is one."""
+    """Return the worker of a running program, once it has one."""
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
     for _ in range(2_000):
         if found := children.read_text().split():
@@ -241,7 +241,7 @@ def started_worker(process: subprocess.Popen[str]) -> int:
 
 
 def test_the_worker_takes_no_more_memory_than_it_may(project: ProjectFolder) -> None:
-    """With the limits that users have: a gigabyte, beside what Python itself takes."""
+    """With the default limits, the worker uses at most a gigabyte beside Python itself."""
     project.catalog(CATALOG)
     project.file("1_a.sql", COSTLY["doubled text"])
     process = project.start("validate", "--format", "json")
@@ -259,7 +259,7 @@ def test_the_worker_takes_no_more_memory_than_it_may(project: ProjectFolder) -> 
 def test_a_signal_during_a_rendering_leaves_no_process(
     group: bool, number: signal.Signals, project: ProjectFolder
 ) -> None:
-    """Of the program alone, or of all that the terminal's Ctrl-C reaches: exit 130 or 143, and no error is said of the file."""
+    """A signal to the program, or to its process group as by Ctrl-C, exits with 130 or 143 and reports no error of the file."""
     project.catalog(CATALOG)
     project.file("1_a.sql", COSTLY["loops"])
     process = subprocess.Popen(
@@ -280,7 +280,7 @@ def test_a_signal_during_a_rendering_leaves_no_process(
 def test_the_time_of_the_command_covers_its_catalogs(
     project: ProjectFolder, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A thousand environments of a large file cost their time without any migration."""
+    """A large catalog file with many environments exceeds the limit without any migration."""
     monkeypatch.setattr(sandbox, "_SECONDS_IN_ALL", 0.2)
     values = "".join(f"  a{number}: {number}\n" for number in range(5_000))
     project.catalog(

@@ -39,7 +39,7 @@ def refused(sql: str, dialect: str = "spark") -> MigrationFileError:
     "sql", ["a;b", "a;b;", " a ; b ", "\n;a\n;\n;b;;\n", "\fa\v;\u00a0b\u2003;\u3000", "a;\ufeffb"]
 )
 def test_a_semicolon_ends_a_statement_and_the_last_one_needs_none(sql: str) -> None:
-    """Two in a row hold none, nor does whatever Spark counts as a space, or a mark between joined files."""
+    """Between two semicolons, whitespace of Spark's and byte order marks are no statement."""
     assert texts(sql) == ["a", "b"]
 
 
@@ -52,12 +52,12 @@ def test_a_semicolon_ends_a_statement_and_the_last_one_needs_none(sql: str) -> N
         r"'''\';'",
         # Inside a raw string a backslash is a backslash; a quote cannot be doubled, the next string begins.
         r"r';\'", r"R';\'", r'r";\"', r'R";\"', 'r"\';"', "R'\";'", "r'a'';'",
-        # Only a single r makes one raw, and only where it stands alone in front of the quote.
+        # Only a single r makes a string raw, and only as a word of its own before the quote.
         r"xr'\';'", r"rr'\';'", r"r '\';'", r"é_r'\';'", r"1r'\';'", r"N'\';'", r"r.r';\'",
     ],
 )  # fmt: skip
 def test_a_semicolon_inside_a_string_ends_nothing(string: str) -> None:
-    """The semicolon behind the last quote does end one: the string is as long as it is to Spark."""
+    """A semicolon after the last quote ends the statement, so the string ends where Spark ends it."""
     assert texts(f"SELECT {string};b") == [f"SELECT {string}", "b"]
 
 
@@ -65,21 +65,21 @@ def test_a_semicolon_inside_a_string_ends_nothing(string: str) -> None:
     "name", ["`;`", "`a``;`", "`'`", '`"`', "`--`", "`/*`", "`*/`", "`\\`", "`\n;`", "````", "`BEGIN`"]
 )
 def test_a_semicolon_inside_a_quoted_identifier_ends_nothing(name: str) -> None:
-    """A backslash is a letter of the name; a backtick is doubled."""
+    """In a quoted identifier a backslash is a letter, and a backtick is doubled."""
     assert texts(f"SELECT {name};b") == [f"SELECT {name}", "b"]
 
 
 @pytest.mark.parametrize("end", ["\n", "\r", "\r\n"])
 @pytest.mark.parametrize("inside", [";", "'", '"', "`", "/*", "*/", "--", " https://;", "\\", "\\ "])
 def test_a_line_comment_hides_everything_up_to_the_end_of_its_line(inside: str, end: str) -> None:
-    """CR ends it as LF does; a backslash only reaches over LF alone, and there to an empty line."""
+    """CR ends a comment as LF does; a backslash continues it only over LF, here to an empty line."""
     sql = f"a --{inside}{end}{end};b"
     assert texts(sql) == [f"a --{inside}".rstrip(), "b"]
 
 
 @pytest.mark.parametrize("space", ["\v", "\f", "\x1c", "\x85", "\u2028", "\u2029"])
 def test_no_other_character_ends_a_line_comment(space: str) -> None:
-    """`str.splitlines` breaks lines at all of these; Spark does not."""
+    """`str.splitlines` breaks lines at each of these characters; Spark does not."""
     assert texts(f"a --{space};b\n;c") == [f"a --{space};b", "c"]
 
 
@@ -93,12 +93,12 @@ def test_no_other_character_ends_a_line_comment(space: str) -> None:
     ],
 )  # fmt: skip
 def test_a_comment_in_brackets_hides_everything_and_nests(comment: str) -> None:
-    """Between two words it is a space, and is kept."""
+    """A comment between two words is a space, and remains in the text."""
     assert texts(f"SELECT{comment}1;b") == [f"SELECT{comment}1", "b"]
 
 
 def test_a_hint_is_code_wherever_it_stands() -> None:
-    """It changes how the engine runs the statement, so it is neither dropped nor left out of the checksum."""
+    """A hint changes how the engine runs the statement, so it is part of its text and checksum."""
     sql = "SELECT /*+ BROADCAST(t), x(';') */ * FROM t; /*+ odd; */ b; /* gone */ /*+ c */"
     assert texts(sql) == ["SELECT /*+ BROADCAST(t), x(';') */ * FROM t", "/*+ odd; */ b", "/*+ c */"]
     hinted = split("SELECT 1 /*+ a */; SELECT 1 /*+ b */; SELECT 1 /* a */")
@@ -107,13 +107,13 @@ def test_a_hint_is_code_wherever_it_stands() -> None:
 
 @pytest.mark.parametrize("path", ["https://a.b/c--d/*e", "é://--", "a*/*.jar", "a*/--\n*.jar"])
 def test_a_path_that_looks_like_a_comment_opens_none(path: str) -> None:
-    """A URL is one word to Spark, and `*/` one sign, so the `/*` that people see is none."""
+    """Spark reads a URL as one word, and `*/` as one sign, so the `/*` in them opens no comment."""
     assert texts(f"ADD JAR {path};b") == [f"ADD JAR {path}", "b"]
 
 
 @pytest.mark.parametrize("before", ["s3://", "_://", "a:/ /", "a: //"])
 def test_what_is_no_url_may_be_followed_by_a_comment(before: str) -> None:
-    """To Spark, a scheme holds letters only: the comment in `s3://a--b` is one, and has to be one for us."""
+    """For Spark a scheme has letters only, so the comment in `s3://a--b` is a comment for the splitter too."""
     assert texts(f"{before}--;\n;b") == [f"{before}--;", "b"]
 
 
@@ -130,7 +130,7 @@ def test_what_is_no_url_may_be_followed_by_a_comment(before: str) -> None:
     ],
 )  # fmt: skip
 def test_comments_before_a_statement_go_and_those_up_to_its_semicolon_stay(sql: str, expected: str) -> None:
-    """A comment behind the semicolon is one before the next statement."""
+    """A comment after the semicolon belongs to the text before the next statement."""
     assert texts(sql) == [expected]
 
 
@@ -139,19 +139,19 @@ def test_comments_before_a_statement_go_and_those_up_to_its_semicolon_stay(sql: 
     ["", " \t\r\n", ";", ";;\n;", "--a;", "--", "/* a; */", "/*/**/*/;--\n;", "\ufeff", "\ufeff--", "\u2003"],
 )
 def test_what_holds_only_comments_is_no_statement(sql: str) -> None:
-    """Spark answers an empty statement with a syntax error."""
+    """Spark raises a syntax error for an empty statement."""
     assert split(sql) == ()
 
 
 def test_a_text_is_cut_out_of_the_input_and_never_changed() -> None:
-    """Line ends, tabs, letter case and spaces that Spark does not know reach the engine as written."""
+    """Line ends, tabs, letter case and other Unicode spaces reach the engine as written."""
     sql = "select\t'A\r\nB',\r\u00a0\"c\"  --x\n FROM `T`"
     assert texts(f"\n {sql}\u00a0\t;\n\n{sql}\r\n") == [sql, sql]
     assert texts("a\u200b;\x85b\x1c") == ["a\u200b", "\x85b\x1c"]
 
 
 def test_a_statement_knows_its_index_and_the_place_of_its_first_character() -> None:
-    """All five values at once, so that none is mistaken for another."""
+    """All five values of each statement are compared at once."""
     first = Statement(1, 2, 3, "SELECT 1", checksum(b"SELECT 1"))
     assert split("-- x\n  SELECT 1;\n\n;\tSELECT 1 -- y") == (
         first,
@@ -161,7 +161,7 @@ def test_a_statement_knows_its_index_and_the_place_of_its_first_character() -> N
 
 @pytest.mark.parametrize("end", ["\n", "\r", "\r\n"])
 def test_every_line_end_counts_as_one_line(end: str) -> None:
-    """Inside of strings and comments, too."""
+    """Line ends inside of strings and comments count too."""
     sql = end.join(["-- x", "/*", "*/  a; 'b", "' ;", "", "\tc;d"])
     assert places(sql) == [(1, 3, 5), (2, 3, 8), (3, 6, 2), (4, 6, 4)]
 
@@ -179,7 +179,7 @@ def test_every_line_end_counts_as_one_line(end: str) -> None:
     ],
 )  # fmt: skip
 def test_a_place_is_counted_as_an_editor_counts_it(sql: str, line: int, column: int) -> None:
-    """People jump to it."""
+    """Line and column match those of an editor."""
     last = split(sql)[-1]
     assert (last.text, last.line, last.column) == ("b", line, column)
 
@@ -192,12 +192,12 @@ def test_a_place_is_counted_as_an_editor_counts_it(sql: str, line: int, column: 
     ],
 )  # fmt: skip
 def test_a_checksum_ignores_what_surrounds_the_statement(sql: str) -> None:
-    """A remark beside a statement that is already done may be added."""
+    """Comments around a completed statement may be added."""
     assert [statement.checksum for statement in split(sql)] == [checksum(b"SELECT 1")]
 
 
 def test_a_checksum_sees_every_change_inside_but_the_form_of_line_ends() -> None:
-    """A comment between two words is not judged, it stands in the code; a checkout may change line ends."""
+    """A comment between two words is part of the checksum; a checkout may change line ends."""
     changes = ["SELECT\n1", "SELECT  1", "select 1", "SELECT 2", "SELECT/**/ 1", "SELECT--\n1", "SELECT\r1"]
     assert len({split(sql)[0].checksum for sql in ["SELECT 1", *changes]}) == 8
     assert split("SELECT\r\n1")[0].checksum == split("SELECT\n1")[0].checksum
@@ -241,7 +241,7 @@ AROUND = [
     ],
 )  # fmt: skip
 def test_a_script_is_one_statement(script: str) -> None:
-    """Its semicolons belong to it; every block is closed by its own END."""
+    """The semicolons of a script belong to it, and every block is closed by its own END."""
     assert texts(f"a;{script};b") == ["a", script, "b"]
 
 
@@ -261,7 +261,7 @@ def test_a_script_is_one_statement(script: str) -> None:
     ],
 )  # fmt: skip
 def test_the_words_of_scripts_are_names_functions_and_expressions_elsewhere(statement: str) -> None:
-    """They are a block only as the first word of a script's statement."""
+    """These words open a block only as the first word of a script's statement."""
     assert texts(f"{statement};b") == [statement, "b"]
     for before, after in AROUND:
         script = f"{before}{statement}{after}"
@@ -270,7 +270,7 @@ def test_the_words_of_scripts_are_names_functions_and_expressions_elsewhere(stat
 
 @pytest.mark.parametrize(("before", "after"), AROUND)
 def test_a_block_opens_wherever_a_statement_of_a_script_starts(before: str, after: str) -> None:
-    """One that stays open is found; that those around it are closed does not hide it."""
+    """An unclosed block is found although the blocks around it are closed."""
     script = f"{before}WHILE b DO c; END WHILE{after}"
     assert texts(f"{script};d") == [script, "d"]
     error = refused(f"{before}WHILE b DO c{after};d")
@@ -289,7 +289,7 @@ def test_a_block_opens_wherever_a_statement_of_a_script_starts(before: str, afte
     "body", ["BEGIN SELECT 1; SELECT 2; END", "BEGIN IF a THEN b; END IF; END", "SET x = 1", "SET x = end"]
 )
 def test_the_statement_of_a_handler_may_be_a_block(body: str, conditions: str, kind: str) -> None:
-    """It stands behind the last condition, with no word of its own before it."""
+    """The block starts after the last condition, without a word before it."""
     script = f"BEGIN DECLARE {kind} HANDLER FOR {conditions} {body}; SELECT 3; END"
     assert texts(f"{script};b") == [script, "b"]
 
@@ -303,13 +303,13 @@ def test_the_statement_of_a_handler_may_be_a_block(body: str, conditions: str, k
     ],
 )  # fmt: skip
 def test_a_declaration_outside_of_a_script_is_a_statement_of_its_own(statement: str) -> None:
-    """A variable of the session: no BEGIN has to follow."""
+    """A session variable's declaration is followed by no BEGIN."""
     assert texts(f"{statement};BEGIN SELECT x; END;b") == [statement, "BEGIN SELECT x; END", "b"]
 
 
 @pytest.mark.parametrize("word", ["CASE", "FOR", "IF", "LOOP", "REPEAT", "WHILE", "END", "ELSE", "DO"])
 def test_only_begin_starts_a_script(word: str) -> None:
-    """Spark knows no other block outside of one: what starts with such a word is the engine's to refuse."""
+    """Spark has no other block outside of a script; the engine refuses statements that start with such a word."""
     assert texts(f"{word} a;{word};b") == [f"{word} a", word, "b"]
 
 
@@ -344,7 +344,7 @@ BLOCK = "UNTERMINATED_BLOCK"
     ],
 )  # fmt: skip
 def test_what_is_never_closed_is_refused(sql: str, code: str, column: int, mark: str, hint: str) -> None:
-    """Where it opens, whatever is fine before it: half a file never runs. Of blocks, it is the innermost."""
+    """The error has the place where it opens, for blocks of the innermost, even if the statements before are valid."""
     error = refused(f"a;\r\n{sql}")
     assert (error.code, error.exit_code, error.data) == (code, 3, {"line": 2, "column": column})
     what = code.removeprefix("UNTERMINATED_").lower()
@@ -361,7 +361,7 @@ def test_what_is_never_closed_is_refused(sql: str, code: str, column: int, mark:
     ],
 )  # fmt: skip
 def test_a_comment_that_takes_the_next_line_with_it_is_refused(comment: str, line: int, column: int) -> None:
-    """To Spark, a backslash before LF does that: the line below would silently not run."""
+    """Spark continues a comment after a backslash and LF, so the next line would silently not run."""
     error = refused(f"a {comment}")
     assert (error.code, error.exit_code) == ("MISREAD_COMMENT", 3)
     assert error.data == {"line": line, "column": column}
@@ -374,7 +374,7 @@ def test_a_comment_that_takes_the_next_line_with_it_is_refused(comment: str, lin
     ["--c\\ \nb", "--c\\\r\nb", "--c\\\rb", "-- c\\\n --\nb", "--c\\\n\nb", "--\\\n \t\r\nb", "/*--\\\n*/b"],
 )
 def test_a_backslash_that_takes_no_code_along_is_let_through(comment: str) -> None:
-    """A path at the end of a comment is no reason to refuse a file."""
+    """A path at the end of a comment is harmless."""
     assert texts(f"a {comment};d") == [f"a {comment}", "d"]
     assert texts("a -- c\\\n \n;-- c\\\n--\\") == ["a -- c\\"]
 
@@ -393,7 +393,7 @@ def test_a_backslash_that_takes_no_code_along_is_let_through(comment: str) -> No
 def test_what_is_no_character_is_refused_wherever_it_stands(
     sql: str, code: str, line: int, column: int, said: str
 ) -> None:
-    """In a comment, too. It is said before what is never closed, being a likely cause of that."""
+    """It is refused in comments too, and before unclosed constructs, which it may cause."""
     error = refused(sql)
     assert (error.code, error.exit_code, error.data) == (code, 3, {"line": line, "column": column})
     assert error.message.startswith(f"line {line}, column {column}: ")
@@ -403,7 +403,7 @@ def test_what_is_no_character_is_refused_wherever_it_stands(
 
 @pytest.mark.parametrize("dialect", ["Spark", "", "oracle"])
 def test_an_unknown_dialect_is_an_error_that_lists_the_known_ones(dialect: str) -> None:
-    """No other dialect is close enough to be tried instead, even for an empty text."""
+    """No dialect is a fallback for another, even for an empty text."""
     with pytest.raises(ConfigurationError, match=f"unknown SQL dialect {dialect}") as caught:
         split_statements("", dialect)
     assert (caught.value.code, caught.value.exit_code) == ("UNKNOWN_DIALECT", 2)
@@ -445,13 +445,13 @@ SNOWFLAKE_AROUND = [
     ],
 )  # fmt: skip
 def test_snowflake_hides_a_semicolon_by_its_own_rules(code: str) -> None:
-    """Dollars quote and escape nothing, `//` is a comment, no comment nests, only single quotes know a backslash."""
+    """`$$` quotes without escapes, `//` is a comment, comments do not nest, and a backslash escapes in single quotes only."""
     assert texts(f"SELECT {code};b", "snowflake") == [f"SELECT {code}".rstrip(), "b"]
 
 
 @pytest.mark.parametrize("url", ["file:///tmp/a--b/*.csv", r"file://C:\a//b", "s3://a//b", "snow://a/*"])
 def test_a_url_opens_no_comment_in_snowflake(url: str) -> None:
-    """PUT and GET take one without quotes; a semicolon ends it."""
+    """PUT and GET accept a URL without quotes; a semicolon ends it."""
     assert texts(f"PUT {url} @~ //;\n;GET @~ {url};b", "snowflake") == [f"PUT {url} @~ //;", f"GET @~ {url}", "b"]
 
 
@@ -467,7 +467,7 @@ def test_a_url_opens_no_comment_in_snowflake(url: str) -> None:
     ],
 )  # fmt: skip
 def test_a_script_of_snowflake_is_one_statement(statement: str) -> None:
-    """An anonymous one, or the body of what is defined; what looks like a block or its end inside is told apart."""
+    """An anonymous script, and the body of a definition, are parts of one statement, with names in them that resemble blocks."""
     for before, after in SNOWFLAKE_AROUND:
         script = f"{before}{statement}{after}"
         assert texts(f"a;{script};b", "snowflake") == ["a", script, "b"]
@@ -478,7 +478,7 @@ def test_a_script_of_snowflake_is_one_statement(statement: str) -> None:
     "begin", ["BEGIN", "begin /* ; */", "BEGIN WORK", "BEGIN --;\n TRANSACTION", "BEGIN NAME a", "BEGIN WORK NAME a"]
 )
 def test_a_begin_that_starts_a_transaction_is_a_statement_of_its_own(begin: str) -> None:
-    """In a script, too; and the END behind it is that of the script."""
+    """It is one inside a script too, and the END after it closes the script."""
     parts = [begin, "CREATE TABLE a (b INT)", begin, "COMMIT", "BEGIN b; END", begin]
     assert texts(";".join(parts), "snowflake") == parts
     assert texts(f"BEGIN {begin}; a; END;b", "snowflake") == [f"BEGIN {begin}; a; END", "b"]
@@ -498,7 +498,7 @@ def test_a_begin_that_starts_a_transaction_is_a_statement_of_its_own(begin: str)
     ],
 )  # fmt: skip
 def test_what_holds_no_script_ends_at_its_first_semicolon_in_snowflake(statement: str) -> None:
-    """BEGIN and DECLARE are aliases and names there; no other word opens a block outside of one."""
+    """BEGIN and DECLARE are aliases and names there; no other word opens a block outside of a script."""
     assert texts(f"{statement};b;c", "snowflake") == [statement, "b", "c"]
 
 
@@ -518,12 +518,12 @@ def test_what_holds_no_script_ends_at_its_first_semicolon_in_snowflake(statement
         ("BEGIN WHILE (b) LOOP c; END", BLOCK, 7, "WHILE", "END WHILE"),
         ("BEGIN REPEAT b; UNTIL (c); END", BLOCK, 7, "REPEAT", "END REPEAT"),
         ("DECLARE b PROCEDURE () RETURNS INT AS BEGIN c; END; END;", BLOCK, 1, "DECLARE", "BEGIN"),
-        # An alias, but it cannot be told from a script.
+        # An alias that cannot be distinguished from a script.
         ("CREATE TASK t AS UPDATE t AS begin SET a = 1", BLOCK, 30, "BEGIN", "quote BEGIN"),
     ],
 )  # fmt: skip
 def test_what_is_never_closed_is_refused_in_snowflake(sql: str, code: str, column: int, mark: str, hint: str) -> None:
-    """Where it opens, whatever is fine before it; of blocks, it is the innermost."""
+    """The error has the place where it opens, for blocks of the innermost, even if the statements before are valid."""
     error = refused(f"a;\r\n{sql}", "snowflake")
     line = 2 + sql.count("\r")
     assert (error.code, error.exit_code, error.data) == (code, 3, {"line": line, "column": column})
@@ -608,7 +608,7 @@ def outcome(sql: str, dialect: str = "spark") -> tuple[tuple[Statement, ...], Mi
 
 
 def offset(sql: str, line: int, column: int) -> int:
-    """Where that place is, as Python's own reader of files counts lines."""
+    """Return the offset of a place, with lines counted as Python's text files count them."""
     before = list(io.StringIO(sql, newline=""))[: line - 1]
     return sum(map(len, before)) + column - 1
 
@@ -616,7 +616,7 @@ def offset(sql: str, line: int, column: int) -> int:
 @moderately
 @given(st.lists(st.tuples(gaps, plain | scripts, st.sampled_from(["", " /* ; */", "\n-- ; '"])), max_size=5))
 def test_statements_that_are_put_together_come_apart_again(parts: list[tuple[str, str, str]]) -> None:
-    """Each of them whole and nothing else, whatever it holds and whatever stands between."""
+    """Joined statements split into exactly those statements, whatever is in and between them."""
     sql = "".join(f"{gap}{code}{comment}\r\n;" for gap, code, comment in parts)
     assert texts(sql) == [(code + comment).rstrip() for _, code, comment in parts]
     assert [s.checksum for s in split(sql)] == [split(code)[0].checksum for _, code, _ in parts]
@@ -629,7 +629,7 @@ def test_statements_that_are_put_together_come_apart_again(parts: list[tuple[str
     )
 )
 def test_statements_of_snowflake_come_apart_again(parts: list[tuple[str, str, str]]) -> None:
-    """Scripts and transactions, too, however they follow and hold one another."""
+    """Joined scripts and transactions split into exactly those statements, in any order and nesting."""
     sql = "".join(f"{gap}{code}{comment}\r\n;" for gap, code, comment in parts)
     assert texts(sql, "snowflake") == [code + comment for _, code, comment in parts]
 
@@ -637,7 +637,7 @@ def test_statements_of_snowflake_come_apart_again(parts: list[tuple[str, str, st
 @moderately
 @given(scripts)
 def test_a_script_without_its_last_end_is_refused_at_its_begin(script: str) -> None:
-    """However deep its blocks are: none of them is taken for the end of another."""
+    """At any depth, no block's END closes another block."""
     error = refused(script[: script.rindex("END")] + ";b")
     assert (error.code, error.data) == (BLOCK, {"line": 1, "column": script.index("BEGIN") + 1})
 
@@ -646,7 +646,7 @@ def test_a_script_without_its_last_end_is_refused_at_its_begin(script: str) -> N
 @moderately
 @given(anything)
 def test_any_text_is_split_or_refused_with_a_place_in_it(dialect: str, text: str) -> None:
-    """One clear error, whatever was read; what it says opens there does."""
+    """Any text splits, or raises one error with the place of the mark that it names."""
     _, error = outcome(text, dialect)
     if error:
         sql = text.removeprefix("\ufeff")
@@ -662,7 +662,7 @@ def test_any_text_is_split_or_refused_with_a_place_in_it(dialect: str, text: str
 @moderately
 @given(anything)
 def test_every_text_stands_in_the_input_at_its_place(dialect: str, text: str) -> None:
-    """In order, without its semicolon and without overlap."""
+    """Statements are in order, without semicolon and without overlap."""
     sql = text.removeprefix("\ufeff")
     end = 0
     for number, statement in enumerate(outcome(text, dialect)[0], start=1):
@@ -678,7 +678,7 @@ def test_every_text_stands_in_the_input_at_its_place(dialect: str, text: str) ->
 @moderately
 @given(anything)
 def test_what_is_between_the_statements_holds_none(dialect: str, text: str) -> None:
-    """Only spaces, comments and semicolons are left out, and at least one semicolon between two."""
+    """Only spaces, comments and semicolons are left out, with at least one semicolon between two statements."""
     sql = text.removeprefix("\ufeff")
     statements, _ = outcome(text, dialect)
     end = 0
@@ -694,7 +694,7 @@ def test_what_is_between_the_statements_holds_none(dialect: str, text: str) -> N
 @moderately
 @given(anything)
 def test_splitting_what_was_split_changes_nothing(dialect: str, text: str) -> None:
-    """The engine gets each text alone, and reads in it what was read in the file."""
+    """A statement alone splits into itself, because the engine receives it alone."""
     statements, _ = outcome(text, dialect)
     # A line of its own ends a comment at the end of a text, and an empty one what a backslash takes along.
     again = split("\n\n;\n".join(statement.text for statement in statements), dialect)
@@ -715,7 +715,7 @@ def test_splitting_what_was_split_changes_nothing(dialect: str, text: str) -> No
     ],
 )  # fmt: skip
 def test_a_hostile_text_of_200_000_characters_ends(piece: str, expected: int | str) -> None:
-    """No recursion, and no mark that is searched for again and again."""
+    """Neither recursion nor repeated searches make the time more than linear."""
     statements, error = outcome(piece * (200_000 // len(piece)))
     assert (error.code if error else len(statements)) == expected
 
@@ -729,6 +729,6 @@ def test_a_hostile_text_of_200_000_characters_ends(piece: str, expected: int | s
     ],
 )  # fmt: skip
 def test_a_hostile_text_of_200_000_characters_ends_in_snowflake(piece: str, expected: int | str) -> None:
-    """Its own marks are no slower."""
+    """Snowflake's own marks take linear time too."""
     statements, error = outcome(piece * (200_000 // len(piece)), "snowflake")
     assert (error.code if error else len(statements)) == expected

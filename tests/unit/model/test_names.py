@@ -31,7 +31,7 @@ ROW = LockRow("shop", "dev", "", 0, 0, None, None, 0, 0, None, 1)
     ],
 )
 def test_a_statements_target_is_kept_so_that_it_can_be_quoted(written: str, kept: str, quoted: str) -> None:
-    """The names `a.b`.c and a.`b.c` are two tables, in the history and in the question that looks for commits."""
+    """`a.b`.c and a.`b.c` are two tables, in the history and in the query that searches for commits."""
     [statement] = split_statements(f"INSERT INTO {written} SELECT 1", "spark")
     tables = target_tables([statement])
     assert tables == json.dumps([kept])
@@ -51,7 +51,7 @@ def test_a_statements_target_is_kept_so_that_it_can_be_quoted(written: str, kept
     ],
 )
 def test_whatever_a_history_holds_for_a_name_is_quoted_as_one(kept: str, quoted: str) -> None:
-    """Histories of earlier versions left backticks and blanks out; a damaged one may hold anything."""
+    """Names in older histories lack backticks and blanks; a damaged history may contain any text."""
     assert quoted_name(kept) == quoted
 
 
@@ -71,17 +71,17 @@ def test_whatever_a_history_holds_for_a_name_is_quoted_as_one(kept: str, quoted:
     ],
 )
 def test_snowflakes_names_keep_their_meaning_or_are_quoted(part: str, quoted: str) -> None:
-    """A word is in capitals, a quoted name stays as it is, and anything else is one identifier."""
+    """A word becomes capitals, a quoted name does not change, and any other text is one identifier."""
     assert snowflake_identifier(part) == quoted
 
 
 def test_a_backtick_ends_no_identifier() -> None:
-    """It is doubled, as Spark reads it."""
+    """Backticks inside an identifier are doubled, as Spark requires."""
     assert spark_identifier("a`.b; DROP TABLE c") == "`a``.b; DROP TABLE c`"
 
 
 def test_a_quote_or_backslash_ends_no_literal() -> None:
-    """Both are escaped, as both engines read them."""
+    """Quotes and backslashes inside a literal are escaped, as both engines require."""
     assert _literal("it's \\' here") == r"'it\'s \\\' here'"
     assert [_literal(value) for value in (None, 7, "plain")] == ["NULL", "7", "'plain'"]
 
@@ -97,7 +97,7 @@ migrationExecutor:
 @pytest.mark.parametrize("key", ["ROLE", "WAREHOUSE"])
 @pytest.mark.parametrize("name", ["X; DROP ROLE Y", 'X"; DROP ROLE Y; --', "X TO ROLE Y", '"X"; DROP ROLE Y'])
 def test_printed_ddl_holds_no_statement_of_a_name(name: str, key: str, project: ProjectFolder) -> None:
-    """As many statements as ever, each grant to one role; the name is one identifier."""
+    """A hostile name adds no statement and no role to the printed DDL; it is one identifier."""
     project.catalog(SNOW.replace(key, f"'{name}'"))
     statements = [each.text for each in split_statements(printed(project), "snowflake")]
     assert len(statements) == 8
@@ -107,7 +107,7 @@ def test_printed_ddl_holds_no_statement_of_a_name(name: str, key: str, project: 
 
 @pytest.mark.parametrize("name", ["X\\nDROP ROLE Y", "X\\rY", "X\\0", "X\\e[2J"])
 def test_a_role_that_nobody_can_read_is_refused(name: str, project: ProjectFolder) -> None:
-    """A tool that runs the printed statements line by line must not find another one."""
+    """A role with line breaks is refused, because a tool may run the printed statements line by line."""
     project.catalog(SNOW.replace("ROLE", f'"{name}"'))
     done = project.ask("doctor", "--print-ddl")
     assert (done.code, done.document["error"]["code"]) == (2, "INVALID_VALUE")
@@ -116,7 +116,7 @@ def test_a_role_that_nobody_can_read_is_refused(name: str, project: ProjectFolde
 
 
 def test_printed_grants_name_what_the_catalog_file_names(project: ProjectFolder) -> None:
-    """A role without quotes is the one in capitals, one in quotes is exactly that."""
+    """A role without quotes is printed in capitals, one in quotes exactly as written."""
     project.catalog(SNOW.replace("ROLE", "migrator").replace("WAREHOUSE", "'\"my warehouse\"'"))
     assert 'GRANT USAGE ON WAREHOUSE "my warehouse" TO ROLE "MIGRATOR";\n' in printed(project)
     assert 'GRANT USAGE ON DATABASE "LAKE" TO ROLE "MIGRATOR";\n' in printed(project)

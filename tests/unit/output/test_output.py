@@ -258,12 +258,12 @@ def test_warnings_of_other_packages_are_printed_without_obeying_them() -> None:
 
 
 def test_the_text_of_a_bug_is_in_the_file_only(capsys: pytest.CaptureFixture[str]) -> None:
-    """One line is printed; the file that it names can be shown on a terminal."""
+    """What is printed is two lines; the file can be shown on a terminal, too."""
     with pytest.raises(SystemExit):
         terminal.unexpected(RuntimeError(PAYLOAD))
     output = capsys.readouterr().err
-    assert (output.count("\n"), "FAKE" in output) == (1, False)
-    report = Path(output.split()[-1])
+    assert (output.count("\n"), "FAKE" in output) == (2, False)
+    report = Path(output.splitlines()[0].split()[-1])
     check_inert(report.read_text())
     assert "RuntimeError: " in report.read_text()
     report.unlink()

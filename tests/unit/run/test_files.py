@@ -1,4 +1,4 @@
-"""What a stranger's branch may put in the place of a file, and what is refused before it is opened or written."""
+"""Files and links that an untrusted branch may contain are refused before they are read or written."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CANARY = "canary-of-the-neighbour"
 
 
 def outside(path: Path, text: str) -> Path:
-    """A file beside the project."""
+    """Return a file beside the project."""
     target = path.parents[len(path.parts) - 1 - path.parts.index("project")].parent / "secret.sql"
     target.write_text(text)
     return target
@@ -69,7 +69,7 @@ def test_what_is_no_file_of_the_project_is_refused_as_a_migration(kind: str, pro
 
 @pytest.mark.parametrize("kind", HOSTILE)
 def test_what_is_no_file_of_the_project_is_refused_as_a_catalog(kind: str, project: ProjectFolder) -> None:
-    """Exit 2; the catalog beside it is checked."""
+    """`validate` exits with 2, and checks the catalog beside the refused one."""
     project.catalog(CATALOG + "variabels: {}\n")
     make, code, said = HOSTILE[kind]
     make(project.root / "catalogs/x.yaml")
@@ -83,7 +83,7 @@ def test_what_is_no_file_of_the_project_is_refused_as_a_catalog(kind: str, proje
 
 @pytest.mark.parametrize("link", ["migrations/shop/sub", "migrations/shop", "migrations", "catalogs"])
 def test_a_folder_that_leads_out_of_the_project_is_refused(link: str, project: ProjectFolder) -> None:
-    """The message says what to do; nothing of what is there is read."""
+    """The hint says what to do; no file outside of the project is read."""
     project.catalog(CATALOG)
     project.file("sub/0001_a.sql", f"SELECT '{CANARY}'")
     (project.root / link).rename(project.root.parent / "elsewhere")
@@ -96,7 +96,7 @@ def test_a_folder_that_leads_out_of_the_project_is_refused(link: str, project: P
 
 
 def test_links_inside_of_the_project_are_followed(project: ProjectFolder) -> None:
-    """A file, a folder, and the way to the project itself."""
+    """A link to a file, to a folder or to the project itself is followed."""
     project.catalog(CATALOG)
     (project.root / "common").mkdir()
     (project.root / "common/1_a.sql").write_text(migration("SELECT 1"))
@@ -110,7 +110,7 @@ def test_links_inside_of_the_project_are_followed(project: ProjectFolder) -> Non
 
 @pytest.mark.parametrize("link", ["migrations", "catalogs"])
 def test_init_writes_nothing_through_a_link_out_of_the_project(link: str, project: ProjectFolder) -> None:
-    """Neither there nor here."""
+    """`init` writes neither outside of the project nor in it."""
     elsewhere = project.root.parent / "elsewhere"
     (project.root / link).rename(elsewhere)
     (project.root / link).symlink_to(elsewhere)
@@ -120,7 +120,7 @@ def test_init_writes_nothing_through_a_link_out_of_the_project(link: str, projec
 
 
 def test_init_leaves_a_link_in_the_place_of_a_file_alone(project: ProjectFolder) -> None:
-    """Also where what it leads to does not exist."""
+    """`init` does not write through a link, even if its target does not exist."""
     target = project.root.parent / "written"
     (project.root / ".gitignore").symlink_to(target)
     assert project.run("init", "web").code == 0
@@ -130,7 +130,7 @@ def test_init_leaves_a_link_in_the_place_of_a_file_alone(project: ProjectFolder)
 
 
 def test_new_writes_nothing_through_a_link_out_of_the_project(project: ProjectFolder) -> None:
-    """`migrations/shop` may lead to a folder of the system."""
+    """`new` refuses a folder `migrations/shop` that is a link to a folder of the system."""
     project.catalog(CATALOG)
     elsewhere = project.root.parent / "elsewhere"
     (project.root / "migrations/shop").rename(elsewhere)
@@ -141,7 +141,7 @@ def test_new_writes_nothing_through_a_link_out_of_the_project(project: ProjectFo
 
 
 def test_files_are_limited_together(tmp_path: Path) -> None:
-    """Many links to one large file hold as much as many large files."""
+    """Each read of a file through another link counts towards the common limit."""
     (tmp_path / "a").write_bytes(b"x" * 40)
     (tmp_path / "b").symlink_to("a")
     files = FileReader(tmp_path, 50, 100)
@@ -151,7 +151,7 @@ def test_files_are_limited_together(tmp_path: Path) -> None:
 
 
 def test_a_file_may_be_as_large_as_the_limit(tmp_path: Path) -> None:
-    """One byte more is refused, with nothing of it read."""
+    """A file that is one byte larger is refused before it is read."""
     (tmp_path / "a").write_bytes(b"x" * 50)
     (tmp_path / "b").write_bytes(b"x" * 51)
     files = FileReader(tmp_path, 50, 1000)
@@ -161,7 +161,7 @@ def test_a_file_may_be_as_large_as_the_limit(tmp_path: Path) -> None:
 
 
 def test_folders_in_folders_have_an_end(tmp_path: Path) -> None:
-    """Deeper than Python can walk is one error; links that lead up the tree are followed once."""
+    """Folders that are too deep are one error; a link to a parent folder is followed once."""
     folder = tmp_path / "migrations/shop"
     (folder / "up").mkdir(parents=True)
     (folder / "up/1_a.sql").write_text(migration("SELECT 1"))
@@ -179,7 +179,7 @@ def test_folders_in_folders_have_an_end(tmp_path: Path) -> None:
 
 
 def test_a_file_of_wrong_headers_is_a_handful_of_errors(tmp_path: Path) -> None:
-    """Each costs a look for the nearest spelling."""
+    """The number of reported headers is limited, because finding the nearest spelling of each is slow."""
     lines = "".join(f"-- MIGRATION_{'A' * (1 + number % 50)}: x\n" for number in range(10_000))
     (tmp_path / "1_a.sql").write_text(lines)
     errors: list[GlacierbaseError] = load_migrations(tmp_path, tmp_path)[1]
@@ -190,7 +190,7 @@ def test_a_file_of_wrong_headers_is_a_handful_of_errors(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["catalogs", "migrations"])
 @pytest.mark.parametrize("command", [["validate"], ["render"], ["new", "x", "--author", "me"]])
 def test_no_name_of_a_folder_outside_is_read(command: list[str], name: str, project: ProjectFolder) -> None:
-    """A link in the place of `catalogs` or `migrations` would list what lies behind it in errors."""
+    """Without this check, errors would list the names in a folder that `catalogs` or `migrations` links to."""
     project.catalog(CATALOG)
     other = project.root.parent / "other"
     (other / f"{CANARY}.yml").mkdir(parents=True)
@@ -207,7 +207,7 @@ NOWHERE = {"a long name": "a" * 300, "a circle": "../circle", "nothing": "gone"}
 
 @pytest.mark.parametrize("target", NOWHERE)
 def test_a_link_to_nowhere_is_not_a_folder_without_migrations(target: str, project: ProjectFolder) -> None:
-    """Neither a bug nor an empty catalog: exit 3 names it. In the place of a folder that no catalog has, it is no matter."""
+    """A broken link in place of a catalog's folder is an error with exit 3; one that no catalog uses is ignored."""
     project.catalog(CATALOG)
     (project.root / "migrations/other").symlink_to(NOWHERE[target])
     (project.root / "migrations" / ("b" * 255)).touch()
@@ -223,7 +223,7 @@ def test_a_link_to_nowhere_is_not_a_folder_without_migrations(target: str, proje
 
 @pytest.mark.parametrize("target", ["a" * 300, "catalogs"])
 def test_catalogs_that_lead_nowhere_are_no_project(target: str, project: ProjectFolder) -> None:
-    """Exit 2, from a folder inside as from outside."""
+    """The exit code is 2, from a folder inside the project and from outside."""
     (project.root / "catalogs").rmdir()
     (project.root / "catalogs").symlink_to(target)
     told = project.run("validate")

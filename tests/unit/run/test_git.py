@@ -1,4 +1,4 @@
-"""git on the branch of a stranger: nothing that the branch holds runs, no remote is contacted, and every call ends."""
+"""git on an untrusted branch: no file of the branch runs, no remote is contacted, and every call times out."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ HOSTILE = """\
 
 @pytest.fixture
 def canary(tmp_path: Path) -> Path:
-    """A file that hostile commands make."""
+    """Return the path of a file that hostile commands create."""
     return tmp_path / "canary"
 
 
 @pytest.fixture
 def embedded(project: ProjectFolder, tmp_path: Path, canary: Path) -> ProjectFolder:
-    """A project in a clone, whose tracked folder is a bare repository too, with a hostile configuration."""
+    """Return a project in a clone, whose tracked folder is also a bare repository with a hostile configuration."""
     project.catalog(UNREACHABLE)
     project.file("0001_a.sql", GOOD)
     commit_all(project.root)
@@ -58,7 +58,7 @@ def embedded(project: ProjectFolder, tmp_path: Path, canary: Path) -> ProjectFol
 
 
 def test_a_bare_repository_among_the_files_of_a_branch_runs_nothing(embedded: ProjectFolder, canary: Path) -> None:
-    """`validate --base`, a run's commit and `new` read the repository that holds the project, and no configuration beside it."""
+    """`validate --base`, a run's commit and `new` use the repository that contains the project, and no configuration beside it."""
     commit = Run.here(embedded.root).git_commit
     assert not canary.exists()
     embedded.ask("validate", "--base", "main")
@@ -75,7 +75,7 @@ def test_a_bare_repository_among_the_files_of_a_branch_runs_nothing(embedded: Pr
 def test_files_that_no_work_tree_holds_bring_no_repository_along(
     embedded: ProjectFolder, tmp_path: Path, canary: Path
 ) -> None:
-    """Out of an archive, the same files are outside of git: no commit, no base, no author."""
+    """Files unpacked from an archive are outside of git: they have no commit, no base and no author."""
     shutil.copytree(embedded.root, tmp_path / "unpacked")
     embedded.root = tmp_path / "unpacked"
     commit = Run.here(embedded.root).git_commit
@@ -93,7 +93,7 @@ def test_files_that_no_work_tree_holds_bring_no_repository_along(
 def test_what_a_partial_clone_lacks_is_not_fetched(
     url: str, project: ProjectFolder, tmp_path: Path, canary: Path
 ) -> None:
-    """`validate` contacts nothing; the message says how to fetch it."""
+    """`validate` contacts no remote; its hint is the command that fetches the missing files."""
     project.catalog(UNREACHABLE)
     project.file("0001_a.sql", GOOD)
     commit_all(project.root)
@@ -122,7 +122,7 @@ def test_what_a_partial_clone_lacks_is_not_fetched(
 
 @pytest.fixture
 def checkout(project: ProjectFolder) -> ProjectFolder:
-    """A project with one migration, committed."""
+    """Return a project with one committed migration."""
     project.catalog(UNREACHABLE)
     project.file("0001_a.sql", GOOD)
     commit_all(project.root)
@@ -130,7 +130,7 @@ def checkout(project: ProjectFolder) -> ProjectFolder:
 
 
 def test_a_hook_or_monitor_in_the_work_tree_does_not_run(checkout: ProjectFolder, canary: Path) -> None:
-    """Even where the repository is configured to run them: they are files of the branch."""
+    """Hooks and monitors that the branch controls do not run, even if the repository is configured to run them."""
     hooks = checkout.root / "hooks"
     hooks.mkdir()
     for name in ("post-index-change", "monitor"):
@@ -139,14 +139,14 @@ def test_a_hook_or_monitor_in_the_work_tree_does_not_run(checkout: ProjectFolder
     commit = commit_all(checkout.root, "hooks")
     git(checkout.root, "config", "core.hooksPath", "hooks")
     git(checkout.root, "config", "core.fsmonitor", "hooks/monitor")
-    # An index that is behind is written again, which calls a hook.
+    # git rewrites an outdated index, which calls a hook.
     os.utime(checkout.root / "migrations/shop/0001_a.sql", (0, 0))
     assert Run.here(checkout.root).git_commit == commit
     assert not canary.exists()
 
 
 def test_a_work_tree_that_differs_from_its_commit_is_recorded_as_dirty(checkout: ProjectFolder) -> None:
-    """An edited file, one that git does not track, and a submodule at another commit; a touched file is no difference."""
+    """An edited file, an untracked file and a submodule at another commit are differences; a touched file is not."""
     first = git(checkout.root, "rev-parse", "HEAD")
     migration = checkout.root / "migrations/shop/0001_a.sql"
     os.utime(migration, (0, 0))
@@ -183,7 +183,7 @@ def test_the_repository_of_a_git_hook_is_not_taken_for_the_projects(
 def test_a_git_that_does_not_end_is_stopped(
     checkout: ProjectFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After some seconds; the run then records no commit."""
+    """git is stopped after a time-out; the run then records no commit."""
     (tmp_path / "git").write_text("#!/bin/sh\nexec sleep 100\n")
     (tmp_path / "git").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
@@ -197,7 +197,7 @@ def test_a_git_that_does_not_end_is_stopped(
     "ref", ["", "-x", "--output=x", "--all", "main:catalogs", "main^{tree}", "^main", "main..main"]
 )
 def test_only_a_commit_is_a_base(ref: str, checkout: ProjectFolder) -> None:
-    """What is no name of a commit is refused, and never an option of git."""
+    """A ref that is not the name of a commit is refused, and never reaches git as an option."""
     before = sorted(checkout.root.rglob("*"))
     told = checkout.ask("validate", f"--base={ref}")
     assert (told.code, told.document["error"]["code"]) == (2, "BASE_NOT_FOUND" if ref else "USAGE")

@@ -1,4 +1,4 @@
-"""Masking: which values are secrets, in which forms they are found, and that documents survive it."""
+"""Masking: which values are secrets, in which forms they are found, and that documents stay valid."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from glacierbase.stores.iceberg.errors import mapped
 from tests.support.project_folder import ProjectFolder
 from tests.support.world import World
 
-# Characters that every way of escaping changes, and one outside of Unicode's first plane.
+# Characters that every escaping changes, and one outside of the first Unicode plane.
 AWKWARD = "pa:s/s \"w\\o'r+d& <ä😀>\n%41"
 PEM = "-----BEGIN PRIVATE KEY-----\n" + "\n".join(
     base64.b64encode(bytes([number]) * 48).decode() for number in range(1, 9)
@@ -52,13 +52,13 @@ spark.sql.catalog.lake.warehouse author spark.sql.shuffle.partitions header.X-Ic
 
 @pytest.mark.parametrize("key", SECRET_KEYS.split())
 def test_a_value_under_such_a_key_is_a_secret(key: str) -> None:
-    """Every spelling that the engines and file systems use is known."""
+    """The spellings of the engines and file systems are recognised."""
     assert is_secret(key)
 
 
 @pytest.mark.parametrize("key", OTHER_KEYS.split())
 def test_a_value_under_another_key_is_no_secret(key: str) -> None:
-    """Masking ordinary words would spoil every output."""
+    """Masking their values would make the output useless."""
     assert not is_secret(key)
 
 
@@ -90,7 +90,7 @@ def loaded(project: ProjectFolder, text: str) -> Catalog:
     ],
 )
 def test_a_secret_is_found_in_every_escaped_form(form: str) -> None:
-    """None of its characters remains between the neighbours."""
+    """No character of the secret remains."""
     register(f"  {AWKWARD}\n")
     assert mask(form).strip("b\"'\\") == "***"
 
@@ -98,7 +98,7 @@ def test_a_secret_is_found_in_every_escaped_form(form: str) -> None:
 @pytest.mark.parametrize("user", ["a", "al", "ali", "alice"])
 @pytest.mark.parametrize("encode", [base64.b64encode, base64.urlsafe_b64encode])
 def test_a_secret_is_found_in_base64(user: str, encode: Any) -> None:
-    """At each of the three places where it can begin, as in `Authorization: Basic`; only bits of its neighbours remain."""
+    """It is found at each of the three possible offsets, as in `Authorization: Basic`; only bits of neighbours remain."""
     secret = "\xff\xfe?>canary~~~of-the-header"
     register(secret)
     sent = encode(f"{user}:{secret}".encode()).decode()
@@ -108,7 +108,7 @@ def test_a_secret_is_found_in_base64(user: str, encode: Any) -> None:
 
 
 def test_each_line_of_a_secret_is_one() -> None:
-    """A log is written line by line; a line of a few characters is not a secret by itself."""
+    """Each line is masked, because a log is written line by line; a line of a few characters is not."""
     register(f"{PEM}\nQ=\n")
     for line in PEM.splitlines():
         assert mask(f"INFO {line}") == "INFO ***"
@@ -117,7 +117,7 @@ def test_each_line_of_a_secret_is_one() -> None:
 
 
 def test_the_secrets_inside_a_key_file_are_secrets() -> None:
-    """A library that has read the JSON prints the key without its escapes."""
+    """A library may print the key without the escapes of JSON."""
     register(json.dumps({"type": "service_account", "private_key": PEM, "client_email": "a@b.example"}, indent=2))
     assert mask(f"the key {PEM.splitlines()[3]} of service_account a@b.example") == (
         "the key *** of service_account a@b.example"
@@ -126,14 +126,14 @@ def test_the_secrets_inside_a_key_file_are_secrets() -> None:
 
 
 def test_a_short_secret_is_a_whole_word_and_a_harmless_value_is_none() -> None:
-    """Otherwise half of every output would be masked."""
+    """Short secrets are masked as whole words, and common values such as `true` not at all."""
     for value in ("ok", "true", "None", "8080", " ", ""):
         register(value)
     assert mask("ok book true None 8080") == "*** book true None 8080"
 
 
 def test_hostile_text_does_not_hold_up_the_masking() -> None:
-    """A server's message may hold anything; the time for it grows with its length only."""
+    """The time to mask a hostile text grows only with its length."""
     for secret in ('"\\"quoted\\\\', "a b c", "\\\\\\\\ab", AWKWARD, PEM):
         register(secret)
     for text in ("\\" * 200_000, "a " * 100_000, " " * 200_000, "://a:b" * 40_000, "%5c" * 70_000):
@@ -157,7 +157,7 @@ def test_hostile_text_does_not_hold_up_the_masking() -> None:
     ],
 )
 def test_what_a_setting_keeps_secret_inside_is_masked(uri: str, secret: str) -> None:
-    """The password of a user, and parameters whose names say so; the rest of it can be read."""
+    """Passwords of users and parameters with secret names are masked; the rest stays readable."""
     register_setting("spark.some.address", uri)
     assert mask(f"refused {secret} by alice at host catalog.example") == "refused *** by alice at host catalog.example"
     assert "canary" not in mask(uri)
@@ -165,7 +165,7 @@ def test_what_a_setting_keeps_secret_inside_is_masked(uri: str, secret: str) -> 
 
 
 def test_the_password_of_any_uri_is_masked() -> None:
-    """Nobody has registered what a CI service or a server puts into one. Containers of a storage account are no users."""
+    """It is masked without registration. The container of a storage account is not a user."""
     assert mask("git at https://bot:s3cr3t@git.example/x failed") == "git at https://bot:***@git.example/x failed"
     for text in (
         "abfss://container@account.dfs.core.windows.net/x",
@@ -187,12 +187,12 @@ def test_the_password_of_any_uri_is_masked() -> None:
     ],
 )
 def test_an_address_is_host_and_port(uri: str, recorded: str) -> None:
-    """It is what the lock and the history record."""
+    """The lock and the history record an address without user and parameters."""
     assert address(uri) == recorded
 
 
 def test_secrets_are_found_wherever_a_catalog_file_holds_them(project: ProjectFolder) -> None:
-    """In lists, in nested mappings, below a secret key, and in an address."""
+    """Lists, nested mappings, values below a secret key and addresses are searched."""
     conf = "credentials: {user: alice, value: canary-1}, tokens: [canary-2, [canary-3]], session_parameters: {A_TOKEN: canary-4}"
     conf += ", passcode: 12345678, token: ' canary-5 ', proxy: 'http://bob:canary-6@proxy.example'"
     conf += ", authenticator: SNOWFLAKE_JWT"
@@ -217,7 +217,7 @@ def test_secrets_are_found_wherever_a_catalog_file_holds_them(project: ProjectFo
 def test_a_secret_on_a_command_line_of_java_is_refused(
     key: str, reference: str, project: ProjectFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Spark cannot hand these over in another way. What is no secret may be there."""
+    """Spark passes these settings only on the command line. Other values are allowed there."""
     monkeypatch.setenv("PLANTED", "canary-1")
     (project.root / "secret.txt").write_text("canary-2")
     with pytest.raises(ConfigurationError) as caught:
@@ -232,7 +232,7 @@ CUT = "canary-" + "x1" * 200
 
 
 def test_what_pyiceberg_says_is_masked_before_it_is_cut() -> None:
-    """Half of a secret would not be found afterwards."""
+    """A part of a secret would not be found after the cut."""
     register(CUT)
     with pytest.raises(GlacierbaseError) as caught, mapped():
         raise ValueError(f"{'y' * 250} {CUT}")
@@ -243,7 +243,7 @@ def test_what_pyiceberg_says_is_masked_before_it_is_cut() -> None:
 
 
 def test_a_secret_does_not_change_what_an_error_proves() -> None:
-    """Errors are recognised by their text as it came."""
+    """Errors are classified by their unmasked text."""
     register("iceberg_tables")
     with pytest.raises(GlacierbaseError) as caught, mapped():
         raise ValueError("no such table: iceberg_tables")
@@ -251,14 +251,14 @@ def test_a_secret_does_not_change_what_an_error_proves() -> None:
 
 
 def test_what_spark_says_is_masked_before_it_is_cut() -> None:
-    """The plan and the stack of an error are left away, with whatever part of a secret they hold."""
+    """The plan and the stack of an error are removed after masking, so no part of a secret remains."""
     secret = "canary-first\n== second-canary"
     register(secret)
     assert map_error(RuntimeError(f"it is {secret} here"), "SELECT 1").message == "it is *** here"
 
 
 def test_a_quoted_statement_is_masked_before_it_is_cut(project: ProjectFolder) -> None:
-    """The message shows ten lines of it; a secret may begin in the last one."""
+    """The message shows ten lines of the statement; a secret may begin in the last one."""
     world = World(project)
     secret = "x9 y8\nz7"  # Its lines are too short to be secrets by themselves.
     register(secret)
@@ -275,7 +275,7 @@ def refused() -> None:
 
 
 def test_a_cell_of_a_table_is_masked_though_its_white_space_is_folded() -> None:
-    """A message of several lines is one line there."""
+    """A table shows a message of several lines on one line."""
     register("ab1\n  cd2")
     event = Event(1, 1, "run", "shop", "default", "failed", error_message="it is ab1\n  cd2 here")
     assert "it is *** here" in text_document(
@@ -307,7 +307,7 @@ def texts(value: Any) -> list[str]:
     return [value] if isinstance(value, str) else []
 
 
-# What masking writes would make a new one of a secret with stars.
+# Secrets without stars: the mask consists of stars.
 SECRETS = st.text(st.characters(exclude_characters="*"), min_size=4).map(str.strip).filter(lambda text: len(text) >= 4)
 
 
@@ -317,7 +317,7 @@ SECRETS = st.text(st.characters(exclude_characters="*"), min_size=4).map(str.str
     st.sampled_from(["", " ", '"', "\\", "é\n"]),
 )
 def test_a_document_is_json_without_the_secret_whatever_it_is(secret: str, around: str) -> None:
-    """Values are masked before they are text, keys that are data too; the names of the format stay."""
+    """Values and data keys are masked before serialisation; the names of the format are kept."""
     with Secrets().in_use():
         register(secret)
         found = json.loads(document(secret, around))
@@ -332,7 +332,7 @@ NASTY = ['"', "{", "}", ",\n", "true", "ok", ":", "[", "\\", "1", "process", "st
 
 @pytest.mark.parametrize("secret", NASTY)
 def test_no_secret_breaks_a_document(secret: str) -> None:
-    """Not one that is a part of the syntax, nor the name of a key."""
+    """A secret may equal a part of JSON's syntax or the name of a key."""
     register(secret)
     found = json.loads(document(secret, " "))
     assert (found["ok"], found["error"]["exit_code"], len(found["catalogs"])) == (False, 70, 2)
@@ -340,7 +340,7 @@ def test_no_secret_breaks_a_document(secret: str) -> None:
 
 @pytest.mark.parametrize("secret", NASTY)
 def test_no_secret_breaks_the_history_or_the_lock(secret: str, project: ProjectFolder) -> None:
-    """Their JSON is read again by the next run, which resumes at the statement that failed."""
+    """The next run reads their JSON and resumes at the failed statement."""
     world = World(project)
     register(secret)
     world.file("1_a.sql", "CREATE TABLE t (a INT); INSERT INTO t VALUES (1)")
@@ -357,7 +357,7 @@ def test_no_secret_breaks_the_history_or_the_lock(secret: str, project: ProjectF
 def test_secrets_that_would_take_hours_to_mask_are_refused(
     monkeypatch: pytest.MonkeyPatch, project: ProjectFolder
 ) -> None:
-    """A branch of a few kilobytes may hold millions of characters of secrets, also where no reference is read."""
+    """A branch of a few kilobytes may hold millions of characters of secrets, even without references."""
     monkeypatch.setattr(secrets, "_MOST_CHARACTERS", 100_000)
     names = ", ".join(f'k{number}.password: "{number}${{variables.v}}"' for number in range(50))
     project.catalog(SPARK.replace("CONF", names) + f"variables: {{v: '{'-+' * 50}'}}\n")
@@ -374,7 +374,7 @@ def test_secrets_that_would_take_hours_to_mask_are_refused(
 def test_a_secret_that_is_read_and_cannot_be_masked_is_refused(
     monkeypatch: pytest.MonkeyPatch, project: ProjectFolder
 ) -> None:
-    """The message names its reference."""
+    """The error has the code INVALID_VALUE and names the limit."""
     monkeypatch.setattr(secrets, "_MOST_CHARACTERS", 1_000)
     monkeypatch.setenv("LONG", "-+" * 500)
     project.catalog(SPARK.replace("CONF", 'a: "${secret:LONG}"'))

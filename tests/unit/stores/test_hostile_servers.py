@@ -1,4 +1,4 @@
-"""Servers and tables that name Python code for their client to run: none is loaded, and one message says who named it."""
+"""Servers and tables that name Python code for the client: none is loaded, and the message names the source."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def sqlite_store(iceberg_catalog: Catalog) -> IcebergStore:
 
 @pytest.fixture
 def vendor(iceberg_catalog: Catalog, sqlite_store: IcebergStore) -> SqlCatalog:
-    """The same tables as somebody else opens them."""
+    """The same tables, opened by another client."""
     return SqlCatalog(
         "lake", uri=iceberg_catalog.spark_conf[URI].removeprefix("jdbc:").partition("?")[0].replace(":", ":///")
     )
@@ -52,7 +52,7 @@ def vendor(iceberg_catalog: Catalog, sqlite_store: IcebergStore) -> SqlCatalog:
 
 @pytest.fixture
 def canary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder in which a module leaves a file when somebody imports it, and another when its class is made."""
+    """A folder in which a module writes a file when it is imported, and another when its class is instantiated."""
     (tmp_path / "path").mkdir()
     folder = tmp_path / "canary"
     folder.mkdir()
@@ -97,12 +97,12 @@ def rest_store(iceberg_catalog: Catalog, server: HostileServer) -> IcebergStore:
 def test_code_that_a_server_names_is_not_loaded(
     server: HostileServer, lake_project: ProjectFolder, canary: Path, place: str, key: str, value: Any
 ) -> None:
-    """Wherever in its answers the name stands; the message has the property and what it names."""
+    """This holds for every answer; the message contains the property and its value."""
     setattr(server, place, {key: value})
     said = lake_project.run("pending")
     assert list(canary.iterdir()) == []
     assert said.code == 5, said.stderr
-    assert said.stderr.count("STORE_UNAVAILABLE") == 1
+    assert said.stderr.count("error: STORE_UNAVAILABLE") == 1
     assert f"sets {key} to " in said.stderr
     assert "Traceback" not in said.stderr
 
@@ -110,7 +110,7 @@ def test_code_that_a_server_names_is_not_loaded(
 def test_code_that_would_reach_s3_is_not_loaded(
     server: HostileServer, lake_project: ProjectFolder, canary: Path
 ) -> None:
-    """The strategy of its client for retries is a class as well."""
+    """`s3.retry-strategy-impl` names a class as well."""
     server.tables = {name: on_s3(metadata) for name, metadata in server.tables.items()}
     server.table_config = {**ON_S3, "s3.endpoint": server.address, "s3.retry-strategy-impl": CODE}
     said = lake_project.run("pending")
@@ -120,7 +120,7 @@ def test_code_that_would_reach_s3_is_not_loaded(
 
 
 def on_s3(value: Any) -> Any:
-    """The metadata of a table whose files are all there."""
+    """The metadata of a table whose files all exist."""
     if isinstance(value, dict):
         return {key: on_s3(each) for key, each in value.items()}
     if isinstance(value, list):
@@ -131,7 +131,7 @@ def on_s3(value: Any) -> Any:
 def test_code_that_the_answer_to_a_commit_names_is_not_loaded(
     iceberg_catalog: Catalog, server: HostileServer, canary: Path
 ) -> None:
-    """The next append would place its files by it; the append itself may have been committed."""
+    """The next append would use the class to place its files; the append itself may have been committed."""
     server.commit_properties = {"write.py-location-provider.impl": CODE}
     store = rest_store(iceberg_catalog, server)
     for sequence in (1, 2):
@@ -144,7 +144,7 @@ def test_code_that_the_answer_to_a_commit_names_is_not_loaded(
 def test_code_that_a_tables_properties_name_is_not_loaded(
     sqlite_store: IcebergStore, vendor: SqlCatalog, canary: Path, key: str
 ) -> None:
-    """Whoever may write to a table of any catalog does not choose what its readers run."""
+    """A writer to a table of any catalog must not choose code that its readers run."""
     sqlite_store.append([event(1)])
     table = vendor.load_table("glacierbase.history_shop")
     metadata = metadata_of(table)
@@ -157,7 +157,7 @@ def test_code_that_a_tables_properties_name_is_not_loaded(
 
 
 def test_what_servers_may_decide_they_still_decide(server: HostileServer, lake_project: ProjectFolder) -> None:
-    """PyIceberg's own classes, credentials, and the engine's properties, which PyIceberg never loads."""
+    """PyIceberg's own classes, credentials, and properties that only the engine loads are accepted."""
     server.config = {
         "py-io-impl": "pyiceberg.io.pyarrow.PyArrowFileIO",
         "io-impl": "org.apache.iceberg.aws.s3.S3FileIO",
@@ -170,7 +170,7 @@ def test_what_servers_may_decide_they_still_decide(server: HostileServer, lake_p
 
 
 def test_pyiceberg_loads_code_by_name_in_the_known_places_only() -> None:
-    """A version that adds one is looked at before its range is allowed: each needs a line in the guard."""
+    """Each place in PyIceberg that imports by name needs a line in the guard; a new version may add places."""
     [root] = find_spec("pyiceberg").submodule_search_locations  # type: ignore[union-attr,misc]
     loading = re.compile(r"import_module\(|__import__\(|entry_points\(|pickle")
     found = {

@@ -1,4 +1,4 @@
-"""Compaction through PyIceberg: fewer files, the same events, whatever interrupts it and whoever else writes."""
+"""Compaction through PyIceberg: fewer files and the same events, despite interruptions and other writers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.unit.stores.test_iceberg_store import FREE, database_of, event, held,
 
 
 class Killed(BaseException):
-    """The end of a process, which nothing survives to handle."""
+    """The end of the process; no handler in the code catches it."""
 
 
 @pytest.fixture
@@ -38,26 +38,26 @@ def store(iceberg_catalog: Catalog) -> IcebergStore:
 
 
 def files(catalog: Catalog, table: str, *suffixes: str) -> list[Path]:
-    """The files in a table's folder, of data (.parquet), of snapshots (.avro) and of versions (.json)."""
+    """The files in a table's folder: data (.parquet), snapshots (.avro) and metadata versions (.json)."""
     folder = Path(catalog.spark_conf["spark.sql.catalog.lake.warehouse"].removeprefix("file://"))
     found = (folder / catalog.store.namespace / table).rglob("*")
     return [path for path in found if path.is_file() and path.suffix in (suffixes or (".parquet", ".avro", ".json"))]
 
 
 def loaded(catalog: Catalog, table: str) -> Any:
-    """The table as somebody else sees it."""
+    """The table, loaded by another client."""
     return SqlCatalog("lake", uri=f"sqlite:///{database_of(catalog)}").load_table((catalog.store.namespace, table))
 
 
 def named(table: Any) -> int:
-    """How many files of data and snapshots a table of one snapshot names."""
+    """The number of data and snapshot files that a table of one snapshot references."""
     [snapshot] = table.snapshots()
     manifests = snapshot.manifests(table.io)
     return 1 + len(manifests) + sum(len(manifest.fetch_manifest_entry(table.io)) for manifest in manifests)
 
 
 def test_only_what_the_last_snapshot_names_is_left(store: IcebergStore, iceberg_catalog: Catalog) -> None:
-    """One file of rows, one manifest, one list; of earlier versions as many as the tables' properties say."""
+    """One data file, one manifest and one manifest list are left, and as many metadata versions as the properties allow."""
     events = store.read_history()
     store.compact()
     for table in ("history_shop", "lock_shop"):
@@ -70,7 +70,7 @@ def test_only_what_the_last_snapshot_names_is_left(store: IcebergStore, iceberg_
 
 
 def test_what_is_compact_is_left_alone(store: IcebergStore, iceberg_catalog: Catalog) -> None:
-    """And so is a history without events."""
+    """A compact table and a history without events are not changed."""
     store.compact()
     before = files(iceberg_catalog, "history_shop") + files(iceberg_catalog, "lock_shop")
     store.compact()
@@ -82,7 +82,7 @@ def test_what_is_compact_is_left_alone(store: IcebergStore, iceberg_catalog: Cat
 
 
 def test_what_somebody_tagged_stays_readable(store: IcebergStore, iceberg_catalog: Catalog) -> None:
-    """With the files that it shares with what is forgotten."""
+    """A tagged snapshot keeps its files, including those it shares with expired snapshots."""
     table = loaded(iceberg_catalog, "history_shop")
     tagged = table.snapshots()[2].snapshot_id
     table.manage_snapshots().create_tag(tagged, "audit").commit()
@@ -93,7 +93,7 @@ def test_what_somebody_tagged_stays_readable(store: IcebergStore, iceberg_catalo
 
 
 def test_a_table_stays_small_over_many_appends(iceberg_catalog: Catalog) -> None:
-    """Compacted now and then, none of its files are forgotten."""
+    """With compaction after some appends, no unreferenced file is left."""
     store = open_store(iceberg_catalog)
     store.create(FREE)
     for number in range(60):
@@ -105,7 +105,7 @@ def test_a_table_stays_small_over_many_appends(iceberg_catalog: Catalog) -> None
 
 
 def test_a_lock_that_is_renewed_for_days_stays_small(store: IcebergStore, iceberg_catalog: Catalog) -> None:
-    """Without a compaction, which comes with events: a statement may run that long."""
+    """The lock table is compacted while a statement runs, when no event triggers a compaction."""
     row = held(3)
     for beat in range(4, 70):
         assert store.compare_and_set(row, held(beat))
@@ -115,13 +115,13 @@ def test_a_lock_that_is_renewed_for_days_stays_small(store: IcebergStore, iceber
 
 
 def test_a_reader_that_was_overtaken_reads_again(store: IcebergStore) -> None:
-    """What it had looked up is gone; what stands in for it is named by then."""
+    """A reader whose files were deleted by a compaction loads the table again."""
     with overtaken_by(store.compact):
         assert sequences(store) == [0, 1, 2, 3, 4]
 
 
 def test_a_commit_that_comes_first_wins(store: IcebergStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The table is then left to the next time."""
+    """The compaction skips a table that another writer committed to."""
     commit, done = SqlCatalog.commit_table, []
 
     def be_late(*arguments: Any) -> Any:
@@ -140,7 +140,7 @@ def test_a_commit_that_comes_first_wins(store: IcebergStore, monkeypatch: pytest
 def test_snapshots_that_somebody_else_expired_first_are_left_to_them(
     store: IcebergStore, iceberg_catalog: Catalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of the lock as well, whose rows are not rewritten."""
+    """A conflict on expired snapshots is ignored, for the lock table as well."""
     commit, done = SqlCatalog.commit_table, []
 
     def be_late(catalog: SqlCatalog, table: Any, *arguments: Any) -> Any:
@@ -160,7 +160,7 @@ def test_snapshots_that_somebody_else_expired_first_are_left_to_them(
 
 
 def test_killed_at_any_step_it_loses_nothing(store: IcebergStore, iceberg_catalog: Catalog) -> None:
-    """Before or after every file that is written or removed and every commit; and the next one completes."""
+    """It is killed before or after each written or deleted file and each commit; the next compaction completes."""
     survived, step = False, 0
     while not survived:
         events = store.read_history()
@@ -178,7 +178,7 @@ def test_killed_at_any_step_it_loses_nothing(store: IcebergStore, iceberg_catalo
 
 @contextmanager
 def killed_at(step: int) -> Iterator[list[int]]:
-    """Die at the step of this number, where something takes effect; the list is then not empty."""
+    """Raise at the step of this number; the list then holds the step."""
     count, killed = [0], []
 
     def counted(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -204,7 +204,7 @@ def killed_at(step: int) -> Iterator[list[int]]:
 
 
 def test_appends_of_others_survive_it(store: IcebergStore, iceberg_catalog: Catalog) -> None:
-    """Whether they come first or are refused; and who reads meanwhile sees no event disappear."""
+    """Appends that come first or are retried are kept, and a concurrent reader sees all events."""
     ended, errors = threading.Event(), []
 
     def append(numbers: range) -> None:

@@ -1,4 +1,4 @@
-"""Which catalogs PyIceberg opens, and with what, as Spark's configuration describes them."""
+"""Which catalogs of Spark's configuration PyIceberg opens, and with which properties."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ TIMEOUTS = "connect_timeout=10&tcp_user_timeout=30000"
 
 
 def catalog(properties: dict[str, str], implementation: str = SPARK, **conf: str) -> Catalog:
-    """A catalog whose history and lock live in Spark's catalog `lake`, which has these properties."""
+    """A catalog whose history and lock are in Spark's catalog `lake`, which has these properties."""
     declared = {f"spark.sql.catalog.lake.{key}": value for key, value in properties.items()}
     return Catalog(
         name="shop",
@@ -52,7 +52,7 @@ def opened(properties: dict[str, str], implementation: str = SPARK, **conf: str)
 
 
 def refusal(properties: dict[str, str], implementation: str = SPARK, **conf: str) -> str:
-    """Why it is not opened."""
+    """The message of the error that opening raises."""
     assert not can_open(catalog(properties, implementation, **conf))
     with pytest.raises(ConfigurationError) as caught:
         opened(properties, implementation, **conf)
@@ -75,7 +75,7 @@ def refusal(properties: dict[str, str], implementation: str = SPARK, **conf: str
     ],
 )
 def test_four_kinds_of_catalog_are_opened_under_sparks_name(properties: dict[str, str], kind: str) -> None:
-    """Said by `type`, in any case of letters, or by `catalog-impl`; without either, it is Hive's."""
+    """The kind is given by `type`, in any case, or by `catalog-impl`; the default is Hive."""
     assert can_open(catalog(properties))
     found = opened(properties)
     assert (found.kind, found.name) == (kind, "lake")
@@ -95,13 +95,13 @@ def test_four_kinds_of_catalog_are_opened_under_sparks_name(properties: dict[str
     ],
 )  # fmt: skip
 def test_no_other_catalog_is_opened(properties: dict[str, str], implementation: str, why: str) -> None:
-    """Neither those that PyIceberg does not have, nor those whose namespaces Spark keeps elsewhere."""
+    """Catalogs that PyIceberg lacks, and those whose namespaces Spark stores elsewhere, are refused."""
     assert why in refusal(properties, implementation)
 
 
 @pytest.mark.parametrize("properties", [GLUE, HIVE])
 def test_sparks_session_catalog_is_opened_where_its_metastore_is(properties: dict[str, str]) -> None:
-    """Both see the same namespaces there."""
+    """Spark and PyIceberg see the same namespaces in a Glue or Hive metastore."""
     assert opened(properties, SESSION) == opened(properties)
 
 
@@ -124,7 +124,7 @@ def test_sparks_session_catalog_is_opened_where_its_metastore_is(properties: dic
     ],
 )  # fmt: skip
 def test_properties_keep_their_meaning(given: dict[str, str], made: dict[str, str] | None) -> None:
-    """By PyIceberg's names; what says nothing of where and who is left out."""
+    """They are translated to PyIceberg's names; harmless properties are omitted."""
     assert opened({**REST, **given}).properties == {"uri": REST["uri"], **(given if made is None else made)}
 
 
@@ -153,7 +153,7 @@ def test_properties_keep_their_meaning(given: dict[str, str], made: dict[str, st
     ],
 )
 def test_a_property_that_is_not_understood_keeps_the_catalog_closed(base: dict[str, str], key: str, value: str) -> None:
-    """It could say where the tables are or who may read them; the message names it, not its value."""
+    """The property could decide location or access; the message names it without its value."""
     message = refusal({**base, key: value})
     assert key in message
     assert value not in message
@@ -164,7 +164,7 @@ def test_a_property_that_is_not_understood_keeps_the_catalog_closed(base: dict[s
     [(REST, "uri"), (GLUE, "warehouse"), (HIVE, "uri"), (HIVE, "warehouse"), (SQLITE, "uri"), (SQLITE, "warehouse")],
 )
 def test_what_spark_would_take_from_elsewhere_is_missed(base: dict[str, str], key: str) -> None:
-    """Such as from hive-site.xml."""
+    """A property that Spark could read from hive-site.xml is required."""
     assert f"its {key} is not set" in refusal({other: value for other, value in base.items() if other != key})
 
 
@@ -184,7 +184,7 @@ def test_what_spark_would_take_from_elsewhere_is_missed(base: dict[str, str], ke
 def test_what_only_sparks_own_machine_or_hadoop_reaches_is_left_to_them(
     properties: dict[str, str], conf: dict[str, str], why: str
 ) -> None:
-    """Files, logins, and the lock that every writer must take alike."""
+    """Hadoop's files and logins, Hive's lock and files on Spark's machine are refused."""
     assert why in refusal(properties, **conf)
 
 
@@ -207,14 +207,14 @@ def test_what_only_sparks_own_machine_or_hadoop_reaches_is_left_to_them(
     ],
 )
 def test_a_databases_address_is_sqlalchemys(uri: str, made: str, file: str | None) -> None:
-    """And of SQLite the file is known, which a question must not create."""
+    """The file of SQLite is returned as well, because read-only commands must not create it."""
     found = opened({**SQLITE, "uri": uri})
     assert found.properties["uri"] == made
     assert found.file == (Path(file) if file else None)
 
 
 def test_user_and_password_may_stand_beside_the_address() -> None:
-    """As `jdbc.user` and `jdbc.password`; what the address says goes before."""
+    """`jdbc.user` and `jdbc.password` are used; parameters of the address override such properties."""
     beside = {"jdbc.user": "migrator", "jdbc.password": "p@ss/word", "jdbc.sslmode": "require"}
     found = opened({**POSTGRESQL, **beside, "uri": "jdbc:postgresql://db/lake?sslmode=verify-full"})
     login = "migrator:p%40ss%2Fword"
@@ -232,7 +232,7 @@ def test_user_and_password_may_stand_beside_the_address() -> None:
     ],
 )
 def test_the_jdbc_drivers_time_outs_are_libpqs(given: str, made: str) -> None:
-    """Without any, connecting is bounded by 10 s and an answer by 30 s; 0 waits without limit."""
+    """The defaults are 10 s to connect and 30 s for an answer; 0 waits without limit."""
     uri = opened({**POSTGRESQL, "uri": f"jdbc:postgresql://db/lake{given}"}).properties["uri"]
     assert uri.partition("?")[2] == made
 
@@ -243,11 +243,11 @@ def test_the_jdbc_drivers_time_outs_are_libpqs(given: str, made: str) -> None:
         ({"uri": "jdbc:sqlite::memory:"}, "in the memory of one process"),
         ({"uri": "jdbc:sqlite:file::memory:?cache=shared"}, "in the memory of one process"),
         ({"uri": "jdbc:sqlite:file:/data/a.db?mode=memory"}, "its address has mode"),
-        ({"uri": "jdbc:mysql://db/lake"}, "knows SQLite and PostgreSQL, not mysql"),
-        ({"uri": "jdbc:postgresql:lake"}, "not one server and one database"),
-        ({"uri": "jdbc:postgresql://a,b/lake"}, "not one server and one database"),
-        ({"uri": "jdbc:postgresql://me@db/lake"}, "not one server and one database"),
-        ({"uri": "https://db/lake"}, "knows SQLite and PostgreSQL, not https"),
+        ({"uri": "jdbc:mysql://db/lake"}, "opens SQLite and PostgreSQL here, not mysql"),
+        ({"uri": "jdbc:postgresql:lake"}, "must name one server and one database"),
+        ({"uri": "jdbc:postgresql://a,b/lake"}, "must name one server and one database"),
+        ({"uri": "jdbc:postgresql://me@db/lake"}, "must name one server and one database"),
+        ({"uri": "https://db/lake"}, "opens SQLite and PostgreSQL here, not https"),
         ({"uri": "jdbc:postgresql://db/lake?currentSchema=other"}, "its address has currentSchema"),
         ({"uri": "jdbc:postgresql://db/lake?ssl=true"}, "its address has ssl"),
         ({"uri": "jdbc:postgresql://db/lake?socketTimeout=-1"}, "its socketTimeout is not a number of seconds"),
@@ -257,18 +257,18 @@ def test_the_jdbc_drivers_time_outs_are_libpqs(given: str, made: str) -> None:
     ],
 )
 def test_a_database_that_python_would_reach_otherwise_is_not_opened(properties: dict[str, str], why: str) -> None:
-    """Or not at all."""
+    """An address that Python cannot use, or would use with other settings, is refused."""
     assert why in refusal({**POSTGRESQL, **properties})
 
 
 def test_the_schema_version_must_be_said() -> None:
-    """Without it, Spark writes rows that have no type."""
+    """Without V1, Spark writes rows without a type."""
     without = {key: value for key, value in SQLITE.items() if key != "jdbc.schema-version"}
     assert "its jdbc.schema-version is not V1" in refusal(without)
 
 
 def test_only_the_properties_of_the_stores_catalog_count() -> None:
-    """Another's name may begin alike."""
+    """A catalog whose name begins with the same letters does not count."""
     found = opened(REST, **{"spark.sql.catalog.lakehouse": SPARK, "spark.sql.catalog.lakehouse.lock-impl": "x"})
     assert found == opened(REST)
 
@@ -282,6 +282,6 @@ def test_only_the_properties_of_the_stores_catalog_count() -> None:
     ],
 )
 def test_a_refusal_does_not_show_where_the_warehouse_is(warehouse: str, conf: dict[str, str]) -> None:
-    """The value may be that of an environment variable."""
+    """The value may come from an environment variable."""
     uri = "jdbc:sqlite:/canary/a.db"
     assert "canary" not in refusal({**SQLITE, "uri": uri, "warehouse": warehouse, "io-impl": S3}, **conf)

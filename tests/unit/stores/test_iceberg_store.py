@@ -1,4 +1,4 @@
-"""The store through PyIceberg: what it leaves alone, and what it makes of the answers of a catalog that fails."""
+"""The store through PyIceberg: what it creates and keeps, and how it handles a failing catalog."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def held(beat: int, owner: str = "a") -> LockRow:
 
 @contextmanager
 def overtaken_by(others: Callable[[], object]) -> Iterator[None]:
-    """Let `others` happen as soon as a table was looked up, once."""
+    """Call `others` once, after a table was loaded."""
     load, done = SqlCatalog.load_table, []
 
     def overtaken(self: SqlCatalog, identifier: Any) -> Any:
@@ -74,7 +74,7 @@ def overtaken_by(others: Callable[[], object]) -> Iterator[None]:
 
 @pytest.fixture
 def store(iceberg_catalog: Catalog) -> IcebergStore:
-    """A store whose tables are there, with one event and a held lock."""
+    """A store with existing tables, one event and a held lock."""
     store = open_store(iceberg_catalog)
     store.create(FREE)
     store.append([event(1)])
@@ -84,7 +84,7 @@ def store(iceberg_catalog: Catalog) -> IcebergStore:
 
 @pytest.fixture
 def vendor(iceberg_catalog: Catalog, store: IcebergStore) -> SqlCatalog:
-    """The catalog that the store works on, as somebody else opens it."""
+    """The store's catalog, opened by another client."""
     return SqlCatalog("lake", uri=f"sqlite:///{database_of(iceberg_catalog)}")
 
 
@@ -98,7 +98,7 @@ def sequences(store: IcebergStore) -> list[int]:
 
 @contextmanager
 def answering(before: Exception | None = None, after: Exception | None = None, times: int = 1) -> Iterator[None]:
-    """Let the next commits raise, before or after they take effect."""
+    """Make the next commits raise, before or after they take effect."""
     commit, left = SqlCatalog.commit_table, [times]
 
     def answer(*arguments: Any) -> Any:
@@ -116,7 +116,7 @@ def answering(before: Exception | None = None, after: Exception | None = None, t
 
 
 def test_a_question_creates_no_database(iceberg_catalog: Catalog, lake_project: ProjectFolder) -> None:
-    """Not even an empty one, nor its folder."""
+    """A read-only command creates neither the database file nor its folder."""
     store = open_store(iceberg_catalog)
     assert store.read_history() == ()
     assert store.read_lock() is None
@@ -128,7 +128,7 @@ def test_a_question_creates_no_database(iceberg_catalog: Catalog, lake_project: 
 def test_a_question_creates_no_tables_of_the_catalogs_own(
     iceberg_catalog: Catalog, lake_project: ProjectFolder
 ) -> None:
-    """In a database that is empty, or another's."""
+    """A read-only command creates no tables of PyIceberg in an empty or foreign database."""
     (lake_project.root / "warehouse").mkdir()
     database = lake_project.root / "warehouse/catalog.db"
     database.touch()
@@ -141,7 +141,7 @@ def test_a_question_creates_no_tables_of_the_catalogs_own(
 
 
 def test_writing_where_nothing_was_created_says_so(iceberg_catalog: Catalog) -> None:
-    """And creates nothing."""
+    """The append raises TableNotFound and creates nothing."""
     store = open_store(iceberg_catalog)
     with pytest.raises(TableNotFound):
         store.append([event(1)])
@@ -150,7 +150,7 @@ def test_writing_where_nothing_was_created_says_so(iceberg_catalog: Catalog) -> 
 
 
 def test_what_doctor_made_up_can_be_dropped_for_good(iceberg_catalog: Catalog, store: IcebergStore) -> None:
-    """Tables, files and namespace; twice is not once too often."""
+    """`drop` removes tables, files and namespace, and may be called twice."""
     other = replace(iceberg_catalog, store=replace(iceberg_catalog.store, namespace="made_up"))
     made_up = open_store(other)
     assert not made_up.has_namespace()
@@ -167,7 +167,7 @@ def test_what_doctor_made_up_can_be_dropped_for_good(iceberg_catalog: Catalog, s
 
 
 def test_a_namespace_may_have_levels(iceberg_catalog: Catalog) -> None:
-    """As one name, in a SQL catalog."""
+    """A SQL catalog stores the levels as one name."""
     store = open_store(replace(iceberg_catalog, store=replace(iceberg_catalog.store, namespace="ops.glacierbase")))
     store.create(FREE)
     store.append([event(1)])
@@ -178,7 +178,7 @@ def test_a_namespace_may_have_levels(iceberg_catalog: Catalog) -> None:
 
 
 def test_columns_of_a_later_version_are_passed_over_and_kept(store: IcebergStore, vendor: SqlCatalog) -> None:
-    """By reads, by appends, by the lock and by compaction."""
+    """Reads ignore them; appends, lock changes and compaction keep them."""
     for name in ("glacierbase.history_shop", "glacierbase.lock_shop"):
         with vendor.load_table(name).update_schema() as update:
             update.add_column("later", StringType())
@@ -201,7 +201,7 @@ def test_columns_of_a_later_version_are_passed_over_and_kept(store: IcebergStore
 
 
 def test_tables_without_what_makes_the_lock_a_lock_are_refused(store: IcebergStore, vendor: SqlCatalog) -> None:
-    """With the statement that gives it back."""
+    """The hint is the ALTER TABLE that sets the properties."""
     with vendor.load_table("glacierbase.lock_shop").transaction() as transaction:
         transaction.set_properties({"commit.retry.num-retries": "4"})
     with pytest.raises(ConfigurationError) as caught:
@@ -227,7 +227,7 @@ def test_tables_without_what_makes_the_lock_a_lock_are_refused(store: IcebergSto
     ],
 )  # fmt: skip
 def test_an_answer_that_proves_nothing_is_unknown(raised: Exception, kind: type[EngineError], message: str) -> None:
-    """And every other keeps what it proves, in its first line."""
+    """Other errors keep their class; the message is their first line."""
     with pytest.raises(EngineError) as caught, mapped():
         raise raised
     assert type(caught.value) is kind
@@ -236,7 +236,7 @@ def test_an_answer_that_proves_nothing_is_unknown(raised: Exception, kind: type[
 
 
 def test_the_first_cause_speaks_unless_pyiceberg_does() -> None:
-    """What it says of an answer goes before the answer."""
+    """An exception of PyIceberg is preferred to its cause."""
     reset = ConnectionRefusedError("refused at the door")
     pool = RuntimeError("much about pools of connections")
     pool.__context__ = reset
@@ -247,7 +247,7 @@ def test_the_first_cause_speaks_unless_pyiceberg_does() -> None:
 
 
 def test_a_server_that_cannot_be_reached_is_named(iceberg_catalog: Catalog) -> None:
-    """In place of a pool of connections."""
+    """The message names the server instead of urllib3's connection pool."""
     conf = {
         "spark.sql.catalog.lake": "org.apache.iceberg.spark.SparkCatalog",
         "spark.sql.catalog.lake.type": "rest",
@@ -260,7 +260,7 @@ def test_a_server_that_cannot_be_reached_is_named(iceberg_catalog: Catalog) -> N
 
 
 def test_an_append_says_whether_it_may_have_had_its_effect(store: IcebergStore) -> None:
-    """A conflict had none (the first one is tried again); where the answer was lost, the history knows."""
+    """A conflict had no effect, and the first one is retried. After a lost answer, the history shows the effect."""
     with answering(before=CommitFailedException("first come"), times=2), pytest.raises(CommitConflict):
         store.append([event(2)])
     assert sequences(store) == [1]
@@ -270,7 +270,7 @@ def test_an_append_says_whether_it_may_have_had_its_effect(store: IcebergStore) 
 
 
 def test_what_compaction_takes_from_under_a_writer_is_written_again(store: IcebergStore) -> None:
-    """The commit that was refused had no effect."""
+    """The append is retried after compaction deleted the files it was based on; the refused commit had no effect."""
     store.append([event(2)])
     with overtaken_by(store.compact):
         store.append([event(3)])
@@ -283,7 +283,7 @@ def test_what_compaction_takes_from_under_a_writer_is_written_again(store: Icebe
 
 
 def test_a_lost_or_refused_answer_does_not_lose_the_lock(store: IcebergStore) -> None:
-    """The row says what became of it."""
+    """After such an answer, the row is read to decide."""
     with answering(after=ConnectionResetError("reset")):
         assert store.compare_and_set(held(0), held(1))
     with answering(before=CommitFailedException("compacted meanwhile")):
@@ -294,7 +294,7 @@ def test_a_lost_or_refused_answer_does_not_lose_the_lock(store: IcebergStore) ->
 def test_a_row_that_was_overtaken_is_not_set_even_where_commits_are_tried_again(
     iceberg_catalog: Catalog, store: IcebergStore, vendor: SqlCatalog
 ) -> None:
-    """As PyIceberg does by itself, unless the table's properties say no."""
+    """PyIceberg retries commits unless the table's properties forbid it."""
     with vendor.load_table("glacierbase.lock_shop").transaction() as transaction:
         transaction.set_properties({"commit.retry.num-retries": "4"})
     winner = held(1, owner="winner")
@@ -304,7 +304,7 @@ def test_a_row_that_was_overtaken_is_not_set_even_where_commits_are_tried_again(
 
 
 def test_a_lock_that_cannot_be_written_says_why(store: IcebergStore) -> None:
-    """After some tries, with the row unchanged."""
+    """The error is raised after some retries, and the row is unchanged."""
     with answering(before=ForbiddenError("read only"), times=99), pytest.raises(StatementRefused) as caught:
         store.compare_and_set(held(0), held(1))
     assert caught.value.message == "read only"
@@ -314,7 +314,7 @@ def test_a_lock_that_cannot_be_written_says_why(store: IcebergStore) -> None:
 def test_a_database_that_another_process_holds_is_an_error_that_names_its_file(
     iceberg_catalog: Catalog, store: IcebergStore
 ) -> None:
-    """The hint finds the process; the message has neither the SQL nor SQLAlchemy's own words."""
+    """The hint finds the process; the message contains neither the SQL nor SQLAlchemy's text."""
     uri = iceberg_catalog.spark_conf[URI].replace("30000", "100")
     impatient = open_store(replace(iceberg_catalog, spark_conf={**iceberg_catalog.spark_conf, URI: uri}))
     database = database_of(iceberg_catalog)
@@ -329,7 +329,7 @@ def test_a_database_that_another_process_holds_is_an_error_that_names_its_file(
 
 
 def test_an_error_that_somebody_keeps_holds_no_lock(iceberg_catalog: Catalog, store: IcebergStore) -> None:
-    """Two first runs race to create a table; the loser's error must not keep the winner from the database."""
+    """Two first runs race to create a table; the loser's error must not lock the database for the winner."""
     with pytest.raises(StatementRefused) as kept, mapped():
         store._create_history()
     with closing(sqlite3.connect(database_of(iceberg_catalog), timeout=0.1)) as other:
@@ -340,7 +340,7 @@ def test_an_error_that_somebody_keeps_holds_no_lock(iceberg_catalog: Catalog, st
 def test_a_commit_of_a_stopped_process_is_told_with_the_way_to_find_it(
     iceberg_catalog: Catalog, lake_project: ProjectFolder, store: IcebergStore
 ) -> None:
-    """`migrate` and `pending` end with exit 5, the file of the database and the hint; the store is as it was."""
+    """`migrate` and `pending` end with exit 5, the database file and the hint; the store is unchanged."""
     path = lake_project.root / "catalogs/shop.yaml"
     path.write_text(path.read_text().replace("busy_timeout=30000", "busy_timeout=100"))
     lake_project.file("1_a.sql", "SELECT 1")
@@ -351,7 +351,7 @@ def test_a_commit_of_a_stopped_process_is_told_with_the_way_to_find_it(
         other.send_signal(signal.SIGCONT)
     for said in asked:
         assert said.code == 5
-        assert said.stderr.count("STORE_UNAVAILABLE") == 1
+        assert said.stderr.count("error: STORE_UNAVAILABLE") == 1
         assert f"another process holds {database}" in said.stderr
         assert f"`lsof {database}`" in said.stderr
         assert "check the catalog file" not in said.stderr
@@ -361,7 +361,7 @@ def test_a_commit_of_a_stopped_process_is_told_with_the_way_to_find_it(
 def test_a_missing_driver_is_named_with_what_brings_it(
     iceberg_catalog: Catalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As PostgreSQL's."""
+    """Without psycopg2, the hint is the pip command for PostgreSQL."""
     monkeypatch.setitem(sys.modules, "psycopg2", None)
     conf = {**iceberg_catalog.spark_conf, URI: "jdbc:postgresql://localhost/lake"}
     with pytest.raises(ConfigurationError) as caught:

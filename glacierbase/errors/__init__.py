@@ -1,23 +1,24 @@
-"""Everything that glacierbase raises on purpose.
+"""The exceptions that glacierbase raises.
 
-    GlacierbaseError                what any caller may catch
-      SeveralErrors                 all that is wrong at once, each error whole
-      ConfigurationError            exit 2: a catalog file, an option or the environment
+    GlacierbaseError                the base class
+      SeveralErrors                 several errors, found in one go
+      ConfigurationError            exit 2: a catalog file, an option, or what is installed
       MigrationFileError            exit 3: one migration file: name, header, template, SQL
-      HistoryDisagrees              exit 3: the files and the history do not agree
+      HistoryDisagrees              exit 3: files and history differ
       LockHeld, LockLost            exit 4
       EngineUnavailable             exit 5: engine, catalog or login unreachable
-      NeedsRepair                   exit 6: a person must say what happened before anything runs
-      MigrationFailed               exit 1: the engine refused a statement
+      NeedsRepair                   exit 6: nothing runs until `repair` or a restored history settles it
+      MigrationFailed               exit 1: the engine rejected a statement
       Interrupted                   exit 130, 143: a signal or the caller stopped the run
-      EngineError                   an executor's answer to one statement; the path of `migrate` turns it into one of the above
-        StatementRefused            proven to have had no effect
+      EngineError                   an engine's error for one statement; commands raise one of the above from it
+        StatementRefused            the statement had no effect, which is proven
           TableNotFound
           CommitConflict
-        OutcomeUnknown              the answer was lost, or does not prove anything
+        OutcomeUnknown              the answer was lost, or proves nothing
 
-Every error has a stable `code` (`CHECKSUM_MISMATCH`), a message (where, what, the state things are in) and a hint (what to do
-next). Messages are masked when they are made.
+Every error has a stable `code` (`CHECKSUM_MISMATCH`), a message (what failed, where, the state now) and a hint (the next step).
+Secrets in messages are masked when the error is created. `glacierbase.errors.reference` has an entry for every code; it is not
+imported here.
 """
 
 from __future__ import annotations
@@ -30,16 +31,16 @@ from glacierbase.secrets import mask, secrets_in_use
 
 
 class GlacierbaseError(Exception):
-    """What any caller may catch.
+    """The base class of all errors.
 
     Attributes:
         code: stable name in capitals, the same in text and JSON.
-        exit_code: what the command line exits with.
-        message: where and what, masked.
-        lines: the message's lines; a line break inside one of them is that of a value.
-        hint: what to do next, masked; may be empty.
+        exit_code: the exit code of the command line.
+        message: what failed, where, and the state now; masked.
+        lines: the lines of the message. A line break inside one of them belongs to a value.
+        hint: the next step, masked; may be empty.
         data: values of this error for programs, such as `path`, `line` or `owner`.
-        results: what every catalog of the call answered, where a verb of `Project` raised it.
+        results: the result of each catalog, if a method of `Project` raised the error.
         secrets: those in use when the error was made; its documents are masked with them.
     """
 
@@ -59,65 +60,65 @@ class GlacierbaseError(Exception):
 
 
 class ConfigurationError(GlacierbaseError):
-    """A catalog file, an option or this machine is not as it must be; nothing was contacted."""
+    """A catalog file, an option, an argument or an installed package is wrong. No statement ran."""
 
     exit_code = 2
 
 
 class MigrationFileError(GlacierbaseError):
-    """One migration file is wrong: its name, header, template or SQL; nothing was contacted."""
+    """A migration file is wrong: its name, headers, template or SQL. No statement ran."""
 
     exit_code = 3
 
 
 class HistoryDisagrees(GlacierbaseError):
-    """The files, or the chosen catalog and environment, do not agree with the history; nothing ran."""
+    """The files, or the chosen catalog and environment, do not match the history. No statement ran."""
 
     exit_code = 3
 
 
 class LockHeld(GlacierbaseError):
-    """Another run holds the catalog's lock; nothing ran."""
+    """Another run holds the catalog's lock. No statement ran."""
 
     exit_code = 4
 
 
 class LockLost(GlacierbaseError):
-    """This run could not prove that it still holds the lock, and stopped before its next statement."""
+    """The run could not prove that it still holds the lock, and stopped before its next statement."""
 
     exit_code = 4
 
 
 class EngineUnavailable(GlacierbaseError):
-    """The engine, the catalog behind it or the login could not be reached."""
+    """The engine or catalog could not be reached, or rejected the login."""
 
     exit_code = 5
 
 
 class NeedsRepair(GlacierbaseError):
-    """A run died inside a statement, or our own tables are damaged; nothing runs until a person says what happened."""
+    """The outcome of a statement is unknown, or the history is incomplete. Nothing runs until that is settled."""
 
     exit_code = 6
 
 
 class MigrationFailed(GlacierbaseError):
-    """The engine refused a statement and proved that it had no effect; recorded, and resumed there by the next run."""
+    """The engine rejected a statement, which had no effect. The failure is recorded, and the next run resumes there."""
 
     exit_code = 1
 
 
 class Interrupted(GlacierbaseError):
-    """The run was asked to stop, and stopped between two statements; recorded and released."""
+    """The run was stopped between two statements. What ran is recorded, and the lock is released."""
 
     exit_code = 130
 
 
 class EngineError(GlacierbaseError):
-    """An engine's answer to one statement.
+    """An engine's error for one statement.
 
     Attributes:
-        error_class: the engine's own name of it: an error condition, else the class of the innermost exception.
-        query_id: the engine's id of the statement, where it has one and told it.
+        error_class: the engine's error condition, else the class of the innermost exception.
+        query_id: the engine's id of the statement, or None.
     """
 
     exit_code = 5
@@ -129,7 +130,7 @@ class EngineError(GlacierbaseError):
 
 
 class StatementRefused(EngineError):
-    """The engine refused a statement, and its answer proves that the statement had no effect."""
+    """The engine rejected a statement, and its answer proves that the statement had no effect."""
 
 
 class TableNotFound(StatementRefused):
@@ -137,15 +138,15 @@ class TableNotFound(StatementRefused):
 
 
 class CommitConflict(StatementRefused):
-    """Somebody else committed to the table first."""
+    """Another writer committed to the table first."""
 
 
 class OutcomeUnknown(EngineError):
-    """The answer was lost or proves nothing: the statement may have had its effect."""
+    """The answer was lost or proves nothing: the statement may have taken effect."""
 
 
 class SeveralErrors(GlacierbaseError):
-    """All that is wrong, found in one go. `code`, `exit_code` and `hint` are those of the first."""
+    """Several errors, found in one go. `code`, `exit_code` and `hint` are those of the first one."""
 
     def __init__(self, errors: Sequence[GlacierbaseError]) -> None:
         self.errors = tuple(errors)
@@ -157,7 +158,7 @@ class SeveralErrors(GlacierbaseError):
 
 @contextmanager
 def collected(errors: list[GlacierbaseError]) -> Iterator[None]:
-    """Put what is raised inside into `errors`, several errors one by one, and go on behind."""
+    """Append the errors that are raised inside to `errors`, and continue after the block."""
     try:
         yield
     except SeveralErrors as several:
@@ -167,7 +168,7 @@ def collected(errors: list[GlacierbaseError]) -> Iterator[None]:
 
 
 def raise_all(errors: Sequence[GlacierbaseError]) -> None:
-    """Raise nothing, the only error as itself, or several as one `SeveralErrors`."""
+    """Raise the only error, or several as one `SeveralErrors`; return if there is none."""
     if len(errors) == 1:
         raise errors[0]
     if errors:

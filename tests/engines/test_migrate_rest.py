@@ -1,4 +1,4 @@
-"""On a REST catalog: both clients over the wire, and answers that get lost on it."""
+"""Migrations on a REST catalog: Spark and PyIceberg over HTTP, and responses that are lost."""
 
 from __future__ import annotations
 
@@ -21,20 +21,21 @@ FREE = free_row(Terms("contract", "default", 60))
 
 @pytest.fixture
 def namespace() -> str:
-    """A fresh one."""
+    """A new namespace."""
     return f"g{uuid.uuid4().hex[:8]}"
 
 
 @pytest.fixture
 def store(web: WebBed, namespace: str) -> IcebergStore:
-    """One whose tables are there."""
+    """A store whose tables exist."""
     store = open_store(replace(web.catalog, store=replace(web.catalog.store, namespace=namespace)))
     store.create(FREE)
     return store
 
 
+@pytest.mark.long
 def test_a_migration_runs_and_is_recorded_there(web: WebBed, namespace: str, project: ProjectFolder) -> None:
-    """Spark and PyIceberg each with the same address and token; through either the history says the same."""
+    """Spark and PyIceberg use the same address and token, and read the same history."""
     describe(web, namespace, project)
     check_it_migrates(web, namespace, project, WEB_TOKEN)
     web.server.requests.clear()
@@ -47,13 +48,13 @@ def test_a_migration_runs_and_is_recorded_there(web: WebBed, namespace: str, pro
 def test_a_token_that_is_not_known_is_one_clear_message(
     web: WebBed, project: ProjectFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And no Spark is started to find out."""
+    """No Spark is started before the refusal."""
     monkeypatch.setenv("WEB_TOKEN", "canary-of-another")
     check_refused(web, project, "NotAuthorizedException: the token is not one of ours")
 
 
 def test_a_lost_answer_of_an_append_proves_nothing(web: WebBed, namespace: str, store: IcebergStore) -> None:
-    """It is written, and whoever reads sees so."""
+    """The outcome is unknown to the writer, and the event is in the history."""
     web.server.loses.append(f"POST /v1/namespaces/{namespace}/tables/history_contract")
     event = Event(1, 1, "run", "contract", "default", "started")
     with pytest.raises(OutcomeUnknown):
@@ -63,7 +64,7 @@ def test_a_lost_answer_of_an_append_proves_nothing(web: WebBed, namespace: str, 
 
 
 def test_a_lost_answer_of_the_lock_is_settled_by_looking(web: WebBed, namespace: str, store: IcebergStore) -> None:
-    """The row says whose it is."""
+    """The store reads the row to find the lock holder."""
     web.server.loses.append(f"POST /v1/namespaces/{namespace}/tables/lock_contract")
     mine = replace(FREE, owner="a", fence=1)
     assert store.compare_and_set(FREE, mine)
@@ -72,7 +73,7 @@ def test_a_lost_answer_of_the_lock_is_settled_by_looking(web: WebBed, namespace:
 
 
 def test_of_two_compactions_at_once_the_second_is_refused_as_such(store: IcebergStore) -> None:
-    """The server minds that the snapshots are gone, not that another commit came first: none is newer."""
+    """The server refuses it because the snapshots are gone, not because of a newer commit."""
     assert store.compare_and_set(FREE, replace(FREE, owner="a", fence=1))
     before = store._load(store._lock)
     store.compact()

@@ -1,4 +1,4 @@
-"""On a JDBC catalog in PostgreSQL: both clients with the same address, user and password."""
+"""Migrations on a JDBC catalog in PostgreSQL: Spark and PyIceberg with the same address, user and password."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ CONNECTED = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client 
 
 
 def test_a_migration_runs_and_is_recorded_there(postgres: CatalogBed, project: ProjectFolder) -> None:
-    """Through Spark and past it the history says the same."""
+    """Spark and PyIceberg read the same history."""
     namespace = f"g{uuid.uuid4().hex[:8]}"
     describe(postgres, namespace, project)
     assert len(project.ask("pending").entry()["pending"]) == 1
@@ -41,7 +41,7 @@ def test_a_migration_runs_and_is_recorded_there(postgres: CatalogBed, project: P
 
 
 def test_a_process_that_goes_on_keeps_no_connection(postgres: CatalogBed, project: ProjectFolder) -> None:
-    """Servers have a hundred, for everybody."""
+    """A server has a hundred connections by default, for all clients."""
     project.catalog(f"{postgres.text}store: {{namespace: g{uuid.uuid4().hex[:8]}}}\n")
     project.file("1_a.sql", "SELECT 1")
     assert Project.load(project.root).pending()[0].pending
@@ -54,7 +54,7 @@ def test_a_process_that_goes_on_keeps_no_connection(postgres: CatalogBed, projec
 def test_a_run_of_more_files_than_the_server_has_connections_is_applied(
     door: str, postgres: CatalogBed, project: ProjectFolder
 ) -> None:
-    """Each file has a session of its own, whose catalog is closed with it; a session of the caller's goes on."""
+    """Each file has a new session, which closes its catalog; a session of the caller stays open."""
     namespace, files = f"g{uuid.uuid4().hex[:8]}", CONNECTIONS + 10
     project.catalog(f"{postgres.text}store: {{catalog: lake, namespace: {namespace}, type: '${{env:STORE}}'}}\n")
     for number in range(1, files + 1):
@@ -70,7 +70,7 @@ def test_a_run_of_more_files_than_the_server_has_connections_is_applied(
 
 
 def answers_of_a_racer(postgres: CatalogBed, line: str, again: int) -> list[dict[str, Any]]:
-    """What a process says that migrates in its own session, and so many times again; it keeps no connection of Spark's."""
+    """Return the answers of a process that migrates in its session and repeats it; it must keep no connection."""
     racer = subprocess.Popen(
         [sys.executable, "-m", "tests.crash.raced"],
         cwd=REPOSITORY,
@@ -91,7 +91,7 @@ def answers_of_a_racer(postgres: CatalogBed, line: str, again: int) -> list[dict
 
 
 def still_connected(postgres: CatalogBed) -> int:
-    """How many connections are there still, after the server had time to see that they ended."""
+    """Return the number of open connections, after the server had time to notice closed ones."""
     address = urlsplit(postgres.catalog.spark_conf["spark.sql.catalog.lake.uri"].removeprefix("jdbc:"))
     login = {"host": address.hostname, "port": address.port, "user": USER, "password": POSTGRES_PASSWORD}
     with closing(psycopg2.connect(dbname="postgres", **login)) as connection:
@@ -106,6 +106,6 @@ def still_connected(postgres: CatalogBed) -> int:
 def test_a_wrong_password_is_one_clear_message(
     postgres: CatalogBed, project: ProjectFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And no Spark is started to find out."""
+    """No Spark is started before the refusal."""
     monkeypatch.setenv("POSTGRES_PASSWORD", "canary-of-another")
     check_refused(postgres, project, "password authentication failed")

@@ -1,4 +1,4 @@
-"""What the original has published of itself runs here: its headers, its variable, its catalog keys, its commands."""
+"""The published examples of the original run unchanged: headers, variable, catalog keys and commands."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from pyiceberg.catalog.sql import SqlCatalog
 
 from tests.support.catalog_files import RUNTIME, SQLITE
 from tests.support.project_folder import ProjectFolder
+
+pytestmark = pytest.mark.spark
 
 # The published keys; what it leaves out stands where it wrote an ellipsis.
 CATALOG = f"""\
@@ -61,9 +63,9 @@ ALTER TABLE catalog.namespace.table SET TBLPROPERTIES (
 """
 
 
-@pytest.mark.parametrize(("environment", "buckets"), [("dev", 4), ("prod", 32)])
+@pytest.mark.parametrize(("environment", "buckets"), [("dev", 4), pytest.param("prod", 32, marks=pytest.mark.long)])
 def test_the_published_snippets_run_in_two_environments(environment: str, buckets: int, project: ProjectFolder) -> None:
-    """And the tables are what they say, as PyIceberg reads them."""
+    """PyIceberg reads the tables that the snippets describe."""
     project.catalog(CATALOG, "analytics")
     folder = project.root / "migrations/analytics"
     (folder / "0001_create_table.sql").write_text(CREATE)

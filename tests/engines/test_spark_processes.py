@@ -1,8 +1,7 @@
-"""The program as processes: signals, secrets, several catalogs."""
+"""The program as a process that starts Spark: signals, secrets, several catalogs."""
 
 from __future__ import annotations
 
-import re
 import signal
 import sqlite3
 import subprocess
@@ -19,7 +18,9 @@ from tests.support.project_folder import ProjectFolder
 CREATE = "CREATE NAMESPACE lake.a; CREATE TABLE lake.a.t (a BIGINT) USING iceberg"
 # While it takes that many milliseconds, a test sends a signal. The method's answer is nothing.
 SLEEP = "java_method('java.lang.Thread', 'sleep', {}L)"
-CANARY = "canary-7f3a9c"
+# In every secret of this file and of no other: other tests run at the same time on the same machine.
+MARK = "7f3a9c"
+CANARY = f"canary-{MARK}"
 
 
 def wait_for_line(process: subprocess.Popen[str], text: str) -> None:
@@ -32,7 +33,7 @@ def wait_for_line(process: subprocess.Popen[str], text: str) -> None:
 
 
 def stop_inside_a_statement(project: ProjectFolder, milliseconds: int, number: signal.Signals) -> tuple[int, str]:
-    """The exit code and stderr of a run that is stopped while its statement takes that long."""
+    """Stop a run while its statement takes that long; return its exit code and stderr."""
     project.file("1_create.sql", CREATE)
     slow = f"INSERT INTO lake.a.t SELECT IF({SLEEP.format(milliseconds)} = 'slept', 0, 1)"
     project.file("2_slow.sql", f"{slow}; INSERT INTO lake.a.t VALUES (2); INSERT INTO lake.a.t VALUES (3)")
@@ -45,8 +46,10 @@ def stop_inside_a_statement(project: ProjectFolder, milliseconds: int, number: s
     return process.returncode, stderr
 
 
+@pytest.mark.long
+@pytest.mark.spark
 def test_stopped_a_run_lets_a_short_statement_end(lake_project: ProjectFolder) -> None:
-    """What runs is finished and recorded, the lock is free, and the next run goes on behind it."""
+    """The statement is finished and recorded, the lock is released, and the next run resumes after it."""
     code, stderr = stop_inside_a_statement(lake_project, 500, signal.SIGINT)
     assert code == 130, stderr
     assert "error: INTERRUPTED: stopped before statement 2 of migrations/shop/2_slow.sql" in stderr
@@ -58,8 +61,10 @@ def test_stopped_a_run_lets_a_short_statement_end(lake_project: ProjectFolder) -
     assert rows_of(lake_project) == [1, 2, 3]
 
 
+@pytest.mark.long
+@pytest.mark.spark
 def test_stopped_a_run_cancels_a_long_statement(lake_project: ProjectFolder) -> None:
-    """Whether it took effect is for a person to say; the table suggests that it did not. The lock is free."""
+    """The outcome needs a decision; the table suggests that it had no effect. The lock is released."""
     began = time.monotonic()
     code, stderr = stop_inside_a_statement(lake_project, 60_000, signal.SIGTERM)
     assert time.monotonic() - began < 50
@@ -73,8 +78,10 @@ def test_stopped_a_run_cancels_a_long_statement(lake_project: ProjectFolder) -> 
     assert rows_of(lake_project) == []
 
 
+@pytest.mark.long
+@pytest.mark.spark
 def test_stopped_a_run_does_not_wait_for_a_statement_that_cannot_be_cancelled(lake_project: ProjectFolder) -> None:
-    """Its catalog's server does not answer: the engine is ended with it, and what is known is recorded."""
+    """Its catalog's database does not answer: the engine is stopped as well, and the known state is recorded."""
     database = lake_project.root / "silent.db"
     text = LAKE.replace("WAREHOUSE", str(lake_project.root / "warehouse"))
     silent = LAKE.replace("WAREHOUSE/catalog.db", str(database)).replace("=30000", "=300000")
@@ -97,21 +104,23 @@ def test_stopped_a_run_does_not_wait_for_a_statement_that_cannot_be_cancelled(la
 
 
 # What spark-submit reads, what the session reads, and where a secret is a part of the value.
-PLANTED = """\
-      spark.canary.token: x${secret:PLANTED}
-      spark.driver.canary: ${secret:PLANTED}
-      spark.jars.canary: ${secret:PLANTED}
-      spark.submit.canary: https://${secret:PLANTED}@proxy.example
-      spark.sql.catalog.lake.jdbc.password: ${secret:PLANTED}
-      spark.driver.proxy: http://alice:canary-of-alice@proxy.example/?sas=canary-of-a-parameter
-      spark.hadoop.fs.azure.account.key.one: canary-of-azure
-      spark.canary.key: ${file:key.pem}
+PLANTED = f"""\
+      spark.canary.token: x${{secret:PLANTED}}
+      spark.driver.canary: ${{secret:PLANTED}}
+      spark.jars.canary: ${{secret:PLANTED}}
+      spark.submit.canary: https://${{secret:PLANTED}}@proxy.example
+      spark.sql.catalog.lake.jdbc.password: ${{secret:PLANTED}}
+      spark.driver.proxy: http://alice:canary-{MARK}-of-alice@proxy.example/?sas=canary-{MARK}-of-a-parameter
+      spark.hadoop.fs.azure.account.key.one: canary-{MARK}-of-azure
+      spark.canary.key: ${{file:key.pem}}
 """
-PEM = "-----BEGIN PRIVATE KEY-----\ncanary+first/line\ncanary+second/line==\n-----END PRIVATE KEY-----\n"
+PEM = f"-----BEGIN PRIVATE KEY-----\n{MARK}+first/line\n{MARK}+second/line==\n-----END PRIVATE KEY-----\n"
 
 
+@pytest.mark.long
+@pytest.mark.spark
 def test_a_secret_appears_nowhere(lake_project: ProjectFolder) -> None:
-    """In no output, log, error, history or lock, and on no command line; also where the engine repeats it in an error."""
+    """It is in no output, log, error, history, lock or command line, even if the engine's error repeats it."""
     text = LAKE.replace("WAREHOUSE", str(lake_project.root / "warehouse"))
     lake_project.catalog(text.replace("    sparkConf:\n", f"    sparkConf:\n{PLANTED}"))
     (lake_project.root / "key.pem").write_text(PEM)
@@ -120,7 +129,7 @@ def test_a_secret_appears_nowhere(lake_project: ProjectFolder) -> None:
     lake_project.file(
         "2_leak.sql", "SELECT raise_error('it is ${spark.driver.canary} ${spark.driver.proxy} ${spark.canary.key}')"
     )
-    environ = {"PLANTED": CANARY, "CI_JOB_URL": "https://bot:canary-of-ci@ci.example/1", "GITHUB_RUN_ID": None}
+    environ = {"PLANTED": CANARY, "CI_JOB_URL": f"https://bot:canary-{MARK}-of-ci@ci.example/1", "GITHUB_RUN_ID": None}
     process = lake_project.start("migrate", "-v", environ=environ)
     seen = watch_command_lines(process)
     stdout, stderr = process.communicate(timeout=300)
@@ -136,16 +145,16 @@ def test_a_secret_appears_nowhere(lake_project: ProjectFolder) -> None:
     assert [line for line in seen if "org.apache.spark.launcher.Main" in line]
     assert [line for line in seen if "org.apache.spark.deploy.SparkSubmit" in line and "launcher" not in line]
     assert any("***" in text for text in outputs)
-    assert [text for text in outputs if re.search("canary[-+]", text)] == []
+    assert [text for text in outputs if MARK in text] == []
     [log] = (lake_project.root / ".glacierbase/logs").iterdir()
     files = [path for path in lake_project.root.rglob("*") if path.is_file()]
-    told = {path.name for path in files if re.search(rb"canary[-+]", path.read_bytes())}
+    told = {path.name for path in files if MARK.encode() in path.read_bytes()}
     assert told == {"key.pem", "shop.yaml"}
     assert (log.stat().st_mode & 0o777, log.parent.stat().st_mode & 0o777) == (0o600, 0o700)
 
 
 def tables_of(project: ProjectFolder) -> list[str]:
-    """The rows of history and lock, whose files are compressed."""
+    """Return the rows of history and lock, whose files are compressed."""
     warehouse = project.root / "warehouse"
     lake = SqlCatalog("lake", uri=f"sqlite:///{warehouse}/catalog.db", warehouse=f"file://{warehouse}/tables")
     rows = [lake.load_table(f"glacierbase.{name}_shop").scan().to_arrow().to_pylist() for name in ("history", "lock")]
@@ -154,8 +163,10 @@ def tables_of(project: ProjectFolder) -> list[str]:
     return [str(row) for each in rows for row in each]
 
 
+@pytest.mark.long
+@pytest.mark.spark
 def test_an_administrators_defaults_count_below_the_catalog_file(lake_project: ProjectFolder, tmp_path: Path) -> None:
-    """The file is not replaced by the one that carries the catalog file's own values."""
+    """Spark reads both the administrator's defaults and the catalog file's values."""
     text = LAKE.replace("WAREHOUSE", str(lake_project.root / "warehouse"))
     lake_project.catalog(text.replace("    sparkConf:\n", "    sparkConf:\n      spark.driver.said: ä=b\\c d\n"))
     (tmp_path / "spark-defaults.conf").write_text("spark.driver.said administrator\nspark.admin.said yes\\")
@@ -197,7 +208,7 @@ migrationExecutor:
     ],
 )
 def test_a_command_that_fails_tells_no_secret(command: list[str], project: ProjectFolder) -> None:
-    """Whatever key it stands under, with a catalog that cannot be reached; in text and in JSON."""
+    """Text and JSON mask the secret under every key, with a catalog that cannot be reached."""
     lines = [f"      spark.sql.catalog.lake.{key}: canary-{number}\n" for number, key in enumerate(KEYS.split())]
     project.catalog(UNREACHABLE + "".join(lines))
     (project.root / "key.pem").write_text(PEM)
@@ -206,11 +217,12 @@ def test_a_command_that_fails_tells_no_secret(command: list[str], project: Proje
         told = project.run(*command, "--format", form, environ={"PLANTED": CANARY})
         assert told.code in ((0,) if command[0] in ("validate", "render") else (2, 5)), told.stderr
         assert "canary" not in told.stdout + told.stderr
+        assert MARK not in told.stdout + told.stderr
         assert form == "text" or told.document["schema"].startswith("glacierbase/")
 
 
 def watch_command_lines(process: subprocess.Popen[str]) -> list[str]:
-    """All command lines of this machine while a process runs."""
+    """Return all command lines of this machine while a process runs."""
     seen: set[str] = set()
     while process.poll() is None:
         for path in Path("/proc").glob("[0-9]*/cmdline"):
@@ -222,8 +234,9 @@ def watch_command_lines(process: subprocess.Popen[str]) -> list[str]:
     return sorted(seen)
 
 
+@pytest.mark.spark
 def test_what_init_writes_runs(tmp_path: Path) -> None:
-    """On the spot; asking before changes nothing, and `pending --exit-code` tells a pipeline."""
+    """It runs without an edit; a dry run changes nothing, and `pending --exit-code` exits with 7 before."""
     fresh = ProjectFolder(tmp_path / "fresh")
     assert fresh.run("init", "web").code == 0
     dry = fresh.run("migrate", "--dry-run")
@@ -243,8 +256,10 @@ def namespaces_of(fresh: ProjectFolder) -> list[tuple[str, ...]]:
     return found
 
 
+@pytest.mark.long
+@pytest.mark.spark
 def test_several_catalogs_run_one_after_the_other_each_in_a_jvm_of_its_own(project: ProjectFolder) -> None:
-    """Their jars may differ. The first that fails stops no other, and gives the exit code."""
+    """Their jars may differ. The first failure stops no other catalog, and sets the exit code."""
     for name in ("one", "two", "three"):
         project.catalog(LAKE.replace("WAREHOUSE", str(project.root / name / "warehouse")), name)
         project.file("1_create.sql", CREATE if name != "two" else "DROP TABLE lake.no.such", name)

@@ -1,4 +1,4 @@
-"""History and lock stay small on real Iceberg tables, and no event is lost for it."""
+"""Compaction through Spark keeps history and lock small on real Iceberg tables, and loses no event."""
 
 from __future__ import annotations
 
@@ -18,10 +18,12 @@ from glacierbase.stores.sql import SqlStore, open_store
 from tests.engines.contract.test_store_contract import event
 from tests.support.beds import LakeBed, with_own_namespace
 
+pytestmark = pytest.mark.long
+
 
 @dataclass
 class Tables:
-    """A history of four events in as many files, and a lock that was renewed as often."""
+    """A history of four events in four files, and a lock that was renewed four times."""
 
     lake: LakeBed
     open: Callable[[], SqlStore]
@@ -29,12 +31,12 @@ class Tables:
     row: LockRow
 
     def call(self, procedure: str, table: str = "history_contract", options: str = "") -> None:
-        """Somebody else's maintenance job."""
+        """Run a maintenance procedure, as another user's job would."""
         sql = f"CALL lake.system.{procedure}(table => '{self.namespace}.{table}'{options})"
         self.lake.executor.open_session().execute(sql)
 
     def files(self, table: str) -> list[Path]:
-        """All that lies in the folder of the table."""
+        """Return all files in the folder of the table."""
         [place] = self.lake.rows(f"SELECT file FROM lake.{self.namespace}.{table}.metadata_log_entries LIMIT 1")[0]
         folder = Path(place.removeprefix("file:")).parent.parent
         return [path for path in folder.rglob("*") if path.is_file() and not path.name.endswith(".crc")]
@@ -42,7 +44,7 @@ class Tables:
 
 @pytest.fixture
 def tables(lake: LakeBed) -> Tables:
-    """In a namespace of its own."""
+    """Tables in a new namespace."""
     catalog = with_own_namespace(lake.catalog)
     store = open_store(catalog, lake.executor)
     row = free_row(Terms(catalog.name, "dev", 60))
@@ -63,7 +65,7 @@ def numbers(store: SqlStore) -> list[int]:
 
 
 def test_a_compaction_leaves_one_data_file_and_every_event_as_it_was(tables: Tables) -> None:
-    """What only older snapshots named is gone from the disk."""
+    """Files that only older snapshots reference are deleted."""
     before = tables.open().read_history()
     crowded = {table: len([p for p in tables.files(table) if p.suffix != ".json"]) for table in BOTH}
     tables.open().compact()
@@ -80,7 +82,7 @@ def test_a_compaction_leaves_one_data_file_and_every_event_as_it_was(tables: Tab
 
 
 def test_what_is_appended_while_a_compaction_runs_is_kept(tables: Tables) -> None:
-    """A run that lost its lock may still tell that it was interrupted."""
+    """A run that lost its lock may still append `interrupted`."""
     appended: list[int] = []
     ended = threading.Event()
 
@@ -107,7 +109,7 @@ def test_what_is_appended_while_a_compaction_runs_is_kept(tables: Tables) -> Non
 
 @pytest.mark.parametrize("step", range(4))
 def test_a_compaction_that_is_interrupted_loses_nothing(step: int, tables: Tables) -> None:
-    """Before each of its commits; the next one completes it."""
+    """It is interrupted before each of its commits; the next compaction completes it."""
     store = tables.open()
     execute, calls = store._session.execute, iter(range(100))
 
@@ -126,7 +128,7 @@ def test_a_compaction_that_is_interrupted_loses_nothing(step: int, tables: Table
 
 
 def test_somebody_elses_maintenance_loses_nothing(tables: Tables) -> None:
-    """Their rewrite and expiry, before ours and behind it, and at the same time as appends."""
+    """Another user's rewrite and expiry run before, after and between compactions and appends."""
     tables.call("rewrite_data_files", options=", options => map('rewrite-all', 'true')")
     tables.open().append([event(5)])
     tables.open().compact()
@@ -140,7 +142,7 @@ def test_somebody_elses_maintenance_loses_nothing(tables: Tables) -> None:
 
 
 def test_a_reader_whose_files_were_taken_away_reads_again(tables: Tables) -> None:
-    """It had begun with a snapshot from before the compaction."""
+    """It began with a snapshot from before the compaction."""
     store = tables.open()
     execute, skipped = store._session.execute, []
 
@@ -162,7 +164,7 @@ def test_a_reader_whose_files_were_taken_away_reads_again(tables: Tables) -> Non
 
 
 def test_a_table_that_is_not_there_when_it_is_read_again_is_none(tables: Tables) -> None:
-    """Whatever the first look met: another run may be making it."""
+    """An error of the first read does not count: another run may be creating the table."""
     store = tables.open()
     execute, failed = store._session.execute, []
 

@@ -1,0 +1,106 @@
+"""The command `explain`: the reference entries of error codes. Reads no project and contacts nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from glacierbase.cli.group import cli
+
+if TYPE_CHECKING:
+    from glacierbase.errors.entry import Entry
+
+_WIDTH = 100
+
+
+@cli.command()
+@click.option(
+    "--format", "form", type=click.Choice(["text", "json"]), default="text", help="The format of the result. [text]"
+)
+@click.argument("codes", nargs=-1, metavar="[CODE]...")
+def explain(form: str, codes: Sequence[str]) -> None:
+    """Explain error codes; without CODE, list all.
+
+    Prints what a code means, an example, and what to do. Works offline and outside of a project.
+    """
+    from glacierbase.errors.reference import ENTRIES
+    from glacierbase.output.documents import json_document
+    from glacierbase.output.printable import printable
+
+    entries = [_entry(code) for code in dict.fromkeys(map(str.upper, codes))] or list(ENTRIES.values())
+    if form == "json":
+        click.echo(json_document("explain", (), None, entries=list(map(_to_json, entries))))
+    else:
+        click.echo(printable(_explained(entries) if codes else _listed(entries)))
+
+
+def _entry(code: str) -> Entry:
+    """Return the entry of a code.
+
+    Raises:
+        click.UsageError: there is no such code.
+    """
+    from difflib import get_close_matches
+
+    from glacierbase.errors.reference import ENTRIES
+
+    if code in ENTRIES:
+        return ENTRIES[code]
+    near = get_close_matches(code, ENTRIES, n=1)
+    hint = f"did you mean {near[0]}?" if near else "`glacierbase explain` lists all codes."
+    raise click.UsageError(f"there is no error code {code}; {hint}", click.get_current_context())
+
+
+def _to_json(entry: Entry) -> dict[str, Any]:
+    return {
+        "code": entry.code,
+        "exit_codes": entry.exit_codes,
+        "errors": [error.__name__ for error in entry.errors],
+        "meaning": entry.meaning,
+        "example": entry.example,
+        "remedy": entry.remedy,
+    }
+
+
+def _listed(entries: Iterable[Entry]) -> list[str]:
+    return [f"{entry.code:<23}  {_exit_codes(entry):<8}  {entry.summary}" for entry in entries]
+
+
+def _explained(entries: Iterable[Entry]) -> list[str]:
+    lines = [line for entry in entries for line in ("", *_lines(entry))]
+    return lines[1:]
+
+
+def _lines(entry: Entry) -> list[str]:
+    classes = ", ".join(error.__name__ for error in entry.errors)
+    steps = [line for number, step in enumerate(entry.remedy, start=1) for line in _wrapped(step, f"  {number}. ")]
+    return [
+        f"{entry.code}  (exit code {_exit_codes(entry)}; in Python: {classes})",
+        "",
+        *_wrapped(entry.meaning),
+        "",
+        "Example:",
+        *(f"  {line}".rstrip() for line in entry.example.splitlines()),
+        "",
+        "What to do:",
+        *steps,
+    ]
+
+
+def _exit_codes(entry: Entry) -> str:
+    return ", ".join(map(str, entry.exit_codes))
+
+
+def _wrapped(text: str, first: str = "") -> list[str]:
+    """Return the lines of `text`, the later ones indented as far as the text after `first`; no command is broken."""
+    import re
+    import textwrap
+
+    kept = re.sub("`[^`]*`", lambda found: found[0].replace(" ", "\0"), text)
+    lines = textwrap.wrap(
+        kept, _WIDTH, initial_indent=first, subsequent_indent=" " * len(first),
+        break_long_words=False, break_on_hyphens=False,
+    )  # fmt: skip
+    return [line.replace("\0", " ") for line in lines]

@@ -1,0 +1,253 @@
+"""Reference entries: a migration that failed, and files and history that do not agree."""
+
+from __future__ import annotations
+
+from glacierbase.errors import ConfigurationError, HistoryDisagrees, MigrationFailed, NeedsRepair
+from glacierbase.errors.entry import Entry
+
+ENTRIES = (
+    Entry(
+        "STATEMENT_FAILED",
+        (MigrationFailed,),
+        "The engine rejected a statement, and its answer proves that the statement had no effect. "
+        "Earlier statements took effect and are recorded. Later statements and files did not run. The lock is released.",
+        "error: STATEMENT_FAILED: migrations/analytics/0007_add_device.sql, line 6: statement 2 of 3 failed:"
+        " [TABLE_OR_VIEW_NOT_FOUND] The table or view `lake`.`sleep`.`event` cannot be found.\n"
+        "    | ALTER TABLE lake.sleep.event ADD COLUMN device STRING\n"
+        "statements 1 to 1 are done and recorded\n"
+        "next: remove the cause and run `glacierbase migrate` again: it continues at statement 2; or"
+        " `glacierbase repair 0007 --as done` (somebody completed it by hand) or `--as abandoned` (the file ends"
+        " here, the fix is a new one); or correct statements 2 to 3 where no other environment has applied the file",
+        (
+            "If the cause is outside the file (rights, a missing table, a full disk), remove it, "
+            "then `glacierbase migrate`. It resumes at the statement that failed.",
+            "If the statement is wrong and no other environment has applied the file, correct it and the ones after it. "
+            "Do not edit statements that are done. Then `glacierbase migrate`.",
+            "If somebody made the change by hand: `glacierbase repair 0007 --as done --reason 'WHO did it and when'`. "
+            "Then `glacierbase migrate` runs the rest.",
+            "If the file is wrong and other environments have it: "
+            "`glacierbase repair 0007 --as abandoned --reason 'superseded by 0009'`. The fix is a new file.",
+            "`glacierbase show 0007` shows each statement and its state.",
+        ),
+    ),
+    Entry(
+        "OUTCOME_UNKNOWN",
+        (NeedsRepair,),
+        "It is unknown whether a statement took effect. "
+        "Its run died, its answer was lost, it was cancelled, or it failed in one of several steps. "
+        "Nothing runs on this catalog until it is settled. After a signal the exit code is 130 or 143.",
+        "error: OUTCOME_UNKNOWN: migrations/analytics/0007_add_device.sql: run 5d0c2f1e of deploy on ci-7 ended"
+        " inside statement 2 of 3; whether it took effect is unknown; nothing ran\n"
+        "next: `glacierbase repair 0007` shows the statement, the evidence of the engine, and the choices",
+        (
+            "`glacierbase repair 0007` shows the statement, its run, the engine's evidence and a suggestion. "
+            "It changes nothing.",
+            "Look at the table itself: does it have the column, the rows or the property?",
+            "If the statement took effect: `glacierbase repair 0007 --as done --reason 'the column is there'`.",
+            "If it had no effect: `glacierbase repair 0007 --as not-done --reason 'no new snapshot'`. "
+            "The next `migrate` runs it again. See `ENGINE_MAY_RUN` if this is refused.",
+            "If a part of it took effect, complete it by hand and use `--as done`, or use `--as abandoned` and a new file.",
+            "Then `glacierbase migrate`.",
+        ),
+    ),
+    Entry(
+        "CHECKSUM_MISMATCH",
+        (HistoryDisagrees,),
+        "A file that is applied or abandoned was edited. Nothing ran. "
+        "Line ends and a byte order mark do not count as edits.",
+        "error: CHECKSUM_MISMATCH: migrations/analytics/0003_add_scores.sql: edited since it was applied"
+        " (2026-11-20 09:41 UTC): recorded v1:sha256:9f2c…, the file has v1:sha256:41ab…; nothing ran\n"
+        "next: restore the file (`git log -p` shows who edited it), and put the change into a new migration; an"
+        " edit that is intended is accepted by `glacierbase repair 0003 --as edited`",
+        (
+            "Find the edit: `git log -p -- migrations/analytics/0003_add_scores.sql`.",
+            "Restore the file with git, and put the change into a new one: `glacierbase new 'correct the scores'`. "
+            "This is the usual way: the edit never reached the table.",
+            "If the edit changes no statement and is meant to stay, such as a typo in a comment: "
+            "`glacierbase repair 0003 --as edited --reason 'a typo in a comment'`. Do so in every environment.",
+        ),
+    ),
+    Entry(
+        "MIGRATION_MISSING",
+        (HistoryDisagrees,),
+        "The history has a version, at or below the newest file, whose file does not exist. Nothing ran.",
+        "error: MIGRATION_MISSING: migrations/analytics/0003_add_scores.sql: version 0003 is applied (2026-11-20"
+        " 09:41 UTC), but its file is gone; nothing ran\n"
+        "next: restore it: git checkout $(git rev-list -n 1 HEAD -- migrations/analytics/0003_add_scores.sql)~1"
+        " -- migrations/analytics/0003_add_scores.sql; a file that was deleted on purpose is accepted by"
+        " `glacierbase repair 0003 --as removed`",
+        (
+            "If this checkout is another branch than the one that applied it, check out or merge that branch.",
+            "If the file was deleted or renamed by mistake, restore it with the `git checkout` command of the message.",
+            "If it is gone on purpose: `glacierbase repair 0003 --as removed --reason 'squashed into 0010'`. "
+            "Do so in every environment.",
+        ),
+    ),
+    Entry(
+        "OUT_OF_ORDER",
+        (HistoryDisagrees,),
+        "A file that never ran has a version below one that is recorded already. "
+        "Other environments would apply the two in the other order. Nothing ran.",
+        "error: OUT_OF_ORDER: migrations/analytics/0006_add_device.sql: version 0006 came after version 0007 was"
+        " applied; nothing ran\n"
+        "next: give it a version above that one (`git mv`), or run it as it is: --allow-out-of-order 0006",
+        (
+            "If the file is applied nowhere yet, rename it: "
+            "`git mv migrations/analytics/0006_add_device.sql migrations/analytics/0008_add_device.sql`.",
+            "If other environments have applied it as it is, and it does not depend on the order: "
+            "`glacierbase migrate --allow-out-of-order 0006`.",
+            "If the team merges in any order on purpose, write `outOfOrder: allow` into the catalog file.",
+            "To find it before the merge: `glacierbase validate --base origin/main`.",
+        ),
+    ),
+    Entry(
+        "DONE_STATEMENT_CHANGED",
+        (HistoryDisagrees,),
+        "A statement that took effect was edited in a file that is not finished, or renders differently now. "
+        "Only the statements that are not done may change. Nothing ran.",
+        "error: DONE_STATEMENT_CHANGED: migrations/analytics/0007_add_device.sql: statement 1 was edited, or"
+        " renders differently, since it took effect; 2 statements of this file are done; nothing ran\n"
+        "next: restore statements 1 to 2 (`glacierbase show 0007` prints them); only the statements after them"
+        " may change",
+        (
+            "`glacierbase show 0007` prints the statements as they ran. Restore the ones that are done.",
+            "If the text is unchanged, a variable changed: restore its value until the file is applied.",
+            "If the change must stay, end the file here: "
+            "`glacierbase repair 0007 --as abandoned --reason 'superseded by 0009'`. Put the rest into a new file.",
+        ),
+    ),
+    Entry(
+        "BASELINE_REFUSED",
+        (HistoryDisagrees,),
+        "`baseline` found a table or view missing that the files create, or a file that has begun and is not settled. "
+        "Nothing was recorded.",
+        "error: BASELINE_REFUSED: these tables or views of the files do not exist: lake.sleep.scores; nothing was recorded\n"
+        "next: choose a lower --to, and let migrate run the rest; or create them as the file does",
+        (
+            "If the table does not exist yet, choose the last version whose tables do: "
+            "`glacierbase baseline --to 0005 --reason 'tables of the old jobs'`. `migrate` runs the rest.",
+            "If the table exists under another name or catalog, correct the files or the catalog file first.",
+            "If a version has begun, settle it first: `glacierbase repair 0005` shows how.",
+        ),
+    ),
+    Entry(
+        "ENVIRONMENT_MISMATCH",
+        (HistoryDisagrees,),
+        "The history belongs to another environment than the chosen one. "
+        "Two environments must not share a history. Nothing ran.",
+        "error: ENVIRONMENT_MISMATCH: catalog analytics: the history belongs to environment prod, this run to"
+        " environment dev; nothing ran\n"
+        "next: use --env prod, or correct the catalog file: two environments must not share a store",
+        (
+            "If the wrong environment was chosen, correct `--env`, `GLACIERBASE_ENV` or `defaultEnvironment`.",
+            "If both environments lead to the same store, give each its own, under `environments:`: "
+            "another warehouse, database or `store.namespace`.",
+            "If the environment was renamed, or its tables were cloned from another one: "
+            "`glacierbase repair --environment-was prod --env dev --reason 'cloned for the load test'`.",
+        ),
+    ),
+    Entry(
+        "CATALOG_RENAMED",
+        (HistoryDisagrees,),
+        "The catalog has no history, but its files are applied under another name in the same store. "
+        "The catalog file was renamed. Nothing ran; the files would have run a second time.",
+        "error: CATALOG_RENAMED: catalog analytics has no history, but its files are applied under the name events; nothing"
+        " ran\n"
+        "next: write `name: events` into the catalog file of analytics: the name is the identity in the history",
+        (
+            "Write the old name into the renamed catalog file, here `name: events`.",
+            "If it is another catalog with copies of the files, give it another store, with another `store.namespace`.",
+        ),
+    ),
+    Entry(
+        "ENGINE_MAY_RUN",
+        (NeedsRepair,),
+        "`repair --as not-done` was refused because the engine of the lost run may still run the statement. "
+        "It could take effect after it was recorded as not done. Nothing was recorded.",
+        "error: ENGINE_MAY_RUN: version 0007: it may still be running: application_1700000000_0042; the statement could take"
+        " effect after `--as not-done` was recorded; nothing was recorded\n"
+        "next: stop it, or check that it has ended, and add --engine-stopped, which is recorded",
+        (
+            "Find the engine that the message names: a process on the host, an application of the cluster, or a query.",
+            "End it: kill the process, `yarn application -kill ID`, or cancel the query.",
+            "Look at the table again: the statement may have taken effect meanwhile. Then it is `--as done`.",
+            "If it had no effect: "
+            "`glacierbase repair 0007 --as not-done --engine-stopped --reason 'application killed by Ana'`.",
+        ),
+    ),
+    Entry(
+        "NOT_REPAIRABLE",
+        (ConfigurationError,),
+        "`repair` cannot record this for the version: its state does not allow it, or the history lacks the version. "
+        "Nothing was recorded.",
+        "error: NOT_REPAIRABLE: version 0007 is failed: --as not-done is not possible; nothing was recorded\n"
+        "next: --as done or --as abandoned",
+        (
+            "`glacierbase repair` lists all versions that need a decision, with the values of `--as` for each.",
+            "unknown: `done`, `not-done`, `abandoned`. failed: `done`, `abandoned`. interrupted: `abandoned`. "
+            "changed: `edited`. missing: `removed`.",
+            "For all other states there is nothing to repair. `glacierbase status` shows the states.",
+        ),
+    ),
+    Entry(
+        "HISTORY_NOT_WRITTEN",
+        (NeedsRepair,),
+        "The history table did not accept an event, although the append was repeated. "
+        "The run stopped. The message names the event, and whether the history lacks it for sure. "
+        "If it is the outcome of a statement, that statement ran.",
+        "error: HISTORY_NOT_WRITTEN: the history of analytics could not be written: permission denied; it lacks the event"
+        " 'statement_done' of migrations/analytics/0007_add_device.sql, statement 2 of 3, run 5d0c2f1e\n"
+        "next: restore access to the history table, then run `glacierbase repair 0007 --as done --reason 'run 5d0c2f1e could"
+        " not write its history' --catalog analytics --env prod`",
+        (
+            "Restore access to the history table: `glacierbase doctor --catalog analytics` checks connection and rights.",
+            "If the hint begins with `glacierbase show VERSION`, run that first: the event may have been written.",
+            "Run the `repair` or `migrate` command of the message exactly once. It records what the run could not.",
+            "Check the result: `glacierbase status --catalog analytics`.",
+        ),
+    ),
+    Entry(
+        "HISTORY_LOST",
+        (NeedsRepair,),
+        "The history ends before an event that was written for sure. "
+        "The history table was dropped, or restored to an older state. Nothing ran.",
+        "error: HISTORY_LOST: the history of analytics ends at event 40, but event 52 was acknowledged: the table was lost"
+        " or restored to an older state; nothing ran\n"
+        "next: restore the history table from a snapshot or backup that holds all events",
+        (
+            "Find out who dropped or restored the table `history_NAME`. Stop jobs that would do it again.",
+            "Restore the newest state. On Iceberg: roll back to its newest snapshot, or register its newest metadata file. "
+            "On Snowflake: `UNDROP TABLE`, or a clone by Time Travel.",
+            "If user tables were restored to the same older state, restore the table `lock_NAME` to that state as well.",
+            "Only if no copy exists: drop `history_NAME` and `lock_NAME`, then adopt the tables: "
+            "`glacierbase baseline --to VERSION --reason 'history lost on 22 November'`.",
+        ),
+    ),
+    Entry(
+        "HISTORY_DAMAGED",
+        (NeedsRepair,),
+        "An event is missing between two others in the history. "
+        "Rows were deleted from the history table, or it was restored in part. Nothing ran.",
+        "error: HISTORY_DAMAGED: the history of analytics lacks event 17: the next one is event 18 of 2026-11-20"
+        " 09:41:07+00:00\n"
+        "next: restore the history table from a snapshot or backup that holds all events; nothing runs until then",
+        (
+            "Find the snapshot or backup of the table `history_NAME` that still holds the event. Restore it whole.",
+            "Stop retention or cleaning jobs that delete rows of the table. Compacting and expiring snapshots is allowed.",
+            "If events were appended since that snapshot, put the missing rows back instead of restoring: "
+            "nothing may be lost.",
+        ),
+    ),
+    Entry(
+        "FORMAT_TOO_NEW",
+        (ConfigurationError,),
+        "The history was written by a newer glacierbase with another table format. "
+        "This version could misread it. Nothing ran.",
+        "error: FORMAT_TOO_NEW: the history of analytics has format 2; this glacierbase supports formats up to 1\n"
+        "next: pip install --upgrade glacierbase",
+        (
+            "Install the version that the other runs use: `pip install --upgrade glacierbase`.",
+            "Pin one version in all jobs, images and on all machines that use this catalog.",
+        ),
+    ),
+)

@@ -1,0 +1,130 @@
+"""Reference entries: names, headers and versions of migration files, and `validate --base`."""
+
+from __future__ import annotations
+
+from glacierbase.errors import ConfigurationError, HistoryDisagrees, MigrationFileError
+from glacierbase.errors.entry import Entry
+
+ENTRIES = (
+    Entry(
+        "MISNAMED_FILE",
+        (ConfigurationError, MigrationFileError),
+        "The name of a file does not fit. "
+        "A migration is digits, an underscore, lower-case words and `.sql`; a catalog file ends in `.yaml`. "
+        "Nothing was contacted. Exit code 2 for a catalog file, 3 for a migration.",
+        "error: MISNAMED_FILE: migrations/analytics/add device.sql, line 1: a migration's file name is digits,"
+        " an underscore, lower-case words and .sql\n"
+        "next: rename it as in 0042_add_device.sql; `glacierbase new` writes valid names",
+        (
+            "Rename it with `git mv`, for example to `0042_add_device.sql`. Choose a version above all others.",
+            "For the next file: `glacierbase new 'add the device column'` writes a name that fits.",
+            "If the `.sql` file is not a migration, move it out of `migrations/`.",
+        ),
+    ),
+    Entry(
+        "DUPLICATE_VERSION",
+        (MigrationFileError,),
+        "Two files of one catalog have the same version. Leading zeros do not count: 7 and 0007 are the same. "
+        "Nothing was contacted.",
+        "error: DUPLICATE_VERSION: migrations/analytics/0007_b.sql, line 1: has the same version as"
+        " migrations/analytics/0007_a.sql\n"
+        "next: rename the newer file with `git mv`, to a version above all others",
+        (
+            "Find out which of the two is applied: `glacierbase status` on a checkout without the newer file.",
+            "Rename the one that is not applied anywhere: `git mv OLD NEW`, with a version above all others.",
+            "To avoid it: `glacierbase new 'add the device column'` uses the UTC time, which two branches rarely share.",
+        ),
+    ),
+    Entry(
+        "NOT_UTF8",
+        (MigrationFileError,),
+        "A migration file holds bytes that are not UTF-8. Nothing was contacted.",
+        "error: NOT_UTF8: migrations/analytics/0007_add_device.sql, line 4: byte 0xe9 is not UTF-8\n"
+        "next: save the file as UTF-8",
+        (
+            "Save the file as UTF-8 in your editor, or convert it: `iconv -f LATIN1 -t UTF-8 OLD.sql > NEW.sql`.",
+            "Check the letters with accents at the line of the message afterwards.",
+        ),
+    ),
+    Entry(
+        "MISSING_HEADER",
+        (MigrationFileError,),
+        "A migration file lacks its description or its author, or one of them is empty. Nothing was contacted.",
+        "error: MISSING_HEADER: migrations/analytics/0007_add_device.sql, line 1: the header MIGRATION_DESCRIPTION is"
+        " missing\n"
+        "next: write above the SQL: -- MIGRATION_DESCRIPTION: why this change is made",
+        (
+            "Write both headers as comments above the first statement: "
+            "`-- MIGRATION_DESCRIPTION: TEXT` and `-- MIGRATION_AUTHOR: NAME`.",
+            "A header below the first line of SQL does not count.",
+        ),
+    ),
+    Entry(
+        "DUPLICATE_HEADER",
+        (MigrationFileError,),
+        "A migration file has the same header twice. Nothing was contacted.",
+        "error: DUPLICATE_HEADER: migrations/analytics/0007_add_device.sql, line 3: duplicate header"
+        " MIGRATION_AUTHOR\n"
+        "next: keep one of them",
+        ("Keep one of the two lines. Several authors go into one line.",),
+    ),
+    Entry(
+        "UNKNOWN_HEADER",
+        (MigrationFileError,),
+        "A comment above the SQL has the form of a header, but its name does not exist. Nothing was contacted.",
+        "error: UNKNOWN_HEADER: migrations/analytics/0007_add_device.sql, line 1: unknown header"
+        " MIGRATION_DESCRIPTON\n"
+        "next: did you mean MIGRATION_DESCRIPTION?",
+        (
+            "Correct the spelling: `MIGRATION_DESCRIPTION` or `MIGRATION_AUTHOR`.",
+            "If it is meant as a comment, do not begin it with `MIGRATION_` and a colon.",
+        ),
+    ),
+    Entry(
+        "BASE_FILE_EDITED",
+        (HistoryDisagrees,),
+        "A migration of the base branch was edited on this branch. "
+        "Other environments may have applied it, and would then fail with `CHECKSUM_MISMATCH`. "
+        "`validate --base` contacts nothing.",
+        "error: BASE_FILE_EDITED: migrations/analytics/0007_add_scores.sql: differs from origin/main, where"
+        " other environments may have applied it\n"
+        "next: restore it (git checkout origin/main -- migrations/analytics/0007_add_scores.sql), and put the"
+        " change into a new migration",
+        (
+            "Run the `git checkout` command of the message.",
+            "Put the change into a new file: `glacierbase new 'correct the device column'`.",
+            "If the file failed and is applied nowhere, its remaining statements may be corrected. "
+            "Merge that without this check, after a review.",
+        ),
+    ),
+    Entry(
+        "BASE_FILE_DELETED",
+        (HistoryDisagrees,),
+        "This branch lacks a migration, or a whole catalog, that the base branch has. "
+        "Environments that applied it would then fail with `MIGRATION_MISSING`. `validate --base` contacts nothing.",
+        "error: BASE_FILE_DELETED: migrations/analytics/0001_create.sql: exists in origin/main, but is deleted"
+        " in this branch\n"
+        "next: restore it: git checkout origin/main -- migrations/analytics/0001_create.sql",
+        (
+            "Run the `git` command of the message.",
+            "If a catalog file was renamed, keep its identity: write `name: OLD` into the renamed file.",
+            "If this branch is only behind its base, rebase it.",
+        ),
+    ),
+    Entry(
+        "VERSION_BELOW_BASE",
+        (HistoryDisagrees,),
+        "A new migration of this branch has a version below the highest one of the base branch. "
+        "It would be `OUT_OF_ORDER` where the base is applied. `validate --base` contacts nothing.",
+        "error: VERSION_BELOW_BASE: migrations/analytics/0006_add_device.sql: its version is not above"
+        " 0007_add_scores.sql, the highest of origin/main\n"
+        "next: git mv migrations/analytics/0006_add_device.sql migrations/analytics/0008_add_device.sql",
+        (
+            "Run the `git mv` command of the message, and commit.",
+            "If an environment applied the file under the old version, settle that version there: "
+            "`glacierbase repair 0006 --as removed --reason 'renamed to 0008'`. "
+            "The file then runs there again, under its new version. "
+            "If a statement fails because it took effect before, settle it with `--as done`.",
+        ),
+    ),
+)

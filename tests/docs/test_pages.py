@@ -1,0 +1,73 @@
+"""The pages as a whole: generated parts, links, navigation, and tables that repeat what the code has."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from glacierbase.model.migration import Event, EventType, State
+from glacierbase.stores import LockRow
+from tests import test_architecture
+from tests.docs.pages import DOCS, PAGES, REPOSITORY, build, table
+
+
+def test_generated_pages_are_current() -> None:
+    """`python docs/build.py --pages` writes them."""
+    stale = [path.name for path, text in build.pages() if not path.exists() or path.read_text("utf-8") != text]
+    assert stale == []
+
+
+def test_the_readme_is_short() -> None:
+    """At most 130 lines: what is longer belongs to the site."""
+    assert len((REPOSITORY / "README.md").read_text("utf-8").splitlines()) <= 130
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(REPOSITORY).as_posix())
+def test_every_relative_link_leads_to_a_file_and_a_heading(page: Path) -> None:
+    """On every page, the README included, which the site does not contain."""
+    text = re.sub(r"^ *```.*?^ *```$", "", page.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
+    for target in re.findall(r"\]\((?!https?:)([^)\s]+)\)", text):
+        name, _, anchor = target.partition("#")
+        file = (page.parent / name).resolve() if name else page
+        assert file.is_file(), target
+        assert file.is_relative_to(REPOSITORY), target
+        assert not anchor or anchor in anchors(file), target
+
+
+def anchors(page: Path) -> set[str]:
+    headings = re.findall(r"^#+ (.*)$", page.read_text("utf-8"), re.MULTILINE)
+    return {re.sub(r"[\s-]+", "-", re.sub(r"[^\w\s-]", "", each).strip().lower()) for each in headings}
+
+
+def test_every_page_is_in_the_navigation() -> None:
+    """The generator does not report one that is missing."""
+    listed = re.findall(r'= "([\w/-]+\.md)"', (REPOSITORY / "zensical.toml").read_text("utf-8"))
+    assert sorted(listed) == sorted(path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md"))
+
+
+_TYPES = {"int": "bigint", "str": "string", "datetime": "timestamp"}
+
+
+@pytest.mark.parametrize(("marker", "row_type"), [("columns of the history", Event), ("columns of the lock", LockRow)])
+def test_the_tables_page_has_every_column_in_order(marker: str, row_type: type) -> None:
+    """With the type that the store gives it."""
+    columns = [(f"`{field.name}`", _TYPES[str(field.type).partition(" ")[0]]) for field in fields(row_type)]
+    assert [(row[0], row[1]) for row in table(DOCS / "reference" / "tables.md", marker)] == columns
+
+
+@pytest.mark.parametrize("names", [EventType, State])
+def test_the_tables_page_explains_every_event_and_state(names: Any) -> None:
+    """One row each."""
+    text = (DOCS / "reference" / "tables.md").read_text("utf-8")
+    assert [name.value for name in names if f"| `{name.value}` |" not in text] == []
+
+
+def test_the_house_in_contributing_is_the_one_that_the_architecture_test_holds() -> None:
+    """Layer by layer."""
+    rows = table(REPOSITORY / "CONTRIBUTING.md", "layers")
+    assert [set(re.findall(r"`(\w+)`", row[1])) for row in rows] == test_architecture.LAYERS
+    assert [row[0] for row in rows] == [str(number) for number in range(len(rows))]

@@ -1,0 +1,272 @@
+"""The examples of errors in files are what a run prints."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from glacierbase import GlacierbaseError, Project
+from glacierbase.errors.reference import ENTRIES
+from glacierbase.migrations.statements import split_statements
+from glacierbase.output.documents import text_error
+from tests.support.project_folder import Output, ProjectFolder, migration
+
+# Where the project of the examples is.
+ROOT = "/home/ana/lake"
+CONF = """\
+migrationExecutor:
+  type: spark
+  conf:
+    sparkConf:
+      spark.sql.catalog.lake: org.apache.iceberg.spark.SparkCatalog
+variables: {sleep: {bucketSize: 4}, columns: [a, b]}
+environments:
+  dev: {}
+  prod: {protected: true}
+"""
+WITHOUT_ENVIRONMENTS = CONF.partition("variables")[0]
+SNOWFLAKE = """\
+migrationExecutor: {type: snowflake, conf: {connection: {account: acme, database: LAKE}}}
+"""
+FILE = "0007_add_device.sql"
+
+Arrange = Callable[[ProjectFolder], object]
+
+
+def validate(project: ProjectFolder) -> object:
+    return Project.load(project.root).validate()
+
+
+def pending(project: ProjectFolder) -> object:
+    return Project.load(project.root).pending()
+
+
+def catalog(text: str, name: str = "analytics", run: Arrange = validate) -> Arrange:
+    """Check a project with this catalog file."""
+
+    def arrange(project: ProjectFolder) -> object:
+        project.catalog(text, name)
+        return run(project)
+
+    return arrange
+
+
+def files(run: Arrange = validate, conf: str = CONF, **texts: str | bytes) -> Arrange:
+    """Check a project with migrations of these names and SQL; bytes are the whole file."""
+
+    def arrange(project: ProjectFolder) -> object:
+        project.catalog(conf, "analytics")
+        for name, text in texts.items():
+            path = project.root / "migrations/analytics" / f"{name}.sql"
+            path.write_bytes(text if isinstance(text, bytes) else migration(text).encode("utf-8", "surrogatepass"))
+        return run(project)
+
+    return arrange
+
+
+def added(text: str) -> Arrange:
+    """Check a project with one more migration."""
+    return files(**{FILE.removesuffix(".sql"): text})
+
+
+def partition(text: str) -> Arrange:
+    """Check a project with a template in line 6 of a migration."""
+    return files(**{"0004_partition": f"SELECT\n  1,\n{text}"})
+
+
+def two(run: Callable[[Project], object], **options: str) -> Arrange:
+    """Run a verb on a project with two catalogs."""
+
+    def arrange(project: ProjectFolder) -> object:
+        project.catalog(CONF, "analytics")
+        project.catalog(CONF, "billing")
+        return run(Project.load(project.root, **options))
+
+    return arrange
+
+
+def outside(project: ProjectFolder) -> object:
+    elsewhere = project.root.parent / "shared"
+    elsewhere.mkdir()
+    (elsewhere / "0007.sql").write_text(migration("SELECT 1"))
+    project.catalog(CONF, "analytics")
+    (project.root / "migrations/analytics" / FILE).symlink_to(elsewhere / "0007.sql")
+    return validate(project)
+
+
+def misplaced(project: ProjectFolder) -> object:
+    project.catalog(CONF, "analytics")
+    (project.root / "migrations" / FILE).write_text(migration("SELECT 1"))
+    return validate(project)
+
+
+def without_catalog(project: ProjectFolder) -> object:
+    project.catalog(CONF, "analytics")
+    (project.root / "migrations/analytics").rename(project.root / "migrations/analytic")
+    return validate(project)
+
+
+def without_project(project: ProjectFolder) -> object:
+    (project.root / "migrations").rmdir()
+    return project.run("pending")
+
+
+def two_names(project: ProjectFolder) -> object:
+    project.catalog(CONF, "analytics")
+    return catalog("name: analytics\n" + CONF, "analytics_eu")(project)
+
+
+def existing(project: ProjectFolder) -> object:
+    assert project.run("init", "analytics").code == 0
+    return project.run("init", "analytics")
+
+
+def protected(project: ProjectFolder) -> object:
+    project.catalog(CONF, "analytics")
+    return project.run("migrate", "--env", "prod")
+
+
+def git(project: ProjectFolder, *arguments: str) -> None:
+    who = ["-c", "user.name=Ana", "-c", "user.email=ana@example.com", "-c", "init.defaultBranch=main"]
+    subprocess.run(["git", *who, *arguments], cwd=project.root, check=True, capture_output=True)
+
+
+def against_base(change: Callable[[Path], object]) -> Arrange:
+    """Compare a branch with `origin/main`, which has two migrations, after a change to its folder of migrations."""
+
+    def arrange(project: ProjectFolder) -> object:
+        files(**{"0001_create": "SELECT 1", "0007_add_scores": "SELECT 1"})(project)
+        git(project, "init")
+        git(project, "add", ".")
+        git(project, "commit", "-m", "base")
+        git(project, "update-ref", "refs/remotes/origin/main", "HEAD")
+        change(project.root / "migrations/analytics")
+        return Project.load(project.root).validate(base="origin/main")
+
+    return arrange
+
+
+def without_base(project: ProjectFolder) -> object:
+    catalog(CONF)(project)
+    git(project, "init")
+    return Project.load(project.root).validate(base="origin/main")
+
+
+def commented(text: str) -> bytes:
+    """A migration whose headers are replaced by these lines."""
+    return f"{text}\n\nSELECT 1\n".encode()
+
+
+ARRANGED: dict[str, Arrange] = {
+    # The project.
+    "USAGE": lambda project: project.run("migrate", "--lock-timeout", "5 minutes"),
+    "EMPTY_VALUE": lambda project: project.run("pending", environ={"GLACIERBASE_ENV": ""}),
+    "CONFIRMATION_MISSING": protected,
+    "PROJECT_NOT_FOUND": without_project,
+    "NO_CATALOG": validate,
+    "FOLDER_WITHOUT_CATALOG": without_catalog,
+    "MISPLACED_FILE": misplaced,
+    "OUTSIDE_PROJECT": outside,
+    "UNKNOWN_CATALOG": two(lambda project: project.pending(["analytic"])),
+    "UNKNOWN_ENVIRONMENT": two(lambda project: project.pending(["analytics"]), environment="production"),
+    "CATALOG_NOT_CHOSEN": two(lambda project: project.unlock()),
+    "ENVIRONMENT_NOT_CHOSEN": two(lambda project: project.pending(["analytics"])),
+    "REASON_MISSING": two(lambda project: project.repair(["7"], as_="done")),
+    "ALREADY_EXISTS": existing,
+    "BASE_NOT_FOUND": without_base,
+    "UNKNOWN_DIALECT": lambda _: split_statements("SELECT 1", "postgres"),
+    # Catalog files.
+    "INVALID_YAML": catalog(f"{CONF}store:\n\tnamespace: ops\n"),
+    "DUPLICATE_KEY": catalog(f"{CONF}variables: {{}}\n"),
+    "UNKNOWN_KEY": catalog(f"{CONF}variabels: {{}}\n"),
+    "MISSING_KEY": catalog("variables: {}\n"),
+    "INVALID_VALUE": catalog(f"{CONF}store: {{lockLease: soon}}\n"),
+    "INVALID_NAME": catalog(CONF, "Sales-EU"),
+    "DUPLICATE_CATALOG": two_names,
+    "STORE_CATALOG_UNCLEAR": catalog(WITHOUT_ENVIRONMENTS + "      spark.sql.catalog.archive: x\n"),
+    "FLOATING_DEPENDENCY": catalog(
+        CONF.replace(
+            "variables",
+            "    dependencies:\n      - org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:latest.release\nvariables",
+        )
+    ),
+    "UNSET_REFERENCE": catalog(
+        CONF.replace("variables", "      spark.sql.catalog.lake.credential: ${secret:CATALOG_CREDENTIAL}\nvariables")
+        + "defaultEnvironment: dev\n",
+        run=pending,
+    ),
+    "UNKNOWN_REFERENCE": catalog(f"{CONF}store: {{namespace: 'ops_${{enviroment}}'}}\n"),
+    "CYCLIC_REFERENCE": catalog(CONF.replace("[a, b]}", "[a, b], root: '${variables.root}/x'}")),
+    "SECRET_IN_VARIABLES": catalog(CONF.replace("[a, b]}", "[a, b], key: '${secret:BUCKET_KEY}'}")),
+    # Migration files.
+    "MISNAMED_FILE": files(**{"add device": "SELECT 1"}),
+    "DUPLICATE_VERSION": files(**{"0007_a": "SELECT 1", "0007_b": "SELECT 1"}),
+    "NOT_UTF8": files(**{"0007_add_device": migration("SELECT 'caf\u00e9'").encode("latin-1")}),
+    "MISSING_HEADER": files(**{"0007_add_device": commented("-- MIGRATION_AUTHOR: Data Platform Team")}),
+    "DUPLICATE_HEADER": files(
+        **{
+            "0007_add_device": commented(
+                "-- MIGRATION_DESCRIPTION: device\n-- MIGRATION_AUTHOR: Ana\n-- MIGRATION_AUTHOR: Ben"
+            )
+        }
+    ),
+    "UNKNOWN_HEADER": files(
+        **{
+            "0007_add_device": commented(
+                "-- MIGRATION_DESCRIPTON: a\n-- MIGRATION_DESCRIPTION: device\n-- MIGRATION_AUTHOR: Ana"
+            )
+        }
+    ),
+    "BASE_FILE_EDITED": against_base(lambda folder: (folder / "0007_add_scores.sql").write_text(migration("SELECT 2"))),
+    "BASE_FILE_DELETED": against_base(lambda folder: (folder / "0001_create.sql").unlink()),
+    "VERSION_BELOW_BASE": against_base(
+        lambda folder: (folder / "0006_add_device.sql").write_text(migration("SELECT 1"))
+    ),
+    # SQL.
+    "UNDEFINED_VARIABLE": partition("bucket({{ variables.sleep.bucketSise }}, id)"),
+    "UNPRINTABLE_VALUE": partition("{{ variables.columns }}"),
+    "TEMPLATE_SYNTAX": partition("{{ }}"),
+    "TEMPLATE_FAILED": partition("{{ 1 / 0 }}"),
+    "UNTERMINATED_STRING": added("SELECT\n  'a"),
+    "UNTERMINATED_IDENTIFIER": added("SELECT\n  `a"),
+    "UNTERMINATED_COMMENT": added("SELECT\n  1 /* a"),
+    "UNTERMINATED_BLOCK": added("\nBEGIN SELECT 1;"),
+    "MISREAD_COMMENT": added("SELECT\n  1 -- C:\\\n  , 2"),
+    "NUL_CHARACTER": added("SELECT\n  '\0'"),
+    "SURROGATE_CHARACTER": added("SELECT\n  '{{ \"\\ud83d\" }}'"),
+    "TRANSACTION_BROKEN": files(
+        conf=SNOWFLAKE,
+        **{
+            "0007_backfill": "BEGIN;\nDELETE FROM t;\nINSERT INTO t VALUES (1);\nALTER TABLE t ADD COLUMN a INT;\nCOMMIT;"
+        },
+    ),
+    "TRANSACTION_NOT_ENDED": files(conf=SNOWFLAKE, **{"0007_backfill": "BEGIN;\nDELETE FROM t;"}),
+}
+
+
+@pytest.fixture(autouse=True)
+def _environ(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No variable of this machine decides."""
+    for name in [name for name in os.environ if name.startswith("GLACIERBASE_") or name == "CATALOG_CREDENTIAL"]:
+        monkeypatch.delenv(name)
+
+
+def printed(code: str, project: ProjectFolder) -> str:
+    """The text of the error that the arrangement of a code raises, or that its command prints."""
+    try:
+        done = ARRANGED[code](project)
+        assert isinstance(done, Output)
+        text = done.stderr.partition("more: ")[0].rstrip()
+    except GlacierbaseError as error:
+        text = text_error(error)
+    return text.replace(str(project.root), ROOT).replace(str(project.root.parent), "/srv")
+
+
+@pytest.mark.parametrize("code", ARRANGED)
+def test_the_example_of_an_entry_is_what_a_run_prints(code: str, project: ProjectFolder) -> None:
+    """Message and hint are reproduced by a real run, with the project at the place of the examples."""
+    assert printed(code, project) == ENTRIES[code].example
