@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
-from functools import wraps
 from pathlib import Path
 from threading import Event as Flag
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -26,7 +25,7 @@ from glacierbase.errors import GlacierbaseError, Interrupted
 from glacierbase.history.opening import Target
 from glacierbase.inspect import commands as inspect
 from glacierbase.inspect import files
-from glacierbase.inspect.folders import find_root, load_chosen, load_project
+from glacierbase.inspect.folders import find_root, load_project, load_targets
 from glacierbase.inspect.results import (
     DoctorResult,
     HistoryResult,
@@ -39,22 +38,10 @@ from glacierbase.model.arguments import check_reason, given, unknown_version, ve
 from glacierbase.model.result import Result
 from glacierbase.run.held import HeldLocks
 from glacierbase.run.run import Run
-from glacierbase.secrets import Secrets
+from glacierbase.secrets import Secrets, with_own_secrets
 
 R = TypeVar("R", bound=Result)
 P = ParamSpec("P")
-T = TypeVar("T")
-
-
-def _masking(command: Callable[Concatenate[Project, P], T]) -> Callable[Concatenate[Project, P], T]:
-    """Run a command with the project's secrets in use."""
-
-    @wraps(command)
-    def run(self: Project, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        with self.secrets.in_use():
-            return command(self, *args, **kwargs)
-
-    return run
 
 
 class Project:
@@ -98,7 +85,7 @@ class Project:
         """The names of all catalogs."""
         return self._choice.names
 
-    @_masking
+    @with_own_secrets
     def folder(self, catalog: str | None = None) -> Path:
         """Return the migrations folder of a catalog, or of the project's only catalog.
 
@@ -107,25 +94,19 @@ class Project:
         """
         return self.root / "migrations" / self._choice.only([catalog] if catalog else []).stem
 
-    @_masking
+    @with_own_secrets
     def protected(self, catalogs: Collection[str] = ()) -> tuple[str, ...]:
         """Return the environments that a run would change and that are `protected` in a catalog file."""
         chosen, _ = self._choice.in_environment(catalogs)
         return tuple(dict.fromkeys(env for file, env in chosen if file.is_protected(env, self.root)))
 
-    @_masking
+    @with_own_secrets
     def migrate(
         self,
         catalogs: Collection[str] = (),
-        *,
-        to: str | None = None,
-        only: str | None = None,
-        reason: str | None = None,
-        allow_out_of_order: Collection[str] = (),
-        lock_timeout: float = 0,
-        spark: Any = None,
-        cancel: Flag | None = None,
-    ) -> tuple[MigrateResult, ...]:
+        *, to: str | None = None, only: str | None = None, reason: str | None = None,
+        allow_out_of_order: Collection[str] = (), lock_timeout: float = 0, spark: Any = None, cancel: Flag | None = None,
+    ) -> tuple[MigrateResult, ...]:  # fmt: skip
         """Apply what is pending, under each catalog's lock.
 
         Args:
@@ -142,18 +123,14 @@ class Project:
         """
         selection = Selection(to, only, reason, tuple(allow_out_of_order))
         cancelled = cancel.is_set if cancel else lambda: False
-        return self._each(
-            catalogs,
-            MigrateResult,
-            lambda each, result: apply.migrate(each, result, selection, lock_timeout, cancelled, spark),
-        )
+        return self._each(catalogs, MigrateResult, apply.migrate, selection, lock_timeout, cancelled, spark)
 
-    @_masking
+    @with_own_secrets
     def pending(self, catalogs: Collection[str] = (), *, spark: Any = None) -> tuple[PendingResult, ...]:
         """Return what the next `migrate` would apply. Writes nothing."""
-        return self._each(catalogs, PendingResult, lambda each, result: apply.pending(each, result, spark))
+        return self._each(catalogs, PendingResult, apply.pending, spark)
 
-    @_masking
+    @with_own_secrets
     def plan(
         self,
         catalogs: Collection[str] = (),
@@ -162,32 +139,31 @@ class Project:
     ) -> tuple[PlanResult, ...]:  # fmt: skip
         """Return what the next `migrate` with the same arguments would run, statement by statement. Writes nothing."""
         selection = Selection(to, only, reason, tuple(allow_out_of_order))
-        return self._each(catalogs, PlanResult, lambda each, result: apply.plan(each, result, selection, spark))
+        return self._each(catalogs, PlanResult, apply.plan, selection, spark)
 
-    @_masking
+    @with_own_secrets
     def status(self, catalogs: Collection[str] = (), *, spark: Any = None) -> tuple[StatusResult, ...]:
         """Return the state of every version, and the lock holder. Writes nothing."""
-        return self._each(catalogs, StatusResult, lambda each, result: inspect.status(each, result, spark))
+        return self._each(catalogs, StatusResult, inspect.status, spark)
 
-    @_masking
+    @with_own_secrets
     def history(self, catalogs: Collection[str] = (), *, spark: Any = None) -> tuple[HistoryResult, ...]:
         """Return all events, in order. Writes nothing."""
-        return self._each(catalogs, HistoryResult, lambda each, result: inspect.history(each, result, spark))
+        return self._each(catalogs, HistoryResult, inspect.history, spark)
 
-    @_masking
+    @with_own_secrets
     def show(self, version: str, catalogs: Collection[str] = (), *, spark: Any = None) -> tuple[ShowResult, ...]:
         """Return all that is known of one version. Writes nothing.
 
         Raises:
             ConfigurationError: no catalog has that version, neither in its files nor in its history.
         """
-        number = version_given(version)
-        results = self._each(catalogs, ShowResult, lambda each, result: inspect.show(each, result, number, spark))
+        results = self._each(catalogs, ShowResult, inspect.show, version_given(version), spark)
         if not any(result.migration for result in results):
             raise unknown_version(f"no catalog has a version {version}")
         return results
 
-    @_masking
+    @with_own_secrets
     def render(
         self, versions: Collection[str] = (), catalogs: Collection[str] = (), *, resolve: bool = False
     ) -> tuple[RenderResult, ...]:
@@ -199,7 +175,7 @@ class Project:
         """
         return files.render(self.root, self._choice, catalogs, versions, resolve)
 
-    @_masking
+    @with_own_secrets
     def validate(
         self, catalogs: Collection[str] = (), *, base: str | None = None, resolve: bool = False
     ) -> tuple[ValidateResult, ...]:
@@ -215,19 +191,14 @@ class Project:
         """
         return files.validate(self.root, self._choice, catalogs, base, resolve)
 
-    @_masking
+    @with_own_secrets
     def repair(
         self,
         versions: Collection[str] = (),
         catalogs: Collection[str] = (),
-        *,
-        as_: str | None = None,
-        reason: str | None = None,
-        environment_was: str | None = None,
-        engine_stopped: bool = False,
-        lock_timeout: float = 0,
-        spark: Any = None,
-    ) -> tuple[RepairResult, ...]:
+        *, as_: str | None = None, reason: str | None = None, environment_was: str | None = None,
+        engine_stopped: bool = False, lock_timeout: float = 0, spark: Any = None,
+    ) -> tuple[RepairResult, ...]:  # fmt: skip
         """Return what is known of versions that need a decision (without `as_`), or record the decision.
 
         Args:
@@ -246,9 +217,9 @@ class Project:
         repair = apply.Repair(versions, as_, reason, environment_was, engine_stopped)
         if repair.records:
             self._choice.only(catalogs)
-        return self._each(catalogs, RepairResult, lambda each, result: repair.run(each, result, lock_timeout, spark))
+        return self._each(catalogs, RepairResult, repair.run, lock_timeout, spark)
 
-    @_masking
+    @with_own_secrets
     def unlock(
         self,
         catalogs: Collection[str] = (),
@@ -265,11 +236,9 @@ class Project:
             LockHeld: the run may be alive, and `force` was not given.
         """
         self._choice.only(catalogs)
-        return self._each(
-            catalogs, UnlockResult, lambda each, result: apply.unlock(each, result, reason, force, dry_run, spark)
-        )
+        return self._each(catalogs, UnlockResult, apply.unlock, reason, force, dry_run, spark)
 
-    @_masking
+    @with_own_secrets
     def baseline(
         self,
         to: str,
@@ -284,13 +253,9 @@ class Project:
         number = version_given(to)
         check_reason(reason)
         self._choice.only(catalogs)
-        return self._each(
-            catalogs,
-            BaselineResult,
-            lambda each, result: apply.baseline(each, result, number, reason, lock_timeout, spark),
-        )
+        return self._each(catalogs, BaselineResult, apply.baseline, number, reason, lock_timeout, spark)
 
-    @_masking
+    @with_own_secrets
     def doctor(
         self, catalogs: Collection[str] = (), *, print_ddl: bool = False, spark: Any = None
     ) -> tuple[DoctorResult, ...]:
@@ -302,21 +267,24 @@ class Project:
         Raises:
             GlacierbaseError: the first error; `results` holds all checks.
         """
-        return self._each(catalogs, DoctorResult, lambda each, result: inspect.doctor(each, result, print_ddl, spark))
+        return self._each(catalogs, DoctorResult, inspect.doctor, print_ddl, spark)
 
-    @_masking
+    @with_own_secrets
     def warm(self, catalogs: Collection[str] = ()) -> tuple[WarmResult, ...]:
         """Resolve dependencies and build Spark's class archive ahead of time, in the user's cache. Contacts no catalog."""
         return self._each(catalogs, WarmResult, apply.warm)
 
-    def _each(self, catalogs: Collection[str], kind: type[R], run: Callable[[Target, R], R]) -> tuple[R, ...]:
+    def _each(
+        self, catalogs: Collection[str], kind: type[R], run: Callable[Concatenate[Target, R, P], R],
+        *args: P.args, **kwargs: P.kwargs,
+    ) -> tuple[R, ...]:  # fmt: skip
         """Run a command for each catalog, after all catalogs and headers of migrations have been read and checked."""
         chosen, skipped = self._choice.in_environment(catalogs)
         results: list[R] = []
-        for target in self._targets(chosen):
+        for target in load_targets(self.root, chosen, Run.here(self.root, self.held_locks), self.catalogs):
             empty = kind(target.catalog.name, target.catalog.environment)
             try:
-                results.append(run(target, empty))
+                results.append(run(target, empty, *args, **kwargs))
             except GlacierbaseError as error:
                 results.append(replace(empty, error=error))
             if isinstance(results[-1].error, Interrupted):
@@ -329,10 +297,3 @@ class Project:
             first.results = tuple(results)
             raise first
         return tuple(results)
-
-    def _targets(self, chosen: Sequence[tuple[CatalogFile, str]]) -> list[Target]:
-        run = Run.here(self.root, self.held_locks)
-        return [
-            Target(catalog, migrations, run, set(self.catalogs) - {catalog.name})
-            for catalog, migrations in load_chosen(self.root, chosen)
-        ]

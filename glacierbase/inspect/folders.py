@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from glacierbase.catalogs.folder import CatalogFile, load_catalog_files
 from glacierbase.errors import ConfigurationError, GlacierbaseError, MigrationFileError, collected, raise_all
+from glacierbase.history.opening import Target
 from glacierbase.migrations.folder import load_migrations, migration_files
-from glacierbase.model.catalog import Catalog
 from glacierbase.model.migration import Migration
 from glacierbase.run.files import FileRefused, is_folder, path_inside
+from glacierbase.run.run import Run
 
 
 def find_root(start: Path | None = None) -> Path:
@@ -55,13 +56,18 @@ def load_project(root: Path) -> tuple[CatalogFile, ...]:
     return files
 
 
-def load_chosen(root: Path, chosen: Iterable[tuple[CatalogFile, str]]) -> list[tuple[Catalog, tuple[Migration, ...]]]:
+def load_targets(
+    root: Path, chosen: Iterable[tuple[CatalogFile, str]], run: Run, names: Collection[str]
+) -> list[Target]:
     """Return the chosen catalogs, each in its environment, with their migrations.
+
+    Args:
+        names: of all catalogs of the project.
 
     Raises:
         ConfigurationError, MigrationFileError, SeveralErrors: all that is wrong in all of them.
     """
-    found: list[tuple[Catalog, tuple[Migration, ...]]] = []
+    found: list[Target] = []
     read: dict[str, tuple[Migration, ...]] = {}
     files = migration_files(root)
     errors: list[GlacierbaseError] = []
@@ -70,7 +76,8 @@ def load_chosen(root: Path, chosen: Iterable[tuple[CatalogFile, str]]) -> list[t
             read[file.stem], wrong = load_migrations(root / "migrations" / file.stem, root, files)
             errors += wrong
         with collected(errors):
-            found.append((file.for_environment(environment, root), read[file.stem]))
+            catalog = file.for_environment(environment, root)
+            found.append(Target(catalog, read[file.stem], run, set(names) - {file.name}))
     # Catalogs share a file: an error in it is reported once.
     raise_all(list({error.message: error for error in errors}.values()))
     return found

@@ -48,10 +48,10 @@ def count(target: Target, result: CountResult, spark: Any) -> CountResult:
 # A method in project.py.
 IMPORT = "from glacierbase.inspect.count import CountResult, count\n"
 METHOD = '''\
-    @_masking
+    @with_own_secrets
     def count(self, catalogs: Collection[str] = (), *, spark: Any = None) -> tuple[CountResult, ...]:
         """Return the number of events. Writes nothing."""
-        return self._each(catalogs, CountResult, lambda each, result: count(each, result, spark))
+        return self._each(catalogs, CountResult, count, spark)
 
 '''
 # A command in cli/inspect.py.

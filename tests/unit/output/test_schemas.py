@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from glacierbase import GlacierbaseError, Project
+from glacierbase import GlacierbaseError
 from glacierbase.cli import main
 from glacierbase.cli.group import cli
 from glacierbase.errors import SeveralErrors
@@ -121,7 +121,8 @@ def test_documents_of_the_program_fit_their_schemas(
     world.file("2_b.sql", "INSERT INTO nowhere VALUES (1)")
     without_engine = {"open_executor": refuse}
     monkeypatch.setattr(
-        Project, "_targets", lambda *_: [replace(world.target(), **(without_engine if command == "doctor" else {}))]
+        "glacierbase.project.load_targets",
+        lambda *_: [replace(world.target(), **(without_engine if command == "doctor" else {}))],
     )
     monkeypatch.chdir(project.root)
     seen = set()
