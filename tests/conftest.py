@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from weakref import WeakSet
@@ -186,6 +187,12 @@ ENGINES = {
 LONG_ENGINES = {"connect", "postgres", "delta", "hudi"}
 # Fixtures that install the package, or start Spark with an empty cache.
 LONG_FIXTURES = {"clone", "warmed"}
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Restore the handler of SIGINT, which a background job ignores: tests interrupt their own process."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -1,4 +1,4 @@
-"""What holds on every server that keeps a catalog, whatever it speaks."""
+"""Checks that hold on every server that keeps a catalog, whatever its protocol."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def describe(bed: CatalogBed, namespace: str, project: ProjectFolder, more: str 
 
 
 def check_it_migrates(bed: CatalogBed, namespace: str, project: ProjectFolder, secret: str) -> None:
-    """Its effect and its events are there, as Spark sees them; nothing tells the secret."""
+    """Check that Spark reads its effect and its events, and that no output has the secret."""
     done = project.run("migrate")
     assert done.code == 0, done.stderr
     assert secret not in done.stdout + done.stderr
@@ -26,13 +26,13 @@ def check_it_migrates(bed: CatalogBed, namespace: str, project: ProjectFolder, s
 
 
 def check_spark_tells_it(bed: CatalogBed, namespace: str, project: ProjectFolder) -> None:
-    """The history through the engine's SQL."""
+    """Check that the SQL store reads the history through Spark."""
     describe(bed, namespace, project, ", type: sql")
     assert project.ask("history").entry()["events"][-1]["event"] == "applied"
 
 
 def check_refused(bed: CatalogBed, project: ProjectFolder, says: str) -> None:
-    """One clear message, and no Spark is started to find out."""
+    """Check that the refusal is one clear message, and that no Spark is started before it."""
     project.catalog(bed.text)
     project.file("1_a.sql", "CREATE NAMESPACE lake.a")
     said = project.run("migrate")

@@ -1,4 +1,4 @@
-"""A Spark Connect server of the tests' own, with the Iceberg catalog `lake`, as a platform team would run one."""
+"""A Spark Connect server with the Iceberg catalog `lake`, as a platform team would run one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ START_SECONDS = 300
 
 @contextmanager
 def connect_server(folder: Path, packages: str) -> Iterator[str]:
-    """Start the server; its address, until the block ends."""
+    """Run the server while the block runs; yield its address."""
     port = free_port()
     conf = {
         "spark.ui.enabled": "false",

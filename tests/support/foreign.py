@@ -29,17 +29,17 @@ sys.stdin.read()
 
 @contextmanager
 def foreign_reader(database: str) -> Iterator[subprocess.Popen[str]]:
-    """A process that has read the catalog's tables in a transaction which stays open."""
+    """Run a process that reads the catalog's tables in a transaction which stays open."""
     with _running(database, _READS) as process:
         yield process
 
 
 @contextmanager
 def foreign_writer(database: str, exclusive: bool = False) -> Iterator[subprocess.Popen[str]]:
-    """A process that has changed the rows of all tables in a transaction which stays open until it is killed.
+    """Run a process that changes the rows of all tables in a transaction which stays open until it is killed.
 
     Args:
-        exclusive: hold SQLite's file as a COMMIT does, so that nobody can read either.
+        exclusive: hold SQLite's file as a COMMIT does, so that no other process can read either.
     """
     with _running(database, _WRITES, "BEGIN EXCLUSIVE" if exclusive else "BEGIN") as process:
         yield process

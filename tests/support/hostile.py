@@ -1,4 +1,4 @@
-"""Text that must not reach a terminal or a CI service as it is, and how to see that it did not."""
+"""Text that must not reach a terminal or a CI service unescaped, and checks that it did not."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ COMMANDS = "::error::FAKE\n \u3000::set-env name=X::y\r::debug::a\n##[group]b ##
 FORGED = "error: FAKE: it broke\n  next: FAKE"
 _WRONG = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 PAYLOAD = f"{COMMANDS}\n{FORGED}\nx{''.join(CONTROLS)}\x1b[2Jy"
-# As much of it as fits into the name of a file, which holds no zero and no slash.
+# The part of it that a file name can hold: no zero and no slash.
 NAME = f"a\n{COMMANDS}\n{FORGED}\x1b[2J\x85\u202e\u2028z"
 
 
 def check_inert(output: str) -> None:
-    """Nothing in it moves a cursor or turns text, and no line is a CI service's command."""
+    """Check that no character moves a cursor or turns text, and that no line is a command of a CI service."""
     wrong = {each for each in output if each not in "\t\n" and unicodedata.category(each) in _WRONG}
     assert sorted(map(ascii, wrong)) == []
     for line in lines(output):
@@ -29,12 +29,12 @@ def check_inert(output: str) -> None:
 
 
 def check_safe(output: str) -> None:
-    """The same, and no line looks like one of the program's."""
+    """Check the same, and that no line looks like one of the program."""
     check_inert(output)
     for line in lines(output):
         assert not line.lstrip().startswith(("error: FAKE", "next: FAKE")), line
 
 
 def lines(output: str) -> list[str]:
-    """As a CI service reads them."""
+    """Return the lines as a CI service reads them."""
     return re.split(r"\r\n|\r|\n", output)

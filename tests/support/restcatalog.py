@@ -21,7 +21,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors.exceptions.captured import CapturedException
 
 _SHADED = "org.apache.iceberg.shaded.com.fasterxml.jackson"
-# By the name of the exception's class; all else is the server's own fault.
+# By the name of the exception's class; any other is a 500.
 _STATUS = {
     "NoSuchNamespaceException": 404,
     "NoSuchTableException": 404,
@@ -75,7 +75,7 @@ class RestCatalog:
         ]  # fmt: skip
 
     def _json_mapper(self) -> Any:
-        """As Iceberg's own, which is nobody else's to use."""
+        """Return a mapper that is configured as Iceberg's, which is not public."""
         shaded = self._jvm
         for part in _SHADED.split("."):
             shaded = getattr(shaded, part)
@@ -88,7 +88,7 @@ class RestCatalog:
         return mapper
 
     def answer(self, method: str, url: str, body: str, token: str | None) -> tuple[int, str]:
-        """Status and JSON for one request."""
+        """Return status and JSON for one request."""
         split = urlsplit(url)
         self.requests.append(f"{method} {split.path}")
         if token != f"Bearer {self.token}":
@@ -153,7 +153,7 @@ def _told(code: int, kind: str, message: str) -> tuple[int, str]:
 
 @contextmanager
 def rest_catalog(jvm: Any, folder: Path, token: str, busy_timeout: int = 30000) -> Iterator[tuple[RestCatalog, str]]:
-    """A server for as long as it is used, and its address; it waits so many milliseconds for its own database."""
+    """Run a server while the block runs; yield it and its address. It waits `busy_timeout` milliseconds for its database."""
     catalog = RestCatalog(jvm, folder, token, busy_timeout)
 
     class Handler(BaseHTTPRequestHandler):
@@ -176,7 +176,7 @@ def rest_catalog(jvm: Any, folder: Path, token: str, busy_timeout: int = 30000) 
         do_GET = do_POST = do_HEAD = do_DELETE = _serve  # noqa: N815 (the names that the base class looks up)
 
         def log_message(self, *_: object) -> None:
-            """To nobody."""
+            """Log nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever)

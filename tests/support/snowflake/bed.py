@@ -1,4 +1,4 @@
-"""The test bed's client side: the server's virtual environment and process, its log, and catalogs on it."""
+"""The emulated Snowflake as tests use it: its virtual environment, process and log, and catalogs on it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any
 
 from tests.support.environments import environment
 
-# fakesnow pins what it builds on, and its server speaks only to itself with the connector's line 5: hence its own environment.
+# fakesnow pins its dependencies, and its server needs version 4 of the connector: hence a separate environment.
 REQUIREMENTS = ["fakesnow[server]==0.12.1", "snowflake-connector-python<5"]
 ENVIRONMENT = Path(__file__).parents[3] / ".venv-fakesnow"
 
@@ -43,7 +43,7 @@ migrationExecutor:
 
 
 def account_catalog(connection_name: str) -> tuple[str, str]:
-    """A catalog file on a real account, and the database that the connection names."""
+    """Return a catalog file on a real account, and the database that the connection names."""
     import snowflake.connector
 
     with snowflake.connector.connect(connection_name=connection_name) as connection:
@@ -61,7 +61,7 @@ class SnowflakeServer:
 
     @property
     def catalog(self) -> str:
-        """A catalog file on it."""
+        """A catalog file on the server."""
         return CATALOG.replace("PORT", str(self.port))
 
     @property
@@ -70,11 +70,11 @@ class SnowflakeServer:
         return [json.loads(line) for line in self.log.read_text().splitlines()]
 
     def statements(self) -> list[str]:
-        """The statements as they came over the wire."""
+        """Return the statements that the server received, unchanged."""
         return [request["sql"] for request in self.requests if request["path"].endswith("/query-request")]
 
     def wait_for(self, sql: str) -> None:
-        """Return once a statement has come over the wire."""
+        """Return once the server has received a statement."""
         deadline = time.monotonic() + 60
         while sql not in self.statements():
             assert time.monotonic() < deadline, sql
@@ -83,7 +83,7 @@ class SnowflakeServer:
 
 @contextmanager
 def snowflake_server(folder: Path) -> Iterator[SnowflakeServer]:
-    """A server whose data and log live in `folder`."""
+    """Run a server with data and log in `folder` while the block runs."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

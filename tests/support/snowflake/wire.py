@@ -1,4 +1,4 @@
-"""The wire between a client and a server on this machine, which can be cut and mended."""
+"""The connection between a client and a server on this machine, which can be cut and mended."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class Wire:
     """Forwards connections to a port.
 
     Attributes:
-        port: where it takes them.
+        port: where it accepts them.
     """
 
     def __init__(self, server: int) -> None:
@@ -30,7 +30,7 @@ class Wire:
         self._listener.close()
 
     def cut(self) -> None:
-        """End all connections, and every new one."""
+        """Close all connections, and refuse new ones."""
         self._is_cut = True
         for ends in self._pairs:
             for end in ends:
