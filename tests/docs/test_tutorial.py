@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.docs.pages import DOCS, Block, blocks
 
 _TUTORIAL = DOCS / "tutorial.md"
@@ -26,6 +28,8 @@ def run(folder: Path, block: Block, environ: dict[str, str]) -> subprocess.Compl
     )  # fmt: skip
 
 
+@pytest.mark.long
+@pytest.mark.spark
 def test_the_tutorial_works_as_written(tmp_path: Path) -> None:
     """Each block exits as the page says, and prints the lines that the page shows after it."""
     programs = tmp_path / "bin"

@@ -60,7 +60,12 @@ class Gateway:
             self.pid = self._process.pid
             # glacierbase writes the log itself, so that no secret that the JVM prints reaches the disk.
             self._copier = start_thread(partial(_copy_masked, self._process, output), "glacierbase-spark-log")
-            self.py4j: Any = self._connect(connection_info)
+            try:
+                self.py4j: Any = self._connect(connection_info)
+            except BaseException:
+                # A JVM that cannot write its connection information, because the folder is deleted, does not end by itself.
+                self._process.kill()
+                raise
 
     def _connect(self, connection_info: Path) -> Any:
         """Wait until the JVM listens, and connect."""

@@ -6,7 +6,9 @@ import os
 import stat
 import subprocess
 import tempfile
+import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -310,6 +312,34 @@ def test_the_log_of_spark_is_for_the_user_alone(broken_spark: Path, project: Pro
     assert {stat.S_IMODE(log.stat().st_mode) for log in logs} == {0o600}
     assert stat.S_IMODE(logs[0].parent.stat().st_mode) == 0o700
     assert sorted(logs) == sorted((project.root / ".glacierbase/logs").iterdir())
+
+
+def test_an_interrupted_start_leaves_no_process(
+    broken_spark: Path, project: ProjectFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A JVM that is not connected yet is killed, because it would not end when its folder is deleted."""
+    begun = project.root / "begun"
+    (broken_spark / "bin/spark-submit").write_text(
+        f"#!/bin/sh\necho $$ > {begun}.new; mv {begun}.new {begun}\nexec sleep 600"
+    )
+    monkeypatch.setattr("glacierbase.executors.spark.gateway.time", SimpleNamespace(sleep=lambda _: interrupt(begun)))
+    with pytest.raises(KeyboardInterrupt):
+        Gateway({}, Run.here(project.root), Path("/no/java"))
+    deadline = time.monotonic() + 10
+    while is_alive(int(begun.read_text())):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def interrupt(begun: Path) -> None:
+    if begun.exists():
+        raise KeyboardInterrupt
+
+
+def is_alive(pid: int) -> bool:
+    """Whether the process runs; a zombie does not."""
+    stat_file = Path(f"/proc/{pid}/stat")
+    return stat_file.exists() and stat_file.read_text().rpartition(")")[2].split()[0] != "Z"
 
 
 def test_a_log_in_a_shared_folder_follows_no_link(
