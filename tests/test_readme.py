@@ -152,8 +152,12 @@ def test_the_annotated_catalog_is_one(project: ProjectFolder, monkeypatch: pytes
 
 
 def test_every_error_has_its_entry_in_the_reference() -> None:
-    """Every code with an entry is raised somewhere."""
-    files = [path for path in (REPOSITORY / "glacierbase").rglob("*.py") if path.name not in ("git.py", "run.py")]
+    """Every code with an entry is raised somewhere outside of the entries."""
+    files = [
+        path
+        for path in (REPOSITORY / "glacierbase").rglob("*.py")
+        if path.name not in ("git.py", "run.py") and (path.parent.name != "errors" or path.name == "__init__.py")
+    ]
     strings = {name for file in files for name in re.findall(r'"([A-Z]+(?:_[A-Z0-9]+)+)"', file.read_text())}
     others = {
         "GLACIERBASE_PROJECT",
@@ -186,8 +190,8 @@ def test_every_error_has_its_entry_in_the_reference() -> None:
         "FAILED_WITH_ERROR",
         "FAILED_WITH_INCIDENT",
     }
-    # What an executor answers, and a dialect that only a caller of `split_statements` can name.
-    inside = {"ENGINE_ERROR", "UNKNOWN_DIALECT", "TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND"}
+    # Conditions of Spark, which an executor compares.
+    inside = {"TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND"}
     made_up = {f"UNTERMINATED_{each.name.upper()}" for each in DIALECTS["spark"].enclosures} | {"UNTERMINATED_BLOCK"}
     codes = set(re.findall(r"^### (\S+)$", (REFERENCE / "errors.md").read_text(), re.MULTILINE))
     listed = {code for code in codes if "_" in code}
