@@ -17,7 +17,7 @@ APPLY_AHEAD_FROM = {"liquibase": 0, "flyway": 1_000}
 
 
 def rows(order: Order) -> Iterator[Row | Absent]:
-    """At every size: `pending` against what comes nearest to it, `migrate` without work against theirs."""
+    """Compare `pending`, and `migrate` without work, with the nearest commands of the peers, at every size."""
     peers = []
     for kind in PEERS:
         peer = kind()

@@ -27,7 +27,7 @@ SINGLE_APPENDS = 25
 
 
 def lake_project(folder: Path) -> ProjectFolder:
-    """A project with the one catalog `shop`, in a warehouse of its own."""
+    """A project with the one catalog `shop`, and a new warehouse."""
     project = ProjectFolder(folder)
     project.catalog(LAKE.replace("WAREHOUSE", str(folder / "warehouse")))
     return project

@@ -48,7 +48,7 @@ def rows(order: Order) -> Iterator[Row | Absent]:
 
 
 def _appends(target: Target, events: int) -> Iterator[list[float]]:
-    """Append single events as a run does, with its compactions, and tell after each how many seconds all took so far."""
+    """Append single events as a run does, with its compactions; yield after each the seconds of all so far."""
     [compiled] = target.compile(target.migrations).values()
     took: list[float] = []
     file = FileColumns.of(compiled)

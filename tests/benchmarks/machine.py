@@ -19,12 +19,12 @@ PACKAGES = ("click", "pyiceberg", "pyarrow", "sqlalchemy", "pyspark", "snowflake
 
 
 def description() -> str:
-    """The head of the page: day, machine, load and versions, as a list in Markdown."""
+    """Return the head of the page: day, machine, load and versions, as a list in Markdown."""
     return "\n".join(f"- {line}" for line in _lines())
 
 
 def load() -> str:
-    """How busy the machine is: processes that run or want to, over 1, 5 and 15 minutes."""
+    """Return the load averages of the machine over 1, 5 and 15 minutes."""
     return "load " + " ".join(f"{value:.1f}" for value in os.getloadavg())
 
 

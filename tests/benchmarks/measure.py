@@ -104,9 +104,9 @@ def _wait(arguments: Sequence[str | Path], command: Command, log: Path) -> None:
 
 
 def by_turns(commands: Sequence[Command], runs: int) -> list[list[Sample] | Failed]:
-    """Run each of them so many times, A B A B …, and tell for each what that cost, or why it failed.
+    """Run the commands in turn, A B A B …; return for each its samples, or why it failed.
 
-    Once more at first, which fills the caches of the machine and does not count, unless it took all patience.
+    A first round, which fills the caches of the machine, does not count, unless it took all of `PATIENCE`.
     """
     found: list[list[Sample] | Failed] = [[] for _ in commands]
     for _ in range(1 + runs):

@@ -49,7 +49,7 @@ class Row:
     """A line of the table.
 
     Attributes:
-        at_most: the ratio that was asked for; None where none was.
+        at_most: the required ratio, or None.
     """
 
     what: str
@@ -115,7 +115,7 @@ def _line(*cells: object) -> str:
 
 
 def _shown_as(unit: str, value: float) -> tuple[str, float, int]:
-    """What people read: the unit, the factor to it, and the digits behind the point."""
+    """Return the unit for the reader, the factor to it, and the number of decimals."""
     if unit == "bytes":
         return "MiB", 2**-20, 0
     if unit != "s":

@@ -94,7 +94,7 @@ def test_every_command_in_a_shell_block_exists_with_its_options(block: Block) ->
 
 
 def test_every_command_in_running_text_exists() -> None:
-    """Inline code that begins with `glacierbase`; capital words stand for values."""
+    """Inline code that begins with `glacierbase` is a command; words in capitals are values."""
     found = {
         (page.name, code)
         for page in PAGES
@@ -110,7 +110,7 @@ def test_every_command_in_running_text_exists() -> None:
 
 @pytest.mark.parametrize("block", all_blocks("dockerfile"), ids=str)
 def test_every_command_in_a_dockerfile_exists(block: Block) -> None:
-    """The lines with RUN."""
+    """Each `glacierbase` command in a `RUN` line exists with its options."""
     for line in re.findall(r"^RUN (.*)$", block.text, re.MULTILINE):
         for words in commands(line):
             if is_glacierbase(words):
@@ -193,13 +193,13 @@ def test_every_query_of_the_history_names_columns_that_exist() -> None:
 
 @pytest.mark.parametrize("block", all_blocks("json"), ids=str)
 def test_every_json_block_is_json(block: Block) -> None:
-    """Whole documents, no ellipses."""
+    """A JSON block is a whole document without ellipses."""
     json.loads(block.text)
 
 
 @pytest.mark.parametrize("block", [each for each in all_blocks("python") if "import" in each.text], ids=str)
 def test_every_python_block_compiles_and_calls_what_exists(block: Block) -> None:
-    """Names imported from glacierbase, methods of a project and their arguments."""
+    """Imported names, methods of a project and their arguments exist."""
     for node in ast.walk(ast.parse(block.text)):
         if isinstance(node, ast.ImportFrom) and node.module == "glacierbase":
             assert all(hasattr(glacierbase, alias.name) for alias in node.names)

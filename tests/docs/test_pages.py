@@ -54,20 +54,20 @@ _TYPES = {"int": "bigint", "str": "string", "datetime": "timestamp"}
 
 @pytest.mark.parametrize(("marker", "row_type"), [("columns of the history", Event), ("columns of the lock", LockRow)])
 def test_the_tables_page_has_every_column_in_order(marker: str, row_type: type) -> None:
-    """With the type that the store gives it."""
+    """Each column is shown with its type in the store."""
     columns = [(f"`{field.name}`", _TYPES[str(field.type).partition(" ")[0]]) for field in fields(row_type)]
     assert [(row[0], row[1]) for row in table(DOCS / "reference" / "tables.md", marker)] == columns
 
 
 @pytest.mark.parametrize("names", [EventType, State])
 def test_the_tables_page_explains_every_event_and_state(names: Any) -> None:
-    """One row each."""
+    """The page has one row for each event and each state."""
     text = (DOCS / "reference" / "tables.md").read_text("utf-8")
     assert [name.value for name in names if f"| `{name.value}` |" not in text] == []
 
 
 def test_the_house_in_contributing_is_the_one_that_the_architecture_test_holds() -> None:
-    """Layer by layer."""
+    """The table in CONTRIBUTING has the same rooms in each layer."""
     rows = table(REPOSITORY / "CONTRIBUTING.md", "layers")
     assert [set(re.findall(r"`(\w+)`", row[1])) for row in rows] == test_architecture.LAYERS
     assert [row[0] for row in rows] == [str(number) for number in range(len(rows))]

@@ -41,6 +41,7 @@ def check_unavailable(said: Output, asked: str) -> None:
     """Check that the output is one message, which names the request."""
     assert said.code == 5, said.stderr
     assert said.stderr.count("error: STORE_UNAVAILABLE") == 1
+    assert said.stderr.count("STORE_UNAVAILABLE") == 2  # The other one is in `glacierbase explain`.
     assert f"{asked}: " in said.stderr
     assert "timed out" in said.stderr.lower()
     assert "Traceback" not in said.stderr
@@ -78,5 +79,6 @@ def test_a_database_server_that_never_answers_is_given_up(project: ProjectFolder
         said = run(project, "pending")
     assert said.code == 5, said.stderr
     assert said.stderr.count("error: STORE_UNAVAILABLE") == 1
+    assert said.stderr.count("STORE_UNAVAILABLE") == 2  # The other one is in `glacierbase explain`.
     assert "timeout expired" in said.stderr
     assert "Traceback" not in said.stderr

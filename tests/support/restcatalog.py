@@ -35,12 +35,12 @@ Route = tuple[str, str, Callable[..., Any]]
 
 
 class RestCatalog:
-    """What the routes do.
+    """The routes of the server.
 
     Attributes:
-        token: what whoever asks must bear.
-        requests: the method and path of each so far.
-        loses: requests that are done and never answered, each once.
+        token: the bearer token that a request must have.
+        requests: the method and path of each request so far.
+        loses: requests that are executed but get no answer, each once.
     """
 
     def __init__(self, jvm: Any, folder: Path, token: str, busy_timeout: int) -> None:

@@ -16,7 +16,7 @@ _INSTALL_SECONDS = 1200
 
 
 class NotInstalled(Exception):
-    """The tool cannot be had on this machine; the message says why."""
+    """The tool cannot be installed on this machine; the message has the reason."""
 
 
 def cache() -> Path:
@@ -25,12 +25,12 @@ def cache() -> Path:
 
 
 def sql(number: int) -> str:
-    """What migration `number` does: as little as a database can."""
+    """Return the SQL of migration `number`, which does as little as possible."""
     return "CREATE TABLE marks (number INTEGER);" if number == 1 else f"INSERT INTO marks VALUES ({number});"
 
 
 class Tool(ABC):
-    """A program of somebody else's, of one version."""
+    """A program of another project, in one version."""
 
     name: str
     version: str

@@ -131,7 +131,7 @@ def test_a_statement_that_is_cancelled_ends_without_its_effect_and_says_so(bed: 
     began, ended = time.monotonic(), threading.Event()
 
     def cancel() -> None:
-        while not ended.wait(1.5):  # On a busy machine the first may come before the statement.
+        while not ended.wait(1.5):  # On a busy machine the first cancel may come before the statement.
             session.cancel()
 
     canceller = threading.Thread(target=cancel)
@@ -144,7 +144,7 @@ def test_a_statement_that_is_cancelled_ends_without_its_effect_and_says_so(bed: 
     finally:
         ended.set()
         canceller.join()
-    assert 1 < time.monotonic() - began < 15
+    assert 1 < time.monotonic() - began < 1.5 + 10  # A run gives a cancelled statement up after 10 s.
     assert session.query(f"SELECT a FROM {bed.table('slow')}") == []
     assert bed.executor.open_session().query(f"SELECT a FROM {bed.table('slow')}") == []
 

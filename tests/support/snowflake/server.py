@@ -156,7 +156,7 @@ def _complete_login(answer: dict[str, Any], data: dict[str, Any], scope: Any) ->
 
 
 def _follow_use(answer: dict[str, Any], sql: str, session: dict[str, Any]) -> None:
-    """The answer says where the session stands, after a USE too."""
+    """Add the role and the warehouse of the session to the answer, also after a USE."""
     used = re.match(r"(?i)\s*USE\s+(ROLE|WAREHOUSE)\s+(\w+)", sql)
     if used:
         session[used[1].lower()] = used[2].upper()
@@ -168,14 +168,14 @@ def _follow_use(answer: dict[str, Any], sql: str, session: dict[str, Any]) -> No
 
 
 def _instead(scope: Any, content: dict[str, Any], sql: str) -> tuple[Any, bytes]:
-    """The request with another statement."""
+    """Return the request with another statement."""
     body = json.dumps({**content, "sqlText": sql, "bindings": None}).encode()
     headers = [(name, value) for name, value in scope["headers"] if not name.startswith(b"content-")]
     return {**scope, "headers": [*headers, (b"content-length", str(len(body)).encode())]}, body
 
 
 def _query_history(tag: str) -> str:
-    """What stands for the function of that name: one statement, if there was one with this tag."""
+    """Return a query in place of the function of that name: one row if a statement had this tag."""
     row = f"SELECT '{_query_id(tag)}' AS query_id, '{queries.get(tag)}' AS execution_status, NULL AS error_message"
     return row if tag in queries else f"SELECT * FROM ({row}) WHERE FALSE"
 
@@ -185,7 +185,7 @@ def _query_id(tag: str | None) -> str:
 
 
 async def _takes(seconds: int, tag: str | None) -> None:
-    """The time that a statement takes, unless it is cancelled."""
+    """Wait for the duration of a statement, or until it is cancelled."""
     for _ in range(seconds * 10):
         if _query_id(tag) not in cancelled:
             await asyncio.sleep(0.1)

@@ -70,7 +70,7 @@ CASES: dict[str, tuple[Callable[[ProjectFolder], object], int, str]] = {
 
 @pytest.mark.parametrize("code", CASES)
 def test_each_error_has_a_code_an_exit_code_a_place_and_a_hint(code: str, project: ProjectFolder) -> None:
-    """The same in text and in JSON, from `migrate`, `pending` and `validate`, which reads references only with `--resolve`."""
+    """Text and JSON agree for `migrate`, `pending` and `validate`, which reads references only with `--resolve`."""
     project.catalog(READABLE)
     arrange, exit_code, where = CASES[code]
     arrange(project)

@@ -9,7 +9,6 @@ import os
 import signal
 import subprocess
 import sys
-import types
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -18,15 +17,18 @@ from typing import Any
 import pytest
 
 from glacierbase.apply import results as apply_results
+from glacierbase.apply.lock import Lock
 from glacierbase.apply.results import PendingFile, PendingResult
 from glacierbase.cli import signals, terminal
 from glacierbase.errors import EngineError, GlacierbaseError, OutcomeUnknown, SeveralErrors, StatementRefused
-from glacierbase.history.lockrow import Terms, describe_holder, free_row
+from glacierbase.history.lockrow import Terms, free_row
 from glacierbase.inspect import results as inspect_results
 from glacierbase.inspect.results import DoctorResult, HistoryResult, RenderResult
 from glacierbase.model.result import Result
 from glacierbase.output.documents import json_document, text_document, text_error
+from glacierbase.run.run import Run
 from glacierbase.secrets import Secrets, register
+from tests.support.fakes import MemoryStore, MemoryTables
 from tests.support.hostile import NAME, PAYLOAD, check_inert, check_safe
 from tests.support.project_folder import ProjectFolder, migration
 from tests.support.world import World
@@ -287,16 +289,16 @@ def test_a_prompt_is_printed_without_obeying_the_name_in_it(
 
 
 def test_a_lock_that_is_left_behind_is_named_without_obeying_it(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The second signal ends the process and names the locks that it held, in escapes."""
-    row = replace(
-        free_row(Terms(PAYLOAD, "dev", 60)), owner=PAYLOAD, holder=json.dumps({"host": PAYLOAD, "os_user": PAYLOAD})
-    )
-    held = types.SimpleNamespace(descriptions=lambda: [f"the lock of {row.catalog}, {describe_holder(row)}"])
+    run = replace(Run.here(tmp_path), id=PAYLOAD, os_user=PAYLOAD, host=PAYLOAD)
+    store, terms = MemoryStore(MemoryTables(), PAYLOAD), Terms(PAYLOAD, "dev", 60)
+    store.create(free_row(terms))
+    Lock(store, terms, run, {}).acquire(None, 0, 0, lambda: False)
     monkeypatch.setattr(os, "_exit", sys.exit)
     received = signals.Signals()
-    received.watch(held)
+    received.watch(run.held)
     with received.cancelling():
         signal.raise_signal(signal.SIGINT)
         with pytest.raises(SystemExit):

@@ -114,7 +114,7 @@ def test_a_document_that_lacks_a_field_or_has_another_type_does_not_fit(change: 
 def test_documents_of_the_program_fit_their_schemas(
     project: ProjectFolder, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Every command except `warm`, which starts an engine, on success and on failure."""
+    """Each command except `warm`, which starts an engine, is run with success and with failure."""
     world = World(project)
     world.target()  # Writes the catalog file.
     world.file("1_a.sql", "CREATE TABLE t (a INT); INSERT INTO t VALUES ({{ variables.size }})")

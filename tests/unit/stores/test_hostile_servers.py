@@ -103,6 +103,7 @@ def test_code_that_a_server_names_is_not_loaded(
     assert list(canary.iterdir()) == []
     assert said.code == 5, said.stderr
     assert said.stderr.count("error: STORE_UNAVAILABLE") == 1
+    assert said.stderr.count("STORE_UNAVAILABLE") == 2  # The other one is in `glacierbase explain`.
     assert f"sets {key} to " in said.stderr
     assert "Traceback" not in said.stderr
 

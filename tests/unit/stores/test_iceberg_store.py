@@ -352,6 +352,7 @@ def test_a_commit_of_a_stopped_process_is_told_with_the_way_to_find_it(
     for said in asked:
         assert said.code == 5
         assert said.stderr.count("error: STORE_UNAVAILABLE") == 1
+        assert said.stderr.count("STORE_UNAVAILABLE") == 2  # The other one is in `glacierbase explain`.
         assert f"another process holds {database}" in said.stderr
         assert f"`lsof {database}`" in said.stderr
         assert "check the catalog file" not in said.stderr
