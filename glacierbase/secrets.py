@@ -116,6 +116,16 @@ class Secrets:
             text = compiled.sub(MASK, text)
         return _LOGIN.sub(_MASKED_LOGIN, text) if "://" in text else text
 
+    def __deepcopy__(self, _memo: object) -> Secrets:
+        return self
+
+    def __copy__(self) -> Secrets:
+        return self
+
+    def __reduce__(self) -> tuple[Callable[[], Secrets], tuple[()]]:
+        """Pickle no secret: what is read back has the secrets that are in use there."""
+        return secrets_in_use, ()
+
     def _compile(self) -> re.Pattern[str]:
         patterns = dict(self._patterns)  # Another thread may register meanwhile.
         # Longest first: of two secrets, one inside the other, the outer one is replaced as a whole.

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import logging
+import pickle
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -91,6 +93,25 @@ def test_text_from_outside_of_a_verb_is_masked_with_the_secrets_of_every_project
     thread.start()
     thread.join()
     assert found == ["*** ***"]
+
+
+def test_a_pickled_result_holds_no_secret_and_uses_those_where_it_is_read(tmp_path: Path) -> None:
+    """A scheduler pickles what a task returns into its database."""
+    project = Project.load(folder(tmp_path, "anna").root)
+    [result] = project.validate(resolve=True)
+    assert result.secrets.mask(BOTH) == MASKED["anna"]
+    content = pickle.dumps(result)
+    assert b"canary" not in content
+    read = pickle.loads(content)
+    assert read == result
+    assert read.secrets is secrets_in_use()
+
+
+def test_a_copied_result_keeps_the_secrets_of_its_project(tmp_path: Path) -> None:
+    """A secret that is registered after the copy is masked in it too."""
+    [result] = Project.load(folder(tmp_path, "anna").root).render()
+    for copied in (copy.copy(result), copy.deepcopy(result)):
+        assert copied.secrets is result.secrets
 
 
 def in_new_thread(call: Callable[[], str]) -> str:
