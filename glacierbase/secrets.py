@@ -21,7 +21,7 @@ from __future__ import annotations
 import json
 import re
 from base64 import b64encode, urlsafe_b64encode
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache, wraps
@@ -114,12 +114,21 @@ class Secrets:
             if count != len(self._patterns):
                 compiled = self._compile()
             text = compiled.sub(MASK, text)
-        return _LOGIN.sub(_MASKED_LOGIN, text) if "://" in text else text
+        return _without_logins(text)
+
+    def __deepcopy__(self, _memo: object) -> Secrets:
+        return self
+
+    def __copy__(self) -> Secrets:
+        return self
+
+    def __reduce__(self) -> tuple[Callable[[], Secrets], tuple[()]]:
+        """Pickle no secret: what is read back has the secrets that are in use there."""
+        return secrets_in_use, ()
 
     def _compile(self) -> re.Pattern[str]:
         patterns = dict(self._patterns)  # Another thread may register meanwhile.
-        # Longest first: of two secrets, one inside the other, the outer one is replaced as a whole.
-        compiled = re.compile("|".join(patterns[each] for each in sorted(patterns, key=len, reverse=True)))
+        compiled = _any_of(patterns)
         self._compiled = len(patterns), compiled
         return compiled
 
@@ -136,12 +145,19 @@ class Secrets:
 class _EveryProject(Secrets):
     """What is in use outside of a project's verbs: masks the secrets of all projects of the process."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._compiled_all: tuple[dict[str, str], re.Pattern[str]] = {}, re.compile("")
+
     def mask(self, text: str) -> str:
+        # Not one project after the other: the secret of one may be a part of another's.
         with _projects_lock:
-            projects = [each for each in _projects if each is not self]
-        for project in projects:
-            text = project.mask(text)
-        return super().mask(text)
+            patterns = {key: found for each in _projects for key, found in each._patterns.copy().items()}
+        known, compiled = self._compiled_all
+        if known != patterns:
+            compiled = _any_of(patterns)
+            self._compiled_all = patterns, compiled
+        return _without_logins(compiled.sub(MASK, text) if patterns else text)
 
 
 _projects_lock = Lock()
@@ -207,6 +223,15 @@ def masked(document: Any) -> Any:
     if isinstance(document, dict):
         return {key: masked(value) for key, value in document.items()}
     return [masked(item) for item in document] if isinstance(document, list) else document
+
+
+def _any_of(patterns: Mapping[str, str]) -> re.Pattern[str]:
+    """Compile the patterns, longest text first: of two secrets, one inside the other, the outer one is replaced as a whole."""
+    return re.compile("|".join(patterns[each] for each in sorted(patterns, key=len, reverse=True)))
+
+
+def _without_logins(text: str) -> str:
+    return _LOGIN.sub(_MASKED_LOGIN, text) if "://" in text else text
 
 
 def _secrets_of_key_file(text: str) -> Iterator[str]:

@@ -51,9 +51,13 @@ def locked(
         environment: the one that the history must belong to; default the catalog's.
     """
     lock = new_lock(opened)
-    lock.acquire(seen.lock, seen.history.fence, lock_timeout, opened.engine.cancelled)
-    with holding(opened, lock, environment) as held:
-        yield held
+    try:
+        lock.acquire(seen.lock, seen.history.fence, lock_timeout, opened.engine.cancelled)
+        with holding(opened, lock, environment) as held:
+            yield held
+    except BaseException:
+        lock.release()  # An interrupt may arrive before the block of `holding` begins.
+        raise
 
 
 @contextmanager

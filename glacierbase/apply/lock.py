@@ -120,6 +120,10 @@ class Lock:
         started = mark()
         try:
             has_it = self._store.compare_and_set(row, mine)
+            if has_it:
+                self._hold(mine, started)
+                self.taken_from = row if is_held(row) else None
+            return has_it
         except GlacierbaseError:
             raise
         except BaseException:
@@ -127,10 +131,6 @@ class Lock:
             self._hold(mine, started)
             self.release()
             raise
-        if has_it:
-            self._hold(mine, started)
-            self.taken_from = row if is_held(row) else None
-        return has_it
 
     def _hold(self, mine: LockRow, started: Mark) -> None:
         self._row, self._fence, self._renewed = mine, mine.fence, started

@@ -21,6 +21,10 @@ class HeldLocks:
         self._mutex = threading.RLock()
         self._locks: list[Describable] = []
 
+    def __reduce__(self) -> tuple[type[HeldLocks], tuple[()]]:
+        """Copy or pickle an empty collection: the copy of a project holds no lock."""
+        return HeldLocks, ()
+
     def add(self, lock: Describable) -> None:
         """Add a lock that was acquired."""
         with self._mutex:

@@ -38,6 +38,7 @@ from glacierbase.errors import (
 from glacierbase.executors import Evidence
 from glacierbase.history.lockrow import Terms, free_row, lease_of
 from glacierbase.model.migration import Event, State
+from glacierbase.run.held import HeldLocks
 from glacierbase.run.waiting import Caller
 from glacierbase.secrets import register
 from glacierbase.stores.bounded import BoundedStore
@@ -671,6 +672,28 @@ def test_an_interrupted_caller_leaves_no_lock_and_no_heartbeat(world: World, ver
         world.migrate()
     wait_until(lambda: (world.tables.locks["shop"].fence, world.tables.locks["shop"].owner) == (1, ""))
     wait_until(lambda: all(thread.name != "glacierbase-heartbeat" for thread in threading.enumerate()))
+
+
+@pytest.mark.parametrize(("of", "name"), [(Lock, "_hold"), (Lock, "acquire"), (HeldLocks, "add")])
+def test_an_interrupt_right_after_the_lock_was_acquired_releases_it(
+    world: World, monkeypatch: pytest.MonkeyPatch, of: type, name: str
+) -> None:
+    """The heartbeat has not started yet; the process continues, and would keep the next run waiting for two leases."""
+    world.file("1_a.sql", "CREATE TABLE t (a INT)")
+    unpatched = getattr(of, name)
+    calls: list[str] = []
+
+    def interrupted(*arguments: Any) -> None:
+        unpatched(*arguments)
+        calls.append(name)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(of, name, interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        world.migrate()
+    assert (world.tables.locks["shop"].fence, world.tables.locks["shop"].owner) == (1, "")
+    world.migrate()
 
 
 def test_a_release_that_is_interrupted_is_repeated(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

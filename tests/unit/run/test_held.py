@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
 from glacierbase.apply.migrator import Migrator
 from glacierbase.apply.plan import Selection
 from glacierbase.apply.progress import Progress
@@ -39,3 +46,15 @@ def test_two_projects_have_a_collection_each(lake_project: ProjectFolder) -> Non
     """The runs of a project list their locks in the collection of that project."""
     first, second = (Project.load(lake_project.root) for _ in range(2))
     assert first.held_locks is not second.held_locks
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda project: pickle.loads(pickle.dumps(project))])
+def test_a_project_can_be_copied_and_passed_to_another_process(
+    lake_project: ProjectFolder, copied: Callable[[Any], Any]
+) -> None:
+    """The copy works as the project does, and holds no lock."""
+    lake_project.file("1_a.sql", "CREATE TABLE t (a INT)")
+    loaded = Project.load(lake_project.root)
+    read = copied(loaded)
+    assert read.render() == loaded.render()
+    assert read.held_locks is not loaded.held_locks

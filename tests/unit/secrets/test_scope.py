@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import logging
+import pickle
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import Context
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +94,44 @@ def test_text_from_outside_of_a_verb_is_masked_with_the_secrets_of_every_project
     thread.start()
     thread.join()
     assert found == ["*** ***"]
+
+
+@pytest.mark.parametrize("values", [("canary-of", "canary-of-anna"), ("canary-of-anna", "canary-of")])
+def test_of_two_projects_secrets_one_inside_the_other_the_outer_one_is_masked_as_a_whole(values: Sequence[str]) -> None:
+    """The rest of it must not stay readable in text from outside of a verb, whichever project was loaded first."""
+    projects = [Secrets() for _ in range(20)]
+    for number, secrets in enumerate(projects):
+        secrets.register(f"{number}-{values[number % 2]}")
+        secrets.register(values[number % 2])
+    assert Context().run(mask, "a canary-of-anna") == "a ***"
+
+
+def test_the_secret_of_the_next_project_is_masked_though_another_one_ended() -> None:
+    """The number of all secrets is the same before and after."""
+    for value in ("first-canary", "second-canary"):
+        secrets = Secrets()
+        secrets.register(value)
+        assert Context().run(mask, f"a {value}") == "a ***"
+        del secrets
+
+
+def test_a_pickled_result_holds_no_secret_and_uses_those_where_it_is_read(tmp_path: Path) -> None:
+    """A scheduler pickles what a task returns into its database."""
+    project = Project.load(folder(tmp_path, "anna").root)
+    [result] = project.validate(resolve=True)
+    assert result.secrets.mask(BOTH) == MASKED["anna"]
+    content = pickle.dumps(result)
+    assert b"canary" not in content
+    read = pickle.loads(content)
+    assert read == result
+    assert read.secrets is secrets_in_use()
+
+
+def test_a_copied_result_keeps_the_secrets_of_its_project(tmp_path: Path) -> None:
+    """A secret that is registered after the copy is masked in it too."""
+    [result] = Project.load(folder(tmp_path, "anna").root).render()
+    for copied in (copy.copy(result), copy.deepcopy(result)):
+        assert copied.secrets is result.secrets
 
 
 def in_new_thread(call: Callable[[], str]) -> str:
