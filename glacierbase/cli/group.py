@@ -2,9 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
 import click
 
 import glacierbase
+
+
+class PipeClosed(Exception):
+    """The reader of stdout closed it, as `head` does."""
+
+
+@contextmanager
+def _pipe_watched() -> Iterator[None]:
+    """Raise a broken pipe as `PipeClosed`: click would exit with 1, which means that a migration failed."""
+    try:
+        yield
+    except BrokenPipeError as error:
+        raise PipeClosed from error
 
 
 class _Command(click.Command):
@@ -22,6 +39,14 @@ class _Command(click.Command):
 
 class _Group(click.Group):
     command_class = _Command
+
+    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
+        with _pipe_watched():
+            return super().make_context(*args, **kwargs)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        with _pipe_watched():
+            return super().invoke(ctx)
 
 
 @click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})

@@ -11,16 +11,27 @@ import click
 
 # Importing them adds their commands to the group.
 from glacierbase.cli import apply, explain, files, inspect  # noqa: F401
-from glacierbase.cli.group import cli
+from glacierbase.cli.group import PipeClosed, cli
 
 # More objects than a read-only command creates, and few enough to hold their garbage in memory.
 _OBJECTS = 500_000
+# As for a program that SIGPIPE ends.
+_PIPE_CLOSED = 141
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit by `SystemExit`, never with a traceback."""
     _collect_seldom()
-    arguments = sys.argv[1:] if arguments is None else list(arguments)
+    try:
+        _run(sys.argv[1:] if arguments is None else list(arguments))
+    except (PipeClosed, BrokenPipeError):
+        from glacierbase.cli.terminal import discard_stdout
+
+        discard_stdout()
+        sys.exit(_PIPE_CLOSED)
+
+
+def _run(arguments: Sequence[str]) -> None:
     try:
         code = cli.main(list(arguments), prog_name="glacierbase", standalone_mode=False)
         sys.exit(code if isinstance(code, int) else 0)
@@ -30,6 +41,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         usage_error(error, as_json="json" in _format_of(arguments))
     except click.Abort:
         sys.exit(130)
+    except (PipeClosed, BrokenPipeError):
+        raise
     except Exception as error:
         from glacierbase.cli.terminal import unexpected
 

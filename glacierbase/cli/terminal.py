@@ -59,10 +59,15 @@ class Terminal:
         """
         _log_to_stderr(self._verbose)
         results, error = self._run(command, run)
-        if self._form == "json":
-            click.echo(documents.json_document(command, results, error))
-        elif text := documents.text_document(results, lines):
-            click.echo(text)
+        is_json = self._form == "json"
+        text = documents.json_document(command, results, error) if is_json else documents.text_document(results, lines)
+        try:
+            if text:
+                click.echo(text)
+        except BrokenPipeError:
+            if error is None:
+                raise
+            discard_stdout()  # The error and its exit code matter more.
         if error:
             if self._form == "text":
                 errors = [result.error for result in results if result.error] or [error]
@@ -144,6 +149,11 @@ def _log_to_stderr(verbose: bool) -> None:
         warnings.simplefilter("ignore")
 
 
+def discard_stdout() -> None:
+    """Discard what is still to be written to stdout: its reader closed it, as `head` does. Python would report that at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def usage_error(error: click.ClickException, *, as_json: bool) -> NoReturn:
     """Report a wrong command line, and exit."""
     usage = ConfigurationError("USAGE", error.format_message(), "glacierbase --help")
@@ -158,10 +168,6 @@ def usage_error(error: click.ClickException, *, as_json: bool) -> NoReturn:
 
 def unexpected(error: Exception) -> NoReturn:
     """Write the traceback of a bug to a file, print one line that names the file, and exit."""
-    if isinstance(error, BrokenPipeError):
-        # The reader of stdout closed it, as `head` does. Python would report that again at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(141)
     with tempfile.NamedTemporaryFile("w", prefix="glacierbase-", suffix=".log", delete=False) as file:
         file.write(printable(split_lines("".join(traceback.format_exception(error)))))
     message = f"error: INTERNAL_ERROR: this is a bug in glacierbase; please report it with {file.name}"

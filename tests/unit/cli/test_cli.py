@@ -129,6 +129,28 @@ def test_each_file_is_read_once(command: str, tmp_path: Path) -> None:
     assert done.stdout.splitlines()[-1] == str(sorted(map(str, project.rglob("*.sql"))))
 
 
+@pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        ("render", 141),
+        ("explain", 141),
+        ("migrate --help", 141),
+        ("nothing --format json", 141),
+        ("render 9 --format json", 2),
+    ],
+)
+def test_a_closed_pipe_is_not_a_failed_migration(line: str, code: int, sample: Callable[[], ProjectFolder]) -> None:
+    """The exit code is that of SIGPIPE, or of the error where the command failed; nothing else is reported."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "wb") as closed:
+        done = subprocess.run(
+            [sys.executable, "-m", "glacierbase", *line.split()],
+            cwd=sample().root, stdout=closed, stderr=subprocess.PIPE, text=True, check=False,
+        )  # fmt: skip
+    assert (done.returncode, done.stderr) == (code, "")
+
+
 def test_a_bug_is_two_lines_exit_70_and_a_file_without_secrets(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
