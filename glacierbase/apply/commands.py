@@ -89,7 +89,7 @@ class Repair:
         as_: str | None,
         reason: str | None,
         environment_was: str | None,
-        engine_cancelled: bool,
+        engine_stopped: bool,
     ) -> None:
         """Check the arguments, which are those of `Project.repair`.
 
@@ -110,7 +110,7 @@ class Repair:
             raise ConfigurationError("UNKNOWN_VERSION", "no version to repair was given", "name it: repair VERSION")
         self._environment_was = environment_was
         self._reason = reason or ""
-        self._decision = Decision(Resolution(as_), self._reason, engine_cancelled) if as_ else None
+        self._decision = Decision(Resolution(as_), self._reason, engine_stopped) if as_ else None
 
     def run(self, target: Target, result: RepairResult, lock_timeout: float, spark: Any) -> RepairResult:
         """Do it on one catalog."""

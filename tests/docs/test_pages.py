@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from dataclasses import fields
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from glacierbase import Project
 from glacierbase.model.migration import Event, EventType, State
 from glacierbase.stores import LockRow
 from tests import test_architecture
@@ -47,6 +49,14 @@ def test_every_page_is_in_the_navigation() -> None:
     """The generator does not report one that is missing."""
     listed = re.findall(r'= "([\w/-]+\.md)"', (REPOSITORY / "zensical.toml").read_text("utf-8"))
     assert sorted(listed) == sorted(path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md"))
+
+
+def test_the_python_page_names_arguments_that_migrate_has() -> None:
+    """In the part that is not generated: `spark=` and the like."""
+    written = (DOCS / "reference" / "python.md").read_text("utf-8").partition("<!-- generated")[0]
+    named = set(re.findall(r"`(\w+)=`", written))
+    assert named
+    assert named <= set(inspect.signature(Project.migrate).parameters)
 
 
 _TYPES = {"int": "bigint", "str": "string", "datetime": "timestamp"}
