@@ -8,7 +8,7 @@ from glacierbase.errors import EngineError, Interrupted, MigrationFailed, NeedsR
 from glacierbase.migrations.compiled import Compiled
 from glacierbase.migrations.transactions import Step
 from glacierbase.model.migration import Statement
-from glacierbase.model.text import quoted
+from glacierbase.model.text import numbered, quoted
 from glacierbase.secrets import mask
 
 # Lines of a statement that a message quotes.
@@ -18,9 +18,9 @@ _QUOTED_LINES = 10
 def statement_failed(compiled: Compiled, step: Step, statement: Statement, error: EngineError) -> MigrationFailed:
     """Return the error for a statement that had no effect, with the ways to continue."""
     total, first, where = len(compiled.statements), step[0].index, compiled.migration.location
-    done = f"statements 1 to {first - 1} are done and recorded" if first > 1 else "nothing of this file is done"
+    done = f"done and recorded: {numbered('statement', 1, first - 1)}" if first > 1 else "nothing of this file is done"
     rolled_back = f"; the transaction that began with statement {first} was rolled back" if len(step) > 1 else ""
-    rest = f"statement {first}" if first == total else f"statements {first} to {total}"
+    rest = numbered("statement", first, total)
     return MigrationFailed(
         "STATEMENT_FAILED",
         (

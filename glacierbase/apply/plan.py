@@ -10,6 +10,7 @@ from glacierbase.history.records import History, Record
 from glacierbase.history.status import is_late, is_settled, newest_number
 from glacierbase.migrations.compiled import Compiled
 from glacierbase.model.migration import EventType, Migration, State, version_number
+from glacierbase.model.text import counted, numbered
 from glacierbase.run.run import statement_tag
 
 
@@ -96,10 +97,10 @@ def _done_changed(planned: Planned, index: int) -> HistoryDisagrees:
     migration, done = planned.migration, planned.resumes_at - 1
     return HistoryDisagrees(
         "DONE_STATEMENT_CHANGED",
-        f"{migration.location}: statement {index} was edited, or renders differently, since it took effect; {done} statements"
-        " of this file are done; nothing ran",
-        f"restore statements 1 to {done} (`glacierbase show {migration.version}` prints them); only the statements after them"
-        " may change",
+        f"{migration.location}: statement {index} was edited, or renders differently, since it took effect; done in this"
+        f" file: {counted(done, 'statement')}; nothing ran",
+        f"restore {numbered('statement', 1, done)} (`glacierbase show {migration.version}` prints them); only the statements"
+        " after them may change",
         version=migration.version,
         path=migration.location,
         statement_index=index,

@@ -14,7 +14,7 @@ ENTRIES = (
         "error: STATEMENT_FAILED: migrations/analytics/0007_add_device.sql, line 6: statement 2 of 3 failed:"
         " [TABLE_OR_VIEW_NOT_FOUND] The table or view `lake`.`sleep`.`event` cannot be found.\n"
         "    | ALTER TABLE lake.sleep.event ADD COLUMN device STRING\n"
-        "statements 1 to 1 are done and recorded\n"
+        "done and recorded: statement 1\n"
         "next: remove the cause and run `glacierbase migrate` again: it continues at statement 2; or"
         " `glacierbase repair 0007 --as done` (somebody completed it by hand) or `--as abandoned` (the file ends"
         " here, the fix is a new one); or correct statements 2 to 3 where no other environment has applied the file",
@@ -97,7 +97,7 @@ ENTRIES = (
             "If other environments have applied it as it is, and it does not depend on the order: "
             "`glacierbase migrate --allow-out-of-order 0006`.",
             "If the team merges in any order on purpose, write `outOfOrder: allow` into the catalog file.",
-            "To find it before the merge: `glacierbase validate --base origin/main`.",
+            "To find it before prod: apply the same commit to another environment first.",
         ),
     ),
     Entry(
@@ -106,7 +106,7 @@ ENTRIES = (
         "A statement that took effect was edited in a file that is not finished, or renders differently now. "
         "Only the statements that are not done may change. Nothing ran.",
         "error: DONE_STATEMENT_CHANGED: migrations/analytics/0007_add_device.sql: statement 1 was edited, or"
-        " renders differently, since it took effect; 2 statements of this file are done; nothing ran\n"
+        " renders differently, since it took effect; done in this file: 2 statements; nothing ran\n"
         "next: restore statements 1 to 2 (`glacierbase show 0007` prints them); only the statements after them"
         " may change",
         (

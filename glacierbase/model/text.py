@@ -39,6 +39,11 @@ def counted(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
+def numbered(noun: str, first: int, last: int) -> str:
+    """Return `statement 2` or `statements 2 to 5`."""
+    return f"{noun} {first}" if first == last else f"{noun}s {first} to {last}"
+
+
 def in_seconds(milliseconds: int) -> str:
     """Return `1.5 s`."""
     return f"{milliseconds / 1000:.1f} s"

@@ -157,12 +157,26 @@ def test_a_refused_statement_stops_the_run_and_is_resumed_there(world: World) ->
     assert caught.value.code == "STATEMENT_FAILED"
     assert "migrations/shop/1_a.sql, line 6: statement 3 of 5" in caught.value.message
     assert "nowhere" in caught.value.message
+    assert caught.value.lines[-1] == "done and recorded: statements 1 to 2"
     assert world.values() == [1]
     assert world.tables.locks["shop"].owner == ""
     file.write_text(file.read_text().replace("nowhere", "t"))
     applied = world.migrate().applied
     assert [(each.version, each.resumed_at) for each in applied] == [("1", 3), ("2", 1)]
     assert world.values() == [1, 2, 3, 4, 5]
+
+
+def test_messages_about_one_done_statement_are_singular(world: World) -> None:
+    """They say `statement 1`, not `statements 1 to 1`."""
+    file = world.file("1_a.sql", "CREATE TABLE t (a INT); INSERT INTO nowhere VALUES (1)")
+    with pytest.raises(MigrationFailed) as failed:
+        world.migrate()
+    assert failed.value.lines[-1] == "done and recorded: statement 1"
+    file.write_text(file.read_text().replace("INT", "BIGINT"))
+    with pytest.raises(HistoryDisagrees) as changed:
+        world.migrate()
+    assert "done in this file: 1 statement;" in changed.value.message
+    assert changed.value.hint.startswith("restore statement 1 (")
 
 
 @pytest.mark.parametrize("old", ["(a INT)", "VALUES (1)"])
