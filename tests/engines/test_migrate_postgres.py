@@ -8,6 +8,7 @@ import sys
 import time
 import uuid
 from contextlib import closing
+from datetime import datetime, timezone
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -25,8 +26,11 @@ from tests.support.catalogserver import check_it_migrates, check_refused, check_
 from tests.support.postgres import CONNECTIONS, USER
 from tests.support.project_folder import REPOSITORY, ProjectFolder
 
-# All but the question's own.
-CONNECTED = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()"
+# Those of all clients but the one that counts; other tests of the session may keep older ones.
+CONNECTED = (
+    "SELECT count(*) FROM pg_stat_activity"
+    " WHERE backend_type = 'client backend' AND pid <> pg_backend_pid() AND backend_start > %s"
+)
 
 
 def test_a_migration_runs_and_is_recorded_there(postgres: CatalogBed, project: ProjectFolder) -> None:
@@ -44,10 +48,11 @@ def test_a_process_that_goes_on_keeps_no_connection(postgres: CatalogBed, projec
     """A server has a hundred connections by default, for all clients."""
     project.catalog(f"{postgres.text}store: {{namespace: g{uuid.uuid4().hex[:8]}}}\n")
     project.file("1_a.sql", "SELECT 1")
+    begun = datetime.now(timezone.utc)
     assert Project.load(project.root).pending()[0].pending
     Migrator(target_of(project.root)).migrate(Selection(), Progress())
     assert not Project.load(project.root).pending()[0].pending
-    assert still_connected(postgres) == 0
+    assert still_connected(postgres, begun) == 0
 
 
 @pytest.mark.parametrize("door", ["command line", "session"])
@@ -71,6 +76,7 @@ def test_a_run_of_more_files_than_the_server_has_connections_is_applied(
 
 def answers_of_a_racer(postgres: CatalogBed, line: str, again: int) -> list[dict[str, Any]]:
     """Return the answers of a process that migrates in its session and repeats it; it must keep no connection."""
+    begun = datetime.now(timezone.utc)
     racer = subprocess.Popen(
         [sys.executable, "-m", "tests.crash.raced"],
         cwd=REPOSITORY,
@@ -84,21 +90,21 @@ def answers_of_a_racer(postgres: CatalogBed, line: str, again: int) -> list[dict
             racer.stdin.write(f"{line}\n")
             racer.stdin.flush()
             answers.append(json.loads(racer.stdout.readline()))
-        assert still_connected(postgres) == 0
+        assert still_connected(postgres, begun) == 0
         return answers
     finally:
         racer.communicate(timeout=60)
 
 
-def still_connected(postgres: CatalogBed) -> int:
-    """Return the number of open connections, after the server had time to notice closed ones."""
+def still_connected(postgres: CatalogBed, since: datetime) -> int:
+    """Return how many connections that were opened since then are open, after the server had time to notice closed ones."""
     address = urlsplit(postgres.catalog.spark_conf["spark.sql.catalog.lake.uri"].removeprefix("jdbc:"))
     login = {"host": address.hostname, "port": address.port, "user": USER, "password": POSTGRES_PASSWORD}
     with closing(psycopg2.connect(dbname="postgres", **login)) as connection:
         connection.autocommit = True
         cursor, deadline, found = connection.cursor(), time.monotonic() + 10, 1
         while found and time.monotonic() < deadline:
-            cursor.execute(CONNECTED)
+            cursor.execute(CONNECTED, [since])
             [(found,)] = cursor.fetchall()
         return found
 

@@ -139,7 +139,9 @@ def test_warm_has_nothing_to_do_for_an_engine_that_starts_elsewhere(project: Pro
         "migrationExecutor: {type: snowflake, conf: {connection: {account: a, user: b}}}\nstore: {catalog: a}\n", "snow"
     )
     done = project.run("warm")
-    assert (done.code, done.stdout.count("nothing to do: the engine of this catalog does not start here")) == (0, 2), done.stderr
+    assert (done.code, done.stdout.count("nothing to do: the engine of this catalog does not start here")) == (0, 2), (
+        done.stderr
+    )
 
 
 @pytest.mark.parametrize(

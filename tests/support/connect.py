@@ -14,6 +14,7 @@ from pathlib import Path
 import pyspark
 
 from glacierbase.executors.spark.java import find_java_home
+from tests.support.processes import free_port
 
 START_SECONDS = 300
 
@@ -53,12 +54,6 @@ def connect_server(folder: Path, packages: str) -> Iterator[str]:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-
-
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
 
 
 def wait_for(port: int, process: subprocess.Popen[bytes], log: Path) -> None:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
-from tests.support.connect import free_port
+from tests.support.processes import free_port
 
 USER = "migrator"
 START_SECONDS = 60

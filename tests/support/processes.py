@@ -1,11 +1,13 @@
-"""What the worker processes of one test run share."""
+"""What the processes of one test run share: locks between workers, and ports."""
 
 from __future__ import annotations
 
 import fcntl
 import os
+import random
+import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 
@@ -18,3 +20,12 @@ def one_at_a_time(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
+
+
+def free_port() -> int:
+    """Return a free port below those that the kernel gives to outgoing connections, which could take it before the server."""
+    for port in random.sample(range(20_000, 30_000), 100):
+        with socket.socket() as found, suppress(OSError):
+            found.bind(("127.0.0.1", port))
+            return port
+    raise AssertionError("none of 100 ports is free")

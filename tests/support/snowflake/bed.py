@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.environments import environment
+from tests.support.processes import free_port
 
 # fakesnow pins its dependencies, and its server needs version 4 of the connector: hence a separate environment.
 REQUIREMENTS = ["fakesnow[server]==0.12.1", "snowflake-connector-python<5"]
@@ -84,9 +85,7 @@ class SnowflakeServer:
 @contextmanager
 def snowflake_server(folder: Path) -> Iterator[SnowflakeServer]:
     """Run a server with data and log in `folder` while the block runs."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     folder.mkdir(parents=True, exist_ok=True)
     log, data = folder / "requests.jsonl", folder / "data"
     log.touch()
