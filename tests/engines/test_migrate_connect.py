@@ -72,7 +72,8 @@ def test_the_parameters_of_the_address_are_recorded_nowhere(remote_lake: RemoteL
         f"{text}\n".replace("store: {catalog: lake}", "store: {catalog: lake, namespace: parameters}"), "remote"
     )
     project.file("1_ask.sql", "SELECT 1", "remote")
-    [result] = Project.load(project.root).migrate()
+    loaded = Project.load(project.root)
+    [result] = loaded.migrate()
     assert [file.version for file in result.applied] == ["1"]
     session = remote_lake.executor.open_session()
     rows = [
@@ -82,4 +83,5 @@ def test_the_parameters_of_the_address_are_recorded_nowhere(remote_lake: RemoteL
     ]
     assert [row for row in rows if "canary" in row] == []
     assert any(f'"application": "{server}"' in row for row in rows)
-    assert mask("canary-1") == "***"
+    with loaded.secrets.in_use():
+        assert mask("canary-1") == "***"
