@@ -51,8 +51,11 @@ _ENTRY: Schema = {
     },
     "required": ["code", "exit_codes", "errors", "meaning", "example", "remedy"],
 }
-# The properties of documents that are about no catalog.
-WITHOUT_CATALOGS: Mapping[str, Mapping[str, Schema]] = {"explain": {"entries": {"type": "array", "items": _ENTRY}}}
+# The further properties of documents that are about no catalog. `usage` is the document of a wrong command line.
+WITHOUT_CATALOGS: Mapping[str, Mapping[str, Schema]] = {
+    "explain": {"entries": {"type": "array", "items": _ENTRY}},
+    "usage": {},
+}
 
 
 def json_schema(command: str) -> Schema:
@@ -63,7 +66,7 @@ def json_schema(command: str) -> Schema:
     """
     definitions: dict[str, Schema] = {"Error": _ERROR}
     more = WITHOUT_CATALOGS.get(command, {})
-    entry = False if more else _schema(COMMANDS[command], definitions)
+    entry = False if command in WITHOUT_CATALOGS else _schema(COMMANDS[command], definitions)
     return {
         "$schema": _DIALECT,
         "title": f"glacierbase {command}",
