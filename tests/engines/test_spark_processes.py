@@ -41,7 +41,7 @@ def stop_inside_a_statement(project: ProjectFolder, milliseconds: int, number: s
     wait_for_line(process, "2_slow.sql: statement 1 of 3 starts")
     process.send_signal(number)
     stderr = process.communicate(timeout=120)[1]
-    assert "stopping: what runs has 3 s to end" in stderr
+    assert "stopping: the running statement is cancelled after 3 s" in stderr
     assert "Traceback" not in stderr
     return process.returncode, stderr
 
