@@ -13,13 +13,13 @@ import logging
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import timedelta
 from typing import Any
 
 from glacierbase.apply.heartbeat import Heartbeat
 from glacierbase.errors import EngineError, GlacierbaseError, Interrupted, LockHeld, LockLost
-from glacierbase.history.lockrow import HolderWatch, Terms, describe_holder, holder_of, is_held, lease_of
+from glacierbase.history.lockrow import HolderWatch, Terms, describe_holder, holder_values, is_held, lease_of
 from glacierbase.run.clock import NEVER, Mark, mark, since
 from glacierbase.run.run import Run
 from glacierbase.run.waiting import Caller, NoAnswer, result
@@ -317,18 +317,11 @@ def _pause(deadline: float) -> float:
 
 
 def _held(row: LockRow) -> LockHeld:
-    holder = holder_of(row)
     return LockHeld(
         "LOCK_HELD",
         f"the lock of {row.catalog} is {describe_holder(row)}; nothing ran",
         "wait for it with --lock-timeout 5m; the lock of a dead run can be taken over after its lease, or by `glacierbase unlock`",
-        owner=row.owner,
-        host=holder.get("host"),
-        pid=holder.get("pid"),
-        os_user=holder.get("os_user"),
-        ci_url=holder.get("ci_url"),
-        acquired_at=row.acquired_at,
-        expires_at=row.expires_at,
+        **asdict(holder_values(row)),
     )
 
 

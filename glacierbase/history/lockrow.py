@@ -133,8 +133,11 @@ def _age(since: datetime) -> str:
 
 def lock_holder(row: LockRow | None) -> LockHolder | None:
     """Return the lock holder, or None."""
-    if row is None or not is_held(row):
-        return None
+    return holder_values(row) if row is not None and is_held(row) else None
+
+
+def holder_values(row: LockRow) -> LockHolder:
+    """Return the holder that the row of a held lock names."""
     holder = holder_of(row)
     return LockHolder(
         owner=row.owner,
