@@ -60,8 +60,7 @@ def _files_up_to(target: Target, to: int) -> Sequence[Compiled]:
         raise ConfigurationError(
             "UNKNOWN_VERSION", f"there is no migration with version {to}", "`glacierbase status` lists all versions"
         )
-    compiled = target.compile(migrations)
-    return [compiled[migration.number] for migration in migrations]
+    return target.compile(migrations)
 
 
 def _not_started(candidates: Sequence[Compiled], history: History) -> tuple[Compiled, ...]:

@@ -82,7 +82,7 @@ class Migrator:
 
     def _compile(self, plan: Plan) -> None:
         """Compile the files of the plan, and check them against the statements that are already done."""
-        check_resumes(plan, self._target.compile(planned.migration for planned in plan.pending))
+        check_resumes(plan, self._target.compile(plan.migrations))
 
 
 def _start_early(engine: Engine, lock: LockRow | None) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from glacierbase.errors import ConfigurationError, GlacierbaseError, HistoryDisagrees, NeedsRepair, raise_all
@@ -54,6 +54,11 @@ class Plan:
     warnings: tuple[str, ...] = ()
     reason: str | None = None
 
+    @property
+    def migrations(self) -> tuple[Migration, ...]:
+        """The files that would run."""
+        return tuple(planned.migration for planned in self.pending)
+
 
 def make_plan(migrations: Sequence[Migration], history: History, selection: Selection = Selection()) -> Plan:
     """Return which of the migrations are to run after the history.
@@ -77,19 +82,23 @@ def make_plan(migrations: Sequence[Migration], history: History, selection: Sele
     )
 
 
-def check_resumes(plan: Plan, compiled: Mapping[int, Compiled]) -> None:
+def check_resumes(plan: Plan, files: Sequence[Compiled]) -> None:
     """Refuse a file in which a statement that is already done was edited. The statements after it may be edited.
+
+    Args:
+        files: those of the plan, compiled.
 
     Raises:
         HistoryDisagrees: for each such file.
     """
-    raise_all([_done_changed(planned, index) for planned in plan.pending for index in _edited(planned, compiled)[:1]])
+    pairs = zip(plan.pending, files, strict=True)
+    raise_all([_done_changed(planned, index) for planned, file in pairs for index in _edited(planned, file)[:1]])
 
 
-def _edited(planned: Planned, compiled: Mapping[int, Compiled]) -> list[int]:
+def _edited(planned: Planned, compiled: Compiled) -> list[int]:
     """Return the indexes of the statements that are done and have another text now."""
     done = planned.record.statement_checksums[: planned.resumes_at - 1] if planned.record else ()
-    now = compiled[planned.migration.number].statement_checksums
+    now = compiled.statement_checksums
     return [index for index, each in enumerate(done, start=1) if now[index - 1 : index] != (each,)]
 
 

@@ -10,14 +10,12 @@ from glacierbase.migrations.compiled import Compiled
 
 def pending_files(target: Target, plan: Plan) -> tuple[PendingFile, ...]:
     """Return the files that would run, without their statements."""
-    compiled = target.compile(planned.migration for planned in plan.pending)
-    return tuple(_pending_file(planned, compiled[planned.migration.number]) for planned in plan.pending)
+    return tuple(map(_pending_file, plan.pending, target.compile(plan.migrations)))
 
 
 def planned_files(target: Target, plan: Plan) -> tuple[PlannedFile, ...]:
     """Return the files that would run, with the statements that would."""
-    compiled = target.compile(planned.migration for planned in plan.pending)
-    return tuple(_planned_file(planned, compiled[planned.migration.number]) for planned in plan.pending)
+    return tuple(map(_planned_file, plan.pending, target.compile(plan.migrations)))
 
 
 def _pending_file(planned: Planned, compiled: Compiled) -> PendingFile:

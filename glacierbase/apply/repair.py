@@ -253,7 +253,7 @@ def _recorded_file(record: Record) -> FileColumns:
 
 def _edited_file(target: Target, record: Record) -> FileColumns:
     migration = next(each for each in target.migrations if each.number == record.number)
-    compiled = target.compile([migration])[record.number]
+    [compiled] = target.compile([migration])
     return replace(FileColumns.of(compiled), version=record.version, statement_total=record.statements_total)
 
 

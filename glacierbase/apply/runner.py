@@ -20,6 +20,7 @@ from glacierbase.history.entries import Entry
 from glacierbase.migrations.compiled import Compiled
 from glacierbase.migrations.transactions import Step
 from glacierbase.model.migration import EventType, Statement
+from glacierbase.model.text import counted, in_seconds
 from glacierbase.run.run import statement_tag
 
 logger = logging.getLogger("glacierbase")
@@ -42,9 +43,8 @@ class Runner:
             raise
 
     def _run_all(self, plan: Plan) -> None:
-        compiled = self._held.target.compile(planned.migration for planned in plan.pending)
-        for planned in plan.pending:
-            self._run_file(planned, compiled[planned.migration.number], plan)
+        for planned, compiled in zip(plan.pending, self._held.target.compile(plan.migrations), strict=True):
+            self._run_file(planned, compiled, plan)
             self._recorder.compact()
         self._recorder.flush()
 
@@ -58,7 +58,7 @@ class Runner:
         self._progress.add_applied(
             AppliedFile(migration.version, migration.location, total, duration_ms, planned.resumes_at)
         )
-        logger.info("%s: applied %s", migration.location, _summary(total, duration_ms))
+        logger.info("%s: applied %s", migration.location, f"{counted(total, 'statement')} in {in_seconds(duration_ms)}")
 
     def _run_statements(self, planned: Planned, compiled: Compiled, plan: Plan) -> None:
         remaining = [step for step in compiled.steps if step[0].index >= planned.resumes_at]
@@ -170,10 +170,6 @@ class Runner:
             return statement_failed(compiled, step, statement, error)
         self._recorder.append(entries.unknown(compiled, statement, duration_ms, error))
         return outcome_unknown(compiled, statement, error)
-
-
-def _summary(statements: int, duration_ms: int) -> str:
-    return f"{statements} statement{'' if statements == 1 else 's'} in {duration_ms / 1000:.1f} s"
 
 
 def _milliseconds_since(started: float) -> int:

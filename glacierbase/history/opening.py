@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -49,15 +49,15 @@ class Target:
         """What the lock of the catalog protects, and for how long its holder may be silent."""
         return Terms(self.catalog.name, self.catalog.environment, self.catalog.store.lease_seconds)
 
-    def compile(self, migrations: Iterable[Migration]) -> Mapping[int, Compiled]:
-        """Return compiled files by version number, these included. Each file is compiled once. Contacts nothing.
+    def compile(self, migrations: Sequence[Migration]) -> tuple[Compiled, ...]:
+        """Return the compiled files, in the same order. Each file is compiled once. Contacts nothing.
 
         Raises:
             MigrationFileError, SeveralErrors: every error in the files.
         """
         new = [migration for migration in migrations if migration.number not in self._compiled]
         self._compiled.update(compile_all(new, self.catalog, self.dialect))
-        return self._compiled
+        return tuple(self._compiled[migration.number] for migration in migrations)
 
     def engine(self, session: Any = None, cancelled: Callable[[], bool] = lambda: False) -> Engine:
         """Return the engine of the catalog, not started yet.

@@ -41,10 +41,10 @@ def _with_note(status: Status, migration: Migration | None, history: History, ta
     if migration is None or record is None or status.state is not State.APPLIED:
         return status
     try:
-        now = target.compile([migration])[migration.number].checksum
+        [compiled] = target.compile([migration])
     except GlacierbaseError as error:
         return replace(status, note=f"no longer renders: {error.message}")
-    if record.last.rendered_checksum in (None, now):
+    if record.last.rendered_checksum in (None, compiled.checksum):
         return status
     return replace(status, note="a variable changed since: it would render differently today")
 
@@ -60,8 +60,8 @@ def statements_of(target: Target, number: int, history: History) -> tuple[ShownS
     if record and record.started.rendered_sql is not None:
         found = split_statements(record.started.rendered_sql, target.dialect)
     else:
-        migrations = [each for each in target.migrations if each.number == number]
-        found = target.compile(migrations)[number].statements if migrations else ()
+        files = target.compile([each for each in target.migrations if each.number == number])
+        found = files[0].statements if files else ()
     return tuple(ShownStatement(each.index, each.line, _state_of(each.index, record), each.text) for each in found)
 
 

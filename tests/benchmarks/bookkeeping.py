@@ -29,7 +29,7 @@ def rows(order: Order) -> Iterator[Row | Absent]:
     project = lake_project(order.folder / "bookkeeping")
     project.file("1_alter.sql", BARE.format(0))
     target = target_of(project.root)
-    [compiled] = target.compile(target.migrations).values()
+    [compiled] = target.compile(target.migrations)
     entry = Entry(event=EventType.STATEMENT_DONE, state=State.RUNNING, file=FileColumns.of(compiled))
     steps = count()
     with (

@@ -49,7 +49,7 @@ def rows(order: Order) -> Iterator[Row | Absent]:
 
 def _appends(target: Target, events: int) -> Iterator[list[float]]:
     """Append single events as a run does, with its compactions; yield after each the seconds of all so far."""
-    [compiled] = target.compile(target.migrations).values()
+    [compiled] = target.compile(target.migrations)
     took: list[float] = []
     file = FileColumns.of(compiled)
     entry = Entry(event=EventType.STATEMENT_DONE, state=State.RUNNING, file=file, rendered_sql=compiled.text)
