@@ -9,13 +9,13 @@ import random
 import signal
 import subprocess
 import time
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from glacierbase.errors import EngineUnavailable, NeedsRepair
 from tests.crash.shop import FINAL, INSIDE, STEPS, Shop, SnowShop, SparkShop
+from tests.support.processes import state_of
 from tests.support.project_folder import ProjectFolder
 
 # The session fixture that each kind of shop is on.
@@ -118,9 +118,8 @@ def test_killed_anywhere_each_effect_is_there_once_in_the_end(bed: str, at: str,
 
 def stop(run: subprocess.Popen[str]) -> None:
     """Wait until the run has stopped itself (SIGSTOP)."""
-    stat = Path(f"/proc/{run.pid}/stat")
     deadline = time.monotonic() + 60
-    while stat.read_text().rpartition(")")[2].split()[0] != "T":
+    while state_of(run.pid) != "T":
         assert time.monotonic() < deadline
         time.sleep(0.05)
 

@@ -29,3 +29,11 @@ def free_port() -> int:
             found.bind(("127.0.0.1", port))
             return port
     raise AssertionError("none of 100 ports is free")
+
+
+def state_of(pid: int) -> str | None:
+    """Return the state of a process, such as `T` (stopped) or `Z` (zombie), or None if there is no such process (proc(5))."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return None

@@ -25,6 +25,7 @@ from glacierbase.executors.spark.trust import trust_store
 from glacierbase.run.run import Run
 from tests.support.beds import LakeBed
 from tests.support.catalog_files import RUNTIME
+from tests.support.processes import state_of
 from tests.support.project_folder import ProjectFolder
 
 
@@ -326,7 +327,7 @@ def test_an_interrupted_start_leaves_no_process(
     with pytest.raises(KeyboardInterrupt):
         Gateway({}, Run.here(project.root), Path("/no/java"))
     deadline = time.monotonic() + 10
-    while is_alive(int(begun.read_text())):
+    while state_of(int(begun.read_text())) not in (None, "Z"):
         assert time.monotonic() < deadline
         time.sleep(0.05)
 
@@ -334,12 +335,6 @@ def test_an_interrupted_start_leaves_no_process(
 def interrupt(begun: Path) -> None:
     if begun.exists():
         raise KeyboardInterrupt
-
-
-def is_alive(pid: int) -> bool:
-    """Whether the process runs; a zombie does not."""
-    stat_file = Path(f"/proc/{pid}/stat")
-    return stat_file.exists() and stat_file.read_text().rpartition(")")[2].split()[0] != "Z"
 
 
 def test_a_log_in_a_shared_folder_follows_no_link(
