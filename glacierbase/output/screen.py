@@ -145,10 +145,7 @@ class Screen:
     def _cells(self, table: Table) -> list[list[_Styled]]:
         columns = list(zip(*table.rows, strict=True))
         folders = [_folder(column) if table.header else "" for column in columns]
-        names = [
-            _Styled([*_tokens(f"{name} in "), *_PATH_TOKEN.findall(folder)] if folder else [name], _DIM)
-            for name, folder in zip(table.header, folders, strict=False)
-        ]
+        names = [_heading(name, folder) for name, folder in zip(table.header, folders, strict=False)]
         rows = [[self._cell(cell, folder) for cell, folder in zip(row, folders, strict=True)] for row in table.rows]
         return [names, *rows] if names else rows
 
@@ -160,11 +157,16 @@ class Screen:
         if isinstance(cell, Mark):
             return _Styled([text], _style_of(text))
         if isinstance(cell, Location):
-            return _Styled([escaped(token) for token in _PATH_TOKEN.findall(text.removeprefix(folder))])
+            return _Styled(_tokens(text.removeprefix(folder), _PATH_TOKEN))
         return _Styled(_tokens(text))
 
     def _in_colour(self, text: str, style: str) -> str:
         return Style.parse(style).render(text, color_system=ColorSystem.STANDARD) if self._has_colour else text
+
+
+def _heading(name: str, folder: str) -> _Styled:
+    text = text_of(name)
+    return _Styled([*_tokens(f"{text} in "), *_tokens(folder, _PATH_TOKEN)] if folder else _tokens(text), _DIM)
 
 
 def _style_of(text: str) -> str:
@@ -172,9 +174,10 @@ def _style_of(text: str) -> str:
     return _STYLES.get(re.split("[,:]", text.lower())[0], _BOLD)
 
 
-def _tokens(text: str) -> list[str]:
-    # Escaped again, because each of them may be the first of a line.
-    return [escaped(token) for token in _TOKEN.findall(text)]
+def _tokens(text: str, pattern: re.Pattern[str] = _TOKEN) -> list[str]:
+    """Return the parts that an escaped text can be broken into."""
+    # Any of them may become the first of a line, where two colons are a command.
+    return [escaped(token) if token.startswith(":") else token for token in pattern.findall(text)]
 
 
 def _broken(tokens: Iterable[str], first: int, width: int) -> list[str]:

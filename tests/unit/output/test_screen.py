@@ -139,6 +139,13 @@ def test_a_result_on_a_terminal_obeys_no_value_in_it(kind: type[Result], width: 
     check_unforged(errors)
 
 
+def test_a_header_is_a_value_too() -> None:
+    """A column may be named after an environment."""
+    for width in (20, 200):
+        for cell in (PAYLOAD, Location(PAYLOAD)):
+            check_inert(SGR.sub("", "\n".join(shown(table((PAYLOAD, "b"), [(cell, PAYLOAD)]), width, True))))
+
+
 def check_unforged(text: str) -> None:
     """Check that no line begins with text of the payload where lines of this program begin."""
     for line in SGR.sub("", text).split("\n"):
