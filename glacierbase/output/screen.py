@@ -37,6 +37,7 @@ _STYLES = {
     "next": _BOLD,
 }
 _FIRST_WORD = re.compile(r" *(\w+(?: \w+)?)(?=:|  |$)")
+_WORD = re.compile(r"not run|\w+")
 _MARGIN = re.compile(r" {4}\|")
 # Where the later lines of a line begin: deeper than any line of this program, so that no part of a value looks like one.
 _HANGING = " " * 6
@@ -170,8 +171,9 @@ def _heading(name: str, folder: str) -> _Styled:
 
 
 def _style_of(text: str) -> str:
-    """Return the style of a state or another word of this program; what follows after a comma or colon is not looked at."""
-    return _STYLES.get(re.split("[,:]", text.lower())[0], _BOLD)
+    """Return the style of a text by its first word, such as a state."""
+    word = _WORD.match(text.lower())
+    return _STYLES.get(word[0], _BOLD) if word else _BOLD
 
 
 def _tokens(text: str, pattern: re.Pattern[str] = _TOKEN) -> list[str]:

@@ -180,6 +180,8 @@ def test_a_colour_stands_at_a_word(word: str) -> None:
     [coloured] = shown([Mark(word)], has_colour=True)
     assert SGR.sub("", coloured) == shown([Mark(word)])[0] == word
     assert colours(coloured) <= {"1", "32", "35", "1;31", "0"}
+    [longer] = shown([Mark(f"{word} at 2/3")], has_colour=True)
+    assert colours(longer) == colours(coloured)
 
 
 @pytest.mark.parametrize("name", SCREENS)
