@@ -201,7 +201,7 @@ def _fitted(columns: Sequence[Sequence[_Styled]], room: int) -> list[int]:
     for lines in count(1):
         widths = [_width_for(lines, cells, least) for cells, least in zip(largest, narrowest, strict=True)]
         if sum(widths) <= room:
-            return [*widths[:-1], room - sum(widths[:-1])]
+            return [*widths[:-1], max(widths[-1], min(room - sum(widths[:-1]), largest[-1][0].widest))]
         if widths == narrowest:
             break
     return []
