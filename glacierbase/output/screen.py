@@ -187,7 +187,7 @@ def _broken(tokens: Iterable[str], first: int, width: int) -> list[str]:
     lines = [""]
     for token in tokens:
         room = width if len(lines) > 1 else first
-        if lines[-1] and cell_len(f"{lines[-1]}{token.rstrip()}") > room:
+        if lines[-1].strip() and cell_len(f"{lines[-1]}{token.rstrip()}") > room:
             lines.append("")
         lines[-1] += token
     return [line.rstrip() for line in lines]
