@@ -5,6 +5,7 @@ Field names are the names in the JSON documents.
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -255,7 +256,7 @@ class WrittenResult(Result):
     files: tuple[str, ...] = ()
 
     def lines(self) -> list[str]:
-        return [f"wrote {file}" for file in self.files]
+        return [f"wrote {os.path.relpath(file)}" for file in self.files]
 
 
 @dataclass(frozen=True, slots=True)

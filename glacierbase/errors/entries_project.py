@@ -208,7 +208,7 @@ ENTRIES = (
         "error: ALREADY_EXISTS: catalogs/analytics.yaml exists already; nothing was written\nnext: choose another NAME",
         (
             "For `init`, choose another name: `glacierbase init billing`.",
-            "For `new`, two files of the same second have the same words. Wait a second, or use other words.",
+            "For `new`, move the file away that the message names, or use other words.",
         ),
     ),
     Entry(
