@@ -9,6 +9,7 @@ import os
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from shlex import quote
 from typing import ClassVar
 
 from glacierbase.model.migration import State
@@ -257,6 +258,43 @@ class WrittenResult(Result):
 
     def lines(self) -> list[str]:
         return [f"wrote {os.path.relpath(file)}" for file in self.files]
+
+
+@dataclass(frozen=True, slots=True)
+class RenamedFile:
+    """A migration that `rebase` gave a new version, with `git mv` where git tracks the file."""
+
+    old_version: str
+    version: str
+    old_path: str
+    path: str
+    tracked: bool
+
+    def command(self) -> str:
+        """Return the command that does the same."""
+        return f"{'git mv' if self.tracked else 'mv'} {quote(self.old_path)} {quote(self.path)}"
+
+
+@dataclass(frozen=True, slots=True)
+class RebaseResult(Result):
+    """The files that `rebase` renamed, in order; with `--dry-run` those that it would rename.
+
+    Attributes:
+        base: the git ref that the versions are above now.
+        commit: of the renames, or None.
+    """
+
+    base: str = ""
+    renamed: tuple[RenamedFile, ...] = ()
+    dry_run: bool = False
+    commit: str | None = None
+
+    def lines(self) -> list[str]:
+        if not self.renamed:
+            return [f"nothing to do: every new version is above those of {self.base}"]
+        renamed = f"committed as {self.commit}" if self.commit else "not committed"
+        ended = "nothing was renamed" if self.dry_run else renamed
+        return [f"base {self.base}", *(file.command() for file in self.renamed), ended]
 
 
 @dataclass(frozen=True, slots=True)

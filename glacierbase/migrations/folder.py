@@ -79,7 +79,7 @@ def _duplicate(migration: Migration, first: Migration) -> MigrationFileError:
         migration.location,
         "DUPLICATE_VERSION",
         f"has the same version as {first.location}",
-        "rename the newer file with `git mv`, to a version above all others",
+        "rename the newer file to a version above all others; in a git branch, `glacierbase rebase` does that",
     )
 
 
