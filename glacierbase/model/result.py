@@ -7,6 +7,7 @@ its `lines` are the text. `output` puts the results of several catalogs together
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from datetime import datetime, timezone
 from enum import Enum
@@ -92,6 +93,16 @@ class LockHolder:
         place = f"{self.os_user} on {self.host} (pid {self.pid})"
         times = f"since {time_of(self.acquired_at)}, lease until {time_of(self.expires_at)}"
         return f"lock: run {self.owner} of {place}, {times}"
+
+
+def document(command: str, results: Sequence[Result], error: GlacierbaseError | None) -> dict[str, Any]:
+    """Return the JSON document of a command, on success and failure, masked."""
+    return {
+        "schema": f"glacierbase/{command}/1",
+        "ok": error is None,
+        "error": to_json(error),
+        "catalogs": [result.to_dict() for result in results],
+    }
 
 
 def document_fields(kind: type[Any]) -> list[str]:
