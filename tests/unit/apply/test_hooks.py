@@ -243,6 +243,16 @@ def test_documents_and_output_of_hooks_are_masked_and_escaped(world: World, capl
         assert "***" in text
 
 
+def test_a_secret_at_the_cut_of_the_quoted_output_is_masked(world: World) -> None:
+    """The output is masked before it is cut: a part of a secret would not be found after it."""
+    register("canary-of-hooks")
+    (world.project.root / "output.txt").write_text(f"{'x' * 5_000} canary-of-hooks {'y' * 1_990}")
+    with_hooks(world, afterMigrate="[sh, -c, 'cat output.txt; exit 1']")
+    [warning] = migrate(world).warnings
+    assert "yyy" in warning
+    assert "hooks " not in warning.partition("\n")[2]
+
+
 def loaded(project: ProjectFolder, text: str, environment: str = "default") -> Hooks:
     project.catalog(LAKE.replace("WAREHOUSE", "/nowhere") + text)
     [file] = load_catalog_files(project.root / "catalogs", project.root)
