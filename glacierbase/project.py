@@ -35,7 +35,7 @@ from glacierbase.inspect.results import (
     ValidateResult,
 )
 from glacierbase.model.arguments import check_reason, given, unknown_version, version_given
-from glacierbase.model.result import Result
+from glacierbase.model.result import Result, Results
 from glacierbase.run.held import HeldLocks
 from glacierbase.run.run import Run
 from glacierbase.secrets import Secrets, with_own_secrets
@@ -296,4 +296,4 @@ class Project:
         if first:
             first.results = tuple(results)
             raise first
-        return tuple(results)
+        return Results(results)
