@@ -8,6 +8,7 @@ from pathlib import Path
 from threading import Event as Flag
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
+from glacierbase import executors
 from glacierbase.apply import commands as apply
 from glacierbase.apply.plan import Selection
 from glacierbase.apply.results import (
@@ -93,6 +94,12 @@ class Project:
             ConfigurationError: there is no such catalog, or there are several and none was named.
         """
         return self.root / "migrations" / self._choice.only([catalog] if catalog else []).stem
+
+    @with_own_secrets
+    def spark_conf(self, catalog: str | None = None) -> dict[str, str]:
+        """Return the configuration for your own Spark session on a catalog, or on the only one. Its secrets are not masked."""
+        [(file, environment)], _ = self._choice.in_environment([self._choice.only([catalog] if catalog else []).name])
+        return executors.spark_conf(file.for_environment(environment, self.root))
 
     @with_own_secrets
     def protected(self, catalogs: Collection[str] = ()) -> tuple[str, ...]:
