@@ -48,7 +48,7 @@ def before(target: Target, plan: Plan, cancelled: Callable[[], bool]) -> None:
         raise ConfigurationError(
             "HOOK_FAILED",
             f"catalog {catalog.name}: nothing ran; {_failure('beforeMigrate', ending)}",
-            f"remove the cause that the hook reports, or correct hooks.beforeMigrate in catalogs/{catalog.file.name}",
+            "remove the cause that the hook reports, or correct hooks.beforeMigrate in the catalog file",
             hook="beforeMigrate",
         )
 

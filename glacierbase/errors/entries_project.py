@@ -82,7 +82,7 @@ ENTRIES = (
         "The history was read and a plan was made. The lock was not acquired, nothing ran and nothing was recorded.",
         "error: HOOK_FAILED: catalog analytics: nothing ran; hook beforeMigrate exited with 1\n"
         "    | the release window opens at 18:00\n"
-        "next: remove the cause that the hook reports, or correct hooks.beforeMigrate in catalogs/analytics.yaml",
+        "next: remove the cause that the hook reports, or correct hooks.beforeMigrate in the catalog file",
         (
             "Read the last lines of the hook's output, which the message quotes. `glacierbase migrate --verbose` logs more.",
             "If the hook refuses the run: remove the cause, and run `glacierbase migrate` again.",
