@@ -35,7 +35,7 @@ from glacierbase.inspect.results import (
     StatusResult,
     ValidateResult,
 )
-from glacierbase.model.arguments import check_reason, given, unknown_version, version_given
+from glacierbase.model.arguments import check_reason, given, version_given
 from glacierbase.model.result import Result, Results
 from glacierbase.run.held import HeldLocks
 from glacierbase.run.run import Run
@@ -104,8 +104,7 @@ class Project:
     @with_own_secrets
     def protected(self, catalogs: Collection[str] = ()) -> tuple[str, ...]:
         """Return the environments that a run would change and that are `protected` in a catalog file."""
-        chosen, _ = self._choice.in_environment(catalogs)
-        return tuple(dict.fromkeys(env for file, env in chosen if file.is_protected(env, self.root)))
+        return self._choice.protected(catalogs, self.root)
 
     @with_own_secrets
     def migrate(
@@ -165,10 +164,7 @@ class Project:
         Raises:
             ConfigurationError: no catalog has that version, neither in its files nor in its history.
         """
-        results = self._each(catalogs, ShowResult, inspect.show, version_given(version), spark)
-        if not any(result.migration for result in results):
-            raise unknown_version(f"no catalog has a version {version}")
-        return results
+        return inspect.found(self._each(catalogs, ShowResult, inspect.show, version_given(version), spark), version)
 
     @with_own_secrets
     def render(
