@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 from glacierbase.apply import hooks
@@ -21,6 +23,7 @@ from glacierbase.executors.engine import Engine
 from glacierbase.history.lockrow import is_held
 from glacierbase.history.opening import Target
 from glacierbase.history.state import CatalogState, current_state, read_state
+from glacierbase.migrations.git_lost import find_lost
 from glacierbase.stores import LockRow
 
 
@@ -80,7 +83,8 @@ class Migrator:
 
     def _plan(self, selection: Selection, state: CatalogState, warnings: Sequence[str] = ()) -> Plan:
         """Return the plan with all warnings, each once."""
-        plan = make_plan(self._target.migrations, state.history, selection)
+        find = partial(find_lost, Path(self._target.run.project))
+        plan = make_plan(self._target.migrations, state.history, selection, find)
         return replace(plan, warnings=tuple(dict.fromkeys((*warnings, *state.warnings, *plan.warnings))))
 
     def _compile(self, plan: Plan) -> None:

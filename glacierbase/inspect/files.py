@@ -13,7 +13,7 @@ from glacierbase.catalogs.folder import CatalogFile
 from glacierbase.errors import GlacierbaseError, collected, raise_all
 from glacierbase.inspect.results import RenderedFile, RenderResult, ValidateResult
 from glacierbase.migrations.folder import load_migrations, migration_files
-from glacierbase.migrations.git_base import check_against_base
+from glacierbase.migrations.git_check import check_against_base
 from glacierbase.model.arguments import unknown_version
 from glacierbase.model.migration import Migration, version_number
 from glacierbase.model.result import Results

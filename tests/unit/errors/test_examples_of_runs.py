@@ -15,6 +15,7 @@ from glacierbase.errors.reference import ENTRIES
 from glacierbase.output.documents import text_error
 from tests.support.fakes import lost_answer
 from tests.support.project_folder import ProjectFolder
+from tests.support.repository import commit_all
 from tests.support.world import World
 
 CREATE = "CREATE TABLE t (a INT)"
@@ -91,6 +92,7 @@ def edited(world: Sleep) -> None:
 
 def deleted(world: Sleep) -> None:
     applied(world, "0003_add_scores", "0004_more")
+    commit_all(world.project.root)
     (world.project.root / "migrations/analytics/0003_add_scores.sql").unlink()
 
 
