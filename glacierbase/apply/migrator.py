@@ -1,7 +1,8 @@
 """The path of `migrate`, the only one on which migrations run.
 
-Files → history → plan → compile what is pending → lock, while the engine starts → history and plan again → per statement: record,
-prove the lock, run → release. The read-only commands are the beginning of this path: they take no lock and write nothing.
+Files → history → plan → compile what is pending → `beforeMigrate` → lock, while the engine starts → history and plan again →
+per statement: record, prove the lock, run → release. The read-only commands are the beginning of this path: they take no lock and
+write nothing.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+from glacierbase.apply import hooks
 from glacierbase.apply.failures import stopped_before
 from glacierbase.apply.holding import LockedCatalog, locked
 from glacierbase.apply.plan import Plan, Selection, check_resumes, make_plan
@@ -66,6 +68,7 @@ class Migrator:
             if not plan.pending:
                 return
             self._compile(plan)
+            hooks.before(self._target, plan, cancelled)
             _start_early(opened.engine, state.lock)
             with locked(opened, state, lock_timeout) as held:
                 self._run(held, selection, progress)

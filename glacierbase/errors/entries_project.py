@@ -76,6 +76,22 @@ ENTRIES = (
         ),
     ),
     Entry(
+        "HOOK_FAILED",
+        (ConfigurationError,),
+        "The hook `beforeMigrate` of the catalog file did not exit with 0, took too long, or could not be started. "
+        "The history was read and a plan was made. The lock was not acquired, nothing ran and nothing was recorded.",
+        "error: HOOK_FAILED: catalog analytics: nothing ran; hook beforeMigrate exited with 1\n"
+        "    | the release window opens at 18:00\n"
+        "next: remove the cause that the hook reports, or correct hooks.beforeMigrate in the catalog file",
+        (
+            "Read the last lines of the hook's output, which the message quotes. `glacierbase migrate --verbose` logs more.",
+            "If the hook refuses the run: remove the cause, and run `glacierbase migrate` again.",
+            "If it took too long: raise `hooks.timeout`, or let it do less.",
+            "If it could not be started: name a program on the PATH, or the path of an executable file in the project.",
+            "The hook reads the plan from stdin. `glacierbase plan --format json` prints the same document.",
+        ),
+    ),
+    Entry(
         "PROJECT_NOT_FOUND",
         (ConfigurationError,),
         "No project was found. A project is a folder that holds `catalogs/` and `migrations/`. Nothing was contacted.",

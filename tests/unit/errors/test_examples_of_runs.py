@@ -150,6 +150,11 @@ def damaged(world: Sleep) -> None:
     del world.tables.histories["analytics"][1]
 
 
+def closed(world: Sleep) -> None:
+    world.add("0003_add_scores")
+    world.variables += "hooks: {beforeMigrate: [sh, -c, 'echo the release window opens at 18:00; exit 1']}\n"
+
+
 def silent(world: Sleep) -> None:
     world.add("0003_add_scores")
 
@@ -172,6 +177,7 @@ RUNS: dict[str, tuple[Callable[[Sleep], None], Selection]] = {
     "FORMAT_TOO_NEW": (future, Selection()),
     "HISTORY_LOST": (lost, Selection()),
     "HISTORY_DAMAGED": (damaged, Selection()),
+    "HOOK_FAILED": (closed, Selection()),
     "STORE_UNAVAILABLE": (silent, Selection()),
     "UNKNOWN_VERSION": (lambda world: world.add("0003_add_scores"), Selection(to="0070")),
     "CONFLICTING_OPTIONS": (lambda world: world.add("0003_add_scores"), Selection("0003", "0003", "a reason")),
