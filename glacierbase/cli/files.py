@@ -48,8 +48,9 @@ def render(options: Options, resolve: bool, versions: Sequence[str]) -> None:
 @with_options(environment=False, catalogs=False)
 @click.option("--catalog", help="The catalog; required if there are several.", shell_complete=complete_catalog)
 @click.option("--author", help="Default: git's user.name.")
+@click.option("--reverting", metavar="VERSION", help="Write statements that undo this version, as far as possible.")
 @click.argument("description")
-def new(options: Options, catalog: str | None, author: str | None, description: str) -> None:
+def new(options: Options, catalog: str | None, author: str | None, reverting: str | None, description: str) -> None:
     """Write the next migration file, with its headers.
 
     Example: glacierbase new 'add the device column'
@@ -57,10 +58,13 @@ def new(options: Options, catalog: str | None, author: str | None, description: 
 
     def write(project: Project) -> Sequence[Result]:
         from glacierbase.apply.results import WrittenResult
+        from glacierbase.apply.reverting import reverting_sql
         from glacierbase.migrations import new_files
 
         folder = project.folder(catalog)
-        path = new_files.write_migration(folder, project.root, description, author or new_files.git_user())
+        sql = reverting_sql(project.root, folder, reverting) if reverting else ""
+        author_ = author or new_files.git_user()
+        path = new_files.write_migration(folder, project.root, description, author_, sql=sql)
         return (WrittenResult(catalog or folder.name, "", files=(str(path),)),)
 
     options.report(write)
