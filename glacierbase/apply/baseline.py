@@ -16,6 +16,7 @@ from glacierbase.history.opening import Target
 from glacierbase.history.records import SETTLED, History
 from glacierbase.history.state import read_state
 from glacierbase.migrations.compiled import Compiled
+from glacierbase.migrations.headers import check_required
 from glacierbase.model.migration import Statement
 from glacierbase.model.names import NAME
 
@@ -45,6 +46,7 @@ def baseline(
     with target.opened(session) as opened:
         state = read_state(opened)
         files = _not_started(candidates, state.history)
+        check_required((compiled.migration for compiled in files), target.catalog.required_headers)
         _check_tables(opened.engine, files)
         if not files:
             return ()

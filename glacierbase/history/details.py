@@ -30,6 +30,8 @@ class Details:
     Attributes:
         statement_checksums: of all statements of the file, in order (started, baselined).
         process: of the run and its engine, as `Run.holder` describes them (started).
+        headers: of the file, those that the catalog file lists (started, baselined).
+        ci_actor: who started the CI job of the run (each event that has details).
         jumped_over: versions that a run with `--only` passed by (started).
         former_holder: the run that the lock was taken from (taken_over, unlocked).
         resolution: the value of `repair --as` (repaired).
@@ -40,6 +42,8 @@ class Details:
 
     statement_checksums: tuple[str, ...] | None = None
     process: Mapping[str, object] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
+    ci_actor: str | None = None
     jumped_over: tuple[str, ...] = ()
     former_holder: FormerHolder | None = None
     resolution: str | None = None
@@ -94,6 +98,7 @@ def _to_document(details: Details) -> dict[str, object]:
     document = {
         "statement_checksums": None if details.statement_checksums is None else list(details.statement_checksums),
         "process": dict(details.process) or None,
+        "headers": dict(details.headers) or None,
         "jumped_over": list(details.jumped_over) or None,
         "owner": former.owner if former else None,
         "fence": former.fence if former else None,
@@ -101,6 +106,7 @@ def _to_document(details: Details) -> dict[str, object]:
         "as": details.resolution,
         "engine_stopped": details.engine_stopped or None,
         "environment_was": details.environment_was,
+        "ci_actor": details.ci_actor,
         "behind": details.read_fence,
     }
     return {key: value for key, value in document.items() if value is not None}
@@ -112,6 +118,8 @@ def _from_document(document: object) -> Details:
     return Details(
         statement_checksums=None if checksums is None else _texts(checksums, "statement_checksums"),
         process=_optional(values, "process", dict) or {},
+        headers=_headers(_optional(values, "headers", dict) or {}),
+        ci_actor=_optional(values, "ci_actor", str),
         jumped_over=_versions(_optional(values, "jumped_over", list) or []),
         former_holder=_former_holder(values),
         resolution=_optional(values, "as", str),
@@ -126,6 +134,10 @@ def _former_holder(values: Mapping[str, object]) -> FormerHolder | None:
     if owner is None or fence is None:
         return None
     return FormerHolder(owner, fence, _optional(values, "holder", dict) or {})
+
+
+def _headers(values: Mapping[str, object]) -> dict[str, str]:
+    return {name: _checked(value, str, "headers") for name, value in values.items()}
 
 
 def _versions(values: list[object]) -> tuple[str, ...]:

@@ -81,7 +81,10 @@ def started(
         started_at=started_at,
         reason=reason,
         details=Details(
-            statement_checksums=compiled.statement_checksums, process=process, jumped_over=tuple(jumped_over)
+            statement_checksums=compiled.statement_checksums,
+            process=process,
+            headers=compiled.migration.headers,
+            jumped_over=tuple(jumped_over),
         ),
     )
 
@@ -163,7 +166,7 @@ def baselined(compiled: Compiled, reason: str) -> Entry:
         rendered_sql=compiled.text,
         statement_index=len(compiled.statements),
         reason=reason,
-        details=Details(statement_checksums=compiled.statement_checksums),
+        details=Details(statement_checksums=compiled.statement_checksums, headers=compiled.migration.headers),
     )
 
 

@@ -5,7 +5,7 @@ A catalog is identified by its name, as in the history: its file and folder may 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from shlex import quote
@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 from glacierbase.errors import GlacierbaseError, HistoryDisagrees, raise_all
 from glacierbase.migrations.git_files import files_at
+from glacierbase.migrations.headers import missing_headers
 from glacierbase.model.migration import Migration, checksum, version_number
 
 # Returns a catalog's name. Arguments: the bytes of its file, the file's stem, and the file's name in messages.
@@ -96,6 +97,7 @@ def check_against_base(
     ref: str,
     stems: Mapping[str, str],
     migrations: Mapping[str, Sequence[Migration]],
+    required_headers: Mapping[str, Collection[str]],
     read_name: ReadName,
     *,
     all_catalogs: bool,
@@ -105,25 +107,32 @@ def check_against_base(
     Args:
         stems: the stems of all catalog files in the work tree, by the catalog's name.
         migrations: the migrations of the catalogs to compare, by the catalog's name.
+        required_headers: names of the headers that their new files must have, by the catalog's name.
         read_name: reads a catalog's name from its file in the base.
         all_catalogs: whether a catalog that only the base has is an error.
 
     Raises:
         ConfigurationError: `root` is not in a git work tree, or there is no such ref.
         HistoryDisagrees: every file that was edited or deleted, and every new one whose version is not above the base's.
+        MigrationFileError: every new file without a required header.
     """
     errors: list[GlacierbaseError] = []
     content = files_at(root, ref)
     # The project is new, or a branch has moved it and left a link in its place.
     nothing: tuple[str, ...] = () if content else (f"{ref} has no project in the folder {root}: nothing was compared",)
     warnings = dict.fromkeys(migrations, nothing)
+    known: dict[str, set[int]] = {}
     for base in _Base(ref, content, stems, read_name).catalogs():
         if base.name in migrations:
+            known[base.name] = {file.number for file in base.files}
             warnings[base.name] += base.doubt
             errors += _edited(ref, base.files, migrations[base.name], f"migrations/{stems[base.name]}")
             errors += _too_low(ref, base.files, migrations[base.name])
         elif all_catalogs and base.name not in stems:
             errors.append(_gone(ref, base))
+    for name, files in migrations.items():
+        new = (migration for migration in files if migration.number not in known.get(name, ()))
+        errors += missing_headers(new, required_headers[name])
     raise_all(errors)
     return warnings
 

@@ -38,6 +38,7 @@ class Catalog:
         digests: pairs of one of them and the SHA-256 that its jar must have.
         connection: for Snowflake, keywords of the connector.
         out_of_order_allowed: whether a version below an applied one runs without `--allow-out-of-order`.
+        required_headers: names of the further headers that migration files must have.
     """
 
     name: str
@@ -53,3 +54,4 @@ class Catalog:
     out_of_order_allowed: bool
     store: StoreOptions
     digests: tuple[tuple[str, str], ...] = ()
+    required_headers: tuple[str, ...] = ()
