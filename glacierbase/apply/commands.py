@@ -14,7 +14,7 @@ from glacierbase.apply.migrator import Migrator
 from glacierbase.apply.plan import Plan, Selection
 from glacierbase.apply.preview import pending_files, planned_files
 from glacierbase.apply.progress import Progress
-from glacierbase.apply.repair import Decision, Resolution
+from glacierbase.apply.repair import Decision
 from glacierbase.apply.results import (
     BaselinedFile,
     BaselineResult,
@@ -25,6 +25,7 @@ from glacierbase.apply.results import (
     UnlockResult,
     WarmResult,
 )
+from glacierbase.apply.transitions import Resolution
 from glacierbase.errors import ConfigurationError, GlacierbaseError
 from glacierbase.history.lockrow import lock_holder
 from glacierbase.history.opening import Target

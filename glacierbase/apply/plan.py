@@ -190,12 +190,17 @@ def _missing(migrations: Sequence[Migration], history: History) -> list[Glacierb
             path=record.started.path,
         )
         for number, record in history.records.items()
-        if number not in files and number <= newest_number(migrations) and not record.is_removed
+        if number not in files
+        and number <= newest_number(migrations)
+        and not record.is_removed
+        # The run that is applying it has the file.
+        and record.state is not State.RUNNING
     ]
 
 
 def _ahead(migrations: Sequence[Migration], history: History) -> list[str]:
-    ahead = [record for number, record in sorted(history.records.items()) if number > newest_number(migrations)]
+    newest = newest_number(migrations)
+    ahead = [record for number, record in sorted(history.records.items()) if number > newest and not record.is_removed]
     return [
         f"version {record.version} ({record.started.description}) is {record.state}, but newer than every file here:"
         " this is an older checkout"
@@ -235,4 +240,5 @@ def _planned(migration: Migration, history: History) -> Planned:
 
 
 def _when(record: Record) -> str:
-    return f"{record.last.recorded_at:%Y-%m-%d %H:%M} UTC" if record.last.recorded_at else "at an unknown time"
+    at = record.applied_at or record.outcome.recorded_at
+    return f"{at:%Y-%m-%d %H:%M} UTC" if at else "at an unknown time"

@@ -100,6 +100,20 @@ def repair(options: Options, versions: Sequence[str], lock_timeout: float, yes: 
 
     These are versions with an unknown outcome, and failed, edited and removed files. Without --as, show what is known of them:
     the statement, who ran it and when, and the traces of it that the engine keeps. Default: all that need a decision.
+
+    What a version becomes; any other --as is refused:
+
+    \b
+    state        --as       becomes
+    unknown      done       applied after its last statement, else interrupted
+    unknown      not-done   interrupted, once the engine has stopped
+    unknown      abandoned  abandoned
+    failed       done       applied after its last statement, else interrupted
+    failed       abandoned  abandoned
+    interrupted  abandoned  abandoned
+    changed      edited     what it was, with the checksum of the file
+    missing      removed    applied if it was, else abandoned
+    ahead        removed    applied if it was, else abandoned
     """
 
     def run(project: Project) -> Sequence[Result]:

@@ -180,12 +180,12 @@ ENTRIES = (
         (ConfigurationError,),
         "`repair` cannot record this for the version: its state does not allow it, or the history lacks the version. "
         "Nothing was recorded.",
-        "error: NOT_REPAIRABLE: version 0007 is failed: --as not-done is not possible; nothing was recorded\n"
+        "error: NOT_REPAIRABLE: version 0007 is failed: --as not-done is not possible: the engine proved already that the"
+        " statement had no effect; nothing was recorded\n"
         "next: --as done or --as abandoned",
         (
             "`glacierbase repair` lists all versions that need a decision, with the values of `--as` for each.",
-            "unknown: `done`, `not-done`, `abandoned`. failed: `done`, `abandoned`. interrupted: `abandoned`. "
-            "changed: `edited`. missing: `removed`.",
+            "`glacierbase repair --help` shows what is possible in each state, and what the version becomes.",
             "For all other states there is nothing to repair. `glacierbase status` shows the states.",
         ),
     ),

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from glacierbase.errors import GlacierbaseError
-from glacierbase.inspect.outcomes import outcome_table, outcomes
+from glacierbase.inspect.outcomes import ci_actors, outcome_table, outcomes
 from glacierbase.model.escape import on_one_line
 from glacierbase.model.migration import Event, State
-from glacierbase.model.result import LockHolder, Result, Status
+from glacierbase.model.result import LockHolder, Result, Status, user_of
 from glacierbase.model.text import counted, split_lines, table, time_of
 
 
@@ -34,7 +34,7 @@ class StatusResult(Result):
 
 def _status_row(each: Status) -> tuple[str, ...]:
     applied_at = time_of(each.applied_at)
-    return (each.version, str(each.state), each.progress, applied_at, each.author or "", each.description or "")
+    return (each.version, each.state_name, each.progress, applied_at, each.author or "", each.description or "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,20 +53,21 @@ class HistoryResult(Result):
         return event_table(self.events) or self.lines()
 
 
-def event_table(events: Iterable[Event]) -> list[str]:
+def event_table(events: Sequence[Event]) -> list[str]:
     """Return one line per event."""
     header = ("at", "event", "what", "version", "statement", "who", "run", "why")
-    return table(header, [_event_row(event) for event in events])
+    actors = ci_actors(events)
+    return table(header, [_event_row(event, actors.get(event.run_id)) for event in events])
 
 
-def _event_row(event: Event) -> tuple[str, ...]:
+def _event_row(event: Event, ci_actor: str | None) -> tuple[str, ...]:
     return (
         time_of(event.recorded_at),
         f"{event.fence}.{event.sequence}",
         event.event,
         event.version or "",
         f"{event.statement_index}/{event.statement_total}" if event.statement_total is not None else "",
-        f"{event.os_user}@{event.host}",
+        user_of(event.os_user, event.host, ci_actor),
         event.run_id[:8],
         event.error_message or event.reason or "",
     )
@@ -83,10 +84,32 @@ class ShownStatement:
 
 
 @dataclass(frozen=True, slots=True)
+class ShownRun:
+    """The run that applied the version, or ran it last; for a baselined version the run of `baseline`."""
+
+    run_id: str
+    os_user: str | None
+    host: str | None
+    principal: str | None
+    ci_actor: str | None
+    engine: str | None
+    git_commit: str | None
+    ci_url: str | None
+
+    def lines(self) -> list[str]:
+        """Return the run, and its commit and CI job where it has them."""
+        engine = f", {self.engine}" if self.engine else ""
+        run = f"run         {self.run_id} of {user_of(self.os_user, self.host, self.ci_actor)} as {self.principal}{engine}"
+        origin = (("commit", self.git_commit), ("ci", self.ci_url))
+        return [run, *(f"{name:<11} {value}" for name, value in origin if value)]
+
+
+@dataclass(frozen=True, slots=True)
 class ShowResult(Result):
-    """All that is known of one version: description, author, statements, events, and the next step."""
+    """All that is known of one version: description, author, run, statements, events, and the next step."""
 
     migration: Status | None = None
+    run: ShownRun | None = None
     statements: tuple[ShownStatement, ...] = ()
     events: tuple[Event, ...] = ()
     next: str = ""
@@ -95,7 +118,9 @@ class ShowResult(Result):
         status = self.migration
         if status is None:
             return ["no such version"]
-        lines = [*_summary(status), *(_run(self.events[-1]) if self.events else ())]
+        lines = [*_summary(status), *(self.run.lines() if self.run else ())]
+        if status.note:
+            lines.append(f"note        {status.note}")
         for each in self.statements:
             lines += ["", f"statement {each.index}, line {each.line}: {each.state}\n{each.sql}"]
         if status.error_message and status.state is not State.APPLIED:
@@ -108,17 +133,12 @@ class ShowResult(Result):
 def _summary(status: Status) -> list[str]:
     lines = [
         f"{status.version}  {status.description}",
-        f"state       {status.state}, {status.progress} statements",
+        f"state       {status.state_name}, {status.progress} statements",
         f"author      {status.author}",
+        *(f"{name:<11} {value}" for name, value in status.headers.items()),
         f"file        {status.path}",
     ]
     return [*lines, f"applied at  {time_of(status.applied_at)}"] if status.applied_at else lines
-
-
-def _run(last: Event) -> list[str]:
-    run = f"run         {last.run_id} of {last.os_user}@{last.host} as {last.principal}, {last.engine}"
-    origin = (("commit", last.git_commit), ("ci", last.ci_url))
-    return [run, *(f"{name:<11} {value}" for name, value in origin if value)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,8 @@ from glacierbase.apply.lock import Lock
 from glacierbase.apply.migrator import Migrator
 from glacierbase.apply.plan import Selection
 from glacierbase.apply.progress import Progress
-from glacierbase.apply.repair import Decision, Resolution, repair
+from glacierbase.apply.repair import Decision, repair
+from glacierbase.apply.transitions import Resolution
 from glacierbase.apply.unlock import unlock
 from glacierbase.errors import (
     ConfigurationError,
