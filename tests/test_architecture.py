@@ -150,7 +150,7 @@ def test_help_costs_what_click_does() -> None:
     assert loaded.isdisjoint({"yaml", "jinja2", "subprocess", "tempfile", "logging"})
 
 
-def test_every_module_says_what_it_is_for() -> None:
+def test_every_module_has_a_docstring_about_its_purpose() -> None:
     """The docstring of the module says it."""
     assert [str(path) for path in modules() if not ast.get_docstring(ast.parse(path.read_text()))] == []
 

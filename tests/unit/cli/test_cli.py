@@ -173,7 +173,7 @@ def test_a_bug_is_two_lines_exit_70_and_a_file_without_secrets(
     report.unlink()
 
 
-def test_a_reader_that_closes_early_is_no_error(project: ProjectFolder) -> None:
+def test_a_reader_that_closes_early_causes_no_error(project: ProjectFolder) -> None:
     """`glacierbase render | head` ends without a message."""
     project.catalog("migrationExecutor: {type: spark}\nstore: {catalog: lake}\n")
     project.file("1_a.sql", "SELECT 1;\n" * 20_000)
