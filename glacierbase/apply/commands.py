@@ -136,12 +136,18 @@ def unlock(
 
 
 def baseline(
-    target: Target, result: BaselineResult, to: int, reason: str, lock_timeout: float, spark: Any
+    target: Target,
+    result: BaselineResult,
+    to: int,
+    reason: str,
+    accept_differences: bool,
+    lock_timeout: float,
+    spark: Any,
 ) -> BaselineResult:
     """Record the files up to version `to` as applied."""
-    files = baselining.baseline(target, to, reason, lock_timeout, spark)
-    recorded = (BaselinedFile(file.migration.version, file.migration.location) for file in files)
-    return replace(result, baselined=tuple(recorded))
+    done = baselining.baseline(target, to, reason, lock_timeout, spark, accept_differences=accept_differences)
+    recorded = (BaselinedFile(file.migration.version, file.migration.location) for file in done.files)
+    return replace(result, baselined=tuple(recorded), differences=done.differences, warnings=done.warnings)
 
 
 def warm(target: Target, result: WarmResult) -> WarmResult:

@@ -10,6 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import ClassVar
 
+from glacierbase.model.columns import ColumnDifference
 from glacierbase.model.migration import State
 from glacierbase.model.result import LockHolder, Result
 from glacierbase.model.text import counted, in_seconds, table, time_of
@@ -239,12 +240,14 @@ class BaselinedFile:
 
 @dataclass(frozen=True, slots=True)
 class BaselineResult(Result):
-    """What `baseline` recorded, in order."""
+    """What `baseline` recorded, in order, and the differences of columns that were accepted."""
 
     baselined: tuple[BaselinedFile, ...] = ()
+    differences: tuple[ColumnDifference, ...] = ()
 
     def lines(self) -> list[str]:
         lines = [f"baselined  {file.path}" for file in self.baselined]
+        lines += [f"accepted   {difference.line()}" for difference in self.differences]
         return lines or ["nothing to do: all of them are in the history"]
 
 

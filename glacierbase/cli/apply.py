@@ -151,18 +151,21 @@ def unlock(options: Options, reason: str | None, force: bool, yes: bool) -> None
 @with_options()
 @click.option("--to", metavar="VERSION", required=True, help="The last version whose tables exist already.")
 @click.option("--reason", metavar="TEXT", required=True, help="Why; recorded in the history.")
+@click.option(
+    "--accept-differences", is_flag=True, help="Also where tables have other columns than declared; recorded."
+)
 @with_lock_timeout
 @with_yes
-def baseline(options: Options, to: str, reason: str, lock_timeout: float, yes: bool) -> None:
+def baseline(options: Options, to: str, yes: bool, **decision: Any) -> None:
     """Adopt existing tables: record migrations as applied.
 
-    They do not run. Refused if a table that they create does not exist.
+    They do not run. Refused if a table that they create does not exist, or has other columns than the files declare.
     """
 
     def run(project: Project) -> Sequence[Result]:
         protected = project.protected(options.catalogs)
         options.terminal.confirm_change(protected, yes, lambda: project.pending(options.catalogs))
-        return project.baseline(to, options.catalogs, reason=reason, lock_timeout=lock_timeout)
+        return project.baseline(to, options.catalogs, **decision)
 
     options.report(run)
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import TypeVar
 
 from glacierbase.errors import NeedsRepair
+from glacierbase.model.columns import ColumnDifference
 from glacierbase.model.migration import Event, version_number
 from glacierbase.secrets import masked
 
@@ -33,6 +34,7 @@ class Details:
         headers: of the file, those that the catalog file lists (started, baselined).
         ci_actor: who started the CI job of the run (each event that has details).
         jumped_over: versions that a run with `--only` passed by (started).
+        differences: accepted ones between declared and existing columns (baselined).
         former_holder: the run that the lock was taken from (taken_over, unlocked).
         resolution: the value of `repair --as` (repaired).
         engine_stopped: whether a person vouched that the lost run's engine has stopped (repaired).
@@ -45,6 +47,7 @@ class Details:
     headers: Mapping[str, str] = field(default_factory=dict)
     ci_actor: str | None = None
     jumped_over: tuple[str, ...] = ()
+    differences: tuple[ColumnDifference, ...] = ()
     former_holder: FormerHolder | None = None
     resolution: str | None = None
     engine_stopped: bool = False
@@ -100,6 +103,7 @@ def _to_document(details: Details) -> dict[str, object]:
         "process": dict(details.process) or None,
         "headers": dict(details.headers) or None,
         "jumped_over": list(details.jumped_over) or None,
+        "differences": [asdict(difference) for difference in details.differences] or None,
         "owner": former.owner if former else None,
         "fence": former.fence if former else None,
         "holder": dict(former.process) if former else None,
@@ -121,11 +125,25 @@ def _from_document(document: object) -> Details:
         headers=_headers(_optional(values, "headers", dict) or {}),
         ci_actor=_optional(values, "ci_actor", str),
         jumped_over=_versions(_optional(values, "jumped_over", list) or []),
+        differences=_differences(_optional(values, "differences", list) or []),
         former_holder=_former_holder(values),
         resolution=_optional(values, "as", str),
         engine_stopped=_optional(values, "engine_stopped", bool) or False,
         environment_was=_optional(values, "environment_was", str),
         read_fence=_optional(values, "behind", int),
+    )
+
+
+def _differences(values: list[object]) -> tuple[ColumnDifference, ...]:
+    found = [_checked(value, dict, "differences") for value in values]
+    return tuple(
+        ColumnDifference(
+            table=_checked(each.get("table"), str, "differences"),
+            column=_checked(each.get("column"), str, "differences"),
+            declared=_optional(each, "declared", str),
+            actual=_optional(each, "actual", str),
+        )
+        for each in found
     )
 
 

@@ -11,6 +11,7 @@ from glacierbase.history.details import NO_DETAILS, Details, FormerHolder
 from glacierbase.history.lockrow import holder_of
 from glacierbase.migrations.compiled import Compiled
 from glacierbase.migrations.targets import target_tables
+from glacierbase.model.columns import ColumnDifference
 from glacierbase.model.migration import EventType, State, Statement
 from glacierbase.stores import LockRow
 
@@ -157,8 +158,12 @@ def interrupted(compiled: Compiled, statements_done: int) -> Entry:
     )
 
 
-def baselined(compiled: Compiled, reason: str) -> Entry:
-    """Record a file as applied although it was not run."""
+def baselined(compiled: Compiled, reason: str, differences: Sequence[ColumnDifference] = ()) -> Entry:
+    """Record a file as applied although it was not run.
+
+    Args:
+        differences: accepted ones, of the tables that the file creates.
+    """
     return Entry(
         event=EventType.BASELINED,
         state=State.APPLIED,
@@ -166,7 +171,11 @@ def baselined(compiled: Compiled, reason: str) -> Entry:
         rendered_sql=compiled.text,
         statement_index=len(compiled.statements),
         reason=reason,
-        details=Details(statement_checksums=compiled.statement_checksums, headers=compiled.migration.headers),
+        details=Details(
+            statement_checksums=compiled.statement_checksums,
+            headers=compiled.migration.headers,
+            differences=tuple(differences),
+        ),
     )
 
 
