@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 from glacierbase import executors
-from glacierbase.apply import baseline as baselining
 from glacierbase.apply import repair as repairing
 from glacierbase.apply import unlock as unlocking
 from glacierbase.apply.migrator import Migrator
@@ -145,6 +144,8 @@ def baseline(
     spark: Any,
 ) -> BaselineResult:
     """Record the files up to version `to` as applied."""
+    from glacierbase.apply import baseline as baselining  # Only this command reads lists of columns.
+
     done = baselining.baseline(target, to, reason, lock_timeout, spark, accept_differences=accept_differences)
     recorded = (BaselinedFile(file.migration.version, file.migration.location) for file in done.files)
     return replace(result, baselined=tuple(recorded), differences=done.differences, warnings=done.warnings)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 from glacierbase.migrations.dialects import DIALECTS
 from glacierbase.migrations.tokens import Source, Token, tokens
 
 _QUOTES = ("`", '"')
+_BARE = re.compile(r"[\w$]+")
 
 
 class NotUnderstood(Exception):
@@ -57,7 +60,7 @@ class Cursor:
     def name(self) -> str:
         """Move past one part of a name, and return it as the engine stores it, or as it compares it."""
         quote = self.word()
-        if quote not in _QUOTES and not quote.replace("$", "_").isidentifier() and not quote.isdigit():
+        if quote not in _QUOTES and not _BARE.fullmatch(quote):
             raise NotUnderstood(f"{quote or 'the end'} where a name is expected")
         token = self._tokens[self._at]
         text = self._sql[token.start : token.end]
@@ -90,12 +93,3 @@ class Cursor:
                 return
             depth += (word in ("(", "[")) - (word in (")", "]"))
             self._at += 1
-
-    def skip_group(self) -> None:
-        """Move past a group in parentheses, which begins here."""
-        self.expect("(")
-        while not self.take(")"):
-            if not self.word():
-                raise NotUnderstood("a parenthesis is not closed")
-            self.skip_item()
-            self.take(",")

@@ -75,7 +75,10 @@ class _Follower:
         verb = self._verbs.get(first[0].upper()) if first else None
         if verb:
             self._uses, self._version = uses, version
-            verb(Cursor(sql, self._dialect))
+            try:
+                verb(Cursor(sql, self._dialect))
+            except NotUnderstood:  # The name of what it changes.
+                self._forget((), "a later statement is not understood")
 
     def _create(self, cursor: Cursor) -> None:
         words = _words_before_object(cursor)

@@ -165,6 +165,10 @@ def test_an_alter_statement_of_snowflake_is_followed_or_gives_the_reason(alter: 
         ("CREATE TABLE t USING delta LOCATION '/x'", "the statement lists no columns"),
         ("CREATE TABLE t (a INT, b INTERVAL DAY TO SECOND)", "DAY after the type of column b"),
         ("CREATE VIEW t AS SELECT 1", "a view"),
+        ("CREATE TABLE t (a INT); ALTER TABLE @x ADD COLUMN b INT", "a later statement is not understood"),
+        ("CREATE TABLE t (a INT); DROP TABLE 'x'", "a later statement is not understood"),
+        ("CREATE TABLE t (a INT", "the end where , is expected"),
+        ("CREATE TABLE t (a STRUCT<b", "the end where a type is expected"),
         ("CREATE TABLE t (a INT); BEGIN ALTER TABLE t ADD COLUMN b INT; END", "a script may have changed it"),
     ],
 )
@@ -190,6 +194,11 @@ def test_tables_are_followed_by_their_names() -> None:
     )
     assert {name: list(table.columns or ()) for name, table in found.items()} == {"a": ["x"], "d": ["y", "z"]}
     assert [table.version for table in found.values()] == ["1", "2"]
+
+
+def test_a_name_may_begin_with_a_digit() -> None:
+    """Spark accepts it without quotes."""
+    assert columns("CREATE TABLE 2024_orders (1st INT)", table="2024_orders") == {"1st": "int"}
 
 
 def test_a_name_means_what_the_use_before_it_says() -> None:
