@@ -35,21 +35,45 @@ def load_migrations(
         files: the `migration_files` of a command that reads several catalogs; their limits are shared.
         headers: names of the further headers that the catalog file lists; None allows any.
     """
-    files = files or migration_files(root)
+    read, errors = read_migrations(folder, root, files, headers)
     found: dict[int, Migration] = {}
+    for migration in read:
+        first = found.setdefault(migration.number, migration)
+        if first is not migration:
+            errors.append(_duplicate(migration, first))
+    return tuple(found[number] for number in sorted(found)), errors
+
+
+def read_migrations(
+    folder: Path, root: Path, files: FileReader | None = None, headers: Collection[str] | None = ()
+) -> tuple[list[Migration], list[GlacierbaseError]]:
+    """Return a catalog's migrations in the order of their paths, duplicate versions included, and the errors of the others.
+
+    Args:
+        folder, root, files, headers: as for `load_migrations`.
+    """
+    files = files or migration_files(root)
+    found: list[Migration] = []
     errors: list[GlacierbaseError] = []
     for path in _sql_files(folder, root, errors):
         with collected(errors):
-            migration = _load(path, path.relative_to(root).as_posix(), files, headers)
-            first = found.setdefault(migration.number, migration)
-            if first is not migration:
-                raise file_error(
-                    migration.location,
-                    "DUPLICATE_VERSION",
-                    f"has the same version as {first.location}",
-                    "rename the newer file with `git mv`, to a version above all others",
-                )
-    return tuple(found[number] for number in sorted(found)), errors
+            found.append(_load(path, path.relative_to(root).as_posix(), files, headers))
+    return found, errors
+
+
+def highest_version(folder: Path, root: Path) -> int:
+    """Return the highest version among the names of a catalog's files; 0 where there is none. No file is read."""
+    names = (_FILE_NAME.fullmatch(path.name) for path in _sql_files(folder, root, []))
+    return max((int(name["version"]) for name in names if name), default=0)
+
+
+def _duplicate(migration: Migration, first: Migration) -> MigrationFileError:
+    return file_error(
+        migration.location,
+        "DUPLICATE_VERSION",
+        f"has the same version as {first.location}",
+        "rename the newer file to a version above all others; in a git branch, `glacierbase rebase` does that",
+    )
 
 
 def _sql_files(folder: Path, root: Path, errors: list[GlacierbaseError]) -> Iterator[Path]:

@@ -71,7 +71,7 @@ def test_an_accepted_edit_leaves_the_run_that_applied_the_version(world: World) 
     text = text_document([shown(world)])
     assert f"run         {applied.run_id} of {applied.os_user}@{applied.host} as tester, sqlite" in text
     assert "applied at  2026-11-20 10:30:00" in text
-    assert f"note        {note}" in text
+    assert f"note: {note}" in text
     assert ", None" not in text
     entry = json.loads(json_document("show", [shown(world)], None))["catalogs"][0]
     assert (entry["run"]["run_id"], entry["run"]["engine"]) == (applied.run_id, "sqlite")

@@ -10,7 +10,7 @@ from glacierbase import Project
 from glacierbase.errors import GlacierbaseError
 from tests.support.catalog_files import LAKE
 from tests.support.project_folder import ProjectFolder
-from tests.support.repository import commit_all
+from tests.support.repository import commit_all, git
 
 CATALOG = LAKE.replace("WAREHOUSE", "/nowhere")
 
@@ -77,3 +77,14 @@ def test_a_broken_catalog_file_does_not_make_listed_headers_unknown(based: Proje
     with pytest.raises(GlacierbaseError) as caught:
         load(based)
     assert caught.value.code == "INVALID_VALUE"
+
+
+def test_rebase_renames_a_file_with_a_listed_header(based: ProjectFolder) -> None:
+    """It reads no catalog file, and leaves the headers to `validate`."""
+    based.file("0003_c.sql", "SELECT 3")
+    commit_all(based.root)
+    git(based.root, "checkout", "-qb", "feature", "HEAD~1")
+    with_ticket(based.file("0002_b.sql", "SELECT 2"))
+    commit_all(based.root, "feature")
+    done = based.ask("rebase", "--base", "main", "--dry-run")
+    assert [file["version"] for file in done.entry()["renamed"]] == ["0004"]
