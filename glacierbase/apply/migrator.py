@@ -24,6 +24,7 @@ from glacierbase.history.lockrow import is_held
 from glacierbase.history.opening import Target
 from glacierbase.history.state import CatalogState, current_state, read_state
 from glacierbase.migrations.git_lost import find_lost
+from glacierbase.migrations.headers import check_required
 from glacierbase.stores import LockRow
 
 
@@ -90,6 +91,8 @@ class Migrator:
 
     def _compile(self, plan: Plan) -> None:
         """Compile the files of the plan, and check them against the statements that are already done."""
+        new = (planned.migration for planned in plan.pending if planned.record is None)
+        check_required(new, self._target.catalog.required_headers)
         check_resumes(plan, self._target.compile(plan.migrations))
 
 
