@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from glacierbase.apply import recover
 from glacierbase.apply.failures import stopped_before
 from glacierbase.apply.holding import LockedCatalog, locked
 from glacierbase.apply.plan import Plan, Selection, check_resumes, make_plan
@@ -56,17 +57,20 @@ class Migrator:
             raise stopped_before(f"catalog {self._target.catalog.name}", "nothing of it ran")
         with self._target.opened(session, cancelled) as opened:
             state = read_state(opened)
-            plan = self._plan(selection, state)
-            progress.expect(plan)
-            if not plan.pending:
-                return
-            self._compile(plan)
-            _start_early(opened.engine, state.lock)
+            if not recover.is_possible(self._target.catalog, state.history):
+                plan = self._plan(selection, state)
+                progress.expect(plan)
+                if not plan.pending:
+                    return
+                self._compile(plan)
+                _start_early(opened.engine, state.lock)
             with locked(opened, state, lock_timeout) as held:
                 self._run(held, selection, progress)
 
     def _run(self, held: LockedCatalog, selection: Selection, progress: Progress) -> None:
-        """Plan again from the history as it is under the lock, and run that."""
+        """Settle what a dead run left open, plan again from the history as it is under the lock, and run that."""
+        held, found = recover.settle(held)
+        progress.warnings = (*progress.warnings, *found)
         plan = self._plan(selection, held.state, progress.warnings)
         progress.expect(plan)
         self._compile(plan)

@@ -90,7 +90,7 @@ def repair(
             cases = _cases(opened, held.state.history, numbers)
             _check(cases, decision)
             records = [held.state.history.records[int(case.version)] for case in cases]
-            held.recorder.append(*(_entry(target, record, decision) for record in records))
+            held.recorder.append(*(resolution_entry(target, record, decision) for record in records))
     return tuple(replace(case, repaired_as=decision.resolution.value) for case in cases)
 
 
@@ -217,7 +217,7 @@ def _check(cases: Sequence[RepairCase], decision: Decision) -> None:
             )
 
 
-def _entry(target: Target, record: Record, decision: Decision) -> Entry:
+def resolution_entry(target: Target, record: Record, decision: Decision) -> Entry:
     """Return the event that records the decision. What the decision does not change stays as it was."""
     state, done = _outcome(target, record, decision.resolution)
     is_edited = decision.resolution is Resolution.EDITED

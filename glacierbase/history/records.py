@@ -9,6 +9,7 @@ from datetime import datetime
 from glacierbase.errors import HistoryDisagrees, NeedsRepair
 from glacierbase.history.details import Details, details_of
 from glacierbase.model.migration import Event, EventType, Migration, State
+from glacierbase.model.tableversion import TableVersion
 
 # The file of a version in one of these states must not change, and does not run again.
 SETTLED = frozenset({State.APPLIED, State.ABANDONED})
@@ -24,6 +25,7 @@ class Record:
         statements_done: how many statements are known to have taken effect.
         statement_checksums: of all statements, as they were when the file was last started.
         announced_at: when the newest statement that was announced was about to start.
+        before: the version of that statement's table then; None where it was not recorded.
     """
 
     version: str
@@ -35,6 +37,7 @@ class Record:
     statement_checksums: tuple[str, ...]
     applied_at: datetime | None
     announced_at: datetime | None
+    before: TableVersion | None = None
 
     @property
     def number(self) -> int:
@@ -164,6 +167,7 @@ def _advance(record: Record | None, event: Event, details: Details) -> Record:
         statement_checksums=checksums,
         applied_at=event.recorded_at if state is State.APPLIED else None,
         announced_at=event.recorded_at if state is State.RUNNING else record.announced_at if record else None,
+        before=details.before if state is State.RUNNING else record.before if record else None,
     )
 
 

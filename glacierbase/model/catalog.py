@@ -38,6 +38,7 @@ class Catalog:
         digests: pairs of one of them and the SHA-256 that its jar must have.
         connection: for Snowflake, keywords of the connector.
         out_of_order_allowed: whether a version below an applied one runs without `--allow-out-of-order`.
+        recovers: whether `migrate` settles a statement of a dead run where its table proves the outcome.
     """
 
     name: str
@@ -53,3 +54,4 @@ class Catalog:
     out_of_order_allowed: bool
     store: StoreOptions
     digests: tuple[tuple[str, str], ...] = ()
+    recovers: bool = True

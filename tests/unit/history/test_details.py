@@ -11,6 +11,7 @@ from glacierbase.errors import HistoryDisagrees, MigrationFailed, NeedsRepair
 from glacierbase.history.details import NO_DETAILS, Details, FormerHolder, details_of, to_json
 from glacierbase.history.records import fold
 from glacierbase.model.migration import Event
+from glacierbase.model.tableversion import TableVersion
 from glacierbase.secrets import register
 from tests.support.project_folder import ProjectFolder
 from tests.support.world import World
@@ -41,6 +42,10 @@ WRITTEN = [
     ),
     ('{"as": "not-done", "engine_stopped": true}', Details(resolution="not-done", engine_stopped=True)),
     ('{"environment_was": "dev"}', Details(environment_was="dev")),
+    (
+        '{"before": {"table": "lake.a.t", "uuid": "u", "metadata": "file:///m.json", "sequence": 7}}',
+        Details(before=TableVersion("lake.a.t", "u", "file:///m.json", 7)),
+    ),
     (None, NO_DETAILS),
 ]
 
@@ -79,6 +84,9 @@ DAMAGED = [
     '{"owner": 1, "fence": 1}',
     '{"as": 1}',
     '{"engine_stopped": "yes"}',
+    '{"before": "m.json"}',
+    '{"before": {"table": "lake.a.t", "uuid": "u", "metadata": "m.json"}}',
+    '{"before": {"table": "lake.a.t", "uuid": "u", "metadata": "m.json", "sequence": "7"}}',
 ]
 
 
