@@ -1,16 +1,19 @@
 """The path of `migrate`, the only one on which migrations run.
 
-Files → history → plan → compile what is pending → lock, while the engine starts → history and plan again → per statement: record,
-prove the lock, run → release. The read-only commands are the beginning of this path: they take no lock and write nothing.
+Files → history → plan → compile what is pending → `beforeMigrate` → lock, while the engine starts → history and plan again →
+per statement: record, prove the lock, run → release. The read-only commands are the beginning of this path: they take no lock and
+write nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
 from typing import Any
 
-from glacierbase.apply import recover
+from glacierbase.apply import hooks, recover
 from glacierbase.apply.failures import stopped_before
 from glacierbase.apply.holding import LockedCatalog, locked
 from glacierbase.apply.plan import Plan, Selection, check_resumes, make_plan
@@ -18,8 +21,9 @@ from glacierbase.apply.progress import Progress
 from glacierbase.apply.runner import Runner
 from glacierbase.executors.engine import Engine
 from glacierbase.history.lockrow import is_held
-from glacierbase.history.opening import Target
+from glacierbase.history.opening import OpenCatalog, Target
 from glacierbase.history.state import CatalogState, current_state, read_state
+from glacierbase.migrations.git_lost import find_lost
 from glacierbase.stores import LockRow
 
 
@@ -56,21 +60,30 @@ class Migrator:
         if cancelled():
             raise stopped_before(f"catalog {self._target.catalog.name}", "nothing of it ran")
         with self._target.opened(session, cancelled) as opened:
-            state = read_state(opened)
-            if not recover.is_possible(self._target.catalog, state.history):
-                plan = self._plan(selection, state)
-                progress.expect(plan)
-                if not plan.pending:
-                    return
-                self._compile(plan)
-                _start_early(opened.engine, state.lock)
+            state = self._settled(opened, read_state(opened), progress, lock_timeout)
+            plan = self._plan(selection, state, progress.warnings)
+            progress.expect(plan)
+            if not plan.pending:
+                return
+            self._compile(plan)
+            hooks.before(self._target, plan, cancelled)
+            _start_early(opened.engine, state.lock)
             with locked(opened, state, lock_timeout) as held:
                 self._run(held, selection, progress)
 
+    def _settled(
+        self, opened: OpenCatalog, state: CatalogState, progress: Progress, lock_timeout: float
+    ) -> CatalogState:
+        """Settle what a dead run left open, where that is possible, and return the state afterwards."""
+        if not recover.is_possible(self._target.catalog, state.history):
+            return state
+        with locked(opened, state, lock_timeout) as held:
+            recover.settle(held, progress)
+        return read_state(opened)
+
     def _run(self, held: LockedCatalog, selection: Selection, progress: Progress) -> None:
-        """Settle what a dead run left open, plan again from the history as it is under the lock, and run that."""
-        held, found = recover.settle(held)
-        progress.warnings = (*progress.warnings, *found)
+        """Plan again from the history as it is under the lock, and run that. The last holder may have died meanwhile."""
+        held = recover.settle(held, progress)
         plan = self._plan(selection, held.state, progress.warnings)
         progress.expect(plan)
         self._compile(plan)
@@ -81,7 +94,8 @@ class Migrator:
 
     def _plan(self, selection: Selection, state: CatalogState, warnings: Sequence[str] = ()) -> Plan:
         """Return the plan with all warnings, each once."""
-        plan = make_plan(self._target.migrations, state.history, selection)
+        find = partial(find_lost, Path(self._target.run.project))
+        plan = make_plan(self._target.migrations, state.history, selection, find)
         return replace(plan, warnings=tuple(dict.fromkeys((*warnings, *state.warnings, *plan.warnings))))
 
     def _compile(self, plan: Plan) -> None:

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from glacierbase.apply.failures import stopped_before
 from glacierbase.apply.holding import LockedCatalog
+from glacierbase.apply.progress import Progress
 from glacierbase.apply.repair import Decision, Resolution, resolution_entry
 from glacierbase.errors import EngineError
 from glacierbase.history.details import details_of
@@ -61,21 +62,19 @@ def _may_be_proven(catalog: Catalog, record: Record) -> bool:
     return is_recorded and is_engine_gone(details_of(record.started).process)
 
 
-def settle(held: LockedCatalog) -> tuple[LockedCatalog, tuple[str, ...]]:
-    """Record what the tables prove. Return the catalog with its state afterwards, and what was found, a line each.
+def settle(held: LockedCatalog, progress: Progress) -> LockedCatalog:
+    """Record what the tables prove, and return the catalog with its state afterwards. What was found becomes a warning.
 
     Raises:
         Interrupted: the run was cancelled while it waited for a late commit.
         LockLost: this run lost the lock meanwhile.
     """
-    catalog = held.target.catalog
-    found = [
-        _settle(held, record, record.before)
-        for record in held.state.history.records.values()
-        if record.before is not None and _may_be_proven(catalog, record)
-    ]
-    state = read_history(catalog, held.store, held.lock.row) if found else held.state
-    return replace(held, state=state), tuple(found)
+    catalog, records = held.target.catalog, held.state.history.records.values()
+    found = [_settle(held, each, each.before) for each in records if each.before and _may_be_proven(catalog, each)]
+    if not found:
+        return held
+    progress.warnings = (*progress.warnings, *found)
+    return replace(held, state=read_history(catalog, held.store, held.lock.row))
 
 
 def _settle(held: LockedCatalog, record: Record, before: TableVersion) -> str:
