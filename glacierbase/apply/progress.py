@@ -10,7 +10,10 @@ from glacierbase.apply.results import AppliedFile, FailedFile
 
 @dataclass(slots=True)
 class Progress:
-    """What a run has done so far; complete also when the run ends in an error."""
+    """What a run has done so far; complete also when the run ends in an error.
+
+    Each version that was pending is in one of `applied`, `failed` and `not_run`.
+    """
 
     applied: list[AppliedFile] = field(default_factory=list)
     failed: FailedFile | None = None
@@ -25,4 +28,9 @@ class Progress:
     def add_applied(self, file: AppliedFile) -> None:
         """Move the next expected file to the applied ones."""
         self.applied.append(file)
+        self.not_run = self.not_run[1:]
+
+    def add_failed(self, file: FailedFile) -> None:
+        """Set the file that stopped the run, which is the next expected one."""
+        self.failed = file
         self.not_run = self.not_run[1:]
