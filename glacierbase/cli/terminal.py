@@ -70,8 +70,7 @@ class Terminal:
             discard_stdout()  # The error and its exit code matter more.
         if error:
             if self._form == "text":
-                errors = [result.error for result in results if result.error] or [error]
-                click.echo(documents.text_errors(errors), err=True)
+                click.echo(documents.text_errors(_each_once(error, results)), err=True)
             sys.exit(error.exit_code)
         return results
 
@@ -123,6 +122,12 @@ class Terminal:
             click.echo(documents.text_document(facts()), err=True)
         if not click.confirm("go on", err=True):
             raise ConfigurationError("NOT_CONFIRMED", "nothing was changed")
+
+
+def _each_once(error: GlacierbaseError, results: Sequence[Result]) -> list[GlacierbaseError]:
+    """Return the errors of the results, each once; or `error`, where it is none of them but the sum of all."""
+    errors = {result.error.message: result.error for result in results if result.error}
+    return list(errors.values()) if error.message in errors else [error]
 
 
 def _unconfirmed(what: str) -> ConfigurationError:
