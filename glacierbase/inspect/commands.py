@@ -11,6 +11,7 @@ from glacierbase.history.state import current_state
 from glacierbase.inspect import doctor as examination
 from glacierbase.inspect.answers import next_step, statements_of, statuses
 from glacierbase.inspect.results import DoctorResult, HistoryResult, ShowResult, StatusResult
+from glacierbase.stores.renaming import renaming_warnings
 
 
 def status(target: Target, result: StatusResult, spark: Any) -> StatusResult:
@@ -45,4 +46,5 @@ def doctor(target: Target, result: DoctorResult, print_ddl: bool, spark: Any) ->
     if print_ddl:
         return replace(result, ddl=examination.print_ddl(target))
     checks = tuple(examination.examine(target, spark))
-    return replace(result, checks=checks, error=next((check.error for check in checks if check.error), None))
+    error = next((check.error for check in checks if check.error), None)
+    return replace(result, checks=checks, warnings=renaming_warnings(target.catalog), error=error)
