@@ -67,6 +67,8 @@ ENTRIES = (
             "Correct the value at the file and line of the message.",
             "If the message names Java's command line: put the secret into a `sparkConf` property that is not one of "
             "Java's options. Every user of the machine can read the options.",
+            "If the message names a type or a class of a catalog in `sparkConf`: take the spelling of the hint. "
+            "The types are those of Iceberg; `catalog-impl` names any other implementation by its class.",
             "If secrets are too many or too long: give the engine the path of a file that it reads itself.",
             "If a repository is read over `http://`: use `https://`. Only this machine may be read over `http://`.",
             "For `new`, use a description with at least one letter or digit, and an author.",

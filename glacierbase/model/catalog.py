@@ -36,6 +36,7 @@ class Catalog:
         spark_conf: for Spark, values as written.
         dependencies: for Spark, Maven coordinates.
         digests: pairs of one of them and the SHA-256 that its jar must have.
+        dependency_places: file and line of each coordinate.
         connection: for Snowflake, keywords of the connector.
         out_of_order_allowed: whether a version below an applied one runs without `--allow-out-of-order`.
     """
@@ -53,3 +54,4 @@ class Catalog:
     out_of_order_allowed: bool
     store: StoreOptions
     digests: tuple[tuple[str, str], ...] = ()
+    dependency_places: Mapping[str, tuple[str, int]] = field(default_factory=dict, repr=False)
