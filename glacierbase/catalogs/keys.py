@@ -8,7 +8,9 @@ from enum import Enum
 
 from glacierbase.catalogs.values import (
     BOOLEAN,
+    CATALOG_NAME,
     COORDINATE,
+    ENVIRONMENT_NAME,
     LEASE,
     NAMESPACE,
     SHA256,
@@ -42,6 +44,9 @@ class Key:
         default: as it would be written; None where the key has no fixed default.
         keys: of a group, or of the mappings in a list.
         engine: the only `migrationExecutor.type` that the key is allowed for; None where all are.
+        required: whether the mapping that the key belongs to must have it.
+        resolved: whether references in the value are resolved.
+        secrets: whether they may be references to secrets.
     """
 
     name: str
@@ -51,11 +56,14 @@ class Key:
     default: str | None = None
     keys: tuple[Key, ...] = ()
     engine: str | None = None
+    required: bool = False
+    resolved: bool = True
+    secrets: bool = True
 
 
 ENGINES = ("spark", "snowflake")
 _DEPENDENCY = (
-    Key("coordinate", "The jar, as group:artifact:version.", type=COORDINATE),
+    Key("coordinate", "The jar, as group:artifact:version.", type=COORDINATE, required=True),
     Key("sha256", "The digest that the jar must have.", type=SHA256),
 )
 # These may be written in `conf` or beside it.
@@ -115,7 +123,7 @@ _STORE_KEYS = (
 )
 ENVIRONMENT_KEYS = (
     Key("migrationExecutor", "The engine and its configuration.", Kind.GROUP, keys=_EXECUTOR_KEYS),
-    Key("variables", "Values for the templates of the migrations; secrets are refused.", Kind.KEYS),
+    Key("variables", "Values for the templates of the migrations; secrets are refused.", Kind.KEYS, secrets=False),
     Key(
         "protected",
         "Whether commands that change the environment require its name as confirmation.",
@@ -133,10 +141,20 @@ ENVIRONMENT_KEYS = (
 SHARED_KEYS = (
     *ENVIRONMENT_KEYS,
     Key("environments", "The environments; each merges over the keys of the file.", Kind.ENVIRONMENTS),
-    Key("defaultEnvironment", "The environment that is used where none is chosen."),
+    Key(
+        "defaultEnvironment",
+        "The environment that is used where none is chosen.",
+        type=ENVIRONMENT_NAME,
+        resolved=False,
+    ),
 )
 FILE_KEYS = (
-    Key("name", "The catalog's name in history and lock; by default the file's name without `.yaml`."),
+    Key(
+        "name",
+        "The catalog's name in history and lock; by default the file's name without `.yaml`.",
+        type=CATALOG_NAME,
+        resolved=False,
+    ),
     *SHARED_KEYS,
 )
 

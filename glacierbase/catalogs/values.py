@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
-from glacierbase.model.duration import parse_duration
+from glacierbase.model.duration import DURATION, parse_duration
 
 _NAMESPACE = r"[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*"
 _SHORTEST_LEASE, _LONGEST_LEASE = 1.0, 86_400.0
@@ -20,10 +20,12 @@ class ValueType:
     Attributes:
         expected: in words, for messages and the reference.
         convert: returns the value of a text, and raises ValueError for a text that is not of this type.
+        schema: the same for editors, as a JSON Schema; default any single value.
     """
 
     expected: str
     convert: Callable[[str], Any]
+    schema: Mapping[str, Any] = field(default_factory=lambda: {"type": ["string", "number", "boolean"]}, compare=False)
 
 
 def one_of(*allowed: str) -> ValueType:
@@ -34,7 +36,15 @@ def one_of(*allowed: str) -> ValueType:
             raise ValueError(text)
         return text
 
-    return ValueType(" or ".join(allowed), convert)
+    return ValueType(" or ".join(allowed), convert, {"enum": list(allowed)})
+
+
+def whole(pattern: str) -> dict[str, str]:
+    """Return the JSON Schema of texts that match a pattern from their first to their last character.
+
+    The pattern must mean the same in Python and in JavaScript. `$` does not: in Python it also matches before a last line break.
+    """
+    return {"type": "string", "pattern": rf"^(?:{pattern})(?![\s\S])"}
 
 
 def _matching(pattern: str, expected: str) -> ValueType:
@@ -45,7 +55,7 @@ def _matching(pattern: str, expected: str) -> ValueType:
             raise ValueError(text)
         return text
 
-    return ValueType(expected, convert)
+    return ValueType(expected, convert, whole(pattern))
 
 
 def _boolean(text: str) -> bool:
@@ -62,8 +72,10 @@ def _lease(text: str) -> float:
 
 
 TEXT = ValueType("text", str)
-BOOLEAN = ValueType("true or false", _boolean)
-LEASE = ValueType("a duration from 1s to 24h", _lease)
+BOOLEAN = ValueType("true or false", _boolean, {"enum": [True, False, "true", "false"]})
+LEASE = ValueType("a duration from 1s to 24h", _lease, whole(DURATION))
+CATALOG_NAME = _matching("[a-z][a-z0-9_]*", "a name of lower-case letters, digits and _")
+ENVIRONMENT_NAME = _matching("[A-Za-z0-9][A-Za-z0-9._-]*", "a name of letters, digits, . _ and -")
 NAMESPACE = _matching(_NAMESPACE, "names joined by dots")
 SCHEMA = _matching(r"[A-Za-z_][A-Za-z0-9_]*", "the name of a schema")
 STORE_CATALOG = _matching(rf'{_NAMESPACE}|"[^"\x00-\x1f\x7f]+"', "the name of a catalog")

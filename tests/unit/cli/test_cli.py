@@ -19,8 +19,8 @@ from tests.benchmarks.applied import numbered_project
 from tests.support.project_folder import ProjectFolder
 
 COMMANDS = [
-    "baseline", "doctor", "explain", "history", "init", "migrate", "new", "pending", "plan", "render", "repair", "show", "status",
-    "unlock", "validate", "warm",
+    "baseline", "doctor", "explain", "history", "init", "migrate", "new", "pending", "plan", "render", "repair", "schemas", "show",
+    "status", "unlock", "validate", "warm",
 ]  # fmt: skip
 
 
@@ -46,6 +46,7 @@ TAKING_TEXT = [
     ["repair", ""],
     ["new", ""],
     ["init", ""],
+    ["schemas", ""],
 ]
 
 COUNTED = """\
