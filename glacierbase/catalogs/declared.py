@@ -33,6 +33,8 @@ _IMPLEMENTATIONS = (
 )
 # Of names of some forty letters: one or two typing errors. Any other class may be the user's.
 _TYPING_ERROR = 0.94
+# Comparing long names takes milliseconds each.
+_LONGEST = 100
 
 
 def wrong_catalogs(node: MappingNode, spark_conf: Mapping[str, str]) -> Iterator[ConfigurationError]:
@@ -54,7 +56,7 @@ def wrong_catalogs(node: MappingNode, spark_conf: Mapping[str, str]) -> Iterator
 def _wrong_type(node: MappingNode, key: str, spark_conf: Mapping[str, str]) -> Iterator[ConfigurationError]:
     written = spark_conf.get(key)
     if written is not None and written.lower() not in _TYPES:
-        near = get_close_matches(written.lower(), _TYPES, n=1)
+        near = get_close_matches(written.lower()[:_LONGEST], _TYPES, n=1)
         other = f"allowed: {', '.join(_TYPES)}; catalog-impl names any other implementation by its class"
         what = f"{key}: Iceberg has no catalog type {written!r}"
         yield node.values[key].place.error("INVALID_VALUE", what, f"did you mean {near[0]}?" if near else other)
@@ -62,7 +64,7 @@ def _wrong_type(node: MappingNode, key: str, spark_conf: Mapping[str, str]) -> I
 
 def _misspelt_class(node: MappingNode, key: str, name: str, known: Sequence[str]) -> Iterator[ConfigurationError]:
     spelt = {each.lower(): each for each in known}
-    near = [] if name in known else get_close_matches(name.lower(), spelt, n=1, cutoff=_TYPING_ERROR)
+    near = [] if name in known else get_close_matches(name.lower()[:_LONGEST], spelt, n=1, cutoff=_TYPING_ERROR)
     if near:
         what, hint = f"{key}: unknown class {name!r}", f"did you mean {spelt[near[0]]}?"
         yield node.values[key].place.error("INVALID_VALUE", what, hint)

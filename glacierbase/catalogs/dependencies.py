@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from glacierbase.catalogs.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from glacierbase.catalogs.references import References
-from glacierbase.catalogs.values import COORDINATE, SHA256
+from glacierbase.catalogs.values import COORDINATE, COORDINATE_PATTERN, SHA256
 from glacierbase.errors import GlacierbaseError, collected
 
 # Ivy's: https://ant.apache.org/ivy/history/latest-milestone/ivyfile/dependency.html
@@ -73,7 +73,12 @@ class DependencyReader:
                     check(written, key, [value.strip() for value in spark_conf[key].split(",")])
 
     def _check_packages(self, node: ScalarNode, name: str, packages: Iterable[str]) -> None:
-        self._check_versions(node, name, [package.replace("/", ":") for package in packages])
+        coordinates = [package.replace("/", ":") for package in packages if package]
+        self._check_versions(node, name, coordinates)
+        for coordinate in coordinates:
+            if not re.fullmatch(COORDINATE_PATTERN, coordinate) and not self._references.is_unread(coordinate):
+                what = f"{name}: {coordinate!r} is not {COORDINATE.expected}"
+                raise node.place.error("INVALID_VALUE", what, "correct the value")
 
     def _check_versions(self, node: ScalarNode, name: str, coordinates: Collection[str]) -> None:
         self._places.update(dict.fromkeys(coordinates, (node.place.file, node.place.line)))

@@ -79,5 +79,6 @@ ENVIRONMENT_NAME = _matching("[A-Za-z0-9][A-Za-z0-9._-]*", "a name of letters, d
 NAMESPACE = _matching(_NAMESPACE, "names joined by dots")
 SCHEMA = _matching(r"[A-Za-z_][A-Za-z0-9_]*", "the name of a schema")
 STORE_CATALOG = _matching(rf'{_NAMESPACE}|"[^"\x00-\x1f\x7f]+"', "the name of a catalog")
-COORDINATE = _matching(r"[^:,/\s]+:[^:,/\s]+:[^:/\s]+", "a Maven coordinate: group:artifact:version")
+COORDINATE_PATTERN = r"[^:,/\s]+:[^:,/\s]+:[^:/\s]+"
+COORDINATE = _matching(COORDINATE_PATTERN, "a Maven coordinate: group:artifact:version")
 SHA256 = _matching("[0-9A-Fa-f]{64}", "a SHA-256 of 64 hexadecimal digits")

@@ -138,8 +138,8 @@ ENTRIES = (
         "SPARK_DID_NOT_START",
         (EngineUnavailable,),
         "The JVM of Spark ended before it was ready. "
-        "The message names each dependency that could not be resolved and its line in the catalog file, else the line of the log "
-        "that most likely has the cause. "
+        "If dependencies could not be resolved, the message has their lines in the catalog file. "
+        "Otherwise it has the line of Spark's log that most likely has the cause. "
         "No statement of this catalog ran after that.",
         "error: SPARK_DID_NOT_START: catalogs/analytics.yaml, line 16:"
         " org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:9.9.9: not found in repo1.maven.org\n"

@@ -12,9 +12,9 @@ from glacierbase.model.catalog import Catalog
 
 # The output of Ivy 2.5, which Spark uses: the exception's message, then the addresses that it tried, then those that failed.
 _MISSING = re.compile(r"(?:unresolved dependency|download failed): ([^#\s]+)#([^;\s]+);([^:!\s\]]+)")
-_TRIED = re.compile(r"^\s+https?://([^/\s]+)/\S+\.(?:pom|jar)$", re.MULTILINE)
+_TRIED = re.compile(r"^[ \t]+https?://([^/\s]+)/\S+\.(?:pom|jar)$", re.MULTILINE)
 _NO_ANSWER = re.compile(
-    r"^\s+(?:Host (?P<unknown>\S+) not found\."
+    r"^[ \t]+(?:Host (?P<unknown>\S+) not found\."
     r"|Server access error at url https?://(?P<silent>[^/\s]+)/\S* \((?P<why>.*)\)"
     r"|(?:SERVER|CLIENT) ERROR: (?P<status>.*) url=https?://(?P<refusing>[^/\s]+)/)",
     re.MULTILINE,
