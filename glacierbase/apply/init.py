@@ -16,6 +16,7 @@ from glacierbase.catalogs.values import CATALOG_NAME
 from glacierbase.errors import ConfigurationError
 from glacierbase.migrations.new_files import already_exists, writing
 from glacierbase.model.result import Result
+from glacierbase.model.text import Line, Verbatim
 from glacierbase.run.files import create_file, path_inside
 
 # The dialect of the first migration, by the type of the catalog file.
@@ -50,13 +51,13 @@ class InitResult(Result):
     variables: tuple[str, ...] = ()
     next: tuple[str, ...] = ()
 
-    def lines(self) -> list[str]:
-        lines = [f"wrote {file}" for file in self.files]
+    def lines(self) -> list[Line]:
+        lines: list[Line] = [f"wrote {file}" for file in self.files]
         if self.variables:
             lines.append(
                 f"set these environment variables, which {self.files[0]} describes: {', '.join(self.variables)}"
             )
-        return [*lines, "next:", *(f"  {command}" for command in self.next)]
+        return [*lines, "next:", *(Verbatim(f"  {command}") for command in self.next)]
 
 
 def init(project: str | None, name: str, catalog_type: str) -> InitResult:

@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 
 import click
 
+from glacierbase.cli.screen import show_on
 from glacierbase.cli.signals import Signals
 from glacierbase.errors import ConfigurationError, GlacierbaseError, Interrupted
 from glacierbase.model.result import Result
@@ -36,20 +37,27 @@ class Terminal:
         signals: those that the command received.
     """
 
-    def __init__(self, form: str, verbose: bool) -> None:
+    def __init__(self, form: str, verbose: bool, colour: str = "auto") -> None:
         """Args:
         form: of the result, `text` or `json`.
         verbose: log more to stderr.
+        colour: `auto`, `always` or `never`.
         """
         self._form = form
         self._verbose = verbose
+        self._colour = colour
         self.signals = Signals()
+
+    @property
+    def is_one_screen(self) -> bool:
+        """Whether the text of the result and the log go to a terminal, so that a file in both would be reported twice."""
+        return self._form == "text" and sys.stdout.isatty() and sys.stderr.isatty()
 
     def report(
         self,
         command: str,
         run: Callable[[], Sequence[Any]],
-        lines: Callable[[Any], list[str]] | None = None,
+        lines: documents.Lines | None = None,
     ) -> Sequence[Any]:
         """Run a command, print its results on stdout and its errors on stderr, and exit if it failed; else return the results.
 
@@ -59,18 +67,21 @@ class Terminal:
         """
         _log_to_stderr(self._verbose)
         results, error = self._run(command, run)
-        is_json = self._form == "json"
-        text = documents.json_document(command, results, error) if is_json else documents.text_document(results, lines)
+        if self._form == "json":
+            text = documents.json_document(command, results, error)
+        else:
+            text = documents.text_document(results, lines, show_on(sys.stdout, self._colour))
         try:
             if text:
-                click.echo(text)
+                click.echo(text, color=True)
         except BrokenPipeError:
             if error is None:
                 raise
             discard_stdout()  # The error and its exit code matter more.
         if error:
             if self._form == "text":
-                click.echo(documents.text_errors(_each_once(error, results)), err=True)
+                show = show_on(sys.stderr, self._colour)
+                click.echo(documents.text_errors(_each_once(error, results), show), err=True, color=True)
             sys.exit(error.exit_code)
         return results
 
@@ -119,7 +130,7 @@ class Terminal:
         if not sys.stdin.isatty():
             raise _unconfirmed("confirmation required, but stdin is not a terminal")
         if facts:
-            click.echo(documents.text_document(facts()), err=True)
+            click.echo(documents.text_document(facts(), show=show_on(sys.stderr, self._colour)), err=True, color=True)
         if not click.confirm("go on", err=True):
             raise ConfigurationError("NOT_CONFIRMED", "nothing was changed")
 
@@ -171,10 +182,17 @@ def usage_error(error: click.ClickException, *, as_json: bool) -> NoReturn:
     sys.exit(usage.exit_code)
 
 
-def unexpected(error: Exception) -> NoReturn:
-    """Write the traceback of a bug to a file, print one line that names the file, and exit."""
+def unexpected(error: Exception, command: str | None = None) -> NoReturn:
+    """Write the traceback of a bug to a file, print one line that names the file, and exit.
+
+    Args:
+        command: whose JSON document is printed as well.
+    """
     with tempfile.NamedTemporaryFile("w", prefix="glacierbase-", suffix=".log", delete=False) as file:
         file.write(printable(split_lines("".join(traceback.format_exception(error)))))
-    message = f"error: INTERNAL_ERROR: this is a bug in glacierbase; please report it with {file.name}"
+    what = f"this is a bug in glacierbase; please report it with {file.name}"
+    if command:
+        click.echo(documents.json_document(command, (), GlacierbaseError("INTERNAL_ERROR", what)))
+    message = f"error: INTERNAL_ERROR: {what}"
     click.echo(printable([message, "more: glacierbase explain INTERNAL_ERROR"]), err=True)
     sys.exit(_INTERNAL)

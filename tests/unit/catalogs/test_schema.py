@@ -64,7 +64,7 @@ def test_a_catalog_file_that_loads_fits_the_schema(text: str) -> None:
 
 
 def test_there_is_a_template_for_each_type() -> None:
-    """And none besides."""
+    """Every template is offered by `init`."""
     assert {path.stem for path in TEMPLATES.glob("*.yaml")} == set(TYPES)
 
 
