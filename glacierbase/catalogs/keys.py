@@ -11,6 +11,7 @@ from glacierbase.catalogs.values import (
     CATALOG_NAME,
     COORDINATE,
     ENVIRONMENT_NAME,
+    HOOK_TIMEOUT,
     LEASE,
     NAMESPACE,
     SHA256,
@@ -121,6 +122,17 @@ _STORE_KEYS = (
         default="auto",
     ),
 )
+_HOOK_KEYS = (
+    Key(
+        "beforeMigrate",
+        "Runs before a run that has something to apply; the run needs its consent.",
+        Kind.LIST,
+        secrets=False,
+    ),
+    Key("afterMigrate", "Runs after a run that had something to apply and succeeded.", Kind.LIST, secrets=False),
+    Key("onFailure", "Runs after a run that failed.", Kind.LIST, secrets=False),
+    Key("timeout", "How long each of them may run.", type=HOOK_TIMEOUT, default="30s"),
+)
 ENVIRONMENT_KEYS = (
     Key("migrationExecutor", "The engine and its configuration.", Kind.GROUP, keys=_EXECUTOR_KEYS),
     Key("variables", "Values for the templates of the migrations; secrets are refused.", Kind.KEYS, secrets=False),
@@ -137,6 +149,7 @@ ENVIRONMENT_KEYS = (
         default="refuse",
     ),
     Key("store", "Where the history and lock tables are, and how they are accessed.", Kind.GROUP, keys=_STORE_KEYS),
+    Key("hooks", "Commands that run around `migrate`, each as a list of words.", Kind.GROUP, keys=_HOOK_KEYS),
 )
 SHARED_KEYS = (
     *ENVIRONMENT_KEYS,

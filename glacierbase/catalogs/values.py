@@ -10,7 +10,6 @@ from typing import Any
 from glacierbase.model.duration import DURATION, parse_duration
 
 _NAMESPACE = r"[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*"
-_SHORTEST_LEASE, _LONGEST_LEASE = 1.0, 86_400.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,16 +63,20 @@ def _boolean(text: str) -> bool:
     return text.lower() == "true"
 
 
-def _lease(text: str) -> float:
-    seconds = parse_duration(text)
-    if not _SHORTEST_LEASE <= seconds <= _LONGEST_LEASE:
-        raise ValueError(text)
-    return seconds
+def _duration(shortest: str, longest: str) -> ValueType:
+    def convert(text: str) -> float:
+        seconds = parse_duration(text)
+        if not parse_duration(shortest) <= seconds <= parse_duration(longest):
+            raise ValueError(text)
+        return seconds
+
+    return ValueType(f"a duration from {shortest} to {longest}", convert, whole(DURATION))
 
 
 TEXT = ValueType("text", str)
 BOOLEAN = ValueType("true or false", _boolean, {"enum": [True, False, "true", "false"]})
-LEASE = ValueType("a duration from 1s to 24h", _lease, whole(DURATION))
+LEASE = _duration("1s", "24h")
+HOOK_TIMEOUT = _duration("1s", "1h")
 CATALOG_NAME = _matching("[a-z][a-z0-9_]*", "a name of lower-case letters, digits and _")
 ENVIRONMENT_NAME = _matching("[A-Za-z0-9][A-Za-z0-9._-]*", "a name of letters, digits, . _ and -")
 NAMESPACE = _matching(_NAMESPACE, "names joined by dots")

@@ -65,8 +65,8 @@ ENTRIES = (
         "next: correct the value",
         (
             "Correct the value at the file and line of the message.",
-            "If the message names Java's command line: put the secret into a `sparkConf` property that is not one of "
-            "Java's options. Every user of the machine can read the options.",
+            "If the message names a command line: every user of the machine can read it. For Java's options, put the secret "
+            "into another property of `sparkConf`. A hook reads it from its environment.",
             "If the message names a type or a class of a catalog in `sparkConf`: take the spelling of the hint. "
             "The types are those of Iceberg; `catalog-impl` names any other implementation by its class.",
             "If secrets are too many or too long: give the engine the path of a file that it reads itself.",

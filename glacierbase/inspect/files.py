@@ -13,9 +13,10 @@ from glacierbase.catalogs.folder import CatalogFile
 from glacierbase.errors import GlacierbaseError, collected, joined, raise_all
 from glacierbase.inspect.results import RenderedFile, RenderResult, ValidateResult
 from glacierbase.migrations.folder import load_migrations, migration_files
-from glacierbase.migrations.git_base import check_against_base
+from glacierbase.migrations.git_check import check_against_base
 from glacierbase.model.arguments import unknown_version
 from glacierbase.model.migration import Migration, version_number
+from glacierbase.model.result import Results
 
 if TYPE_CHECKING:
     from glacierbase.migrations.sandbox import Sandbox
@@ -43,7 +44,7 @@ def validate(
         with collected(errors):
             warnings = check_against_base(root, base, stems, migrations, read_name, all_catalogs=not catalogs)
         rendered = [replace(each, errors=_of_folder(errors, stems[each.catalog])) for each in rendered]
-    results = tuple(each.validated(warnings.get(each.catalog, ())) for each in rendered)
+    results = Results(each.validated(warnings.get(each.catalog, ())) for each in rendered)
     raise_all(errors, results)
     return results
 
@@ -76,7 +77,7 @@ def render(
     unknown = [version for version in versions if version_number(version) not in known]
     if unknown:
         raise unknown_version(f"there is no migration with version {unknown[0]}")
-    return tuple(
+    return Results(
         RenderResult(name, ", ".join(environments), environments=tuple(environments), files=files)
         for (name, files), environments in groups.items()
     )

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from glacierbase.apply.init import InitResult
-from glacierbase.apply.results import WrittenResult
+from glacierbase.apply.results import RebaseResult, WrittenResult
 from glacierbase.catalogs.schema import catalog_file_schema
 from glacierbase.errors import GlacierbaseError
 from glacierbase.model.result import Result, document_fields
@@ -156,5 +156,7 @@ def _summary(kind: type) -> str:
     return (kind.__doc__ or "").partition("\n\n")[0]
 
 
-# The result type of each command: the methods of `Project` that return results, `init` and `new`.
-COMMANDS: Mapping[str, type[Result]] = {**dict(_methods()), "init": InitResult, "new": WrittenResult}
+# The result type of each command: the methods of `Project` that return results, and the commands that only write files.
+COMMANDS: Mapping[str, type[Result]] = {
+    **dict(_methods()), "init": InitResult, "new": WrittenResult, "rebase": RebaseResult,
+}  # fmt: skip
