@@ -48,7 +48,7 @@ class FailedFile:
 
 @dataclass(frozen=True, slots=True)
 class MigrateResult(Result):
-    """What `migrate` did. `not_run` are the versions that were pending and did not run."""
+    """What `migrate` did. `not_run` are the versions that were pending, neither applied nor failed."""
 
     applied: tuple[AppliedFile, ...] = ()
     failed: FailedFile | None = None
@@ -60,9 +60,8 @@ class MigrateResult(Result):
         lines = [file.line() for file in self.applied]
         if self.failed:
             lines.append(f"FAILED   {self.failed.path}  at statement {self.failed.statement}, line {self.failed.line}")
-        waiting = [version for version in self.not_run if not self.failed or version != self.failed.version]
-        if waiting:
-            lines.append(f"not run  {', '.join(waiting)}")
+        if self.not_run:
+            lines.append(f"not run  {', '.join(self.not_run)}")
         return lines or ([] if self.error else ["nothing to do: every migration is applied"])
 
     def summary(self) -> Sequence[Line]:
@@ -265,7 +264,7 @@ class BaselineResult(Result):
 
 @dataclass(frozen=True, slots=True)
 class WrittenResult(Result):
-    """The files that `init` or `new` wrote."""
+    """The files that `new` wrote."""
 
     files: tuple[str, ...] = ()
 

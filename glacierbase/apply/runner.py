@@ -161,8 +161,8 @@ class Runner:
     ) -> GlacierbaseError:
         """Record the outcome of a statement that did not succeed, and return the error to raise."""
         migration = compiled.migration
-        self._progress.failed = FailedFile(
-            migration.version, migration.location, statement.index, statement.line, error.message
+        self._progress.add_failed(
+            FailedFile(migration.version, migration.location, statement.index, statement.line, error.message)
         )
         # Before its last statement, the end of the session rolls a transaction back, whatever happened.
         if isinstance(error, StatementRefused) or statement is not step[-1]:

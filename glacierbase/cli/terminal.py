@@ -80,9 +80,8 @@ class Terminal:
             discard_stdout()  # The error and its exit code matter more.
         if error:
             if self._form == "text":
-                errors = [result.error for result in results if result.error] or [error]
                 show = show_on(sys.stderr, self._colour)
-                click.echo(documents.text_errors(errors, show), err=True, color=True)
+                click.echo(documents.text_errors(_each_once(error, results), show), err=True, color=True)
             sys.exit(error.exit_code)
         return results
 
@@ -140,6 +139,12 @@ class Terminal:
             raise ConfigurationError("NOT_CONFIRMED", "nothing was changed")
 
 
+def _each_once(error: GlacierbaseError, results: Sequence[Result]) -> list[GlacierbaseError]:
+    """Return the errors of the results, each once; or `error`, where it is none of them but the sum of all."""
+    errors = {result.error.message: result.error for result in results if result.error}
+    return list(errors.values()) if error.message in errors else [error]
+
+
 def _unconfirmed(what: str) -> ConfigurationError:
     return ConfigurationError("CONFIRMATION_MISSING", what, "add --yes")
 
@@ -181,10 +186,17 @@ def usage_error(error: click.ClickException, *, as_json: bool) -> NoReturn:
     sys.exit(usage.exit_code)
 
 
-def unexpected(error: Exception) -> NoReturn:
-    """Write the traceback of a bug to a file, print one line that names the file, and exit."""
+def unexpected(error: Exception, command: str | None = None) -> NoReturn:
+    """Write the traceback of a bug to a file, print one line that names the file, and exit.
+
+    Args:
+        command: whose JSON document is printed as well.
+    """
     with tempfile.NamedTemporaryFile("w", prefix="glacierbase-", suffix=".log", delete=False) as file:
         file.write(printable(split_lines("".join(traceback.format_exception(error)))))
-    message = f"error: INTERNAL_ERROR: this is a bug in glacierbase; please report it with {file.name}"
+    what = f"this is a bug in glacierbase; please report it with {file.name}"
+    if command:
+        click.echo(documents.json_document(command, (), GlacierbaseError("INTERNAL_ERROR", what)))
+    message = f"error: INTERNAL_ERROR: {what}"
     click.echo(printable([message, "more: glacierbase explain INTERNAL_ERROR"]), err=True)
     sys.exit(_INTERNAL)

@@ -172,9 +172,17 @@ def collected(errors: list[GlacierbaseError]) -> Iterator[None]:
         errors.append(error)
 
 
-def raise_all(errors: Sequence[GlacierbaseError]) -> None:
-    """Raise the only error, or several as one `SeveralErrors`; return if there is none."""
-    if len(errors) == 1:
-        raise errors[0]
-    if errors:
-        raise SeveralErrors(errors)
+def joined(errors: Sequence[GlacierbaseError]) -> GlacierbaseError | None:
+    """Return the only error, or several as one `SeveralErrors`, or None if there is none."""
+    return SeveralErrors(errors) if len(errors) > 1 else next(iter(errors), None)
+
+
+def raise_all(errors: Sequence[GlacierbaseError], results: tuple[Any, ...] = ()) -> None:
+    """Raise the only error, or several as one `SeveralErrors`; return if there is none.
+
+    Args:
+        results: of the method of `Project` that fails.
+    """
+    if error := joined(errors):
+        error.results = results
+        raise error

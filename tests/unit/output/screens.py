@@ -144,7 +144,7 @@ def _migrate(**given: Any) -> MigrateResult:
 
 
 _FAILED = _migrate(
-    failed=FailedFile(_VERSIONS[2], _PATHS[2], 2, 7, "no"), not_run=_VERSIONS[2:], error=_FAILURE
+    failed=FailedFile(_VERSIONS[2], _PATHS[2], 2, 7, "no"), not_run=_VERSIONS[3:], error=_FAILURE
 )  # fmt: skip
 _PENDING = tuple(made(PendingFile, version=_VERSIONS[i], description=_WHY[i], author="Data Platform Team", path=_PATHS[i],
                       statements=i, resumes_at=4 - i) for i in (2, 3))  # fmt: skip
