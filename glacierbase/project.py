@@ -35,10 +35,11 @@ from glacierbase.inspect.results import (
     ValidateResult,
 )
 from glacierbase.model.arguments import check_reason, given, unknown_version, version_given
-from glacierbase.model.result import Result
+from glacierbase.model.command import Scope, on_catalog, with_own_scope
+from glacierbase.model.result import Result, raise_first
 from glacierbase.run.held import HeldLocks
 from glacierbase.run.run import Run
-from glacierbase.secrets import Secrets, with_own_secrets
+from glacierbase.secrets import Secrets
 
 R = TypeVar("R", bound=Result)
 P = ParamSpec("P")
@@ -54,13 +55,15 @@ class Project:
     Attributes:
         held_locks: the locks that runs of this project hold now.
         secrets: those of its catalog files; masked in everything that its methods return, raise, log and record.
+        scope: the project and the environment as they were given; commands in messages repeat them.
     """
 
-    def __init__(self, root: Path, files: Sequence[CatalogFile], environment: str | None, secrets: Secrets) -> None:
+    def __init__(self, root: Path, files: Sequence[CatalogFile], scope: Scope, secrets: Secrets) -> None:
         self.root = root
         self.secrets = secrets
+        self.scope = scope
         self.held_locks = HeldLocks()
-        self._choice = CatalogChoice(root / "catalogs", files, environment)
+        self._choice = CatalogChoice(root / "catalogs", files, scope.environment)
 
     @classmethod
     def load(cls, path: str | Path | None = None, environment: str | None = None) -> Project:
@@ -74,18 +77,17 @@ class Project:
             ConfigurationError: there is no project, a catalog file is wrong, or a name is empty.
         """
         path = given("path", path, "GLACIERBASE_PROJECT")
-        environment = given("environment", environment, "GLACIERBASE_ENV")
+        scope, secrets = Scope(path, given("environment", environment, "GLACIERBASE_ENV")), Secrets()
         root = Path(path).resolve() if path else find_root()
-        secrets = Secrets()
-        with secrets.in_use():
-            return cls(root, load_project(root), environment, secrets)
+        with secrets.in_use(), scope.in_use():
+            return cls(root, load_project(root), scope, secrets)
 
     @property
     def catalogs(self) -> tuple[str, ...]:
         """The names of all catalogs."""
         return self._choice.names
 
-    @with_own_secrets
+    @with_own_scope
     def folder(self, catalog: str | None = None) -> Path:
         """Return the migrations folder of a catalog, or of the project's only catalog.
 
@@ -94,13 +96,13 @@ class Project:
         """
         return self.root / "migrations" / self._choice.only([catalog] if catalog else []).stem
 
-    @with_own_secrets
+    @with_own_scope
     def protected(self, catalogs: Collection[str] = ()) -> tuple[str, ...]:
         """Return the environments that a run would change and that are `protected` in a catalog file."""
         chosen, _ = self._choice.in_environment(catalogs)
         return tuple(dict.fromkeys(env for file, env in chosen if file.is_protected(env, self.root)))
 
-    @with_own_secrets
+    @with_own_scope
     def migrate(
         self,
         catalogs: Collection[str] = (),
@@ -125,12 +127,12 @@ class Project:
         cancelled = cancel.is_set if cancel else lambda: False
         return self._each(catalogs, MigrateResult, apply.migrate, selection, lock_timeout, cancelled, spark)
 
-    @with_own_secrets
+    @with_own_scope
     def pending(self, catalogs: Collection[str] = (), *, spark: Any = None) -> tuple[PendingResult, ...]:
         """Return what the next `migrate` would apply. Writes nothing."""
         return self._each(catalogs, PendingResult, apply.pending, spark)
 
-    @with_own_secrets
+    @with_own_scope
     def plan(
         self,
         catalogs: Collection[str] = (),
@@ -141,17 +143,17 @@ class Project:
         selection = Selection(to, only, reason, tuple(allow_out_of_order))
         return self._each(catalogs, PlanResult, apply.plan, selection, spark)
 
-    @with_own_secrets
+    @with_own_scope
     def status(self, catalogs: Collection[str] = (), *, spark: Any = None) -> tuple[StatusResult, ...]:
         """Return the state of every version, and the lock holder. Writes nothing."""
         return self._each(catalogs, StatusResult, inspect.status, spark)
 
-    @with_own_secrets
+    @with_own_scope
     def history(self, catalogs: Collection[str] = (), *, spark: Any = None) -> tuple[HistoryResult, ...]:
         """Return all events, in order. Writes nothing."""
         return self._each(catalogs, HistoryResult, inspect.history, spark)
 
-    @with_own_secrets
+    @with_own_scope
     def show(self, version: str, catalogs: Collection[str] = (), *, spark: Any = None) -> tuple[ShowResult, ...]:
         """Return all that is known of one version. Writes nothing.
 
@@ -163,7 +165,7 @@ class Project:
             raise unknown_version(f"no catalog has a version {version}")
         return results
 
-    @with_own_secrets
+    @with_own_scope
     def render(
         self, versions: Collection[str] = (), catalogs: Collection[str] = (), *, resolve: bool = False
     ) -> tuple[RenderResult, ...]:
@@ -175,7 +177,7 @@ class Project:
         """
         return files.render(self.root, self._choice, catalogs, versions, resolve)
 
-    @with_own_secrets
+    @with_own_scope
     def validate(
         self, catalogs: Collection[str] = (), *, base: str | None = None, resolve: bool = False
     ) -> tuple[ValidateResult, ...]:
@@ -191,7 +193,7 @@ class Project:
         """
         return files.validate(self.root, self._choice, catalogs, base, resolve)
 
-    @with_own_secrets
+    @with_own_scope
     def repair(
         self,
         versions: Collection[str] = (),
@@ -219,7 +221,7 @@ class Project:
             self._choice.only(catalogs)
         return self._each(catalogs, RepairResult, repair.run, lock_timeout, spark)
 
-    @with_own_secrets
+    @with_own_scope
     def unlock(
         self,
         catalogs: Collection[str] = (),
@@ -238,7 +240,7 @@ class Project:
         self._choice.only(catalogs)
         return self._each(catalogs, UnlockResult, apply.unlock, reason, force, dry_run, spark)
 
-    @with_own_secrets
+    @with_own_scope
     def baseline(
         self,
         to: str,
@@ -255,7 +257,7 @@ class Project:
         self._choice.only(catalogs)
         return self._each(catalogs, BaselineResult, apply.baseline, number, reason, lock_timeout, spark)
 
-    @with_own_secrets
+    @with_own_scope
     def doctor(
         self, catalogs: Collection[str] = (), *, print_ddl: bool = False, spark: Any = None
     ) -> tuple[DoctorResult, ...]:
@@ -269,7 +271,7 @@ class Project:
         """
         return self._each(catalogs, DoctorResult, inspect.doctor, print_ddl, spark)
 
-    @with_own_secrets
+    @with_own_scope
     def warm(self, catalogs: Collection[str] = ()) -> tuple[WarmResult, ...]:
         """Resolve dependencies and build Spark's class archive ahead of time, in the user's cache. Contacts no catalog."""
         return self._each(catalogs, WarmResult, apply.warm)
@@ -282,18 +284,15 @@ class Project:
         chosen, skipped = self._choice.in_environment(catalogs)
         results: list[R] = []
         for target in load_targets(self.root, chosen, Run.here(self.root, self.held_locks), self.catalogs):
-            empty = kind(target.catalog.name, target.catalog.environment)
+            name = target.catalog.name
+            empty = kind(name, target.catalog.environment)
             try:
-                results.append(run(target, empty, *args, **kwargs))
+                with on_catalog(name if catalogs or len(self.catalogs) > 1 else None):
+                    results.append(run(target, empty, *args, **kwargs))
             except GlacierbaseError as error:
                 results.append(replace(empty, error=error))
             if isinstance(results[-1].error, Interrupted):
                 break
         environment = self._choice.environment or ""
         results += [kind(file.name, environment, skipped="it does not have this environment") for file in skipped]
-        results.sort(key=lambda result: self.catalogs.index(result.catalog))
-        first = next((result.error for result in results if result.error), None)
-        if first:
-            first.results = tuple(results)
-            raise first
-        return tuple(results)
+        return raise_first(sorted(results, key=lambda result: self.catalogs.index(result.catalog)))

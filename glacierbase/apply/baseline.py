@@ -8,7 +8,7 @@ from contextlib import closing
 from typing import Any
 
 from glacierbase.apply.holding import locked
-from glacierbase.errors import ConfigurationError, HistoryDisagrees, TableNotFound
+from glacierbase.errors import HistoryDisagrees, TableNotFound
 from glacierbase.executors import Executor
 from glacierbase.executors.engine import Engine
 from glacierbase.history.entries import baselined
@@ -16,6 +16,8 @@ from glacierbase.history.opening import Target
 from glacierbase.history.records import SETTLED, History
 from glacierbase.history.state import read_state
 from glacierbase.migrations.compiled import Compiled
+from glacierbase.model.arguments import unknown_version
+from glacierbase.model.command import command
 from glacierbase.model.migration import Statement
 from glacierbase.model.names import NAME
 
@@ -57,9 +59,7 @@ def baseline(
 def _files_up_to(target: Target, to: int) -> Sequence[Compiled]:
     migrations = [migration for migration in target.migrations if migration.number <= to]
     if not migrations or migrations[-1].number != to:
-        raise ConfigurationError(
-            "UNKNOWN_VERSION", f"there is no migration with version {to}", "`glacierbase status` lists all versions"
-        )
+        raise unknown_version(f"there is no migration with version {to}")
     return target.compile(migrations)
 
 
@@ -71,7 +71,7 @@ def _not_started(candidates: Sequence[Compiled], history: History) -> tuple[Comp
         raise HistoryDisagrees(
             "BASELINE_REFUSED",
             f"{first.started.path}: version {first.version} was started here and is {first.state}; nothing was recorded",
-            f"`glacierbase repair {first.version}` settles it",
+            f"`{command('repair', first.version)}` shows how to settle it",
             version=first.version,
         )
     return tuple(compiled for compiled in candidates if compiled.migration.number not in history.records)

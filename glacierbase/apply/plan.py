@@ -9,6 +9,8 @@ from glacierbase.errors import ConfigurationError, GlacierbaseError, HistoryDisa
 from glacierbase.history.records import History, Record
 from glacierbase.history.status import is_late, is_settled, newest_number
 from glacierbase.migrations.compiled import Compiled
+from glacierbase.model.arguments import unknown_version
+from glacierbase.model.command import command
 from glacierbase.model.migration import EventType, Migration, State, version_number
 from glacierbase.model.text import counted, numbered
 from glacierbase.run.run import statement_tag
@@ -108,7 +110,7 @@ def _done_changed(planned: Planned, index: int) -> HistoryDisagrees:
         "DONE_STATEMENT_CHANGED",
         f"{migration.location}: statement {index} was edited, or renders differently, since it took effect; done in this"
         f" file: {counted(done, 'statement')}; nothing ran",
-        f"restore {numbered('statement', 1, done)} (`glacierbase show {migration.version}` prints them); only the statements"
+        f"restore {numbered('statement', 1, done)} (`{command('show', migration.version)}` prints them); only the statements"
         " after them may change",
         version=migration.version,
         path=migration.location,
@@ -121,11 +123,7 @@ def _check_selection(migrations: Sequence[Migration], selection: Selection) -> N
     named = [selection.to, selection.only, *(selection.out_of_order or ())]
     for version in named:
         if version is not None and version_number(version) not in numbers:
-            raise ConfigurationError(
-                "UNKNOWN_VERSION",
-                f"there is no migration with version {version}",
-                "`glacierbase status` lists all versions",
-            )
+            raise unknown_version(f"there is no migration with version {version}")
     if selection.only and not (selection.reason or "").strip():
         raise ConfigurationError(
             "REASON_MISSING", "running a single version requires a reason", "add --reason 'why this one now'"
@@ -148,7 +146,7 @@ def _outcome_unknown(record: Record) -> NeedsRepair:
         "OUTCOME_UNKNOWN",
         f"{record.started.path}: run {last.run_id} of {last.os_user} on {last.host} ended inside statement {index} of"
         f" {record.statements_total}{named}; whether it took effect is unknown; nothing ran",
-        f"`glacierbase repair {record.version}` shows the statement, the evidence of the engine, and the choices",
+        f"`{command('repair', record.version)}` shows the statement, the evidence of the engine, and the choices",
         version=record.version,
         path=record.started.path,
         statement_index=index,
@@ -166,7 +164,7 @@ def _changed(migrations: Sequence[Migration], history: History) -> list[Glacierb
             f"{migration.location}: edited since it was {record.state} ({_when(record)}): recorded {record.last.checksum},"
             f" the file has {migration.checksum}; nothing ran",
             "restore the file (`git log -p` shows who edited it), and put the change into a new migration; an edit that is"
-            f" intended is accepted by `glacierbase repair {migration.version} --as edited`",
+            f" intended is accepted by `{_accepting(migration.version, 'edited')}`",
             version=migration.version,
             path=migration.location,
             recorded_checksum=record.last.checksum,
@@ -185,13 +183,17 @@ def _missing(migrations: Sequence[Migration], history: History) -> list[Glacierb
             f"{record.started.path}: version {record.version} is {record.state} ({_when(record)}), but its file is gone;"
             " nothing ran",
             f"restore it: git checkout $(git rev-list -n 1 HEAD -- {record.started.path})~1 -- {record.started.path}; a file"
-            f" that was deleted on purpose is accepted by `glacierbase repair {record.version} --as removed`",
+            f" that was deleted on purpose is accepted by `{_accepting(record.version, 'removed')}`",
             version=record.version,
             path=record.started.path,
         )
         for number, record in history.records.items()
         if number not in files and number <= newest_number(migrations) and not record.is_removed
     ]
+
+
+def _accepting(version: str, resolution: str) -> str:
+    return command("repair", version, "--as", resolution, reason=True)
 
 
 def _ahead(migrations: Sequence[Migration], history: History) -> list[str]:
@@ -213,7 +215,7 @@ def _out_of_order(chosen: Sequence[Migration], history: History, selection: Sele
             f"{migration.location}: version {migration.version} came after version {history.records[history.newest].version}"
             f" was {history.records[history.newest].state}; nothing ran",
             "give it a version above that one (`git mv`), or run it as it is:"
-            f" --allow-out-of-order {migration.version}",
+            f" `{command('migrate', '--allow-out-of-order', migration.version)}`",
             version=migration.version,
             path=migration.location,
             newest=history.records[history.newest].version,

@@ -25,6 +25,7 @@ from glacierbase.history.status import make_status
 from glacierbase.migrations.statements import split_statements
 from glacierbase.migrations.targets import target_tables
 from glacierbase.migrations.transactions import Step, steps
+from glacierbase.model.command import command
 from glacierbase.model.migration import EventType, State
 from glacierbase.run.processes import is_engine_gone
 from glacierbase.run.run import statement_tag
@@ -136,6 +137,7 @@ def _case(opened: OpenCatalog, record: Record, state: State) -> RepairCase:
     if state is State.UNKNOWN:
         evidence = _evidence(opened.engine, record, step, tag)
     may_run = state is State.UNKNOWN and not _has_ended(record, evidence)
+    choices = tuple(choice.value for choice in _CHOICES.get(state, ()))
     return RepairCase(
         version=record.version,
         state=state,
@@ -156,7 +158,8 @@ def _case(opened: OpenCatalog, record: Record, state: State) -> RepairCase:
         suggests=None if evidence.took_effect is None else _suggestion(evidence.took_effect).value,
         may_run=may_run,
         engine=_engine_state(record, may_run) if state is State.UNKNOWN else "",
-        choices=tuple(choice.value for choice in _CHOICES.get(state, ())),
+        choices=choices,
+        commands=tuple(command("repair", record.version, "--as", choice, reason=True) for choice in choices),
     )
 
 
@@ -200,11 +203,10 @@ def _has_ended(record: Record, evidence: Evidence) -> bool:
 def _check(cases: Sequence[RepairCase], decision: Decision) -> None:
     for case in cases:
         if decision.resolution.value not in case.choices:
-            choices = " or ".join(f"--as {choice}" for choice in case.choices)
             raise ConfigurationError(
                 "NOT_REPAIRABLE",
                 f"version {case.version} is {case.state}: --as {decision.resolution} is not possible; nothing was recorded",
-                choices or "there is nothing to repair",
+                " or ".join(f"`{each}`" for each in case.commands) or "there is nothing to repair",
                 version=case.version,
             )
         if decision.resolution is Resolution.NOT_DONE and case.may_run and not decision.engine_stopped:
@@ -259,5 +261,5 @@ def _edited_file(target: Target, record: Record) -> FileColumns:
 
 def _not_repairable(what: str) -> ConfigurationError:
     return ConfigurationError(
-        "NOT_REPAIRABLE", f"{what}; nothing was recorded", "`glacierbase status` lists all versions"
+        "NOT_REPAIRABLE", f"{what}; nothing was recorded", f"`{command('status')}` lists all versions"
     )

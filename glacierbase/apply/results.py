@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import chain, repeat
 from pathlib import Path
 from typing import ClassVar
 
@@ -143,6 +144,7 @@ class RepairCase:
         may_run: whether the statement, or its transaction, may still be running.
         engine: the same for people, and where.
         choices: the values that `--as` accepts.
+        commands: those that record each of them.
         repaired_as: what was recorded just now.
     """
 
@@ -166,19 +168,18 @@ class RepairCase:
     may_run: bool
     engine: str
     choices: tuple[str, ...]
+    commands: tuple[str, ...]
     repaired_as: str | None = None
 
     def lines(self) -> list[str]:
-        """Return the facts, the evidence and the command that records a choice."""
+        """Return the facts, the evidence and the commands that record each choice."""
         if self.repaired_as:
             return [f"recorded: version {self.version} is {self.repaired_as}"]
         lines = [self._headline(), *(f"  {name:<9} {value}" for name, value in self._facts().items() if value)]
         if self.state is State.UNKNOWN:
             lines += [f"  evidence  {each}" for each in self.evidence or ("none: look at the table",)]
-        if self.choices:
-            choices = " | ".join(self.choices)
-            lines.append(f"  next      glacierbase repair {self.version} --as {choices} --reason '…'")
-        return lines
+        named = zip(chain(["next"], repeat("or")), self.commands, strict=False)
+        return [*lines, *(f"  {name:<9} {each}" for name, each in named)]
 
     def _headline(self) -> str:
         place = f", statement {self.statement_index} of {self.statements_total}" if self.statement_index else ""

@@ -15,6 +15,7 @@ import click
 
 from glacierbase.cli.signals import Signals
 from glacierbase.errors import ConfigurationError, GlacierbaseError, Interrupted
+from glacierbase.model.command import command
 from glacierbase.model.result import Result
 from glacierbase.model.text import split_lines
 from glacierbase.output import documents
@@ -84,9 +85,7 @@ class Terminal:
             error.exit_code = self.signals.exit_code or error.exit_code
             return error.results, error
         except (KeyboardInterrupt, click.Abort):
-            stopped = Interrupted(
-                "INTERRUPTED", f"{command} was stopped by a signal", f"run `glacierbase {command}` again"
-            )
+            stopped = Interrupted("INTERRUPTED", f"{command} was stopped by a signal", "run the same command again")
             stopped.exit_code = self.signals.exit_code or _SIGINT
             return (), stopped
 
@@ -171,5 +170,5 @@ def unexpected(error: Exception) -> NoReturn:
     with tempfile.NamedTemporaryFile("w", prefix="glacierbase-", suffix=".log", delete=False) as file:
         file.write(printable(split_lines("".join(traceback.format_exception(error)))))
     message = f"error: INTERNAL_ERROR: this is a bug in glacierbase; please report it with {file.name}"
-    click.echo(printable([message, "more: glacierbase explain INTERNAL_ERROR"]), err=True)
+    click.echo(printable([message, f"more: {command('explain', 'INTERNAL_ERROR')}"]), err=True)
     sys.exit(_INTERNAL)

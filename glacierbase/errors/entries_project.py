@@ -92,7 +92,7 @@ ENTRIES = (
         "NO_CATALOG",
         (ConfigurationError,),
         "The folder `catalogs/` holds no catalog file. `_shared.yaml` is not a catalog. Nothing was contacted.",
-        "error: NO_CATALOG: /home/ana/lake/catalogs holds no catalog file\nnext: `glacierbase init NAME` writes one",
+        "error: NO_CATALOG: /home/ana/lake/catalogs holds no catalog file\nnext: `glacierbase init` writes one",
         (
             "Write `catalogs/NAME.yaml`, or let `glacierbase init NAME` write one with a first migration.",
             "If the file exists, check that its name ends in `.yaml` and does not begin with a dot.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from glacierbase.errors import GlacierbaseError
@@ -11,22 +12,37 @@ from glacierbase.history.state import CatalogState
 from glacierbase.history.status import make_status
 from glacierbase.inspect.results import ShownStatement
 from glacierbase.migrations.statements import split_statements
+from glacierbase.model.command import command
 from glacierbase.model.migration import Migration, State
 from glacierbase.model.result import Status
 
-_NEXT = {
-    State.PENDING: "`glacierbase migrate` applies it",
-    State.RUNNING: "a run is applying it",
-    State.FAILED: "remove the cause and run `glacierbase migrate` again; or `glacierbase repair VERSION --as done` (somebody"
-    " completed the statement by hand), `--as abandoned` (the file ends here, the fix is a new one); or correct the statements"
-    " that are not done",
-    State.INTERRUPTED: "run `glacierbase migrate` again: it continues where the run stopped",
-    State.UNKNOWN: "`glacierbase repair VERSION` shows the evidence of the engine; nothing runs until that is settled",
-    State.CHANGED: "restore the file, and put the change into a new migration; or `glacierbase repair VERSION --as edited`",
-    State.MISSING: "restore the file from git; or `glacierbase repair VERSION --as removed`",
-    State.AHEAD: "this is an older checkout; pull",
-    State.OUT_OF_ORDER: "give it a newer version (`git mv`), or run it with --allow-out-of-order",
+# Each with the version in it.
+_NEXT: Mapping[State, Callable[[str], str]] = {
+    State.PENDING: lambda _: f"`{command('migrate')}` applies it",
+    State.RUNNING: lambda _: "a run is applying it",
+    State.FAILED: lambda version: (
+        f"remove the cause and run `{command('migrate')}` again; or `{_recording(version, 'done')}`"
+        " (somebody completed the statement by hand), or the same with `--as abandoned` (the file ends here, the fix is a new one);"
+        " or correct the statements that are not done"
+    ),
+    State.INTERRUPTED: lambda _: f"run `{command('migrate')}` again: it continues where the run stopped",
+    State.UNKNOWN: lambda version: (
+        f"`{command('repair', version)}` shows the evidence of the engine; nothing runs until that is settled"
+    ),
+    State.CHANGED: lambda version: (
+        f"restore the file, and put the change into a new migration; or `{_recording(version, 'edited')}`"
+    ),
+    State.MISSING: lambda version: f"restore the file from git; or `{_recording(version, 'removed')}`",
+    State.AHEAD: lambda _: "this is an older checkout; pull",
+    State.OUT_OF_ORDER: lambda version: (
+        "give it a newer version (`git mv`), or run it as it is:"
+        f" `{command('migrate', '--allow-out-of-order', version)}`"
+    ),
 }
+
+
+def _recording(version: str, resolution: str) -> str:
+    return command("repair", version, "--as", resolution, reason=True)
 
 
 def statuses(target: Target, state: CatalogState) -> tuple[Status, ...]:
@@ -51,7 +67,8 @@ def _with_note(status: Status, migration: Migration | None, history: History, ta
 
 def next_step(status: Status) -> str:
     """Return the next step for a version in this state; empty when there is nothing to do."""
-    return _NEXT.get(status.state, "").replace("VERSION", status.version)
+    next_of = _NEXT.get(status.state)
+    return next_of(status.version) if next_of else ""
 
 
 def statements_of(target: Target, number: int, history: History) -> tuple[ShownStatement, ...]:

@@ -105,7 +105,7 @@ def _load(path: Path, location: str, files: FileReader) -> Migration:
             location,
             "MISNAMED_FILE",
             "a migration's file name is digits, an underscore, lower-case words and .sql",
-            "rename it as in 0042_add_device.sql; `glacierbase new` writes valid names",
+            "rename it as in 0042_add_device.sql; the command `new` writes such names",
         )
     content = _read(path, location, files)
     text = _decoded(content.removeprefix(_BYTE_ORDER_MARK), location)

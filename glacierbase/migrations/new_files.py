@@ -11,6 +11,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from glacierbase.errors import ConfigurationError
+from glacierbase.model.command import command
 from glacierbase.run.files import FileRefused, create_file, path_inside
 from glacierbase.run.git import GitFailed, git
 
@@ -68,7 +69,7 @@ def write_migration(folder: Path, root: Path, description: str, author: str, now
         raise ConfigurationError(
             "INVALID_VALUE",
             "a migration needs a description with a word in it, and an author",
-            "glacierbase new --help",
+            command("new", "--help"),
         )
     version = f"{now or datetime.now(timezone.utc):%Y%m%d%H%M%S}"
     path = folder / f"{version}_{words}.sql"

@@ -7,15 +7,18 @@ its `lines` are the text. `output` puts the results of several catalogs together
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from datetime import datetime, timezone
 from enum import Enum
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from glacierbase.errors import GlacierbaseError, SeveralErrors
 from glacierbase.model.migration import State
 from glacierbase.model.text import time_of
 from glacierbase.secrets import Secrets, mask, secrets_in_use
+
+R = TypeVar("R", bound="Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +95,15 @@ class LockHolder:
         place = f"{self.os_user} on {self.host} (pid {self.pid})"
         times = f"since {time_of(self.acquired_at)}, lease until {time_of(self.expires_at)}"
         return f"lock: run {self.owner} of {place}, {times}"
+
+
+def raise_first(results: Sequence[R]) -> tuple[R, ...]:
+    """Return the results, or raise the first error in them, with all of them in its attribute `results`."""
+    first = next((result.error for result in results if result.error), None)
+    if first:
+        first.results = tuple(results)
+        raise first
+    return tuple(results)
 
 
 def document_fields(kind: type[Any]) -> list[str]:

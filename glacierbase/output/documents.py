@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from glacierbase.errors import GlacierbaseError, SeveralErrors
+from glacierbase.model.command import command
 from glacierbase.model.result import Result, to_json
 from glacierbase.model.text import split_lines
 from glacierbase.output.printable import printable, printable_json
@@ -45,8 +46,8 @@ def text_error(error: GlacierbaseError) -> str:
 def text_errors(errors: Sequence[GlacierbaseError]) -> str:
     """Return all errors of a command as text. The last line is the command that explains their codes."""
     parts = [part for error in errors for part in (error.errors if isinstance(error, SeveralErrors) else (error,))]
-    codes = " ".join(dict.fromkeys(part.code for part in parts))
-    return "\n".join([*map(text_error, errors), printable([f"more: glacierbase explain {codes}"])])
+    codes = dict.fromkeys(part.code for part in parts)
+    return "\n".join([*map(text_error, errors), printable([f"more: {command('explain', *codes)}"])])
 
 
 def _text(result: Result, lines: Callable[[Result], list[str]]) -> str:
