@@ -71,8 +71,8 @@ class Terminal:
             discard_stdout()  # The error and its exit code matter more.
         if error:
             if self._form == "text":
-                errors = [result.error for result in results if result.error] or [error]
-                click.echo(documents.text_errors(errors), err=True)
+                errors = [result.error for result in results if result.error]
+                click.echo(documents.text_errors([error, *errors]), err=True)
             sys.exit(error.exit_code)
         return results
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
-from glacierbase.errors import GlacierbaseError
+from glacierbase.errors import GlacierbaseError, SeveralErrors
 from glacierbase.inspect.outcomes import outcome_table, outcomes
 from glacierbase.model.escape import on_one_line
 from glacierbase.model.migration import Event, State
@@ -162,11 +162,15 @@ class Check:
     error: GlacierbaseError | None = None
 
     def found(self) -> str:
-        """Return what was found, or the error and its hint, on one line."""
+        """Return what was found, or the errors with their hints, on one line."""
         if self.error is None:
             return self.detail
-        message = " ".join(f"{self.error.code}: {self.error.message}".split())
-        return f"{message}; next: {self.error.hint}" if self.error.hint else message
+        return "; ".join(map(_on_a_line, self.error.errors if isinstance(self.error, SeveralErrors) else [self.error]))
+
+
+def _on_a_line(error: GlacierbaseError) -> str:
+    message = " ".join(f"{error.code}: {error.message}".split())
+    return f"{message}; next: {error.hint}" if error.hint else message
 
 
 @dataclass(frozen=True, slots=True)

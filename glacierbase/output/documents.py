@@ -44,10 +44,14 @@ def text_error(error: GlacierbaseError) -> str:
 
 
 def text_errors(errors: Sequence[GlacierbaseError]) -> str:
-    """Return all errors of a command as text. The last line is the command that explains their codes."""
-    parts = [part for error in errors for part in (error.errors if isinstance(error, SeveralErrors) else (error,))]
+    """Return all errors of a command as text, each once with its hint. The last line is the command that explains their codes."""
+    parts = [part for error in errors for part in _parts(error)]
     codes = dict.fromkeys(part.code for part in parts)
-    return "\n".join([*map(text_error, errors), printable([f"more: {command('explain', *codes)}"])])
+    return "\n".join([*dict.fromkeys(map(text_error, parts)), printable([f"more: {command('explain', *codes)}"])])
+
+
+def _parts(error: GlacierbaseError) -> list[GlacierbaseError]:
+    return [part for each in error.errors for part in _parts(each)] if isinstance(error, SeveralErrors) else [error]
 
 
 def _text(result: Result, lines: Callable[[Result], list[str]]) -> str:
