@@ -60,7 +60,7 @@ def migrate(options: Options, lock_timeout: float, dry_run: bool, yes: bool, **s
 
 
 @cli.command()
-@with_options()
+@with_options(several=True)
 @click.option("--exit-code", is_flag=True, help="Exit with 7 if something is pending.")
 def pending(options: Options, exit_code: bool) -> None:
     """List what `migrate` would apply, in order. Writes nothing."""
@@ -70,7 +70,7 @@ def pending(options: Options, exit_code: bool) -> None:
 
 
 @cli.command()
-@with_options()
+@with_options(several=True)
 @_with_selection
 def plan(options: Options, **selection: Any) -> None:
     """Show the rendered statements that `migrate` would run. Writes nothing."""

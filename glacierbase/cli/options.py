@@ -22,7 +22,7 @@ class Options:
 
     Attributes:
         project: the project's root, or None for the nearest one.
-        environment: or None for the default.
+        environments: names; empty for the default. Several for a command that shows them side by side.
         catalogs: names; empty for all.
         format: `text` or `json`.
         verbose: whether more is logged to stderr.
@@ -35,12 +35,12 @@ class Options:
         project: str | None,
         format: str,
         verbose: bool,
-        environment: str | None = None,
+        environments: Sequence[str] = (),
         catalogs: Sequence[str] = (),
     ) -> None:
         self.command = command
         self.project = project
-        self.environment = environment
+        self.environments = environments
         self.catalogs = catalogs
         self.format = format
         self.verbose = verbose
@@ -52,9 +52,10 @@ class Options:
 
         return Terminal(self.format, self.verbose)
 
-    def load(self) -> Project:
-        """Return the project in the chosen environment."""
-        project = glacierbase.Project.load(self.project, environment=self.environment)
+    def load(self, environment: str | None = None) -> Project:
+        """Return the project in an environment; by default in the one that was chosen."""
+        environment = environment or next(iter(self.environments), None)
+        project = glacierbase.Project.load(self.project, environment=environment)
         self.terminal.signals.watch(project.held_locks)
         return project
 
@@ -65,24 +66,35 @@ class Options:
         command: str | None = None,
         lines: Callable[[Any], list[str]] | None = None,
     ) -> Sequence[Any]:
-        """Run the command on the project, print its results, and exit if it fails; else return the results.
+        """Run the command in each environment, print its results, and exit if it fails; else return the results.
 
         Args:
             run: returns the results.
             command: the name of the JSON document; default the command's.
             lines: returns the text of a result; default its `lines`.
         """
-        return self.terminal.report(command or self.command, lambda: run(self.load()), lines)
+        if len(self.environments) < 2:
+            return self.terminal.report(command or self.command, lambda: run(self.load()), lines)
+        from glacierbase.cli.environments import run_in_each
+        from glacierbase.output.side_by_side import side_by_side
+
+        return self.terminal.report(
+            command or self.command,
+            lambda: run_in_each(self.environments, lambda environment: run(self.load(environment))),
+            shown=side_by_side,
+        )
 
 
-def with_options(environment: bool = True, catalogs: bool = True) -> Callable[[F], F]:
+def with_options(environment: bool = True, catalogs: bool = True, several: bool = False) -> Callable[[F], F]:
     """Add the options of `Options` to a command function, which gets them as its first argument.
 
     Args:
         environment: whether there is `--env`.
         catalogs: whether there is `--catalog`.
+        several: whether `--env` may be repeated.
     """
-    shared = [*_ALWAYS, *([_CATALOGS] if catalogs else []), *([_ENVIRONMENT] if environment else [])]
+    chosen = _ENVIRONMENTS if several else _ENVIRONMENT
+    shared = [*_ALWAYS, *([_CATALOGS] if catalogs else []), *([chosen] if environment else [])]
 
     def decorate(function: F) -> F:
         @functools.wraps(function)
@@ -104,7 +116,7 @@ def complete_catalog(_ctx: click.Context, _param: click.Parameter, incomplete: s
         return []
 
 
-_NAMES = ("project", "format", "verbose", "environment", "catalogs")
+_NAMES = ("project", "format", "verbose", "environments", "catalogs")
 _ALWAYS = [
     click.option(
         "--project", type=click.Path(file_okay=False), help="The project's root folder. [env: GLACIERBASE_PROJECT]"
@@ -121,7 +133,23 @@ _CATALOGS = click.option(
     help="A catalog; repeat for several. Default: all.",
     shell_complete=complete_catalog,
 )
-_ENVIRONMENT = click.option("--env", "--environment", "environment", help="The environment. [env: GLACIERBASE_ENV]")
+
+
+def _only_one(ctx: click.Context, _param: click.Parameter, values: Sequence[str]) -> Sequence[str]:
+    if len(values) > 1:
+        raise click.UsageError(f"--env was given {len(values)} times: {ctx.info_name} takes one environment", ctx)
+    return values
+
+
+_environments = functools.partial(
+    click.option,
+    "--env",
+    "--environment",
+    "environments",
+    multiple=True,
+    help="The environment; pending, plan and status take several. [env: GLACIERBASE_ENV]",
+)
+_ENVIRONMENT, _ENVIRONMENTS = _environments(callback=_only_one), _environments()
 
 
 class _Duration(click.ParamType):  # type: ignore[type-arg,unused-ignore]

@@ -51,20 +51,26 @@ class Terminal:
         command: str,
         run: Callable[[], Sequence[Any]],
         lines: Callable[[Any], list[str]] | None = None,
+        shown: Callable[[Sequence[Any]], Sequence[Any]] = lambda results: results,
     ) -> Sequence[Any]:
         """Run a command, print its results on stdout and its errors on stderr, and exit if it failed; else return the results.
 
         Args:
             run: returns the results.
             lines: returns the text of a result; default its `lines`.
+            shown: returns the results that the text shows; default all of them, each alone.
         """
         _log_to_stderr(self._verbose)
         results, error = self._run(command, run)
         is_json = self._form == "json"
-        text = documents.json_document(command, results, error) if is_json else documents.text_document(results, lines)
+        document = (
+            documents.json_document(command, results, error)
+            if is_json
+            else documents.text_document(shown(results), lines)
+        )
         try:
-            if text:
-                click.echo(text)
+            if document:
+                click.echo(document)
         except BrokenPipeError:
             if error is None:
                 raise

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from glacierbase.history.records import SETTLED, History, Record
-from glacierbase.model.migration import Migration, State
+from glacierbase.model.migration import EventType, Migration, State
 from glacierbase.model.result import Status
 
 
@@ -26,6 +26,15 @@ def is_settled(migration: Migration, history: History) -> bool:
     """Return whether the version is applied or abandoned."""
     record = history.records.get(migration.number)
     return record is not None and record.state in SETTLED
+
+
+def statement_at_stop(record: Record) -> int | None:
+    """Return the statement that failed, is running, or has an unknown outcome; else None."""
+    if record.state not in (State.FAILED, State.RUNNING, State.UNKNOWN):
+        return None
+    # Inside a transaction it is not the one after the last that is done.
+    is_named = record.last.event in (EventType.FAILED, EventType.UNKNOWN)
+    return record.last.statement_index if is_named else record.statements_done + 1
 
 
 def newest_number(migrations: Sequence[Migration]) -> int:
@@ -50,6 +59,7 @@ def _status(
         applied_at=record.applied_at if record else None,
         run_id=last.run_id if last else None,
         error_message=last.error_message if last else None,
+        stopped_at=statement_at_stop(record) if record else None,
     )
 
 

@@ -9,7 +9,7 @@ from glacierbase.errors import GlacierbaseError
 from glacierbase.history.opening import Target
 from glacierbase.history.records import History, Record
 from glacierbase.history.state import CatalogState
-from glacierbase.history.status import make_status
+from glacierbase.history.status import make_status, statement_at_stop
 from glacierbase.inspect.results import ShownStatement
 from glacierbase.migrations.statements import split_statements
 from glacierbase.model.command import command
@@ -87,6 +87,4 @@ def _state_of(index: int, record: Record | None) -> str:
         return State.PENDING.value
     if index <= record.statements_done:
         return "done"
-    at_stop = index == record.statements_done + 1
-    stopped = record.state in (State.FAILED, State.UNKNOWN, State.RUNNING)
-    return record.state.value if at_stop and stopped else State.PENDING.value
+    return record.state.value if index == statement_at_stop(record) else State.PENDING.value

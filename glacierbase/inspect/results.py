@@ -22,11 +22,15 @@ class StatusResult(Result):
     lock: LockHolder | None = None
 
     def lines(self) -> list[str]:
-        header = ("version", "state", "statements", "applied at", "author", "description")
-        lines = table(header, [_status_row(each) for each in self.migrations]) or ["no migrations"]
+        header = ("version", "state", "done", "applied at", "author", "description")
+        return [*(table(header, [_status_row(each) for each in self.migrations]) or ["no migrations"]), *self.notes()]
+
+    def notes(self) -> list[str]:
+        """Return the lines below the table: errors, notes and the lock holder."""
+        lines = []
         for each in self.migrations:
             if each.error_message and each.state is not State.APPLIED:
-                lines.append(f"{each.version} {each.state} at statement {each.progress}: {each.error_message}")
+                lines.append(f"{each.version} {each.state}{each.place}: {each.error_message}")
             if each.note:
                 lines.append(f"{each.version} note: {each.note}")
         return [*lines, self.lock.line()] if self.lock else lines
@@ -108,7 +112,8 @@ class ShowResult(Result):
 def _summary(status: Status) -> list[str]:
     lines = [
         f"{status.version}  {status.description}",
-        f"state       {status.state}, {status.progress} statements",
+        f"state       {status.state}{status.place}",
+        f"done        {status.progress} statements",
         f"author      {status.author}",
         f"file        {status.path}",
     ]

@@ -58,7 +58,12 @@ class Result(ABC):
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """The state of one version. `note` holds a fact that is no error."""
+    """The state of one version.
+
+    Attributes:
+        note: a fact that is no error.
+        stopped_at: the statement (from 1) that failed, is running, or has an unknown outcome; else None.
+    """
 
     version: str
     description: str | None
@@ -71,11 +76,17 @@ class Status:
     run_id: str | None
     error_message: str | None
     note: str | None = None
+    stopped_at: int | None = None
 
     @property
     def progress(self) -> str:
         """`2/5`: statements done, of all; empty where the number of all is not known."""
         return f"{self.statements_done}/{self.statements_total}" if self.statements_total is not None else ""
+
+    @property
+    def place(self) -> str:
+        """` at statement 3 of 5`; empty where the version did not stop at a statement."""
+        return f" at statement {self.stopped_at} of {self.statements_total}" if self.stopped_at else ""
 
 
 @dataclass(frozen=True, slots=True)
