@@ -26,21 +26,28 @@ class AppliedFile:
     duration_ms: int
     resumed_at: int
 
+    @property
+    def ran(self) -> str:
+        """`4 statements`; after a resume `2 of 4 statements`, those that ran now."""
+        now = f"{max(0, self.statements - self.resumed_at + 1)} of " if self.resumed_at > 1 else ""
+        return now + counted(self.statements, "statement")
+
     def line(self) -> str:
         """Return the file as a line of text."""
         resumed = f", resumed at statement {self.resumed_at}" if self.resumed_at > 1 else ""
-        return f"applied  {self.path}  {counted(self.statements, 'statement')}, {in_seconds(self.duration_ms)}{resumed}"
+        return f"applied  {self.path}  {self.ran}, {in_seconds(self.duration_ms)}{resumed}"
 
 
 @dataclass(frozen=True, slots=True)
 class FailedFile:
-    """The migration that stopped a run: the statement, its line, and the engine's message."""
+    """The migration that stopped a run: the statement, its line, the engine's message, and whether it failed or is unknown."""
 
     version: str
     path: str
     statement: int
     line: int
     message: str
+    state: State
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +63,10 @@ class MigrateResult(Result):
     def lines(self) -> list[str]:
         lines = [file.line() for file in self.applied]
         if self.failed:
-            lines.append(f"FAILED   {self.failed.path}  at statement {self.failed.statement}, line {self.failed.line}")
+            state = self.failed.state.upper()
+            lines.append(
+                f"{state:<7}  {self.failed.path}  at statement {self.failed.statement}, line {self.failed.line}"
+            )
         waiting = [version for version in self.not_run if not self.failed or version != self.failed.version]
         if waiting:
             lines.append(f"not run  {', '.join(waiting)}")

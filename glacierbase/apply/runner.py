@@ -19,8 +19,8 @@ from glacierbase.history import entries
 from glacierbase.history.entries import Entry
 from glacierbase.migrations.compiled import Compiled
 from glacierbase.migrations.transactions import Step
-from glacierbase.model.migration import EventType, Statement
-from glacierbase.model.text import counted, in_seconds
+from glacierbase.model.migration import EventType, State, Statement
+from glacierbase.model.text import in_seconds
 from glacierbase.run.run import statement_tag
 
 logger = logging.getLogger("glacierbase")
@@ -55,10 +55,9 @@ class Runner:
         started = time.monotonic()
         self._run_statements(planned, compiled, plan)
         migration, total, duration_ms = planned.migration, len(compiled.statements), _milliseconds_since(started)
-        self._progress.add_applied(
-            AppliedFile(migration.version, migration.location, total, duration_ms, planned.resumes_at)
-        )
-        logger.info("%s: applied %s", migration.location, f"{counted(total, 'statement')} in {in_seconds(duration_ms)}")
+        file = AppliedFile(migration.version, migration.location, total, duration_ms, planned.resumes_at)
+        self._progress.add_applied(file)
+        logger.info("%s: applied %s", file.path, f"{file.ran} in {in_seconds(duration_ms)}")
 
     def _run_statements(self, planned: Planned, compiled: Compiled, plan: Plan) -> None:
         remaining = [step for step in compiled.steps if step[0].index >= planned.resumes_at]
@@ -161,11 +160,13 @@ class Runner:
     ) -> GlacierbaseError:
         """Record the outcome of a statement that did not succeed, and return the error to raise."""
         migration = compiled.migration
-        self._progress.failed = FailedFile(
-            migration.version, migration.location, statement.index, statement.line, error.message
-        )
         # Before its last statement, the end of the session rolls a transaction back, whatever happened.
-        if isinstance(error, StatementRefused) or statement is not step[-1]:
+        had_no_effect = isinstance(error, StatementRefused) or statement is not step[-1]
+        state = State.FAILED if had_no_effect else State.UNKNOWN
+        self._progress.failed = FailedFile(
+            migration.version, migration.location, statement.index, statement.line, error.message, state
+        )
+        if had_no_effect:
             self._recorder.append(entries.failed(compiled, statement, duration_ms, error))
             return statement_failed(compiled, step, statement, error)
         self._recorder.append(entries.unknown(compiled, statement, duration_ms, error))
