@@ -8,6 +8,7 @@ from contextlib import closing
 from typing import Any
 
 from glacierbase.apply.holding import locked
+from glacierbase.apply.recording import recording
 from glacierbase.errors import HistoryDisagrees, TableNotFound
 from glacierbase.executors import Executor
 from glacierbase.executors.engine import Engine
@@ -42,9 +43,10 @@ def baseline(
     Raises:
         ConfigurationError: there is no file of that version.
         HistoryDisagrees: a table or view that the files create does not exist, or one of the files was started and is not settled.
+        KeyboardInterrupt: it says whether they were recorded.
     """
     candidates = _files_up_to(target, to)
-    with target.opened(session) as opened:
+    with recording() as change, target.opened(session) as opened:
         state = read_state(opened)
         files = _not_started(candidates, state.history)
         _check_tables(opened.engine, files)
@@ -52,7 +54,9 @@ def baseline(
             return ()
         with locked(opened, state, lock_timeout) as held:
             files = _not_started(candidates, held.state.history)
-            held.recorder.append(*(baselined(compiled, reason) for compiled in files))
+            entries = [baselined(compiled, reason) for compiled in files]
+            done = f"recorded as applied: {', '.join(compiled.migration.version for compiled in files)}"
+            change.make(done, lambda: held.recorder.append(*entries))
     return files
 
 

@@ -12,6 +12,7 @@ from enum import Enum
 from typing import Any
 
 from glacierbase.apply.holding import locked
+from glacierbase.apply.recording import recording
 from glacierbase.apply.results import RepairCase
 from glacierbase.errors import ConfigurationError, GlacierbaseError, MigrationFileError, NeedsRepair
 from glacierbase.executors import Evidence, InFlight
@@ -83,16 +84,22 @@ def repair(
     Raises:
         ConfigurationError: there is no such version, or the decision is not possible for it.
         NeedsRepair: the engine of the lost run may still execute the statement.
+        KeyboardInterrupt: it says whether the decision was recorded.
     """
-    with target.opened(session) as opened:
+    with recording() as change, target.opened(session) as opened:
         state = read_state(opened)
         _check(_cases(opened, state.history, numbers), decision)
         with locked(opened, state, lock_timeout) as held:
             cases = _cases(opened, held.state.history, numbers)
             _check(cases, decision)
             records = [held.state.history.records[int(case.version)] for case in cases]
-            held.recorder.append(*(_entry(target, record, decision) for record in records))
+            entries = [_entry(target, record, decision) for record in records]
+            change.make(_recorded(cases, decision), lambda: held.recorder.append(*entries))
     return tuple(replace(case, repaired_as=decision.resolution.value) for case in cases)
+
+
+def _recorded(cases: Sequence[RepairCase], decision: Decision) -> str:
+    return f"recorded: {', '.join(f'version {case.version} is {decision.resolution}' for case in cases)}"
 
 
 def accept_environment(target: Target, was: str, reason: str, lock_timeout: float = 0, session: Any = None) -> None:
@@ -100,15 +107,17 @@ def accept_environment(target: Target, was: str, reason: str, lock_timeout: floa
 
     Raises:
         HistoryDisagrees: the history belongs to another environment.
+        KeyboardInterrupt: it says whether that was recorded.
     """
-    with target.opened(session) as opened:
+    done = f"recorded: the history of environment {was} is that of {target.catalog.environment} from now on"
+    with recording() as change, target.opened(session) as opened:
         state = read_state(opened, was)
         if not state.history.events:
             raise _not_repairable(
                 f"catalog {target.catalog.name} has no history, so its environment cannot have changed"
             )
         with locked(opened, state, lock_timeout, environment=was) as held:
-            held.recorder.append(environment_accepted(was, reason))
+            change.make(done, lambda: held.recorder.append(environment_accepted(was, reason)))
 
 
 def _cases(opened: OpenCatalog, history: History, numbers: Collection[int]) -> tuple[RepairCase, ...]:

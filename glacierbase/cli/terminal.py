@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 import click
 
 from glacierbase.cli.signals import Signals
-from glacierbase.errors import ConfigurationError, GlacierbaseError, Interrupted
+from glacierbase.errors import ConfigurationError, GlacierbaseError, Interrupted, Stopped
 from glacierbase.model.command import command
 from glacierbase.model.result import Result
 from glacierbase.model.text import split_lines
@@ -25,6 +25,7 @@ logger = logging.getLogger("glacierbase")
 
 _INTERNAL = 70
 _SIGINT = 130
+_RUN_AGAIN = "run the same command again"
 
 # Raised where no command is given, with the whole help; a class since click 8.2.
 _HELP = getattr(click.exceptions, "NoArgsIsHelpError", ())
@@ -90,8 +91,9 @@ class Terminal:
             # An error after a signal is a consequence of the signal.
             error.exit_code = self.signals.exit_code or error.exit_code
             return error.results, error
-        except (KeyboardInterrupt, click.Abort):
-            stopped = Interrupted("INTERRUPTED", f"{command} was stopped by a signal", "run the same command again")
+        except (KeyboardInterrupt, click.Abort) as stop:
+            state, hint = (f"; {stop.state}", stop.hint) if isinstance(stop, Stopped) else ("", _RUN_AGAIN)
+            stopped = Interrupted("INTERRUPTED", f"{command} was stopped by a signal{state}", hint)
             stopped.exit_code = self.signals.exit_code or _SIGINT
             return (), stopped
 
