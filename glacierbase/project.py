@@ -107,7 +107,8 @@ class Project:
         self,
         catalogs: Collection[str] = (),
         *, to: str | None = None, only: str | None = None, reason: str | None = None,
-        allow_out_of_order: Collection[str] = (), lock_timeout: float = 0, spark: Any = None, cancel: Flag | None = None,
+        allow_out_of_order: Collection[str] = (), confirmed: Collection[PlanResult] | None = None, lock_timeout: float = 0,
+        spark: Any = None, cancel: Flag | None = None,
     ) -> tuple[MigrateResult, ...]:  # fmt: skip
         """Apply what is pending, under each catalog's lock.
 
@@ -115,6 +116,7 @@ class Project:
             to: the highest version to run.
             only: the single version to run; requires `reason`. The versions that it jumps over are recorded, and run later.
             allow_out_of_order: versions that may run although a higher one is applied.
+            confirmed: results of `plan`; a file that would not run as it is in them is refused. Default: every file may run.
             lock_timeout: seconds to wait while another run holds the lock.
             spark: a SparkSession to run in, its catalogs configured as in the catalog files; it is not stopped.
             cancel: set it from a signal handler or another thread to stop the run. The running statement is cancelled unless it
@@ -123,7 +125,7 @@ class Project:
         Raises:
             GlacierbaseError: the first error; see the module `glacierbase.errors`.
         """
-        selection = Selection(to, only, reason, tuple(allow_out_of_order))
+        selection = Selection(to, only, reason, tuple(allow_out_of_order), confirmed)
         cancelled = cancel.is_set if cancel else lambda: False
         return self._each(catalogs, MigrateResult, apply.migrate, selection, lock_timeout, cancelled, spark)
 

@@ -13,6 +13,7 @@ from typing import Any
 from glacierbase.apply.failures import stopped_before
 from glacierbase.apply.holding import LockedCatalog, locked
 from glacierbase.apply.plan import Plan, Selection, check_resumes, make_plan
+from glacierbase.apply.preview import check_confirmed
 from glacierbase.apply.progress import Progress
 from glacierbase.apply.runner import Runner
 from glacierbase.executors.engine import Engine
@@ -31,7 +32,7 @@ class Migrator:
     def plan(self, selection: Selection, session: Any = None) -> Plan:
         """Return what `migrate` would run. Writes nothing."""
         plan = self._plan(selection, current_state(self._target, session))
-        self._compile(plan)
+        self._compile(plan, selection)
         return plan
 
     def migrate(
@@ -60,7 +61,7 @@ class Migrator:
             progress.expect(plan)
             if not plan.pending:
                 return
-            self._compile(plan)
+            self._compile(plan, selection)
             _start_early(opened.engine, state.lock)
             with locked(opened, state, lock_timeout) as held:
                 self._run(held, selection, progress)
@@ -69,7 +70,7 @@ class Migrator:
         """Plan again from the history as it is under the lock, and run that."""
         plan = self._plan(selection, held.state, progress.warnings)
         progress.expect(plan)
-        self._compile(plan)
+        self._compile(plan, selection)
         if plan.pending:
             held.engine.start()
             held.lock.name_engine(held.engine.process)
@@ -80,9 +81,10 @@ class Migrator:
         plan = make_plan(self._target.migrations, state.history, selection)
         return replace(plan, warnings=tuple(dict.fromkeys((*warnings, *state.warnings, *plan.warnings))))
 
-    def _compile(self, plan: Plan) -> None:
-        """Compile the files of the plan, and check them against the statements that are already done."""
+    def _compile(self, plan: Plan, selection: Selection) -> None:
+        """Compile the files of the plan, and check them against the statements that are done and the files that are confirmed."""
         check_resumes(plan, self._target.compile(plan.migrations))
+        check_confirmed(self._target, plan, selection)
 
 
 def _start_early(engine: Engine, lock: LockRow | None) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from glacierbase.apply.results import PlanResult
 from glacierbase.errors import ConfigurationError, GlacierbaseError, HistoryDisagrees, NeedsRepair, raise_all
 from glacierbase.history.records import History, Record
 from glacierbase.history.status import is_late, is_settled, newest_number
@@ -24,12 +25,14 @@ class Selection:
         to: the highest version to run.
         only: the single version to run, with the reason in `reason`.
         out_of_order: versions that may run although a higher one is applied; None allows all.
+        confirmed: plans, with the files that may run as they are there; None allows all.
     """
 
     to: str | None = None
     only: str | None = None
     reason: str | None = None
     out_of_order: Collection[str] | None = ()
+    confirmed: Collection[PlanResult] | None = None
 
 
 @dataclass(frozen=True, slots=True)

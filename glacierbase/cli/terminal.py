@@ -97,43 +97,39 @@ class Terminal:
             stopped.exit_code = self.signals.exit_code or _SIGINT
             return (), stopped
 
-    def confirm(self, environments: Sequence[str], yes: bool) -> None:
-        """Ask for the name of each protected environment, unless `yes`.
+    def confirm(self, protected: Sequence[str], facts: Sequence[Result]) -> None:
+        """Show what is about to change, and ask for the name of each protected environment; for a yes where none is.
 
         Raises:
-            ConfigurationError: another name was typed, or stdin is not a terminal.
+            ConfigurationError: the answer was another one, or stdin is not a terminal.
+            Stopped: there was no answer.
         """
-        for environment in () if yes else environments:
-            if not sys.stdin.isatty():
-                raise _unconfirmed(f"environment {environment} is protected, and stdin is not a terminal")
-            question = printable([f"environment {environment} is protected; type its name to go on"])
-            if click.prompt(question, err=True) != environment:
-                raise ConfigurationError("NOT_CONFIRMED", f"that is not {environment}; nothing ran")
+        if text := documents.text_document(facts):
+            click.echo(text, err=True)
+        self.check_keyboard(protected)
+        try:
+            _ask(protected)
+        except (KeyboardInterrupt, click.Abort) as stop:
+            raise Stopped("nothing was changed", _RUN_AGAIN) from stop
 
-    def confirm_change(
-        self, environments: Sequence[str], yes: bool, facts: Callable[[], Sequence[Result]] | None
-    ) -> None:
-        """Show the facts and ask whether the history may be changed, unless `yes`.
-
-        Args:
-            environments: the protected ones.
+    def check_keyboard(self, protected: Sequence[str]) -> None:
+        """Refuse to go on where nobody can confirm.
 
         Raises:
-            ConfigurationError: the answer was no, or stdin is not a terminal.
+            ConfigurationError: stdin is not a terminal.
         """
-        self.confirm(environments, yes)
-        if yes:
-            return
         if not sys.stdin.isatty():
-            raise _unconfirmed("confirmation required, but stdin is not a terminal")
-        if facts:
-            click.echo(documents.text_document(facts()), err=True)
-        if not click.confirm("go on", err=True):
-            raise ConfigurationError("NOT_CONFIRMED", "nothing was changed")
+            what = f"environment {protected[0]} is protected, and" if protected else "confirmation required, but"
+            raise ConfigurationError("CONFIRMATION_MISSING", f"{what} stdin is not a terminal", "add --yes")
 
 
-def _unconfirmed(what: str) -> ConfigurationError:
-    return ConfigurationError("CONFIRMATION_MISSING", what, "add --yes")
+def _ask(protected: Sequence[str]) -> None:
+    for environment in protected:
+        question = printable([f"environment {environment} is protected; type its name to go on"])
+        if click.prompt(question, err=True) != environment:
+            raise ConfigurationError("NOT_CONFIRMED", f"that is not {environment}; nothing ran")
+    if not protected and not click.confirm("go on", err=True):
+        raise ConfigurationError("NOT_CONFIRMED", "nothing was changed")
 
 
 class _PrintableFormatter(logging.Formatter):

@@ -89,10 +89,11 @@ class Lakes:
     def place(self, environment: str) -> Place:
         return self.places.setdefault(environment, Place())
 
-    def call(self, *arguments: str, typed: str | None = None) -> Output:
+    def call(self, *arguments: str, typed: str | Keyboard | None = None) -> Output:
         """Run the program from another folder; `typed` is the input of a terminal."""
         stdout, stderr, code = io.StringIO(), io.StringIO(), 0
-        self._monkeypatch.setattr(sys, "stdin", io.StringIO() if typed is None else Keyboard(typed))
+        keyboard = Keyboard(typed) if isinstance(typed, str) else typed
+        self._monkeypatch.setattr(sys, "stdin", io.StringIO() if keyboard is None else keyboard)
         with redirect_stdout(stdout), redirect_stderr(stderr):
             try:
                 main(arguments)
@@ -100,7 +101,7 @@ class Lakes:
                 code = int(done.code or 0)
         return Output(code, stdout.getvalue(), stderr.getvalue())
 
-    def run(self, command: str, *more: str, typed: str | None = None) -> Output:
+    def run(self, command: str, *more: str, typed: str | Keyboard | None = None) -> Output:
         """Run a command on the project, which `--project` names as seen from the working directory."""
         where = os.path.relpath(self.project.root)
         return self.call(*shlex.split(command), *more, "--project", where, typed=typed)

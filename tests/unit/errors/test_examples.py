@@ -127,7 +127,7 @@ def existing(project: ProjectFolder) -> object:
 
 def protected(project: ProjectFolder) -> object:
     project.catalog(CONF, "analytics")
-    return project.run("migrate", "--env", "prod")
+    return project.run("repair", "--env", "prod", "--environment-was", "dev", "--reason", "renamed")
 
 
 def git(project: ProjectFolder, *arguments: str) -> None:

@@ -294,7 +294,7 @@ def test_a_prompt_is_printed_without_obeying_the_name_in_it(
     """The prompt shows the environment's name in escapes."""
     monkeypatch.setattr(sys, "stdin", _Keyboard("no\n"))
     with pytest.raises(GlacierbaseError):
-        terminal.Terminal("text", False).confirm([PAYLOAD], yes=False)
+        terminal.Terminal("text", False).confirm([PAYLOAD], [])
     output = capsys.readouterr()
     assert "is protected" in output.err + output.out
     check_safe(output.err + output.out)
