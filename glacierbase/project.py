@@ -8,6 +8,7 @@ from pathlib import Path
 from threading import Event as Flag
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
+from glacierbase import executors
 from glacierbase.apply import commands as apply
 from glacierbase.apply.plan import Selection
 from glacierbase.apply.results import (
@@ -34,7 +35,7 @@ from glacierbase.inspect.results import (
     StatusResult,
     ValidateResult,
 )
-from glacierbase.model.arguments import check_reason, given, unknown_version, version_given
+from glacierbase.model.arguments import check_reason, given, version_given
 from glacierbase.model.command import Scope, on_catalog, with_own_scope
 from glacierbase.model.result import Result, raise_first
 from glacierbase.run.held import HeldLocks
@@ -97,10 +98,15 @@ class Project:
         return self.root / "migrations" / self._choice.only([catalog] if catalog else []).stem
 
     @with_own_scope
+    def spark_conf(self, catalog: str | None = None) -> dict[str, str]:
+        """Return the configuration for your own Spark session on a catalog, or on the only one. Its secrets are not masked."""
+        [(file, environment)], _ = self._choice.in_environment([self._choice.only([catalog] if catalog else []).name])
+        return executors.spark_conf(file.for_environment(environment, self.root))
+
+    @with_own_scope
     def protected(self, catalogs: Collection[str] = ()) -> tuple[str, ...]:
         """Return the environments that a run would change and that are `protected` in a catalog file."""
-        chosen, _ = self._choice.in_environment(catalogs)
-        return tuple(dict.fromkeys(env for file, env in chosen if file.is_protected(env, self.root)))
+        return self._choice.protected(catalogs, self.root)
 
     @with_own_scope
     def migrate(
@@ -119,8 +125,7 @@ class Project:
             confirmed: results of `plan`; a file that would not run as it is in them is refused. Default: every file may run.
             lock_timeout: seconds to wait while another run holds the lock.
             spark: a SparkSession to run in, its catalogs configured as in the catalog files; it is not stopped.
-            cancel: set it from a signal handler or another thread to stop the run. The running statement is cancelled unless it
-                ends within seconds.
+            cancel: set it from a signal handler or another thread to stop the run. A statement that takes longer is cancelled.
 
         Raises:
             GlacierbaseError: the first error; see the module `glacierbase.errors`.
@@ -162,10 +167,7 @@ class Project:
         Raises:
             ConfigurationError: no catalog has that version, neither in its files nor in its history.
         """
-        results = self._each(catalogs, ShowResult, inspect.show, version_given(version), spark)
-        if not any(result.migration for result in results):
-            raise unknown_version(f"no catalog has a version {version}")
-        return results
+        return inspect.found(self._each(catalogs, ShowResult, inspect.show, version_given(version), spark), version)
 
     @with_own_scope
     def render(
@@ -286,15 +288,14 @@ class Project:
         chosen, skipped = self._choice.in_environment(catalogs)
         results: list[R] = []
         for target in load_targets(self.root, chosen, Run.here(self.root, self.held_locks), self.catalogs):
-            name = target.catalog.name
-            empty = kind(name, target.catalog.environment)
+            empty = kind(target.catalog.name, target.catalog.environment)
             try:
-                with on_catalog(name if catalogs or len(self.catalogs) > 1 else None):
+                with on_catalog(target.catalog.name if catalogs or len(self.catalogs) > 1 else None):
                     results.append(run(target, empty, *args, **kwargs))
             except GlacierbaseError as error:
                 results.append(replace(empty, error=error))
             if isinstance(results[-1].error, Interrupted):
                 break
-        environment = self._choice.environment or ""
+        environment = self.scope.environment or ""
         results += [kind(file.name, environment, skipped="it does not have this environment") for file in skipped]
         return raise_first(sorted(results, key=lambda result: self.catalogs.index(result.catalog)))

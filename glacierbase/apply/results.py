@@ -5,15 +5,18 @@ Field names are the names in the JSON documents.
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain, repeat
 from pathlib import Path
+from shlex import quote
 from typing import ClassVar
 
 from glacierbase.model.migration import State
 from glacierbase.model.result import LockHolder, Result
-from glacierbase.model.text import counted, in_seconds, table, time_of
+from glacierbase.model.text import Cell, Line, Location, counted, in_seconds, table, time_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,15 +30,16 @@ class AppliedFile:
     resumed_at: int
 
     @property
-    def ran(self) -> str:
-        """`4 statements`; after a resume `2 of 4 statements`, those that ran now."""
-        now = f"{max(0, self.statements - self.resumed_at + 1)} of " if self.resumed_at > 1 else ""
-        return now + counted(self.statements, "statement")
+    def ran(self) -> int:
+        """How many statements this run ran; a run that failed before ran the others."""
+        return max(0, self.statements - self.resumed_at + 1)
 
     def line(self) -> str:
         """Return the file as a line of text."""
+        ran = f"{self.ran} of " if self.resumed_at > 1 else ""
         resumed = f", resumed at statement {self.resumed_at}" if self.resumed_at > 1 else ""
-        return f"applied  {self.path}  {self.ran}, {in_seconds(self.duration_ms)}{resumed}"
+        statements = ran + counted(self.statements, "statement")
+        return f"applied  {self.path}  {statements}, {in_seconds(self.duration_ms)}{resumed}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +76,15 @@ class MigrateResult(Result):
             lines.append(f"not run  {', '.join(waiting)}")
         return lines or ([] if self.error else ["nothing to do: every migration is applied"])
 
+    def summary(self) -> Sequence[Line]:
+        """Return the lines of the text form where the log has shown the applied files: their number in place of a line each."""
+        if not self.applied:
+            return self.lines()
+        files = counted(len(self.applied), "migration")
+        statements = counted(sum(file.ran for file in self.applied), "statement")
+        duration = in_seconds(sum(file.duration_ms for file in self.applied))
+        return [f"applied  {files}, {statements}, {duration}", *self.lines()[len(self.applied) :]]
+
 
 @dataclass(frozen=True, slots=True)
 class PendingFile:
@@ -84,11 +97,11 @@ class PendingFile:
     statements: int
     resumes_at: int
 
-    def row(self) -> tuple[str, ...]:
+    def row(self) -> tuple[Cell, ...]:
         """Return the cells of the file's table row."""
         resumes = f"from {self.resumes_at} of " if self.resumes_at > 1 else ""
         statements = resumes + counted(self.statements, "statement")
-        return (self.version, self.description, self.author, statements, self.path)
+        return (self.version, self.description, self.author, statements, Location(self.path))
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +110,7 @@ class PendingResult(Result):
 
     pending: tuple[PendingFile, ...] = ()
 
-    def lines(self) -> list[str]:
+    def lines(self) -> Sequence[Line]:
         header = ("version", "description", "author", "statements", "path")
         return table(header, [file.row() for file in self.pending]) or ["nothing is pending"]
 
@@ -203,7 +216,7 @@ class RepairCase:
             "error": self.error_message,
             "run": f"{self.run_id} of {self.os_user} on {self.host}",
             "ci": self.ci_url,
-            "at": f"{time_of(self.since)} UTC" if self.since else None,
+            "at": time_of(self.since),
             "query tag": self.query_tag,
             "query id": self.query_id,
             "engine": self.engine,
@@ -266,7 +279,44 @@ class WrittenResult(Result):
     files: tuple[str, ...] = ()
 
     def lines(self) -> list[str]:
-        return [f"wrote {file}" for file in self.files]
+        return [f"wrote {os.path.relpath(file)}" for file in self.files]
+
+
+@dataclass(frozen=True, slots=True)
+class RenamedFile:
+    """A migration that `rebase` gave a new version, with `git mv` where git tracks the file."""
+
+    old_version: str
+    version: str
+    old_path: str
+    path: str
+    tracked: bool
+
+    def command(self) -> str:
+        """Return the command that does the same."""
+        return f"{'git mv' if self.tracked else 'mv'} {quote(self.old_path)} {quote(self.path)}"
+
+
+@dataclass(frozen=True, slots=True)
+class RebaseResult(Result):
+    """The files that `rebase` renamed, in order; with `--dry-run` those that it would rename.
+
+    Attributes:
+        base: the git ref that the versions are above now.
+        commit: of the renames, or None.
+    """
+
+    base: str = ""
+    renamed: tuple[RenamedFile, ...] = ()
+    dry_run: bool = False
+    commit: str | None = None
+
+    def lines(self) -> list[str]:
+        if not self.renamed:
+            return [f"nothing to do: every new version is above those of {self.base}"]
+        renamed = f"committed as {self.commit}" if self.commit else "not committed"
+        ended = "nothing was renamed" if self.dry_run else renamed
+        return [f"base {self.base}", *(file.command() for file in self.renamed), ended]
 
 
 @dataclass(frozen=True, slots=True)

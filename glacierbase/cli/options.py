@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 import glacierbase
+from glacierbase.cli.completion import complete_catalog, complete_environment
 
 if TYPE_CHECKING:
     from glacierbase.cli.terminal import Terminal
+    from glacierbase.output.documents import Lines
     from glacierbase.project import Project
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -26,6 +28,7 @@ class Options:
         catalogs: names; empty for all.
         format: `text` or `json`.
         verbose: whether more is logged to stderr.
+        color: `auto`, `always` or `never`.
         command: the command's name, which is also the name of its JSON document.
     """
 
@@ -35,6 +38,7 @@ class Options:
         project: str | None,
         format: str,
         verbose: bool,
+        color: str = "auto",
         environments: Sequence[str] = (),
         catalogs: Sequence[str] = (),
     ) -> None:
@@ -44,13 +48,14 @@ class Options:
         self.catalogs = catalogs
         self.format = format
         self.verbose = verbose
+        self.color = color
 
     @functools.cached_property
     def terminal(self) -> Terminal:
         """The terminal that this command runs at."""
         from glacierbase.cli.terminal import Terminal
 
-        return Terminal(self.format, self.verbose)
+        return Terminal(self.format, self.verbose, self.color)
 
     def load(self, environment: str | None = None) -> Project:
         """Return the project in an environment; by default in the one that was chosen."""
@@ -64,7 +69,7 @@ class Options:
         run: Callable[[Project], Sequence[Any]],
         *,
         command: str | None = None,
-        lines: Callable[[Any], list[str]] | None = None,
+        lines: Lines | None = None,
     ) -> Sequence[Any]:
         """Run the command in each environment, print its results, and exit if it fails; else return the results.
 
@@ -108,15 +113,13 @@ def with_options(environment: bool = True, catalogs: bool = True, several: bool 
     return decorate
 
 
-def complete_catalog(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
-    """Return the names of the project's catalogs that begin so, for a shell."""
-    try:
-        return [name for name in glacierbase.Project.load().catalogs if name.startswith(incomplete)]
-    except glacierbase.GlacierbaseError:
-        return []
-
-
-_NAMES = ("project", "format", "verbose", "environments", "catalogs")
+_NAMES = ("project", "format", "verbose", "color", "environments", "catalogs")
+with_color = click.option(
+    "--color",
+    type=click.Choice(["auto", "always", "never"]),
+    default="auto",
+    help="Colour the output; auto: on a terminal, unless NO_COLOR is set. [auto]",
+)
 _ALWAYS = [
     click.option(
         "--project", type=click.Path(file_okay=False), help="The project's root folder. [env: GLACIERBASE_PROJECT]"
@@ -125,6 +128,7 @@ _ALWAYS = [
         "--format", type=click.Choice(["text", "json"]), default="text", help="The format of the result. [text]"
     ),
     click.option("-v", "--verbose", is_flag=True, help="Log more to stderr."),
+    with_color,
 ]
 _CATALOGS = click.option(
     "--catalog",
@@ -148,6 +152,7 @@ _environments = functools.partial(
     "environments",
     multiple=True,
     help="The environment; pending, plan and status take several. [env: GLACIERBASE_ENV]",
+    shell_complete=complete_environment,
 )
 _ENVIRONMENT, _ENVIRONMENTS = _environments(callback=_only_one), _environments()
 

@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 
 import click
 
+from glacierbase.cli.screen import show_on
 from glacierbase.cli.signals import Signals
 from glacierbase.errors import ConfigurationError, GlacierbaseError, Interrupted, Stopped
 from glacierbase.model.command import command
@@ -38,20 +39,27 @@ class Terminal:
         signals: those that the command received.
     """
 
-    def __init__(self, form: str, verbose: bool) -> None:
+    def __init__(self, form: str, verbose: bool, colour: str = "auto") -> None:
         """Args:
         form: of the result, `text` or `json`.
         verbose: log more to stderr.
+        colour: `auto`, `always` or `never`.
         """
         self._form = form
         self._verbose = verbose
+        self._colour = colour
         self.signals = Signals()
+
+    @property
+    def is_one_screen(self) -> bool:
+        """Whether the text of the result and the log go to a terminal, so that a file in both would be reported twice."""
+        return self._form == "text" and sys.stdout.isatty() and sys.stderr.isatty()
 
     def report(
         self,
         command: str,
         run: Callable[[], Sequence[Any]],
-        lines: Callable[[Any], list[str]] | None = None,
+        lines: documents.Lines | None = None,
         shown: Callable[[Sequence[Any]], Sequence[Any]] = lambda results: results,
     ) -> Sequence[Any]:
         """Run a command, print its results on stdout and its errors on stderr, and exit if it failed; else return the results.
@@ -63,15 +71,13 @@ class Terminal:
         """
         _log_to_stderr(self._verbose)
         results, error = self._run(command, run)
-        is_json = self._form == "json"
-        document = (
-            documents.json_document(command, results, error)
-            if is_json
-            else documents.text_document(shown(results), lines)
-        )
+        if self._form == "json":
+            text = documents.json_document(command, results, error)
+        else:
+            text = documents.text_document(shown(results), lines, show_on(sys.stdout, self._colour))
         try:
-            if document:
-                click.echo(document)
+            if text:
+                click.echo(text, color=True)
         except BrokenPipeError:
             if error is None:
                 raise
@@ -79,7 +85,8 @@ class Terminal:
         if error:
             if self._form == "text":
                 errors = [result.error for result in results if result.error]
-                click.echo(documents.text_errors([error, *errors]), err=True)
+                show = show_on(sys.stderr, self._colour)
+                click.echo(documents.text_errors([error, *errors], show), err=True, color=True)
             sys.exit(error.exit_code)
         return results
 
@@ -97,6 +104,10 @@ class Terminal:
             stopped.exit_code = self.signals.exit_code or _SIGINT
             return (), stopped
 
+    def agrees(self, question: str) -> bool:
+        """Ask a question; return False where stdin is not a terminal."""
+        return sys.stdin.isatty() and click.confirm(printable([question]), err=True)
+
     def confirm(self, protected: Sequence[str], facts: Sequence[Result]) -> None:
         """Show what is about to change, and ask for the name of each protected environment; for a yes where none is.
 
@@ -104,8 +115,8 @@ class Terminal:
             ConfigurationError: the answer was another one, or stdin is not a terminal.
             Stopped: there was no answer.
         """
-        if text := documents.text_document(facts):
-            click.echo(text, err=True)
+        if text := documents.text_document(facts, show=show_on(sys.stderr, self._colour)):
+            click.echo(text, err=True, color=True)
         self.check_keyboard(protected)
         try:
             _ask(protected)

@@ -32,8 +32,10 @@ _NEXT: Mapping[State, Callable[[str], str]] = {
     State.CHANGED: lambda version: (
         f"restore the file, and put the change into a new migration; or `{_recording(version, 'edited')}`"
     ),
-    State.MISSING: lambda version: f"restore the file from git; or `{_recording(version, 'removed')}`",
-    State.AHEAD: lambda _: "this is an older checkout; pull",
+    State.MISSING: lambda version: (
+        f"`{command('pending')}` prints what restores the file; or `{_recording(version, 'removed')}`"
+    ),
+    State.AHEAD: lambda _: f"`{command('pending')}` says whether this is an older checkout, or what restores the file",
     State.OUT_OF_ORDER: lambda version: (
         "give it a newer version (`git mv`), or run it as it is:"
         f" `{command('migrate', '--allow-out-of-order', version)}`"

@@ -23,6 +23,7 @@ _OPTIONS: Mapping[str, tuple[str, ...]] = {
     "explain": (),
     "init": ("--project",),
     "new": ("--catalog", "--project"),
+    "rebase": ("--catalog", "--project"),
 }
 _ALL_OPTIONS = ("--catalog", "--env", "--project")
 

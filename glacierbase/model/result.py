@@ -15,7 +15,7 @@ from typing import Any, ClassVar, TypeVar
 
 from glacierbase.errors import GlacierbaseError, SeveralErrors
 from glacierbase.model.migration import State
-from glacierbase.model.text import time_of
+from glacierbase.model.text import Line, time_from, time_of
 from glacierbase.secrets import Secrets, mask, secrets_in_use
 
 R = TypeVar("R", bound="Result")
@@ -43,8 +43,8 @@ class Result(ABC):
     PARTIAL: ClassVar[bool] = False
 
     @abstractmethod
-    def lines(self) -> list[str]:
-        """Return the lines of the text form, not escaped. A line break inside a line belongs to a value."""
+    def lines(self) -> Sequence[Line]:
+        """Return the lines and tables of the text form, not escaped. A line break inside a line belongs to a value."""
 
     def script(self) -> str | None:
         """Return a text that is printed in place of the lines and not indented, because it is meant for a file; or None."""
@@ -54,6 +54,21 @@ class Result(ABC):
         """Return this catalog's entry in the JSON document, masked."""
         with self.secrets.in_use():
             return {name: to_json(getattr(self, name)) for name in document_fields(type(self))}
+
+    def _repr_html_(self) -> str:
+        """Return the catalog's entry in the JSON document as tables, for a notebook."""
+        from glacierbase.model.html import to_html  # Only notebooks call this.
+
+        return to_html(self.to_dict())
+
+
+class Results(tuple[R, ...]):
+    """What a command returns: a result for each catalog. A notebook shows them as tables."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        return "".join(result._repr_html_() for result in self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,17 +119,28 @@ class LockHolder:
     def line(self) -> str:
         """Return the holder as a line of text."""
         place = f"{self.os_user} on {self.host} (pid {self.pid})"
-        times = f"since {time_of(self.acquired_at)}, lease until {time_of(self.expires_at)}"
+        ago = f" ({time_from(self.acquired_at, datetime.now(timezone.utc))})" if self.acquired_at else ""
+        times = f"since {time_of(self.acquired_at)}{ago}, lease until {time_of(self.expires_at)}"
         return f"lock: run {self.owner} of {place}, {times}"
 
 
-def raise_first(results: Sequence[R]) -> tuple[R, ...]:
+def raise_first(results: Sequence[R]) -> Results[R]:
     """Return the results, or raise the first error in them, with all of them in its attribute `results`."""
     first = next((result.error for result in results if result.error), None)
     if first:
         first.results = tuple(results)
         raise first
-    return tuple(results)
+    return Results(results)
+
+
+def document(command: str, results: Sequence[Result], error: GlacierbaseError | None) -> dict[str, Any]:
+    """Return the JSON document of a command, on success and failure, masked."""
+    return {
+        "schema": f"glacierbase/{command}/1",
+        "ok": error is None,
+        "error": to_json(error),
+        "catalogs": [result.to_dict() for result in results],
+    }
 
 
 def document_fields(kind: type[Any]) -> list[str]:

@@ -13,7 +13,7 @@ from glacierbase.apply.results import PendingFile, PlanResult
 from glacierbase.inspect.results import StatusResult
 from glacierbase.model.migration import State
 from glacierbase.model.result import Result, Status
-from glacierbase.model.text import table
+from glacierbase.model.text import Cell, Line, Mark, table
 
 _ABSENT = "-"
 
@@ -22,10 +22,10 @@ _ABSENT = "-"
 class _SideBySide(Result):
     """The text of one catalog in several environments. The secrets of all of them are masked in it."""
 
-    text: tuple[str, ...] = ()
+    text: tuple[Line, ...] = ()
 
-    def lines(self) -> list[str]:
-        return list(self.text)
+    def lines(self) -> Sequence[Line]:
+        return self.text
 
 
 def side_by_side(results: Sequence[Result]) -> list[Result]:
@@ -59,14 +59,14 @@ def _names(results: Sequence[Result]) -> str:
     return ", ".join(each.environment for each in results)
 
 
-def _table(results: Sequence[Result]) -> list[str]:
+def _table(results: Sequence[Result]) -> Sequence[Line]:
     """Return the versions in lines, the environments in columns, and which lines differ."""
     columns = [_cells(each) for each in results]
-    rows = []
+    rows: list[tuple[Cell, ...]] = []
     for number in sorted({number for column in columns for number in column}):
         version, _, description = next(column[number] for column in columns if number in column)
         cells = [column[number][1] if number in column else _ABSENT for column in columns]
-        rows.append((version, *cells, "differs" if len(set(cells)) > 1 else "", description))
+        rows.append((version, *map(Mark, cells), "differs" if len(set(cells)) > 1 else "", description))
     header = ("version", *(each.environment for each in results), "", "description")
     return table(header, rows) or ["no migrations" if isinstance(results[0], StatusResult) else "nothing is pending"]
 
