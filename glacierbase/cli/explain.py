@@ -83,7 +83,7 @@ def _explained(entries: Iterable[Entry]) -> list[Line]:
 
 
 def _lines(entry: Entry) -> list[Line]:
-    from glacierbase.model.text import Mark, Verbatim
+    from glacierbase.model.text import Mark
 
     classes = ", ".join(error.__name__ for error in entry.errors)
     steps = [line for number, step in enumerate(entry.remedy, start=1) for line in _wrapped(step, f"  {number}. ")]
@@ -93,7 +93,7 @@ def _lines(entry: Entry) -> list[Line]:
         *_wrapped(entry.meaning),
         "",
         "Example:",
-        *(Verbatim(f"  {line}") for line in entry.example.splitlines()),
+        *(f"  {line}" for line in entry.example.splitlines()),
         "",
         "What to do:",
         *steps,
