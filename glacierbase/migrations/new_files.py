@@ -11,6 +11,7 @@ from pathlib import Path
 
 from glacierbase.errors import ConfigurationError
 from glacierbase.migrations.folder import highest_version
+from glacierbase.model.command import command
 from glacierbase.run.files import FileRefused, create_file, one_at_a_time
 from glacierbase.run.git import GitFailed, git
 
@@ -46,7 +47,7 @@ def write_migration(
         raise ConfigurationError(
             "INVALID_VALUE",
             "a migration needs a description with a word in it, and an author",
-            "glacierbase new --help",
+            command("new", "--help"),
         )
     with one_at_a_time(root):
         path = folder / f"{next_version(highest_version(folder, root), now)}_{words}.sql"
