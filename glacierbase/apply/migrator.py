@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from glacierbase.apply import hooks
+from glacierbase.apply import hooks, recover
 from glacierbase.apply.failures import stopped_before
 from glacierbase.apply.holding import LockedCatalog, locked
 from glacierbase.apply.plan import Plan, Selection, check_resumes, make_plan
@@ -21,7 +21,7 @@ from glacierbase.apply.progress import Progress
 from glacierbase.apply.runner import Runner
 from glacierbase.executors.engine import Engine
 from glacierbase.history.lockrow import is_held
-from glacierbase.history.opening import Target
+from glacierbase.history.opening import OpenCatalog, Target
 from glacierbase.history.state import CatalogState, current_state, read_state
 from glacierbase.migrations.git_lost import find_lost
 from glacierbase.migrations.headers import check_required
@@ -33,6 +33,8 @@ class Migrator:
 
     def __init__(self, target: Target) -> None:
         self._target = target
+        # Of one run: the plan is made again under the lock.
+        self._find_lost = cache(partial(find_lost, Path(target.run.project)))
 
     def plan(self, selection: Selection, session: Any = None) -> Plan:
         """Return what `migrate` would run. Writes nothing."""
@@ -61,8 +63,8 @@ class Migrator:
         if cancelled():
             raise stopped_before(f"catalog {self._target.catalog.name}", "nothing of it ran")
         with self._target.opened(session, cancelled) as opened:
-            state = read_state(opened)
-            plan = self._plan(selection, state)
+            state = self._settled(opened, read_state(opened), progress, lock_timeout)
+            plan = self._plan(selection, state, progress.warnings)
             progress.expect(plan)
             if not plan.pending:
                 return
@@ -72,8 +74,19 @@ class Migrator:
             with locked(opened, state, lock_timeout) as held:
                 self._run(held, selection, progress)
 
+    def _settled(
+        self, opened: OpenCatalog, state: CatalogState, progress: Progress, lock_timeout: float
+    ) -> CatalogState:
+        """Settle what a dead run left open, where that is possible, and return the state afterwards."""
+        if not recover.is_possible(self._target.catalog, state.history):
+            return state
+        with locked(opened, state, lock_timeout) as held:
+            recover.settle(held, progress)
+        return read_state(opened)
+
     def _run(self, held: LockedCatalog, selection: Selection, progress: Progress) -> None:
-        """Plan again from the history as it is under the lock, and run that."""
+        """Plan again from the history as it is under the lock, and run that. The last holder may have died meanwhile."""
+        held = recover.settle(held, progress)
         plan = self._plan(selection, held.state, progress.warnings)
         progress.expect(plan)
         self._compile(plan)
@@ -84,8 +97,7 @@ class Migrator:
 
     def _plan(self, selection: Selection, state: CatalogState, warnings: Sequence[str] = ()) -> Plan:
         """Return the plan with all warnings, each once."""
-        find = partial(find_lost, Path(self._target.run.project))
-        plan = make_plan(self._target.migrations, state.history, selection, find)
+        plan = make_plan(self._target.migrations, state.history, selection, self._find_lost)
         return replace(plan, warnings=tuple(dict.fromkeys((*warnings, *state.warnings, *plan.warnings))))
 
     def _compile(self, plan: Plan) -> None:

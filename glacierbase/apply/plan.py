@@ -18,7 +18,7 @@ from glacierbase.run.run import statement_tag
 
 # What git knows of files that are gone, by path.
 Traces: TypeAlias = Mapping[str, Trace]
-FindLost: TypeAlias = Callable[[Sequence[LostFile]], Traces]
+FindLost: TypeAlias = Callable[[tuple[LostFile, ...]], Traces]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ def make_plan(
     """
     _check_selection(migrations, selection)
     gone, ahead = _without_file(migrations, history)
-    traces = find([_lost(record) for record in (*gone, *ahead)]) if gone or ahead else {}
+    traces = find(tuple(_lost(record) for record in (*gone, *ahead))) if gone or ahead else {}
     raise_all([*_unknown(history), *_changed(migrations, history), *_missing(gone, traces)])
     unsettled = [m for m in migrations if not is_settled(m, history)]
     chosen = [m for m in unsettled if _is_chosen(m, selection)]

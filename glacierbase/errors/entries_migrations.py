@@ -87,6 +87,17 @@ ENTRIES = (
         ),
     ),
     Entry(
+        "NOT_INVERTIBLE",
+        (ConfigurationError,),
+        "`new --reverting` found no statement in the migration that it can invert. Nothing was written. "
+        "It inverts renames, added columns, partition fields, and table properties that no file before sets. "
+        "A file with template blocks is not inverted.",
+        "error: NOT_INVERTIBLE: migrations/analytics/0007_add_device.sql: none of its statements has an inverse; nothing"
+        " was written\n"
+        "next: write the change that you want: glacierbase new 'why'",
+        ("Write the change that you want into a new file: `glacierbase new 'restore the device column'`.",),
+    ),
+    Entry(
         "BASE_FILE_EDITED",
         (HistoryDisagrees,),
         "A migration of the base branch was edited on this branch. "
