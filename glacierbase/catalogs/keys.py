@@ -135,11 +135,24 @@ ENVIRONMENT_KEYS = (
         type=one_of("refuse", "allow"),
         default="refuse",
     ),
+    Key(
+        "recover",
+        "Whether `migrate` settles a statement of a dead run where its table proves the outcome, or asks for `repair`.",
+        type=one_of("auto", "ask"),
+        default="auto",
+    ),
     Key("store", "Where the history and lock tables are, and how they are accessed.", Kind.GROUP, keys=_STORE_KEYS),
     Key("hooks", "Commands that run around `migrate`, each as a list of words.", Kind.GROUP, keys=_HOOK_KEYS),
 )
 SHARED_KEYS = (
     *ENVIRONMENT_KEYS,
+    Key(
+        "headers",
+        "Further headers that migration files may have: `TICKET: required` or `TICKET: optional` for `-- MIGRATION_TICKET:`. "
+        "A required one is required of files that were never started.",
+        Kind.VALUES,
+        one_of("required", "optional"),
+    ),
     Key("environments", "The environments; each merges over the keys of the file.", Kind.ENVIRONMENTS),
     Key("defaultEnvironment", "The environment that is used where none is chosen."),
 )
