@@ -52,6 +52,7 @@ class Catalog:
         digests: pairs of one of them and the SHA-256 that its jar must have.
         connection: for Snowflake, keywords of the connector.
         out_of_order_allowed: whether a version below an applied one runs without `--allow-out-of-order`.
+        required_headers: names of the further headers that migration files must have.
     """
 
     name: str
@@ -68,3 +69,4 @@ class Catalog:
     store: StoreOptions
     digests: tuple[tuple[str, str], ...] = ()
     hooks: Hooks = field(default_factory=Hooks, repr=False)
+    required_headers: tuple[str, ...] = ()
