@@ -14,6 +14,7 @@ from glacierbase.history.opening import OpenCatalog, Target
 from glacierbase.history.recorder import Recorder
 from glacierbase.history.state import CatalogState, read_history
 from glacierbase.model.migration import EventType
+from glacierbase.stores import Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,12 +22,14 @@ class LockedCatalog:
     """A target whose lock this run holds.
 
     Attributes:
+        store: opened after the lock was acquired.
         state: as it was read after the lock was acquired.
         recorder: appends the events of this run.
     """
 
     target: Target
     engine: Engine
+    store: Store
     lock: Lock
     state: CatalogState
     recorder: Recorder
@@ -83,7 +86,7 @@ def holding(
         recorder = Recorder(store, lock, target.run, opened.engine, state.history)
         if lock.taken_from is not None:
             recorder.defer(lock_taken(taken, lock.taken_from, reason))
-        yield LockedCatalog(target, opened.engine, lock, state, recorder)
+        yield LockedCatalog(target, opened.engine, store, lock, state, recorder)
         recorder.compact()
         lock.finish()
     except BaseException:

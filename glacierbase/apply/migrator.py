@@ -13,7 +13,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from glacierbase.apply import hooks
+from glacierbase.apply import hooks, recover
 from glacierbase.apply.failures import stopped_before
 from glacierbase.apply.holding import LockedCatalog, locked
 from glacierbase.apply.plan import Plan, Selection, check_resumes, make_plan
@@ -21,7 +21,7 @@ from glacierbase.apply.progress import Progress
 from glacierbase.apply.runner import Runner
 from glacierbase.executors.engine import Engine
 from glacierbase.history.lockrow import is_held
-from glacierbase.history.opening import Target
+from glacierbase.history.opening import OpenCatalog, Target
 from glacierbase.history.state import CatalogState, current_state, read_state
 from glacierbase.migrations.git_lost import find_lost
 from glacierbase.migrations.headers import check_required
@@ -63,8 +63,8 @@ class Migrator:
         if cancelled():
             raise stopped_before(f"catalog {self._target.catalog.name}", "nothing of it ran")
         with self._target.opened(session, cancelled) as opened:
-            state = read_state(opened)
-            plan = self._plan(selection, state)
+            state = self._settled(opened, read_state(opened), progress, lock_timeout)
+            plan = self._plan(selection, state, progress.warnings)
             progress.expect(plan)
             if not plan.pending:
                 return
@@ -74,8 +74,19 @@ class Migrator:
             with locked(opened, state, lock_timeout) as held:
                 self._run(held, selection, progress)
 
+    def _settled(
+        self, opened: OpenCatalog, state: CatalogState, progress: Progress, lock_timeout: float
+    ) -> CatalogState:
+        """Settle what a dead run left open, where that is possible, and return the state afterwards."""
+        if not recover.is_possible(self._target.catalog, state.history):
+            return state
+        with locked(opened, state, lock_timeout) as held:
+            recover.settle(held, progress)
+        return read_state(opened)
+
     def _run(self, held: LockedCatalog, selection: Selection, progress: Progress) -> None:
-        """Plan again from the history as it is under the lock, and run that."""
+        """Plan again from the history as it is under the lock, and run that. The last holder may have died meanwhile."""
+        held = recover.settle(held, progress)
         plan = self._plan(selection, held.state, progress.warnings)
         progress.expect(plan)
         self._compile(plan)

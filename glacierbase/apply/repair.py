@@ -69,7 +69,9 @@ def repair(
             cases = _cases(opened, held.state.history, numbers)
             _check(cases, decision)
             records = held.state.history.records
-            held.recorder.append(*(_entry(target, case, records[int(case.version)], decision) for case in cases))
+            held.recorder.append(
+                *(resolution_entry(target, case.state, records[int(case.version)], decision) for case in cases)
+            )
     return tuple(replace(case, repaired_as=decision.resolution.value) for case in cases)
 
 
@@ -196,17 +198,17 @@ def _check(cases: Sequence[RepairCase], decision: Decision) -> None:
             )
 
 
-def _entry(target: Target, case: RepairCase, record: Record, decision: Decision) -> Entry:
-    """Return the event that records the decision. What the decision does not change stays as it was."""
-    becomes = after(case.state, decision.resolution)
+def resolution_entry(target: Target, state: State, record: Record, decision: Decision) -> Entry:
+    """Return the event that records the decision about a version in this state. What it does not change stays as it was."""
+    becomes = after(state, decision.resolution)
     assert isinstance(becomes, Becomes)
     done = record.statements_done
     if becomes is Becomes.CONTINUED:
         step = _step_at_stop(target, record)
         done = step[-1].index if step else done + 1
-    state = becomes.state(record.state, is_last=done == record.statements_total)
+    recorded = becomes.state(record.state, is_last=done == record.statements_total)
     file = _edited_file(target, record) if becomes is Becomes.ACCEPTED else _recorded_file(record)
-    return repaired(file, state, done, decision.resolution.value, decision.reason, decision.engine_stopped)
+    return repaired(file, recorded, done, decision.resolution.value, decision.reason, decision.engine_stopped)
 
 
 def _recorded_file(record: Record) -> FileColumns:

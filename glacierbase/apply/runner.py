@@ -7,6 +7,7 @@ import time
 from contextlib import closing
 from datetime import datetime, timezone
 
+from glacierbase.apply import recover
 from glacierbase.apply.failures import outcome_unknown, statement_failed, stopped_before
 from glacierbase.apply.holding import LockedCatalog
 from glacierbase.apply.plan import Plan, Planned
@@ -84,6 +85,7 @@ class Runner:
         """Record that the statement is about to start, wait for the answer, then prove the lock."""
         if self._held.engine.cancelled():
             self._stop_before(announcement, compiled, statement.index)
+        announcement = recover.with_version(announcement, self._held, compiled, statement)
         # Deferred first, so that it is recorded even if the lock is lost.
         self._recorder.defer(announcement)
         self._flush_and_prove(compiled, statement)

@@ -135,6 +135,12 @@ ENVIRONMENT_KEYS = (
         type=one_of("refuse", "allow"),
         default="refuse",
     ),
+    Key(
+        "recover",
+        "Whether `migrate` settles a statement of a dead run where its table proves the outcome, or asks for `repair`.",
+        type=one_of("auto", "ask"),
+        default="auto",
+    ),
     Key("store", "Where the history and lock tables are, and how they are accessed.", Kind.GROUP, keys=_STORE_KEYS),
     Key("hooks", "Commands that run around `migrate`, each as a list of words.", Kind.GROUP, keys=_HOOK_KEYS),
 )

@@ -35,7 +35,8 @@ ENTRIES = (
         (NeedsRepair,),
         "It is unknown whether a statement took effect. "
         "Its run died, its answer was lost, it was cancelled, or it failed in one of several steps. "
-        "Nothing runs on this catalog until it is settled. After a signal the exit code is 130 or 143.",
+        "Nothing runs on this catalog until the next `migrate` settles it, because the table proves the outcome, or `repair` does. "
+        "After a signal the exit code is 130 or 143.",
         "error: OUTCOME_UNKNOWN: migrations/analytics/0007_add_device.sql: run 5d0c2f1e of deploy on ci-7 ended"
         " inside statement 2 of 3; whether it took effect is unknown; nothing ran\n"
         "next: `glacierbase repair 0007` shows the statement, the evidence of the engine, and the choices",

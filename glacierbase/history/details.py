@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from glacierbase.errors import NeedsRepair
 from glacierbase.model.columns import ColumnDifference
 from glacierbase.model.migration import Event, version_number
+from glacierbase.model.tableversion import TableVersion
 from glacierbase.secrets import masked
 
 T = TypeVar("T")
@@ -39,6 +40,7 @@ class Details:
         resolution: the value of `repair --as` (repaired).
         engine_stopped: whether a person vouched that the lost run's engine has stopped (repaired).
         environment_was: the former name of the environment (repaired).
+        before: the version of the table of the announced statement, before it (started, statement_done).
         read_fence: the newest fence that a run had read before its first append (the first event of each run).
     """
 
@@ -52,6 +54,7 @@ class Details:
     resolution: str | None = None
     engine_stopped: bool = False
     environment_was: str | None = None
+    before: TableVersion | None = None
     read_fence: int | None = None
 
     @property
@@ -67,6 +70,8 @@ class Details:
 
 
 NO_DETAILS = Details()
+# What is recorded of a table's version.
+_VERSION: Mapping[str, type[Any]] = {"table": str, "uuid": str, "metadata": str, "sequence": int}
 
 
 def details_of(event: Event) -> Details:
@@ -97,7 +102,7 @@ def to_json(details: Details) -> str | None:
 
 
 def _to_document(details: Details) -> dict[str, object]:
-    former = details.former_holder
+    former, before = details.former_holder, details.before
     document = {
         "statement_checksums": None if details.statement_checksums is None else list(details.statement_checksums),
         "process": dict(details.process) or None,
@@ -111,6 +116,7 @@ def _to_document(details: Details) -> dict[str, object]:
         "engine_stopped": details.engine_stopped or None,
         "environment_was": details.environment_was,
         "ci_actor": details.ci_actor,
+        "before": {key: getattr(before, key) for key in _VERSION} if before else None,
         "behind": details.read_fence,
     }
     return {key: value for key, value in document.items() if value is not None}
@@ -130,6 +136,7 @@ def _from_document(document: object) -> Details:
         resolution=_optional(values, "as", str),
         engine_stopped=_optional(values, "engine_stopped", bool) or False,
         environment_was=_optional(values, "environment_was", str),
+        before=_table_version(_optional(values, "before", dict)),
         read_fence=_optional(values, "behind", int),
     )
 
@@ -156,6 +163,13 @@ def _former_holder(values: Mapping[str, object]) -> FormerHolder | None:
 
 def _headers(values: Mapping[str, object]) -> dict[str, str]:
     return {name: _checked(value, str, "headers") for name, value in values.items()}
+
+
+def _table_version(values: Mapping[str, object] | None) -> TableVersion | None:
+    """Return the version of a table, without what only a look at the table itself shows."""
+    if values is None:
+        return None
+    return TableVersion(**{key: _checked(values.get(key), kind, f"before.{key}") for key, kind in _VERSION.items()})
 
 
 def _versions(values: list[object]) -> tuple[str, ...]:

@@ -45,7 +45,11 @@ class FileColumns:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """An event without the columns that all events of a run share; `Recorder` adds them. Names are those of the columns."""
+    """An event without the columns that all events of a run share; `Recorder` adds them. Names are those of the columns.
+
+    Attributes:
+        principal: who decided, where it was not the user as the engine authenticated it.
+    """
 
     event: EventType
     state: State | None = None
@@ -60,6 +64,7 @@ class Entry:
     error_message: str | None = None
     reason: str | None = None
     query_id: str | None = None
+    principal: str | None = None
     details: Details = NO_DETAILS
 
 

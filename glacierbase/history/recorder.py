@@ -144,7 +144,7 @@ class Recorder:
             event=entry.event.value,
             state=entry.state.value if entry.state else None,
             # Without an engine, the only known identity is the user of this machine.
-            principal=self._engine.principal or self._os_user,
+            principal=entry.principal or self._engine.principal or self._os_user,
             engine=self._engine.name,
             details=to_json(details),
         )

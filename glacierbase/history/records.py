@@ -9,6 +9,7 @@ from datetime import datetime
 from glacierbase.errors import HistoryDisagrees, NeedsRepair
 from glacierbase.history.details import Details, details_of
 from glacierbase.model.migration import AppliedBy, Event, EventType, Migration, State
+from glacierbase.model.tableversion import TableVersion
 
 # The file of a version in one of these states must not change, and does not run again.
 SETTLED = frozenset({State.APPLIED, State.ABANDONED})
@@ -27,6 +28,7 @@ class Record:
         statement_checksums: of all statements, as they were when the file was last started.
         applied_at, applied_by: of the outcome; of the repair only where a person completed a failed statement by hand.
         announced_at: when the newest statement that was announced was about to start.
+        before: the version of that statement's table then; None where it was not recorded.
         is_removed: whether `repair --as removed` recorded that its file was deleted on purpose.
     """
 
@@ -43,6 +45,7 @@ class Record:
     applied_by: AppliedBy | None
     announced_at: datetime | None
     is_removed: bool
+    before: TableVersion | None = None
 
     @property
     def number(self) -> int:
@@ -173,6 +176,7 @@ def _advance(record: Record | None, event: Event, details: Details) -> Record:
         applied_by=applied_by,
         announced_at=event.recorded_at if state is State.RUNNING else record.announced_at if record else None,
         is_removed=_is_removed(record, kind, details),
+        before=details.before if state is State.RUNNING else record.before if record else None,
     )
 
 

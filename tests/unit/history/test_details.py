@@ -12,6 +12,7 @@ from glacierbase.history.details import NO_DETAILS, Details, FormerHolder, detai
 from glacierbase.history.records import fold
 from glacierbase.model.columns import ColumnDifference
 from glacierbase.model.migration import Event
+from glacierbase.model.tableversion import TableVersion
 from glacierbase.secrets import register
 from tests.support.world import World
 
@@ -41,6 +42,10 @@ WRITTEN = [
         Details(
             headers={"TICKET": "OPS-17"}, differences=(ColumnDifference("t", "c", None, "int"),), ci_actor="octocat"
         ),
+    ),
+    (
+        '{"before": {"table": "lake.a.t", "uuid": "u", "metadata": "file:///m.json", "sequence": 7}}',
+        Details(before=TableVersion("lake.a.t", "u", "file:///m.json", 7)),
     ),
     (None, NO_DETAILS),
 ]
@@ -85,6 +90,9 @@ DAMAGED = [
     '{"ci_actor": 17}',
     '{"differences": [17]}',
     '{"differences": [{"table": "t"}]}',
+    '{"before": "m.json"}',
+    '{"before": {"table": "lake.a.t", "uuid": "u", "metadata": "m.json"}}',
+    '{"before": {"table": "lake.a.t", "uuid": "u", "metadata": "m.json", "sequence": "7"}}',
 ]
 
 
