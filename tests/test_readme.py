@@ -165,6 +165,7 @@ def test_every_error_has_its_entry_in_the_reference() -> None:
         "GLACIERBASE_CATALOG",
         "GLACIERBASE_ENVIRONMENT",
         "GLACIERBASE_HOOK",
+        "NO_COLOR",
         "XDG_CACHE_HOME",
         "SSL_CERT_FILE",
         "LD_LIBRARY_PATH",
