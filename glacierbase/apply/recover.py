@@ -14,10 +14,10 @@ from dataclasses import replace
 from glacierbase.apply.failures import stopped_before
 from glacierbase.apply.holding import LockedCatalog
 from glacierbase.apply.progress import Progress
-from glacierbase.apply.repair import Decision, Resolution, resolution_entry
+from glacierbase.apply.repair import recorded_file
 from glacierbase.errors import EngineError
 from glacierbase.history.details import details_of
-from glacierbase.history.entries import Entry
+from glacierbase.history.entries import Entry, repaired
 from glacierbase.history.records import History, Record
 from glacierbase.history.state import read_history
 from glacierbase.migrations.compiled import Compiled
@@ -80,17 +80,20 @@ def settle(held: LockedCatalog, progress: Progress) -> LockedCatalog:
 def _settle(held: LockedCatalog, record: Record, before: TableVersion) -> str:
     """Record the outcome of the statement if its table proves it. Return what was found."""
     index = record.statements_done + 1
-    tag = statement_tag(record.last.run_id, record.version, index)
-    took_effect, why = _look(held, before, tag, f"statement {index} of version {record.version}")
+    what = f"statement {index} of {record.statements_total} of version {record.version}"
+    name, run_id = held.target.catalog.name, record.started.run_id
+    took_effect, why = _look(held, before, statement_tag(run_id, record.version, index), f"{name}: {what}")
     if took_effect is not None:
-        resolution = Resolution.DONE if took_effect else Resolution.NOT_DONE
-        entry = resolution_entry(held.target, record, Decision(resolution, why))
+        resolution = "done" if took_effect else "not-done"
+        done = index if took_effect else index - 1
+        state = State.APPLIED if done == record.statements_total else State.INTERRUPTED
         held.lock.prove()
+        entry = repaired(recorded_file(record), state, done, resolution, why, engine_stopped=False)
         held.recorder.append(replace(entry, principal=_PRINCIPAL))
         why += f"; recorded as {resolution}"
-    what = f"statement {index} of {record.statements_total} of version {record.version} was lost in run {record.last.run_id}"
-    logger.info("%s: %s: %s", held.target.catalog.name, what, why)
-    return f"{what}: {why}"
+    found = f"{what} was lost in run {run_id}: {why}"
+    logger.info("%s: %s", name, found)
+    return found
 
 
 def _look(held: LockedCatalog, before: TableVersion, tag: str, what: str) -> tuple[bool | None, str]:

@@ -90,7 +90,7 @@ def repair(
             cases = _cases(opened, held.state.history, numbers)
             _check(cases, decision)
             records = [held.state.history.records[int(case.version)] for case in cases]
-            held.recorder.append(*(resolution_entry(target, record, decision) for record in records))
+            held.recorder.append(*(_entry(target, record, decision) for record in records))
     return tuple(replace(case, repaired_as=decision.resolution.value) for case in cases)
 
 
@@ -217,11 +217,11 @@ def _check(cases: Sequence[RepairCase], decision: Decision) -> None:
             )
 
 
-def resolution_entry(target: Target, record: Record, decision: Decision) -> Entry:
+def _entry(target: Target, record: Record, decision: Decision) -> Entry:
     """Return the event that records the decision. What the decision does not change stays as it was."""
     state, done = _outcome(target, record, decision.resolution)
     is_edited = decision.resolution is Resolution.EDITED
-    file = _edited_file(target, record) if is_edited else _recorded_file(record)
+    file = _edited_file(target, record) if is_edited else recorded_file(record)
     return repaired(file, state, done, decision.resolution.value, decision.reason, decision.engine_stopped)
 
 
@@ -239,7 +239,8 @@ def _outcome(target: Target, record: Record, resolution: Resolution) -> tuple[St
     return record.state, done
 
 
-def _recorded_file(record: Record) -> FileColumns:
+def recorded_file(record: Record) -> FileColumns:
+    """Return the columns of the file as the history has them."""
     return FileColumns(
         version=record.version,
         description=record.started.description,
