@@ -246,17 +246,17 @@ class Project:
         self,
         to: str,
         catalogs: Collection[str] = (),
-        *, reason: str, lock_timeout: float = 0, spark: Any = None,
+        *, reason: str, accept_differences: bool = False, lock_timeout: float = 0, spark: Any = None,
     ) -> tuple[BaselineResult, ...]:  # fmt: skip
         """Record the files up to version `to` as applied and do not run them, because their tables exist already.
 
         Raises:
-            HistoryDisagrees: a table that they create does not exist.
+            HistoryDisagrees: a table that they create does not exist, or its columns differ and `accept_differences` is not set.
         """
-        number = version_given(to)
+        options = (version_given(to), reason, accept_differences, lock_timeout, spark)
         check_reason(reason)
         self._choice.only(catalogs)
-        return self._each(catalogs, BaselineResult, apply.baseline, number, reason, lock_timeout, spark)
+        return self._each(catalogs, BaselineResult, apply.baseline, *options)
 
     @with_own_secrets
     def doctor(

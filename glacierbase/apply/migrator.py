@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from glacierbase.history.lockrow import is_held
 from glacierbase.history.opening import OpenCatalog, Target
 from glacierbase.history.state import CatalogState, current_state, read_state
 from glacierbase.migrations.git_lost import find_lost
+from glacierbase.migrations.headers import check_required
 from glacierbase.stores import LockRow
 
 
@@ -32,6 +33,8 @@ class Migrator:
 
     def __init__(self, target: Target) -> None:
         self._target = target
+        # Of one run: the plan is made again under the lock.
+        self._find_lost = cache(partial(find_lost, Path(target.run.project)))
 
     def plan(self, selection: Selection, session: Any = None) -> Plan:
         """Return what `migrate` would run. Writes nothing."""
@@ -94,12 +97,13 @@ class Migrator:
 
     def _plan(self, selection: Selection, state: CatalogState, warnings: Sequence[str] = ()) -> Plan:
         """Return the plan with all warnings, each once."""
-        find = partial(find_lost, Path(self._target.run.project))
-        plan = make_plan(self._target.migrations, state.history, selection, find)
+        plan = make_plan(self._target.migrations, state.history, selection, self._find_lost)
         return replace(plan, warnings=tuple(dict.fromkeys((*warnings, *state.warnings, *plan.warnings))))
 
     def _compile(self, plan: Plan) -> None:
         """Compile the files of the plan, and check them against the statements that are already done."""
+        new = (planned.migration for planned in plan.pending if planned.record is None)
+        check_required(new, self._target.catalog.required_headers)
         check_resumes(plan, self._target.compile(plan.migrations))
 
 

@@ -18,7 +18,7 @@ from glacierbase.run.run import statement_tag
 
 # What git knows of files that are gone, by path.
 Traces: TypeAlias = Mapping[str, Trace]
-FindLost: TypeAlias = Callable[[Sequence[LostFile]], Traces]
+FindLost: TypeAlias = Callable[[tuple[LostFile, ...]], Traces]
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ def make_plan(
     """
     _check_selection(migrations, selection)
     gone, ahead = _without_file(migrations, history)
-    traces = find([_lost(record) for record in (*gone, *ahead)]) if gone or ahead else {}
+    traces = find(tuple(_lost(record) for record in (*gone, *ahead))) if gone or ahead else {}
     raise_all([*_unknown(history), *_changed(migrations, history), *_missing(gone, traces)])
     unsettled = [m for m in migrations if not is_settled(m, history)]
     chosen = [m for m in unsettled if _is_chosen(m, selection)]
@@ -99,8 +99,13 @@ def make_plan(
 def _without_file(migrations: Sequence[Migration], history: History) -> tuple[list[Record], list[Record]]:
     """Return the records whose file is gone: those at or below the newest file, and those above."""
     files, newest = {migration.number for migration in migrations}, newest_number(migrations)
-    without = [record for number, record in sorted(history.records.items()) if number not in files]
-    gone = [record for record in without if record.number <= newest and not record.is_removed]
+    without = [
+        record
+        for number, record in sorted(history.records.items())
+        # A run that is applying a version has its file.
+        if number not in files and not record.is_removed and record.state is not State.RUNNING
+    ]
+    gone = [record for record in without if record.number <= newest]
     return gone, [record for record in without if record.number > newest]
 
 
@@ -274,4 +279,5 @@ def _planned(migration: Migration, history: History) -> Planned:
 
 
 def _when(record: Record) -> str:
-    return f"{record.last.recorded_at:%Y-%m-%d %H:%M} UTC" if record.last.recorded_at else "at an unknown time"
+    at = record.applied_at or record.outcome.recorded_at
+    return f"{at:%Y-%m-%d %H:%M} UTC" if at else "at an unknown time"

@@ -14,10 +14,11 @@ from dataclasses import replace
 from glacierbase.apply.failures import stopped_before
 from glacierbase.apply.holding import LockedCatalog
 from glacierbase.apply.progress import Progress
-from glacierbase.apply.repair import recorded_file
+from glacierbase.apply.repair import Decision, resolution_entry
+from glacierbase.apply.transitions import Resolution
 from glacierbase.errors import EngineError
 from glacierbase.history.details import details_of
-from glacierbase.history.entries import Entry, repaired
+from glacierbase.history.entries import Entry
 from glacierbase.history.records import History, Record
 from glacierbase.history.state import read_history
 from glacierbase.migrations.compiled import Compiled
@@ -84,11 +85,9 @@ def _settle(held: LockedCatalog, record: Record, before: TableVersion) -> str:
     name, run_id = held.target.catalog.name, record.started.run_id
     took_effect, why = _look(held, before, statement_tag(run_id, record.version, index), f"{name}: {what}")
     if took_effect is not None:
-        resolution = "done" if took_effect else "not-done"
-        done = index if took_effect else index - 1
-        state = State.APPLIED if done == record.statements_total else State.INTERRUPTED
+        resolution = Resolution.DONE if took_effect else Resolution.NOT_DONE
+        entry = resolution_entry(held.target, State.UNKNOWN, record, Decision(resolution, why))
         held.lock.prove()
-        entry = repaired(recorded_file(record), state, done, resolution, why, engine_stopped=False)
         held.recorder.append(replace(entry, principal=_PRINCIPAL))
         why += f"; recorded as {resolution}"
     found = f"{what} was lost in run {run_id}: {why}"

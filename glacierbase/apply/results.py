@@ -13,9 +13,10 @@ from pathlib import Path
 from shlex import quote
 from typing import ClassVar
 
+from glacierbase.model.columns import ColumnDifference
 from glacierbase.model.migration import State
 from glacierbase.model.result import LockHolder, Result
-from glacierbase.model.text import Cell, Line, Location, counted, in_seconds, table, time_of
+from glacierbase.model.text import Cell, Line, Location, Mark, counted, in_seconds, table, time_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +128,7 @@ class PlannedFile:
         """Return a line for the file and one for each statement."""
         resumes = f", resumes at statement {self.resumes_at}" if self.resumes_at > 1 else ""
         return [
-            f"{self.path}: {self.description} ({self.author}){resumes}",
+            Mark(f"{self.path}: {self.description} ({self.author}){resumes}"),
             *(f"  -- statement {each.index}, line {each.line}\n{each.sql};" for each in self.statements),
         ]
 
@@ -251,12 +252,14 @@ class BaselinedFile:
 
 @dataclass(frozen=True, slots=True)
 class BaselineResult(Result):
-    """What `baseline` recorded, in order."""
+    """What `baseline` recorded, in order, and the differences of columns that were accepted."""
 
     baselined: tuple[BaselinedFile, ...] = ()
+    differences: tuple[ColumnDifference, ...] = ()
 
     def lines(self) -> list[str]:
         lines = [f"baselined  {file.path}" for file in self.baselined]
+        lines += [f"accepted   {difference.line()}" for difference in self.differences]
         return lines or ["nothing to do: all of them are in the history"]
 
 

@@ -146,6 +146,13 @@ ENVIRONMENT_KEYS = (
 )
 SHARED_KEYS = (
     *ENVIRONMENT_KEYS,
+    Key(
+        "headers",
+        "Further headers that migration files may have: `TICKET: required` or `TICKET: optional` for `-- MIGRATION_TICKET:`. "
+        "A required one is required of files that were never started.",
+        Kind.VALUES,
+        one_of("required", "optional"),
+    ),
     Key("environments", "The environments; each merges over the keys of the file.", Kind.ENVIRONMENTS),
     Key("defaultEnvironment", "The environment that is used where none is chosen."),
 )

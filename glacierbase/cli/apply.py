@@ -109,6 +109,20 @@ def repair(options: Options, versions: Sequence[str], lock_timeout: float, yes: 
 
     These are versions with an unknown outcome, and failed, edited and removed files. Without --as, show what is known of them:
     the statement, who ran it and when, and the traces of it that the engine keeps. Default: all that need a decision.
+
+    What a version becomes; any other --as is refused:
+
+    \b
+    state        --as       becomes
+    unknown      done       applied after its last statement, else interrupted
+    unknown      not-done   interrupted, once the engine has stopped
+    unknown      abandoned  abandoned
+    failed       done       applied after its last statement, else interrupted
+    failed       abandoned  abandoned
+    interrupted  abandoned  abandoned
+    changed      edited     what it was, with the checksum of the file
+    missing      removed    applied if it was, else abandoned
+    ahead        removed    applied if it was, else abandoned
     """
 
     def run(project: Project) -> Sequence[Result]:
@@ -152,18 +166,21 @@ def unlock(options: Options, reason: str | None, force: bool, yes: bool) -> None
     shell_complete=complete_version,
 )
 @click.option("--reason", metavar="TEXT", required=True, help="Why; recorded in the history.")
+@click.option(
+    "--accept-differences", is_flag=True, help="Also where tables have other columns than declared; recorded."
+)
 @with_lock_timeout
 @with_yes
-def baseline(options: Options, to: str, reason: str, lock_timeout: float, yes: bool) -> None:
+def baseline(options: Options, to: str, yes: bool, **decision: Any) -> None:
     """Adopt existing tables: record migrations as applied.
 
-    They do not run. Refused if a table that they create does not exist.
+    They do not run. Refused if a table that they create does not exist, or has other columns than the files declare.
     """
 
     def run(project: Project) -> Sequence[Result]:
         protected = project.protected(options.catalogs)
         options.terminal.confirm_change(protected, yes, lambda: project.pending(options.catalogs))
-        return project.baseline(to, options.catalogs, reason=reason, lock_timeout=lock_timeout)
+        return project.baseline(to, options.catalogs, **decision)
 
     options.report(run)
 

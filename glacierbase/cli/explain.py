@@ -82,7 +82,7 @@ def _explained(entries: Iterable[Entry]) -> list[Line]:
 
 
 def _lines(entry: Entry) -> list[Line]:
-    from glacierbase.model.text import Mark, Verbatim
+    from glacierbase.model.text import Mark
 
     classes = ", ".join(error.__name__ for error in entry.errors)
     steps = [line for number, step in enumerate(entry.remedy, start=1) for line in _wrapped(step, f"  {number}. ")]
@@ -92,7 +92,7 @@ def _lines(entry: Entry) -> list[Line]:
         *_wrapped(entry.meaning),
         "",
         "Example:",
-        *(Verbatim(f"  {line}") for line in entry.example.splitlines()),
+        *(f"  {line}" for line in entry.example.splitlines()),
         "",
         "What to do:",
         *steps,

@@ -121,14 +121,18 @@ ENTRIES = (
     Entry(
         "BASELINE_REFUSED",
         (HistoryDisagrees,),
-        "`baseline` found a table or view missing that the files create, or a file that has begun and is not settled. "
-        "Nothing was recorded.",
+        "`baseline` found that the existing tables are not those that the files create. "
+        "A table or view is missing, a table has other columns than the files declare, "
+        "or a file has begun and is not settled. Nothing was recorded.",
         "error: BASELINE_REFUSED: these tables or views of the files do not exist: lake.sleep.scores; nothing was recorded\n"
         "next: choose a lower --to, and let migrate run the rest; or create them as the file does",
         (
             "If the table does not exist yet, choose the last version whose tables do: "
             "`glacierbase baseline --to 0005 --reason 'tables of the old jobs'`. `migrate` runs the rest.",
             "If the table exists under another name or catalog, correct the files or the catalog file first.",
+            "If columns differ, correct the files, so that a new environment gets the table as it is.",
+            "If a difference is known and stays: "
+            "`glacierbase baseline --to 0005 --accept-differences --reason 'amount is a double since 2019'`.",
             "If a version has begun, settle it first: `glacierbase repair 0005` shows how.",
         ),
     ),
@@ -182,12 +186,12 @@ ENTRIES = (
         (ConfigurationError,),
         "`repair` cannot record this for the version: its state does not allow it, or the history lacks the version. "
         "Nothing was recorded.",
-        "error: NOT_REPAIRABLE: version 0007 is failed: --as not-done is not possible; nothing was recorded\n"
+        "error: NOT_REPAIRABLE: version 0007 is failed: --as not-done is not possible: the engine proved already that the"
+        " statement had no effect; nothing was recorded\n"
         "next: --as done or --as abandoned",
         (
             "`glacierbase repair` lists all versions that need a decision, with the values of `--as` for each.",
-            "unknown: `done`, `not-done`, `abandoned`. failed: `done`, `abandoned`. interrupted: `abandoned`. "
-            "changed: `edited`. missing: `removed`.",
+            "`glacierbase repair --help` shows what is possible in each state, and what the version becomes.",
             "For all other states there is nothing to repair. `glacierbase status` shows the states.",
         ),
     ),

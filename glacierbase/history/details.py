@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, TypeVar
 
 from glacierbase.errors import NeedsRepair
+from glacierbase.model.columns import ColumnDifference
 from glacierbase.model.migration import Event, version_number
 from glacierbase.model.tableversion import TableVersion
 from glacierbase.secrets import masked
@@ -31,7 +32,10 @@ class Details:
     Attributes:
         statement_checksums: of all statements of the file, in order (started, baselined).
         process: of the run and its engine, as `Run.holder` describes them (started).
+        headers: of the file, those that the catalog file lists (started, baselined).
+        ci_actor: who started the CI job of the run (each event that has details).
         jumped_over: versions that a run with `--only` passed by (started).
+        differences: accepted ones between declared and existing columns (baselined).
         former_holder: the run that the lock was taken from (taken_over, unlocked).
         resolution: the value of `repair --as` (repaired).
         engine_stopped: whether a person vouched that the lost run's engine has stopped (repaired).
@@ -42,7 +46,10 @@ class Details:
 
     statement_checksums: tuple[str, ...] | None = None
     process: Mapping[str, object] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
+    ci_actor: str | None = None
     jumped_over: tuple[str, ...] = ()
+    differences: tuple[ColumnDifference, ...] = ()
     former_holder: FormerHolder | None = None
     resolution: str | None = None
     engine_stopped: bool = False
@@ -99,13 +106,16 @@ def _to_document(details: Details) -> dict[str, object]:
     document = {
         "statement_checksums": None if details.statement_checksums is None else list(details.statement_checksums),
         "process": dict(details.process) or None,
+        "headers": dict(details.headers) or None,
         "jumped_over": list(details.jumped_over) or None,
+        "differences": [asdict(difference) for difference in details.differences] or None,
         "owner": former.owner if former else None,
         "fence": former.fence if former else None,
         "holder": dict(former.process) if former else None,
         "as": details.resolution,
         "engine_stopped": details.engine_stopped or None,
         "environment_was": details.environment_was,
+        "ci_actor": details.ci_actor,
         "before": {key: getattr(before, key) for key in _VERSION} if before else None,
         "behind": details.read_fence,
     }
@@ -118,7 +128,10 @@ def _from_document(document: object) -> Details:
     return Details(
         statement_checksums=None if checksums is None else _texts(checksums, "statement_checksums"),
         process=_optional(values, "process", dict) or {},
+        headers=_headers(_optional(values, "headers", dict) or {}),
+        ci_actor=_optional(values, "ci_actor", str),
         jumped_over=_versions(_optional(values, "jumped_over", list) or []),
+        differences=_differences(_optional(values, "differences", list) or []),
         former_holder=_former_holder(values),
         resolution=_optional(values, "as", str),
         engine_stopped=_optional(values, "engine_stopped", bool) or False,
@@ -128,11 +141,28 @@ def _from_document(document: object) -> Details:
     )
 
 
+def _differences(values: list[object]) -> tuple[ColumnDifference, ...]:
+    found = [_checked(value, dict, "differences") for value in values]
+    return tuple(
+        ColumnDifference(
+            table=_checked(each.get("table"), str, "differences"),
+            column=_checked(each.get("column"), str, "differences"),
+            declared=_optional(each, "declared", str),
+            actual=_optional(each, "actual", str),
+        )
+        for each in found
+    )
+
+
 def _former_holder(values: Mapping[str, object]) -> FormerHolder | None:
     owner, fence = _optional(values, "owner", str), _optional(values, "fence", int)
     if owner is None or fence is None:
         return None
     return FormerHolder(owner, fence, _optional(values, "holder", dict) or {})
+
+
+def _headers(values: Mapping[str, object]) -> dict[str, str]:
+    return {name: _checked(value, str, "headers") for name, value in values.items()}
 
 
 def _table_version(values: Mapping[str, object] | None) -> TableVersion | None:

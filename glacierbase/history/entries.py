@@ -11,6 +11,7 @@ from glacierbase.history.details import NO_DETAILS, Details, FormerHolder
 from glacierbase.history.lockrow import holder_of
 from glacierbase.migrations.compiled import Compiled
 from glacierbase.migrations.targets import target_tables
+from glacierbase.model.columns import ColumnDifference
 from glacierbase.model.migration import EventType, State, Statement
 from glacierbase.stores import LockRow
 
@@ -86,7 +87,10 @@ def started(
         started_at=started_at,
         reason=reason,
         details=Details(
-            statement_checksums=compiled.statement_checksums, process=process, jumped_over=tuple(jumped_over)
+            statement_checksums=compiled.statement_checksums,
+            process=process,
+            headers=compiled.migration.headers,
+            jumped_over=tuple(jumped_over),
         ),
     )
 
@@ -159,8 +163,12 @@ def interrupted(compiled: Compiled, statements_done: int) -> Entry:
     )
 
 
-def baselined(compiled: Compiled, reason: str) -> Entry:
-    """Record a file as applied although it was not run."""
+def baselined(compiled: Compiled, reason: str, differences: Sequence[ColumnDifference] = ()) -> Entry:
+    """Record a file as applied although it was not run.
+
+    Args:
+        differences: accepted ones, of the tables that the file creates.
+    """
     return Entry(
         event=EventType.BASELINED,
         state=State.APPLIED,
@@ -168,7 +176,11 @@ def baselined(compiled: Compiled, reason: str) -> Entry:
         rendered_sql=compiled.text,
         statement_index=len(compiled.statements),
         reason=reason,
-        details=Details(statement_checksums=compiled.statement_checksums),
+        details=Details(
+            statement_checksums=compiled.statement_checksums,
+            headers=compiled.migration.headers,
+            differences=tuple(differences),
+        ),
     )
 
 

@@ -13,7 +13,7 @@ from typing import Protocol
 
 from glacierbase.errors import EngineError, NeedsRepair, StatementRefused
 from glacierbase.executors.engine import Engine
-from glacierbase.history.details import to_json
+from glacierbase.history.details import NO_DETAILS, to_json
 from glacierbase.history.entries import Entry
 from glacierbase.history.records import History
 from glacierbase.model.migration import Event, EventType
@@ -60,6 +60,7 @@ class Recorder:
         self._lock = lock
         self._engine = engine
         self._os_user = run.os_user
+        self._ci_actor = run.ci_actor
         self._sequence = history.sequence
         self._compacted = history.sequence // store.compacts_every
         self._read_fence: int | None = history.fence  # Recorded in the run's first event only.
@@ -134,7 +135,9 @@ class Recorder:
             )  # fmt: skip
 
     def _signed(self, entry: Entry) -> Event:
-        details = replace(entry.details, read_fence=self._read_fence)
+        # An outcome has the actor of the event that started its file.
+        ci_actor = None if entry.details is NO_DETAILS else self._ci_actor
+        details = replace(entry.details, ci_actor=ci_actor, read_fence=self._read_fence)
         self._read_fence = None
         event = replace(
             self._signature,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,9 +14,11 @@ from glacierbase.errors import GlacierbaseError, collected, raise_all
 from glacierbase.inspect.results import RenderedFile, RenderResult, ValidateResult
 from glacierbase.migrations.folder import load_migrations, migration_files
 from glacierbase.migrations.git_check import check_against_base
+from glacierbase.migrations.headers import PREFIX
 from glacierbase.model.arguments import unknown_version
 from glacierbase.model.migration import Migration, version_number
 from glacierbase.model.result import Results
+from glacierbase.model.text import counted
 
 if TYPE_CHECKING:
     from glacierbase.migrations.sandbox import Sandbox
@@ -37,17 +39,30 @@ def validate(
         GlacierbaseError: all that is wrong.
     """
     rendered = _render_all(root, choice, catalogs, resolve, lambda _: False)
-    warnings: Mapping[str, tuple[str, ...]] = {}
-    if base is not None:
+    migrations = {each.catalog: each.migrations for each in rendered}
+    required = {file.name: file.required_headers for file in choice.files}
+    if base is None:
+        warnings = {name: tuple(_lacking(files, required[name])) for name, files in migrations.items()}
+    else:
         stems = {file.name: file.stem for file in choice.files}
-        migrations = {each.catalog: each.migrations for each in rendered}
-        warnings = check_against_base(root, base, stems, migrations, read_name, all_catalogs=not catalogs)
+        warnings = check_against_base(root, base, stems, migrations, required, read_name, all_catalogs=not catalogs)
     return Results(
         ValidateResult(
             each.catalog, each.environment, warnings=warnings.get(each.catalog, ()), files=len(each.migrations)
         )
         for each in rendered
     )
+
+
+def _lacking(migrations: Sequence[Migration], required: Collection[str]) -> Iterator[str]:
+    """Yield a warning for each required header that files lack. Without a base, they may be applied, and must not change."""
+    for name in required:
+        lacking = [migration.location for migration in migrations if name not in migration.headers]
+        if lacking:
+            yield (
+                f"{counted(len(lacking), 'migration')} without the required header {PREFIX}{name}, the last one"
+                f" {lacking[-1]}; `validate --base REF` refuses those that are new, `migrate` those that never ran"
+            )
 
 
 def render(
@@ -119,7 +134,9 @@ class _Rendering:
         self._resolve = resolve
         self._keep = keep
         budget = migration_files(root)
-        self._read = {file.stem: load_migrations(root / "migrations" / file.stem, root, budget) for file in files}
+        self._read = {
+            file.stem: load_migrations(root / "migrations" / file.stem, root, budget, file.headers) for file in files
+        }
         self.errors: dict[str, GlacierbaseError] = {}
 
     def count(self, file: CatalogFile) -> int:

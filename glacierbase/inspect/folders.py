@@ -50,8 +50,9 @@ def load_project(root: Path) -> tuple[CatalogFile, ...]:
         files = load_catalog_files(root / "catalogs", root)
         errors += _without_catalog(folders, files)
     if errors:
-        read = migration_files(root)
-        errors += [error for folder in folders for error in load_migrations(folder, root, read)[1]]
+        read, headers = migration_files(root), {file.stem: file.headers for file in files}
+        for folder in folders:
+            errors += load_migrations(folder, root, read, headers.get(folder.name))[1]
     raise_all(errors)
     return files
 
@@ -73,7 +74,7 @@ def load_targets(
     errors: list[GlacierbaseError] = []
     for file, environment in chosen:
         if file.stem not in read:
-            read[file.stem], wrong = load_migrations(root / "migrations" / file.stem, root, files)
+            read[file.stem], wrong = load_migrations(root / "migrations" / file.stem, root, files, file.headers)
             errors += wrong
         with collected(errors):
             catalog = file.for_environment(environment, root)

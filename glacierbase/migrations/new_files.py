@@ -59,7 +59,9 @@ def write_catalog(root: str | Path, name: str, executor_type: str = "spark") -> 
     return (*written, *new)
 
 
-def write_migration(folder: Path, root: Path, description: str, author: str, now: datetime | None = None) -> Path:
+def write_migration(
+    folder: Path, root: Path, description: str, author: str, now: datetime | None = None, sql: str = ""
+) -> Path:
     """Write a migration into a catalog's folder, and return its path.
 
     Its version is the current UTC time, or one above the highest of the folder where that is not below it. Processes that write
@@ -67,6 +69,7 @@ def write_migration(folder: Path, root: Path, description: str, author: str, now
 
     Args:
         root: of the project; a link that leads out of it is an error.
+        sql: what the file holds below its headers.
 
     Raises:
         ConfigurationError: the description has no word for the file name, the file exists, or the folder is not in `root`.
@@ -83,7 +86,7 @@ def write_migration(folder: Path, root: Path, description: str, author: str, now
         path = folder / f"{next_version(highest_version(folder, root), now)}_{words}.sql"
         try:
             with _refused(path):
-                create_file(path, root, _TEMPLATE.format(description=description, author=author))
+                create_file(path, root, _TEMPLATE.format(description=description, author=author) + sql)
         except FileExistsError as error:
             raise _exists(path, "", "use other words") from error
     return path

@@ -52,6 +52,7 @@ class Catalog:
         digests: pairs of one of them and the SHA-256 that its jar must have.
         connection: for Snowflake, keywords of the connector.
         out_of_order_allowed: whether a version below an applied one runs without `--allow-out-of-order`.
+        required_headers: names of the further headers that migration files must have.
         recovers: whether `migrate` settles a statement of a dead run where its table proves the outcome.
     """
 
@@ -70,3 +71,4 @@ class Catalog:
     digests: tuple[tuple[str, str], ...] = ()
     recovers: bool = True
     hooks: Hooks = field(default_factory=Hooks, repr=False)
+    required_headers: tuple[str, ...] = ()

@@ -30,6 +30,11 @@ class FakeSession:
 
     def query(self, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         self._before(sql)
+        if sql.startswith("SET "):
+            return []
+        if sql.startswith("DESCRIBE TABLE "):
+            table = sql.removeprefix("DESCRIBE TABLE ")
+            return [(row[1], row[2]) for row in self.query(f"PRAGMA table_info({table})")]
         try:
             return self._connection.execute(sql, tuple(parameters)).fetchall()
         except sqlite3.Error as error:

@@ -11,7 +11,8 @@ import pytest
 from glacierbase.apply.migrator import Migrator
 from glacierbase.apply.plan import Selection
 from glacierbase.apply.progress import Progress
-from glacierbase.apply.repair import Decision, Resolution, repair
+from glacierbase.apply.repair import Decision, repair
+from glacierbase.apply.transitions import Resolution
 from glacierbase.errors import (
     EngineUnavailable,
     LockLost,

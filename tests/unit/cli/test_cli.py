@@ -20,7 +20,7 @@ from tests.support.project_folder import ProjectFolder
 
 # By the section of the list of commands, in its order.
 COMMANDS = {
-    "Write migrations": ["new", "init"],
+    "Write migrations": ["new", "rebase", "init"],
     "Check files and connections": ["validate", "render", "doctor"],
     "Apply migrations": ["migrate", "baseline", "warm"],
     "Ask (read-only)": ["pending", "plan", "status", "history", "show"],

@@ -239,6 +239,10 @@ ARRANGED: dict[str, Arrange] = {
             )
         }
     ),
+    "NOT_INVERTIBLE": files(
+        run=lambda project: project.run("new", "undo", "--author", "Ana", "--reverting", "7"),
+        **{"0007_add_device": "SELECT 1"},
+    ),
     "BASE_FILE_EDITED": against_base(lambda folder: (folder / "0007_add_scores.sql").write_text(migration("SELECT 2"))),
     "BASE_FILE_DELETED": against_base(lambda folder: (folder / "0001_create.sql").unlink()),
     "VERSION_BELOW_BASE": against_base(

@@ -105,6 +105,7 @@ def test_commands_and_sql_stay_in_one_piece() -> None:
         [f"next: run `{command}`", f"next: {command}", f"  next      {command}", Verbatim(sql), f"statement 1\n{sql}"]
     )
     assert sum(command in line for line in lines) == 3
+    assert shown([f"     {command}", f"file      {'x' * 90}"]) == [f"     {command}", f"file      {'x' * 90}"]
     assert [line for line in lines if sql in line] == [sql, f"    | {sql}"]
     rendered = RenderResult("shop", "dev", files=(RenderedFile("1", "a.sql", sql),))
     assert f"  {sql}" in text_document([rendered], show=Screen(40, False).show).split("\n")
