@@ -20,6 +20,7 @@ from typing import Any
 from glacierbase.apply.heartbeat import Heartbeat
 from glacierbase.errors import EngineError, GlacierbaseError, Interrupted, LockHeld, LockLost
 from glacierbase.history.lockrow import HolderWatch, Terms, describe_holder, holder_values, is_held, lease_of
+from glacierbase.model.command import command
 from glacierbase.run.clock import NEVER, Mark, mark, since
 from glacierbase.run.run import Run
 from glacierbase.run.waiting import Caller, NoAnswer, result
@@ -320,7 +321,8 @@ def _held(row: LockRow) -> LockHeld:
     return LockHeld(
         "LOCK_HELD",
         f"the lock of {row.catalog} is {describe_holder(row)}; nothing ran",
-        "wait for it with --lock-timeout 5m; the lock of a dead run can be taken over after its lease, or by `glacierbase unlock`",
+        "wait for it with --lock-timeout 5m; the lock of a dead run can be taken over after its lease, or by"
+        f" `{command('unlock')}`",
         **asdict(holder_values(row)),
     )
 
@@ -329,5 +331,5 @@ def _lost(catalog: str, why: str) -> LockLost:
     return LockLost(
         "LOCK_LOST",
         f"this run lost the lock of {catalog}: {why}; it runs nothing more",
-        "`glacierbase status` shows what was applied; run `glacierbase migrate` again",
+        f"`{command('status')}` shows what was applied; run `{command('migrate')}` again",
     )

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from glacierbase.errors import GlacierbaseError, MigrationFileError, collected
 from glacierbase.migrations.headers import AUTHOR, DESCRIPTION, file_error, further_headers, read_headers
+from glacierbase.model.command import command
 from glacierbase.model.migration import Migration, checksum
 from glacierbase.run.files import FileReader, FileRefused, path_inside
 
@@ -72,7 +73,7 @@ def _duplicate(migration: Migration, first: Migration) -> MigrationFileError:
         migration.location,
         "DUPLICATE_VERSION",
         f"has the same version as {first.location}",
-        "rename the newer file to a version above all others; in a git branch, `glacierbase rebase` does that",
+        f"rename the newer file to a version above all others; in a git branch, `{command('rebase')}` does that",
     )
 
 
@@ -122,7 +123,7 @@ def _load(path: Path, location: str, files: FileReader, listed: Collection[str] 
             location,
             "MISNAMED_FILE",
             "a migration's file name is digits, an underscore, lower-case words and .sql",
-            "rename it as in 0042_add_device.sql; `glacierbase new` writes valid names",
+            "rename it as in 0042_add_device.sql; the command `new` writes such names",
         )
     content = _read(path, location, files)
     text = _decoded(content.removeprefix(_BYTE_ORDER_MARK), location)

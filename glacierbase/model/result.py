@@ -106,6 +106,7 @@ class Status:
         repaired: the newest repair since that run, or None.
         headers: those of the file that the catalog file lists, by name.
         note: facts that are no errors.
+        stopped_at: the statement (from 1) that failed, is running, or has an unknown outcome; else None.
     """
 
     version: str
@@ -122,6 +123,7 @@ class Status:
     repaired: RecordedRepair | None = None
     headers: dict[str, str] = field(default_factory=dict)
     note: str | None = None
+    stopped_at: int | None = None
 
     @property
     def state_name(self) -> str:
@@ -133,6 +135,11 @@ class Status:
     def progress(self) -> str:
         """`2/5`: statements done, of all; empty where the number of all is not known."""
         return f"{self.statements_done}/{self.statements_total}" if self.statements_total is not None else ""
+
+    @property
+    def place(self) -> str:
+        """` at statement 3 of 5`; empty where the version did not stop at a statement."""
+        return f" at statement {self.stopped_at} of {self.statements_total}" if self.stopped_at else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +160,15 @@ class LockHolder:
         ago = f" ({time_from(self.acquired_at, datetime.now(timezone.utc))})" if self.acquired_at else ""
         times = f"since {time_of(self.acquired_at)}{ago}, lease until {time_of(self.expires_at)}"
         return f"lock: run {self.owner} of {place}, {times}"
+
+
+def raise_first(results: Sequence[R]) -> Results[R]:
+    """Return the results, or raise the first error in them, with all of them in its attribute `results`."""
+    first = next((result.error for result in results if result.error), None)
+    if first:
+        first.results = tuple(results)
+        raise first
+    return Results(results)
 
 
 def document(command: str, results: Sequence[Result], error: GlacierbaseError | None) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from glacierbase.executors.spark.gateway import Gateway
 from glacierbase.executors.spark.jars import check_digests, check_jars, record_jars, resolved_jars
 from glacierbase.executors.spark.java import find_java_home
 from glacierbase.executors.spark.launch import GRACE_SECONDS, launch_conf, resolve, start_jvm
+from glacierbase.executors.spark.unresolved import explaining
 from glacierbase.model.catalog import Catalog
 from glacierbase.run.processes import engine_process
 from glacierbase.run.run import Run
@@ -35,10 +36,11 @@ class LocalExecutor(SparkExecutor):
         _check_no_session(catalog)
         check_jars(catalog.spark_conf, catalog.dependencies)
         java_home = find_java_home()
-        jars = _jars(catalog, run, java_home)
-        conf = launch_conf(catalog, jars)
-        _make_sqlite_folders(conf)
-        self._gateway = start_jvm(conf, run, java_home, flags)
+        with explaining(catalog):
+            jars = _jars(catalog, run, java_home)
+            conf = launch_conf(catalog, jars)
+            _make_sqlite_folders(conf)
+            self._gateway = start_jvm(conf, run, java_home, flags)
         logger.debug("%s: the JVM's output is in %s", catalog.name, self._gateway.log)
         try:
             spark = _create_session(self._gateway, conf)
