@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 
 import click
 
+from glacierbase.cli.display import Display, open_display
 from glacierbase.cli.signals import Signals
 from glacierbase.errors import ConfigurationError, GlacierbaseError, Interrupted
 from glacierbase.model.result import Result
@@ -43,7 +44,8 @@ class Terminal:
         """
         self._form = form
         self._verbose = verbose
-        self.signals = Signals()
+        self._display = open_display(form)
+        self.signals = Signals(self._display.close)
 
     def report(
         self,
@@ -57,8 +59,9 @@ class Terminal:
             run: returns the results.
             lines: returns the text of a result; default its `lines`.
         """
-        _log_to_stderr(self._verbose)
-        results, error = self._run(command, run)
+        _log_to_stderr(self._verbose, self._display)
+        with self._display.watching():
+            results, error = self._run(command, run)
         is_json = self._form == "json"
         text = documents.json_document(command, results, error) if is_json else documents.text_document(results, lines)
         try:
@@ -96,6 +99,7 @@ class Terminal:
         Raises:
             ConfigurationError: another name was typed, or stdin is not a terminal.
         """
+        self._display.clear()
         for environment in () if yes else environments:
             if not sys.stdin.isatty():
                 raise _unconfirmed(f"environment {environment} is protected, and stdin is not a terminal")
@@ -120,7 +124,9 @@ class Terminal:
         if not sys.stdin.isatty():
             raise _unconfirmed("confirmation required, but stdin is not a terminal")
         if facts:
-            click.echo(documents.text_document(facts()), err=True)
+            shown = documents.text_document(facts())
+            self._display.clear()
+            click.echo(shown, err=True)
         if not click.confirm("go on", err=True):
             raise ConfigurationError("NOT_CONFIRMED", "nothing was changed")
 
@@ -129,13 +135,25 @@ def _unconfirmed(what: str) -> ConfigurationError:
     return ConfigurationError("CONFIRMATION_MISSING", what, "add --yes")
 
 
+class _Handler(logging.StreamHandler):  # type: ignore[type-arg]
+    """Writes to stderr, where the display is."""
+
+    def __init__(self, display: Display) -> None:
+        super().__init__()
+        self._display = display
+
+    def emit(self, record: logging.LogRecord) -> None:
+        with self._display.paused():
+            super().emit(record)
+
+
 class _PrintableFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         return printable([super().format(record)])
 
 
-def _log_to_stderr(verbose: bool) -> None:
-    handler = logging.StreamHandler()
+def _log_to_stderr(verbose: bool, display: Display) -> None:
+    handler = _Handler(display)
     handler.setFormatter(_PrintableFormatter("%(message)s"))
     logger.handlers = [handler]
     logger.setLevel(logging.DEBUG if verbose else logging.INFO)
