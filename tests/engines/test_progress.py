@@ -15,11 +15,9 @@ import pytest
 
 from glacierbase import Project
 from glacierbase.cli.display import LiveLine
-from glacierbase.executors.snowflake import progress
 from glacierbase.executors.spark.session import SparkSessionPort
-from tests.support.beds import LakeBed, SnowBed
+from tests.support.beds import LakeBed, RemoteLake
 from tests.support.project_folder import ProjectFolder
-from tests.support.snowflake.bed import SnowflakeServer
 from tests.support.terminal import Recording, run_on_terminal, terminal
 
 ROWS = 50_000_000
@@ -133,7 +131,7 @@ def test_fifty_million_rows_are_a_line_each_interval_in_a_pipe_and_none_beside_j
     assert lines[0] == "shop: starting Spark"
     assert len(numbers_of([line for line in lines if "running 0002" in line])) >= 2
     assert "\x1b" not in said.stderr + said.stdout
-    filling.file("0003_more.sql", FILL)
+    filling.file("0003_more.sql", f"INSERT INTO lake.a.t {IN_TWO_STAGES}")
     asked = run_often(filling, "migrate", "--format", "json")
     assert [file["version"] for file in json.loads(asked.stdout)["catalogs"][0]["applied"]] == ["0003"]
     assert (
@@ -141,22 +139,16 @@ def test_fifty_million_rows_are_a_line_each_interval_in_a_pipe_and_none_beside_j
     )
 
 
-def test_the_state_of_a_query_on_snowflake_is_asked_for_once_in_a_while(
-    emulated: SnowBed,
-    snowflake_server: SnowflakeServer,
-    project: ProjectFolder,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """One statement finds the id; further requests need no warehouse. A short statement causes none."""
-    monkeypatch.setattr(progress, "_INTERVAL_SECONDS", 1.0)
-    project.catalog(emulated.catalog_file())
-    project.file("0001_slow.sql", "SELECT 1;\nSELECT 2 /* takes 4 s */;")
-    before = len(snowflake_server.requests)
+def test_a_connect_server_reports_its_stages_and_tasks(remote_lake: RemoteLake, project: ProjectFolder) -> None:
+    """The client's own progress reports are counted; the server sends them every two seconds."""
+    project.catalog(
+        f"{remote_lake.text}\n".replace("store: {catalog: lake}", "store: {catalog: lake, namespace: progress}")
+    )
+    project.file("0002_create.sql", "CREATE NAMESPACE lake.far; CREATE TABLE lake.far.t (id BIGINT)")
+    project.file("0003_slow.sql", f"INSERT INTO lake.far.t {IN_TWO_STAGES};")
     with shown() as recording:
         Project.load(project.root).migrate()
-    assert any(
-        re.fullmatch(r"shop: running 0001 2/2 \(line 5\) 00:0\d, query running", line) for line in recording.live
-    )
-    sent = snowflake_server.requests[before:]
-    assert len([each for each in sent if "QUERY_HISTORY(" in each.get("sql", "")]) == 1
-    assert 1 <= len([each for each in sent if each["path"].startswith("/monitoring/queries/")]) <= 4
+    found = numbers_of([line for line in recording.live if "running 0003 1/1 (line 4)" in line])
+    assert found[0][1:] == (0, 0, 0)
+    assert found[-1][1] >= 1
+    assert found[-1][3] >= 2
