@@ -31,6 +31,7 @@ from tests.support.processes import one_at_a_time
 from tests.support.project_folder import REPOSITORY, ProjectFolder, only_catalog
 from tests.support.snowflake.bed import ACCOUNT, SnowflakeServer, account_catalog
 from tests.support.snowflake.bed import snowflake_server as start_snowflake_server
+from tests.support.world import World
 
 
 @pytest.fixture(autouse=True)
@@ -45,6 +46,12 @@ def own_secrets(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def project(tmp_path: Path) -> ProjectFolder:
     """An empty project."""
     return ProjectFolder(tmp_path / "project")
+
+
+@pytest.fixture
+def world(project: ProjectFolder) -> World:
+    """An empty project whose engine and tables are in memory."""
+    return World(project)
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from pathlib import Path
 TESTS = Path(__file__).parent
 
 
-def test_each_test_docstring_is_a_sentence_that_stands_alone() -> None:
+def test_each_test_docstring_is_readable_alone() -> None:
     """A docstring that begins with "And" continues the name of its function."""
     assert [place for place, text in docstrings() if text.startswith("And ")] == []
 

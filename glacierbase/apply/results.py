@@ -5,6 +5,7 @@ Field names are the names in the JSON documents.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import ClassVar
 
 from glacierbase.model.migration import State
 from glacierbase.model.result import LockHolder, Result
-from glacierbase.model.text import counted, in_seconds, table, time_of
+from glacierbase.model.text import Cell, Line, Location, counted, in_seconds, table, time_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,15 @@ class MigrateResult(Result):
             lines.append(f"not run  {', '.join(waiting)}")
         return lines or ([] if self.error else ["nothing to do: every migration is applied"])
 
+    def summary(self) -> Sequence[Line]:
+        """Return the lines of the text form where the log has shown the applied files: their number in place of a line each."""
+        if not self.applied:
+            return self.lines()
+        files = counted(len(self.applied), "migration")
+        statements = counted(sum(file.statements for file in self.applied), "statement")
+        duration = in_seconds(sum(file.duration_ms for file in self.applied))
+        return [f"applied  {files}, {statements}, {duration}", *self.lines()[len(self.applied) :]]
+
 
 @dataclass(frozen=True, slots=True)
 class PendingFile:
@@ -73,11 +83,11 @@ class PendingFile:
     statements: int
     resumes_at: int
 
-    def row(self) -> tuple[str, ...]:
+    def row(self) -> tuple[Cell, ...]:
         """Return the cells of the file's table row."""
         resumes = f"from {self.resumes_at} of " if self.resumes_at > 1 else ""
         statements = resumes + counted(self.statements, "statement")
-        return (self.version, self.description, self.author, statements, self.path)
+        return (self.version, self.description, self.author, statements, Location(self.path))
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +96,7 @@ class PendingResult(Result):
 
     pending: tuple[PendingFile, ...] = ()
 
-    def lines(self) -> list[str]:
+    def lines(self) -> Sequence[Line]:
         header = ("version", "description", "author", "statements", "path")
         return table(header, [file.row() for file in self.pending]) or ["nothing is pending"]
 
@@ -192,7 +202,7 @@ class RepairCase:
             "error": self.error_message,
             "run": f"{self.run_id} of {self.os_user} on {self.host}",
             "ci": self.ci_url,
-            "at": f"{time_of(self.since)} UTC" if self.since else None,
+            "at": time_of(self.since),
             "query tag": self.query_tag,
             "query id": self.query_id,
             "engine": self.engine,

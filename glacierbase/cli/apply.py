@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from glacierbase.cli.group import cli
+from glacierbase.cli.completion import complete_version
+from glacierbase.cli.group import Section, cli
 from glacierbase.cli.options import Options, with_lock_timeout, with_options, with_yes
 
 if TYPE_CHECKING:
@@ -20,14 +21,20 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 _FOUND = 7
 _SELECTION = [
-    click.option("--to", metavar="VERSION", help="The last version to run."),
-    click.option("--only", metavar="VERSION", help="Run this version alone (a hotfix); requires --reason."),
+    click.option("--to", metavar="VERSION", help="The last version to run.", shell_complete=complete_version),
+    click.option(
+        "--only",
+        metavar="VERSION",
+        help="Run this version alone (a hotfix); requires --reason.",
+        shell_complete=complete_version,
+    ),
     click.option("--reason", metavar="TEXT", help="Why --only; recorded in the history."),
     click.option(
         "--allow-out-of-order",
         metavar="VERSION",
         multiple=True,
         help="Run this version although a higher one is applied; repeat for several.",
+        shell_complete=complete_version,
     ),
 ]
 
@@ -36,7 +43,7 @@ def _with_selection(function: F) -> F:
     return functools.reduce(lambda made, option: option(made), reversed(_SELECTION), function)
 
 
-@cli.command()
+@cli.command(section=Section.APPLY)
 @with_options()
 @_with_selection
 @with_lock_timeout
@@ -56,10 +63,12 @@ def migrate(options: Options, lock_timeout: float, dry_run: bool, yes: bool, **s
     if dry_run:
         options.report(lambda project: project.plan(options.catalogs, **selection), command="plan")
     else:
-        options.report(run)
+        from glacierbase.apply.results import MigrateResult
+
+        options.report(run, lines=MigrateResult.summary if options.terminal.is_one_screen else None)
 
 
-@cli.command()
+@cli.command(section=Section.ASK)
 @with_options()
 @click.option("--exit-code", is_flag=True, help="Exit with 7 if something is pending.")
 def pending(options: Options, exit_code: bool) -> None:
@@ -69,7 +78,7 @@ def pending(options: Options, exit_code: bool) -> None:
         sys.exit(_FOUND)
 
 
-@cli.command()
+@cli.command(section=Section.ASK)
 @with_options()
 @_with_selection
 def plan(options: Options, **selection: Any) -> None:
@@ -77,7 +86,7 @@ def plan(options: Options, **selection: Any) -> None:
     options.report(lambda project: project.plan(options.catalogs, **selection))
 
 
-@cli.command()
+@cli.command(section=Section.MEND)
 @with_options()
 @click.option(
     "--as",
@@ -94,7 +103,7 @@ def plan(options: Options, **selection: Any) -> None:
 @click.option("--engine-stopped", is_flag=True, help="Confirm that the lost run's engine has stopped; recorded.")
 @with_lock_timeout
 @with_yes
-@click.argument("versions", nargs=-1)
+@click.argument("versions", nargs=-1, shell_complete=complete_version)
 def repair(options: Options, versions: Sequence[str], lock_timeout: float, yes: bool, **decision: Any) -> None:
     """Record the outcome of VERSIONS that need a decision.
 
@@ -111,7 +120,7 @@ def repair(options: Options, versions: Sequence[str], lock_timeout: float, yes: 
     options.report(run)
 
 
-@cli.command()
+@cli.command(section=Section.MEND)
 @with_options()
 @click.option("--reason", metavar="TEXT", help="Why the lock is released; recorded in the history.")
 @click.option("--force", is_flag=True, help="Also if the run may be alive; it then runs nothing more.")
@@ -133,9 +142,15 @@ def unlock(options: Options, reason: str | None, force: bool, yes: bool) -> None
     options.report(run)
 
 
-@cli.command()
+@cli.command(section=Section.APPLY)
 @with_options()
-@click.option("--to", metavar="VERSION", required=True, help="The last version whose tables exist already.")
+@click.option(
+    "--to",
+    metavar="VERSION",
+    required=True,
+    help="The last version whose tables exist already.",
+    shell_complete=complete_version,
+)
 @click.option("--reason", metavar="TEXT", required=True, help="Why; recorded in the history.")
 @with_lock_timeout
 @with_yes
@@ -153,7 +168,7 @@ def baseline(options: Options, to: str, reason: str, lock_timeout: float, yes: b
     options.report(run)
 
 
-@cli.command()
+@cli.command(section=Section.APPLY)
 @with_options()
 def warm(options: Options) -> None:
     """Resolve dependencies and build Spark's class archive.

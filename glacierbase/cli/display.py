@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from typing import TextIO
 from unicodedata import east_asian_width
 
+from glacierbase.cli.screen import width_of
 from glacierbase.model.escape import on_one_line
 from glacierbase.model.text import as_clock
 from glacierbase.run.activity import Activity, watched
@@ -28,7 +29,6 @@ _LINE_SECONDS = 60.0
 _ANSWER_SECONDS = 0.3
 # How long an end waits for a terminal that accepts no output.
 _BLOCKED_SECONDS = 0.5
-_COLUMNS = 80
 _ERASE = "\r\x1b[K"
 
 
@@ -117,18 +117,12 @@ class LiveLine(_Poller):
         if newest is None or _age(newest) < _SHORT_SECONDS:
             self.clear()
             return
-        line = _cut(self._text(newest), self._columns() - 1)
+        line = _cut(self._text(newest), width_of(self._stream) - 1)
         with self._lock:
             # It may have ended, and something else may be on the line by now.
             if newest in activities and not self._closed.is_set() and self._is_foreground():
                 self._is_shown = True
                 self._write(f"\r{line}{_ERASE[1:]}")
-
-    def _columns(self) -> int:
-        try:
-            return os.get_terminal_size(self._stream.fileno()).columns or _COLUMNS
-        except OSError:
-            return _COLUMNS
 
     def _is_foreground(self) -> bool:
         """Return whether this is the job that the shell shows; one in the background leaves its prompt alone."""

@@ -2,38 +2,44 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from glacierbase.cli.group import cli
+from glacierbase.cli.completion import complete_code
+from glacierbase.cli.group import Section, cli
+from glacierbase.cli.options import with_color
 
 if TYPE_CHECKING:
     from glacierbase.errors.entry import Entry
+    from glacierbase.model.text import Line
 
-_WIDTH = 100
+_WIDTH = 80
 
 
-@cli.command()
+@cli.command(section=Section.MEND)
 @click.option(
     "--format", "form", type=click.Choice(["text", "json"]), default="text", help="The format of the result. [text]"
 )
-@click.argument("codes", nargs=-1, metavar="[CODE]...")
-def explain(form: str, codes: Sequence[str]) -> None:
+@with_color
+@click.argument("codes", nargs=-1, metavar="[CODE]...", shell_complete=complete_code)
+def explain(form: str, color: str, codes: Sequence[str]) -> None:
     """Explain error codes; without CODE, list all.
 
     Prints what a code means, an example, and what to do. Works offline and outside of a project.
     """
+    from glacierbase.cli.screen import show_on
     from glacierbase.errors.reference import ENTRIES
     from glacierbase.output.documents import json_document
-    from glacierbase.output.printable import printable
 
     entries = [_entry(code) for code in dict.fromkeys(map(str.upper, codes))] or list(ENTRIES.values())
     if form == "json":
         click.echo(json_document("explain", (), None, entries=list(map(_to_json, entries))))
     else:
-        click.echo(printable(_explained(entries) if codes else _listed(entries)))
+        show = show_on(sys.stdout, color)
+        click.echo(show(_explained(entries) if codes else _listed(entries)), color=True)
 
 
 def _entry(code: str) -> Entry:
@@ -64,25 +70,29 @@ def _to_json(entry: Entry) -> dict[str, Any]:
     }
 
 
-def _listed(entries: Iterable[Entry]) -> list[str]:
-    return [f"{entry.code:<23}  {_exit_codes(entry):<8}  {entry.summary}" for entry in entries]
+def _listed(entries: Iterable[Entry]) -> list[Line]:
+    from glacierbase.model.text import Mark, table
+
+    return table((), ((Mark(entry.code), _exit_codes(entry), entry.summary) for entry in entries))
 
 
-def _explained(entries: Iterable[Entry]) -> list[str]:
+def _explained(entries: Iterable[Entry]) -> list[Line]:
     lines = [line for entry in entries for line in ("", *_lines(entry))]
     return lines[1:]
 
 
-def _lines(entry: Entry) -> list[str]:
+def _lines(entry: Entry) -> list[Line]:
+    from glacierbase.model.text import Mark, Verbatim
+
     classes = ", ".join(error.__name__ for error in entry.errors)
     steps = [line for number, step in enumerate(entry.remedy, start=1) for line in _wrapped(step, f"  {number}. ")]
     return [
-        f"{entry.code}  (exit code {_exit_codes(entry)}; in Python: {classes})",
+        Mark(f"{entry.code}  (exit code {_exit_codes(entry)}; in Python: {classes})"),
         "",
         *_wrapped(entry.meaning),
         "",
         "Example:",
-        *(f"  {line}".rstrip() for line in entry.example.splitlines()),
+        *(Verbatim(f"  {line}") for line in entry.example.splitlines()),
         "",
         "What to do:",
         *steps,

@@ -7,27 +7,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from glacierbase.cli.group import cli
-from glacierbase.cli.options import Options, complete_catalog, with_options, with_resolve
+from glacierbase.cli.completion import complete_catalog, complete_version
+from glacierbase.cli.group import Section, cli
+from glacierbase.cli.options import Options, with_options, with_resolve
 
 if TYPE_CHECKING:
     from glacierbase.model.result import Result
     from glacierbase.project import Project
 
 
-@cli.command()
-@with_options()
-@with_resolve
-@click.argument("versions", nargs=-1)
-def render(options: Options, resolve: bool, versions: Sequence[str]) -> None:
-    """Print migrations as each environment renders them.
-
-    All, or VERSIONS. Contacts nothing. Control characters and CI commands are shown as escapes; --format json has the exact SQL.
-    """
-    options.report(lambda project: project.render(versions, options.catalogs, resolve=resolve))
-
-
-@cli.command()
+@cli.command(section=Section.CHECK)
 @with_options()
 @click.option(
     "--base",
@@ -43,7 +32,19 @@ def validate(options: Options, base: str | None, resolve: bool) -> None:
     options.report(lambda project: project.validate(options.catalogs, base=base, resolve=resolve))
 
 
-@cli.command()
+@cli.command(section=Section.CHECK)
+@with_options()
+@with_resolve
+@click.argument("versions", nargs=-1, shell_complete=complete_version)
+def render(options: Options, resolve: bool, versions: Sequence[str]) -> None:
+    """Print migrations as each environment renders them.
+
+    All, or VERSIONS. Contacts nothing. Control characters and CI commands are shown as escapes; --format json has the exact SQL.
+    """
+    options.report(lambda project: project.render(versions, options.catalogs, resolve=resolve))
+
+
+@cli.command(section=Section.WRITE)
 @with_options(environment=False, catalogs=False)
 @click.option("--catalog", help="The catalog; required if there are several.", shell_complete=complete_catalog)
 @click.option("--author", help="Default: git's user.name.")
@@ -65,7 +66,7 @@ def new(options: Options, catalog: str | None, author: str | None, description: 
     options.report(write)
 
 
-@cli.command()
+@cli.command(section=Section.WRITE)
 @with_options(environment=False, catalogs=False)
 @click.option(
     "--type",

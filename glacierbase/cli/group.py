@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from enum import Enum
 from typing import Any
 
 import click
@@ -24,11 +25,27 @@ def _pipe_watched() -> Iterator[None]:
         raise PipeClosed from error
 
 
+class Section(Enum):
+    """The sections of the list of commands, in order. Within a section, commands are in the order of their definition."""
+
+    WRITE = "Write migrations"
+    CHECK = "Check files and connections"
+    APPLY = "Apply migrations"
+    ASK = "Ask (read-only)"
+    MEND = "Mend after an error"
+
+
 class _Command(click.Command):
     """A command that refuses empty values: they come from unset variables of a script, and would otherwise mean "all"."""
 
+    def __init__(self, *args: Any, section: Section, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.section = section
+
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         rest = super().parse_args(ctx, args)
+        if ctx.resilient_parsing:  # A shell completes a line that is not complete.
+            return rest
         for param in self.get_params(ctx):
             value = ctx.params.get(param.name or "")
             for each in value if isinstance(value, tuple) else (value,):
@@ -39,6 +56,19 @@ class _Command(click.Command):
 
 class _Group(click.Group):
     command_class = _Command
+
+    def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of commands, a section after the other, with whole first sentences."""
+        commands = [each for each in self.commands.values() if isinstance(each, _Command)]
+        width = max(len(command.name or "") for command in commands)
+        for section in Section:
+            rows = [
+                ((each.name or "").ljust(width), each.get_short_help_str(formatter.width))
+                for each in commands
+                if each.section is section
+            ]
+            with formatter.section(section.value):
+                formatter.write_dl(rows)
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
         with _pipe_watched():

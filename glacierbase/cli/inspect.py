@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import click
 
-from glacierbase.cli.group import cli
+from glacierbase.cli.completion import complete_version
+from glacierbase.cli.group import Section, cli
 from glacierbase.cli.options import Options, with_options
 
 
-@cli.command()
+@cli.command(section=Section.ASK)
 @with_options()
 def status(options: Options) -> None:
     """Show the state of every version and the lock holder. Writes nothing."""
     options.report(lambda project: project.status(options.catalogs))
 
 
-@cli.command()
+@cli.command(section=Section.ASK)
 @with_options()
 @click.option("--events", is_flag=True, help="List every event. JSON always has every event.")
 def history(options: Options, events: bool) -> None:
@@ -26,15 +27,15 @@ def history(options: Options, events: bool) -> None:
     options.report(lambda project: project.history(options.catalogs), lines=lines)
 
 
-@cli.command()
+@cli.command(section=Section.ASK)
 @with_options()
-@click.argument("version")
+@click.argument("version", shell_complete=complete_version)
 def show(options: Options, version: str) -> None:
     """Show one VERSION: statements, events and the next step. Writes nothing."""
     options.report(lambda project: project.show(version, options.catalogs))
 
 
-@cli.command()
+@cli.command(section=Section.CHECK)
 @with_options()
 @click.option(
     "--print-ddl",

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 import glacierbase
+from glacierbase.cli.completion import complete_catalog, complete_environment
 
 if TYPE_CHECKING:
     from glacierbase.cli.terminal import Terminal
+    from glacierbase.output.documents import Lines
     from glacierbase.project import Project
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -26,6 +28,7 @@ class Options:
         catalogs: names; empty for all.
         format: `text` or `json`.
         verbose: whether more is logged to stderr.
+        color: `auto`, `always` or `never`.
         command: the command's name, which is also the name of its JSON document.
     """
 
@@ -35,6 +38,7 @@ class Options:
         project: str | None,
         format: str,
         verbose: bool,
+        color: str = "auto",
         environment: str | None = None,
         catalogs: Sequence[str] = (),
     ) -> None:
@@ -44,13 +48,14 @@ class Options:
         self.catalogs = catalogs
         self.format = format
         self.verbose = verbose
+        self.color = color
 
     @functools.cached_property
     def terminal(self) -> Terminal:
         """The terminal that this command runs at."""
         from glacierbase.cli.terminal import Terminal
 
-        return Terminal(self.format, self.verbose)
+        return Terminal(self.format, self.verbose, self.color)
 
     def load(self) -> Project:
         """Return the project in the chosen environment."""
@@ -63,7 +68,7 @@ class Options:
         run: Callable[[Project], Sequence[Any]],
         *,
         command: str | None = None,
-        lines: Callable[[Any], list[str]] | None = None,
+        lines: Lines | None = None,
     ) -> Sequence[Any]:
         """Run the command on the project, print its results, and exit if it fails; else return the results.
 
@@ -96,15 +101,13 @@ def with_options(environment: bool = True, catalogs: bool = True) -> Callable[[F
     return decorate
 
 
-def complete_catalog(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
-    """Return the names of the project's catalogs that begin so, for a shell."""
-    try:
-        return [name for name in glacierbase.Project.load().catalogs if name.startswith(incomplete)]
-    except glacierbase.GlacierbaseError:
-        return []
-
-
-_NAMES = ("project", "format", "verbose", "environment", "catalogs")
+_NAMES = ("project", "format", "verbose", "color", "environment", "catalogs")
+with_color = click.option(
+    "--color",
+    type=click.Choice(["auto", "always", "never"]),
+    default="auto",
+    help="Colour the output; auto: on a terminal, unless NO_COLOR is set. [auto]",
+)
 _ALWAYS = [
     click.option(
         "--project", type=click.Path(file_okay=False), help="The project's root folder. [env: GLACIERBASE_PROJECT]"
@@ -113,6 +116,7 @@ _ALWAYS = [
         "--format", type=click.Choice(["text", "json"]), default="text", help="The format of the result. [text]"
     ),
     click.option("-v", "--verbose", is_flag=True, help="Log more to stderr."),
+    with_color,
 ]
 _CATALOGS = click.option(
     "--catalog",
@@ -121,7 +125,13 @@ _CATALOGS = click.option(
     help="A catalog; repeat for several. Default: all.",
     shell_complete=complete_catalog,
 )
-_ENVIRONMENT = click.option("--env", "--environment", "environment", help="The environment. [env: GLACIERBASE_ENV]")
+_ENVIRONMENT = click.option(
+    "--env",
+    "--environment",
+    "environment",
+    help="The environment. [env: GLACIERBASE_ENV]",
+    shell_complete=complete_environment,
+)
 
 
 class _Duration(click.ParamType):  # type: ignore[type-arg,unused-ignore]

@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 import click
 
 from glacierbase.cli.display import Display, open_display
+from glacierbase.cli.screen import show_on
 from glacierbase.cli.signals import Signals
 from glacierbase.errors import ConfigurationError, GlacierbaseError, Interrupted
 from glacierbase.model.result import Result
@@ -37,21 +38,28 @@ class Terminal:
         signals: those that the command received.
     """
 
-    def __init__(self, form: str, verbose: bool) -> None:
+    def __init__(self, form: str, verbose: bool, colour: str = "auto") -> None:
         """Args:
         form: of the result, `text` or `json`.
         verbose: log more to stderr.
+        colour: `auto`, `always` or `never`.
         """
         self._form = form
         self._verbose = verbose
+        self._colour = colour
         self._display = open_display(form)
         self.signals = Signals(self._display.close)
+
+    @property
+    def is_one_screen(self) -> bool:
+        """Whether the text of the result and the log go to a terminal, so that a file in both would be reported twice."""
+        return self._form == "text" and sys.stdout.isatty() and sys.stderr.isatty()
 
     def report(
         self,
         command: str,
         run: Callable[[], Sequence[Any]],
-        lines: Callable[[Any], list[str]] | None = None,
+        lines: documents.Lines | None = None,
     ) -> Sequence[Any]:
         """Run a command, print its results on stdout and its errors on stderr, and exit if it failed; else return the results.
 
@@ -62,11 +70,13 @@ class Terminal:
         _log_to_stderr(self._verbose, self._display)
         with self._display.watching():
             results, error = self._run(command, run)
-        is_json = self._form == "json"
-        text = documents.json_document(command, results, error) if is_json else documents.text_document(results, lines)
+        if self._form == "json":
+            text = documents.json_document(command, results, error)
+        else:
+            text = documents.text_document(results, lines, show_on(sys.stdout, self._colour))
         try:
             if text:
-                click.echo(text)
+                click.echo(text, color=True)
         except BrokenPipeError:
             if error is None:
                 raise
@@ -74,7 +84,8 @@ class Terminal:
         if error:
             if self._form == "text":
                 errors = [result.error for result in results if result.error] or [error]
-                click.echo(documents.text_errors(errors), err=True)
+                show = show_on(sys.stderr, self._colour)
+                click.echo(documents.text_errors(errors, show), err=True, color=True)
             sys.exit(error.exit_code)
         return results
 
@@ -124,9 +135,9 @@ class Terminal:
         if not sys.stdin.isatty():
             raise _unconfirmed("confirmation required, but stdin is not a terminal")
         if facts:
-            shown = documents.text_document(facts())
+            shown = documents.text_document(facts(), show=show_on(sys.stderr, self._colour))
             self._display.clear()
-            click.echo(shown, err=True)
+            click.echo(shown, err=True, color=True)
         if not click.confirm("go on", err=True):
             raise ConfigurationError("NOT_CONFIRMED", "nothing was changed")
 

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from glacierbase.history.records import late_events
 from glacierbase.model.migration import Event, EventType, State
-from glacierbase.model.text import table, time_of
+from glacierbase.model.text import Line, Mark, table
 
 _OUTCOMES = frozenset(
     kind.value
@@ -71,11 +71,8 @@ def _name(event: Event) -> str:
     return State.ABANDONED.value if event.state == State.ABANDONED else f"repaired: {event.state}"
 
 
-def outcome_table(found: Sequence[Outcome]) -> list[str]:
-    """Return one line per outcome."""
+def outcome_table(found: Sequence[Outcome]) -> list[Line]:
+    """Return a table with a row per outcome."""
     header = ("version", "outcome", "at", "author", "description", "run by")
-    rows = [
-        (each.version, each.outcome, time_of(each.at), each.author or "", each.description or "", each.run_by)
-        for each in found
-    ]
+    rows = [(each.version, Mark(each.outcome), each.at, each.author, each.description, each.run_by) for each in found]
     return table(header, rows)

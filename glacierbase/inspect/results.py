@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -11,7 +11,7 @@ from glacierbase.inspect.outcomes import outcome_table, outcomes
 from glacierbase.model.escape import on_one_line
 from glacierbase.model.migration import Event, State
 from glacierbase.model.result import LockHolder, Result, Status
-from glacierbase.model.text import counted, split_lines, table, time_of
+from glacierbase.model.text import Cell, Line, Mark, Verbatim, counted, split_lines, table
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +21,7 @@ class StatusResult(Result):
     migrations: tuple[Status, ...] = ()
     lock: LockHolder | None = None
 
-    def lines(self) -> list[str]:
+    def lines(self) -> Sequence[Line]:
         header = ("version", "state", "statements", "applied at", "author", "description")
         lines = table(header, [_status_row(each) for each in self.migrations]) or ["no migrations"]
         for each in self.migrations:
@@ -32,9 +32,8 @@ class StatusResult(Result):
         return [*lines, self.lock.line()] if self.lock else lines
 
 
-def _status_row(each: Status) -> tuple[str, ...]:
-    applied_at = time_of(each.applied_at)
-    return (each.version, str(each.state), each.progress, applied_at, each.author or "", each.description or "")
+def _status_row(each: Status) -> tuple[Cell, ...]:
+    return (each.version, Mark(each.state), each.progress, each.applied_at, each.author, each.description)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,32 +42,32 @@ class HistoryResult(Result):
 
     events: tuple[Event, ...] = ()
 
-    def lines(self) -> list[str]:
+    def lines(self) -> Sequence[Line]:
         if not self.events:
             return ["no events: nothing was ever applied"]
         return outcome_table(outcomes(self.events)) or ["no outcomes: no event is about a migration"]
 
-    def event_lines(self) -> list[str]:
+    def event_lines(self) -> Sequence[Line]:
         """Return the text of every event."""
         return event_table(self.events) or self.lines()
 
 
-def event_table(events: Iterable[Event]) -> list[str]:
-    """Return one line per event."""
+def event_table(events: Iterable[Event]) -> list[Line]:
+    """Return a table with a row per event."""
     header = ("at", "event", "what", "version", "statement", "who", "run", "why")
     return table(header, [_event_row(event) for event in events])
 
 
-def _event_row(event: Event) -> tuple[str, ...]:
+def _event_row(event: Event) -> tuple[Cell, ...]:
     return (
-        time_of(event.recorded_at),
+        event.recorded_at,
         f"{event.fence}.{event.sequence}",
-        event.event,
-        event.version or "",
+        Mark(event.event),
+        event.version,
         f"{event.statement_index}/{event.statement_total}" if event.statement_total is not None else "",
         f"{event.os_user}@{event.host}",
         event.run_id[:8],
-        event.error_message or event.reason or "",
+        event.error_message or event.reason,
     )
 
 
@@ -91,11 +90,14 @@ class ShowResult(Result):
     events: tuple[Event, ...] = ()
     next: str = ""
 
-    def lines(self) -> list[str]:
+    def lines(self) -> Sequence[Line]:
         status = self.migration
         if status is None:
             return ["no such version"]
-        lines = [*_summary(status), *(_run(self.events[-1]) if self.events else ())]
+        lines: list[Line] = [
+            Mark(f"{status.version}  {status.description}"),
+            *table((), [*_summary(status), *(_run(self.events[-1]) if self.events else ())]),
+        ]
         for each in self.statements:
             lines += ["", f"statement {each.index}, line {each.line}: {each.state}\n{each.sql}"]
         if status.error_message and status.state is not State.APPLIED:
@@ -105,20 +107,17 @@ class ShowResult(Result):
         return [*lines, "", f"next: {self.next}"] if self.next else lines
 
 
-def _summary(status: Status) -> list[str]:
-    lines = [
-        f"{status.version}  {status.description}",
-        f"state       {status.state}, {status.progress} statements",
-        f"author      {status.author}",
-        f"file        {status.path}",
-    ]
-    return [*lines, f"applied at  {time_of(status.applied_at)}"] if status.applied_at else lines
+def _summary(status: Status) -> Iterator[tuple[Cell, Cell]]:
+    yield "state", Mark(f"{status.state}, {status.progress} statements")
+    yield "author", status.author
+    yield "file", status.path
+    if status.applied_at:
+        yield "applied at", status.applied_at
 
 
-def _run(last: Event) -> list[str]:
-    run = f"run         {last.run_id} of {last.os_user}@{last.host} as {last.principal}, {last.engine}"
-    origin = (("commit", last.git_commit), ("ci", last.ci_url))
-    return [run, *(f"{name:<11} {value}" for name, value in origin if value)]
+def _run(last: Event) -> Iterator[tuple[Cell, Cell]]:
+    yield "run", f"{last.run_id} of {last.os_user}@{last.host} as {last.principal}, {last.engine}"
+    yield from ((name, value) for name, value in (("commit", last.git_commit), ("ci", last.ci_url)) if value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,10 +146,10 @@ class RenderResult(Result):
     environments: tuple[str, ...] = ()
     files: tuple[RenderedFile, ...] = ()
 
-    def lines(self) -> list[str]:
+    def lines(self) -> Sequence[Line]:
         # A line break in the path would end the comment.
         files = [(f"-- {on_one_line(file.path)}", *split_lines(file.sql)) for file in self.files]
-        return [line for lines in files for line in lines] or ["no migrations"]
+        return [Verbatim(line) for lines in files for line in lines] or ["no migrations"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,9 +177,9 @@ class DoctorResult(Result):
 
     PARTIAL: ClassVar[bool] = True
 
-    def lines(self) -> list[str]:
-        width = max((len(check.name) for check in self.checks), default=0)
-        return [f"{'FAILED' if each.error else 'ok':<7} {each.name:<{width}}  {each.found()}" for each in self.checks]
+    def lines(self) -> Sequence[Line]:
+        rows = ((Mark("FAILED" if each.error else "ok"), each.name, each.found()) for each in self.checks)
+        return table((), rows)
 
     def script(self) -> str | None:
         return self.ddl

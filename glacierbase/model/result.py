@@ -7,6 +7,7 @@ its `lines` are the text. `output` puts the results of several catalogs together
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from datetime import datetime, timezone
 from enum import Enum
@@ -14,7 +15,7 @@ from typing import Any, ClassVar
 
 from glacierbase.errors import GlacierbaseError, SeveralErrors
 from glacierbase.model.migration import State
-from glacierbase.model.text import time_of
+from glacierbase.model.text import Line, time_from, time_of
 from glacierbase.secrets import Secrets, mask, secrets_in_use
 
 
@@ -40,8 +41,8 @@ class Result(ABC):
     PARTIAL: ClassVar[bool] = False
 
     @abstractmethod
-    def lines(self) -> list[str]:
-        """Return the lines of the text form, not escaped. A line break inside a line belongs to a value."""
+    def lines(self) -> Sequence[Line]:
+        """Return the lines and tables of the text form, not escaped. A line break inside a line belongs to a value."""
 
     def script(self) -> str | None:
         """Return a text that is printed in place of the lines and not indented, because it is meant for a file; or None."""
@@ -90,7 +91,8 @@ class LockHolder:
     def line(self) -> str:
         """Return the holder as a line of text."""
         place = f"{self.os_user} on {self.host} (pid {self.pid})"
-        times = f"since {time_of(self.acquired_at)}, lease until {time_of(self.expires_at)}"
+        ago = f" ({time_from(self.acquired_at, datetime.now(timezone.utc))})" if self.acquired_at else ""
+        times = f"since {time_of(self.acquired_at)}{ago}, lease until {time_of(self.expires_at)}"
         return f"lock: run {self.owner} of {place}, {times}"
 
 

@@ -1,14 +1,48 @@
-"""Lines of text, and values as text: tables, counts, times."""
+"""Lines of text and tables, and values as text: counts, times. How they are shown is decided by `output`."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from datetime import datetime
-
-from glacierbase.model.escape import on_one_line
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from typing import TypeAlias
 
 LINE_END = re.compile(r"\r?\n")
+
+
+class Mark(str):
+    """A word or line that a terminal shows in bold, or a state's word in its colour. Never broken into lines."""
+
+    __slots__ = ()
+
+
+class Location(str):
+    """The path of a file of the project. A column of them shows their common folder once, on a terminal."""
+
+    __slots__ = ()
+
+
+class Verbatim(str):
+    """A line that a terminal shows as it is, such as SQL: wrapping would change what is copied from there."""
+
+    __slots__ = ()
+
+
+# A time is shown in UTC; None is empty.
+Cell: TypeAlias = str | datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table among the lines of a text. The cells are not escaped."""
+
+    header: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+
+
+# A line break inside a line belongs to a value.
+Line: TypeAlias = str | Table
 
 
 def quoted(text: str) -> list[str]:
@@ -22,16 +56,10 @@ def split_lines(text: str) -> list[str]:
     return lines if lines[-1] else lines[:-1]
 
 
-def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return the lines of a table, or none if it has no rows.
-
-    The cells are escaped here, since an escape is wider than the character, and the width of a column depends on it.
-    """
-    if not rows:
-        return []
-    cells = [[on_one_line(" ".join(cell.split())) for cell in row] for row in (header, *rows)]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in cells]
+def table(header: Sequence[str], rows: Iterable[Sequence[Cell]]) -> list[Line]:
+    """Return a table as the only line, or no line if it has no rows. Without a header, none is shown."""
+    found = tuple(map(tuple, rows))
+    return [Table(tuple(header), found)] if found else []
 
 
 def counted(count: int, noun: str) -> str:
@@ -57,5 +85,15 @@ def as_clock(seconds: float) -> str:
 
 
 def time_of(instant: datetime | None) -> str:
-    """Return `2026-11-20 10:30:00`, or nothing for None."""
-    return f"{instant:%Y-%m-%d %H:%M:%S}" if instant else ""
+    """Return `2026-11-20 10:30:00 UTC`, or nothing for None."""
+    return f"{instant.astimezone(timezone.utc):%Y-%m-%d %H:%M:%S} UTC" if instant else ""
+
+
+def time_from(instant: datetime, now: datetime) -> str:
+    """Return `3 min ago`, or `in 3 min`: the whole minutes, hours or days between two instants."""
+    seconds = int((now - instant).total_seconds())
+    units = (("day", 86400), ("h", 3600), ("min", 60), ("s", 1))
+    unit, length = next((each for each in units if abs(seconds) >= each[1]), units[-1])
+    count = abs(seconds) // length
+    amount = counted(count, unit) if unit == "day" else f"{count} {unit}"
+    return f"in {amount}" if seconds < 0 else f"{amount} ago"

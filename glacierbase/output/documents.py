@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from glacierbase.errors import GlacierbaseError, SeveralErrors
 from glacierbase.model.result import Result, to_json
-from glacierbase.model.text import split_lines
-from glacierbase.output.printable import printable, printable_json
+from glacierbase.model.text import Line, Mark, split_lines
+from glacierbase.output.printable import Show, printable, printable_json
+
+Lines: TypeAlias = Callable[[Any], Sequence[Line]]
 
 
 def json_document(command: str, results: Sequence[Result], error: GlacierbaseError | None, **fields: Any) -> str:
@@ -24,43 +26,44 @@ def json_document(command: str, results: Sequence[Result], error: GlacierbaseErr
     return printable_json(json.dumps(document, indent=2, ensure_ascii=False, default=str))
 
 
-def text_document(results: Sequence[Result], lines: Callable[[Result], list[str]] | None = None) -> str:
+def text_document(results: Sequence[Result], lines: Lines | None = None, show: Show = printable) -> str:
     """Return the text of a command, a block per catalog.
 
     Args:
         lines: returns the lines of a result; default its method `lines`.
     """
-    blocks = (_text(result, lines or type(result).lines) for result in results)
+    blocks = (_text(result, lines or type(result).lines, show) for result in results)
     return "\n\n".join(block for block in blocks if block)
 
 
-def text_error(error: GlacierbaseError) -> str:
+def text_error(error: GlacierbaseError, show: Show = printable) -> str:
     """Return an error as text: its code and message, and the next step."""
     what, *more = error.lines
     hint = [f"next: {error.hint}"] if error.hint else []
     with error.secrets.in_use():
-        return printable([f"error: {error.code}: {what}", *more, *hint])
+        return show([f"error: {error.code}: {what}", *more, *hint])
 
 
-def text_errors(errors: Sequence[GlacierbaseError]) -> str:
+def text_errors(errors: Sequence[GlacierbaseError], show: Show = printable) -> str:
     """Return all errors of a command as text. The last line is the command that explains their codes."""
     parts = [part for error in errors for part in (error.errors if isinstance(error, SeveralErrors) else (error,))]
     codes = " ".join(dict.fromkeys(part.code for part in parts))
-    return "\n".join([*map(text_error, errors), printable([f"more: glacierbase explain {codes}"])])
+    texts = [text_error(error, show) for error in errors]
+    return "\n".join([*texts, show([f"more: glacierbase explain {codes}"])])
 
 
-def _text(result: Result, lines: Callable[[Result], list[str]]) -> str:
-    with result.secrets.in_use():  # Cells of tables are masked when the lines are made.
-        return printable(_block(result, lines(result)))
+def _text(result: Result, lines: Lines, show: Show) -> str:
+    with result.secrets.in_use():
+        return _block(result, lines(result), show)
 
 
-def _block(result: Result, lines: Sequence[str]) -> list[str]:
+def _block(result: Result, lines: Sequence[Line], show: Show) -> str:
     title = f"{result.catalog} ({result.environment})" if result.environment else result.catalog
     if result.skipped:
-        return [f"{title}: skipped, {result.skipped}"]
+        return show([f"{title}: skipped, {result.skipped}"])
     if script := result.script():
-        return [f"-- {title}", *split_lines(script.rstrip())]
+        return printable([f"-- {title}", *split_lines(script.rstrip())])
     if result.error and not (result.PARTIAL and lines):
-        return []
-    warnings = [f"warning: {warning}" for warning in result.warnings]
-    return [title, *warnings, *(f"  {line}".rstrip() for line in lines)]
+        return ""
+    head = show([Mark(title), *(f"warning: {warning}" for warning in result.warnings)])
+    return "\n".join([head, show(lines, "  ")]) if lines else head

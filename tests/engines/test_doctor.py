@@ -53,7 +53,7 @@ def test_on_snowflake_all_is_well_and_nothing_stays(emulated: SnowBed, project: 
     assert emulated.rows(TABLES) == before
 
 
-def test_each_failing_line_says_what_to_do(emulated: SnowBed, project: ProjectFolder) -> None:
+def test_each_failing_line_has_a_hint(emulated: SnowBed, project: ProjectFolder) -> None:
     """The exit code is that of the first failing check."""
     project.catalog(emulated.catalog_file().replace("127.0.0.1", "127.0.0.2"))
     project.file("0001_open.sql", "SELECT 'never closed;")
@@ -66,7 +66,7 @@ def test_each_failing_line_says_what_to_do(emulated: SnowBed, project: ProjectFo
     assert text.count("next: ") == 2
 
 
-def test_a_role_that_may_not_create_is_told_who_should(emulated: SnowBed, project: ProjectFolder) -> None:
+def test_a_role_without_create_rights_gets_a_hint_who_should_create(emulated: SnowBed, project: ProjectFolder) -> None:
     """A role needs no right to create once both tables exist."""
     text = emulated.catalog_file()
     project.catalog(text.replace("ENGINEER", "READER"))

@@ -47,7 +47,7 @@ def test_migrations_run_on_a_server_fail_there_and_resume(remote_lake: RemoteLak
     assert status.lock is None
 
 
-def test_a_commit_on_a_server_proves_nobody_and_its_clock_is_not_ours(remote_lake: RemoteLake) -> None:
+def test_a_commit_on_a_server_proves_no_author_and_has_another_clock(remote_lake: RemoteLake) -> None:
     """All clients share one application; no commit is proven only where none is as recent as clocks may differ."""
     with closing(remote_lake.executor.open_session()) as session:
         session.execute("CREATE NAMESPACE IF NOT EXISTS lake.evidence")

@@ -75,7 +75,7 @@ def shop(lake: LakeBed, project: ProjectFolder) -> Shop:
 CREATE = "CREATE NAMESPACE NS; CREATE TABLE NS.t (a BIGINT) USING iceberg"
 
 
-def test_migrations_change_real_tables_and_stand_in_the_history_table(shop: Shop) -> None:
+def test_migrations_change_real_tables_and_are_in_the_history_table(shop: Shop) -> None:
     """Plain SQL reads the effects and the events."""
     shop.file("1_create.sql", CREATE)
     shop.file("2_fill.sql", "INSERT INTO NS.t VALUES (1); ALTER TABLE NS.t ADD COLUMN b STRING")
@@ -183,7 +183,7 @@ def test_of_a_lost_answer_the_table_tells_who_committed_since(
     assert any(each.endswith(author) for each in case.evidence) if author else case.evidence == ()
 
 
-def test_the_commits_of_a_table_are_found_whatever_its_name(shop: Shop) -> None:
+def test_the_commits_of_a_table_with_any_name_are_found(shop: Shop) -> None:
     """Dots, blanks and backticks belong to the name, and cannot start another statement."""
     since = datetime.now(timezone.utc)
     names = ("`a.b`", "`my table`", "`c``; DROP TABLE d; --`")

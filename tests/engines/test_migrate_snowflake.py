@@ -169,7 +169,7 @@ def test_questions_write_nothing(wired: ProjectFolder, snowflake_server: Snowfla
 
 
 @pytest.mark.long
-def test_of_two_runs_at_once_one_does_everything_and_the_other_says_who(shop: ProjectFolder, snow: SnowBed) -> None:
+def test_of_two_runs_at_once_one_does_everything_and_the_other_names_it(shop: ProjectFolder, snow: SnowBed) -> None:
     """In each of ten rounds the effect is there once."""
     schema = snow.schema()
     snow.executor.open_session().execute(f"CREATE TABLE {schema}.t (a INT)")

@@ -113,12 +113,8 @@ def test_fifty_million_rows_are_a_line_each_second_on_a_terminal(filling: Projec
     assert found[-1][2] > found[0][2]
     assert found[-1][3] == 16
     assert all(len(line) < 80 for line in recording.live)
-    assert [line.partition(":")[0] for line in recording.screen] == [
-        "migrations/shop/0001_create.sql",
-        "migrations/shop/0002_fill.sql",
-        "shop (default)",
-        *(line for line in recording.screen[-2:] if line.startswith("  applied  ")),
-    ]
+    assert "  1 statement" not in recording.live[-1]
+    assert [re.sub(r"[\d.]+ s$", "N s", line) for line in recording.screen] == SCREEN
 
 
 @pytest.mark.long

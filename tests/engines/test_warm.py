@@ -110,7 +110,7 @@ def place_of(root: Path) -> Path:
     return class_archive(find_java_home(), launch_conf(catalog, jars)).path
 
 
-def test_a_damaged_archive_is_no_news_to_anybody(warmed: Warmed) -> None:
+def test_a_damaged_archive_is_replaced_without_a_message(warmed: Warmed) -> None:
     """A run prints nothing about it; `warm` replaces it. (This must be the last test of the file that uses it.)"""
     warmed.archive.unlink()
     warmed.archive.write_bytes(b"not an archive" * 1000)
@@ -153,7 +153,7 @@ def test_warm_has_nothing_to_do_for_an_engine_that_starts_elsewhere(project: Pro
         ({}, {"JAVA_TOOL_OPTIONS": "-XX:+UseParallelGC"}, "-XX:TieredStopAtLevel=1 -XX:MetaspaceSize=192m A"),
     ],
 )
-def test_flags_of_the_users_go_over_ours(
+def test_the_users_flags_override_the_built_in_ones(
     conf: dict[str, str], environ: dict[str, str], expected: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """glacierbase's flags come first, and add no second collector."""
@@ -163,7 +163,7 @@ def test_flags_of_the_users_go_over_ours(
 
 
 @pytest.mark.parametrize(("line", "ours"), [(f"{FLAGS} -Dx=1", False), ("spark.driver.extraJavaOptions -Dx=1", True)])
-def test_a_file_of_defaults_goes_over_ours(
+def test_a_properties_file_overrides_the_built_in_settings(
     line: str, ours: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A key that is set in the session would hide the same key in the file."""

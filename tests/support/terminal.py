@@ -74,7 +74,7 @@ def run_on_terminal(
     project: ProjectFolder, *arguments: str, columns: int = 80, program: tuple[str, ...] = ("-m", "glacierbase")
 ) -> tuple[int, Recording]:
     """Run the program with its output on a terminal; return its exit code and the recording."""
-    environment = {key: value for key, value in os.environ.items() if key != "CI"} | {"TERM": "xterm"}
+    environment = {key: value for key, value in os.environ.items() if key not in ("CI", "COLUMNS")} | {"TERM": "xterm"}
     with terminal(columns) as recording:
         process = subprocess.Popen(
             [sys.executable, *program, *arguments], cwd=project.root, env=environment,

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import time
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +14,7 @@ from glacierbase.apply.migrator import Migrator
 from glacierbase.apply.plan import Selection
 from glacierbase.apply.progress import Progress
 from glacierbase.catalogs.folder import load_catalog_files
+from glacierbase.history.lockrow import Terms, free_row
 from glacierbase.history.opening import Target
 from glacierbase.history.state import CatalogState, current_state
 from glacierbase.migrations.folder import load_migrations
@@ -20,6 +24,13 @@ from glacierbase.stores.bounded import BoundedStore
 from tests.support.catalog_files import LAKE
 from tests.support.fakes import FakeExecutor, MemoryStore, MemoryTables
 from tests.support.project_folder import ProjectFolder
+
+FIVE = """\
+CREATE TABLE t (a INT);
+INSERT INTO t VALUES (1);
+INSERT INTO {} VALUES (2);
+INSERT INTO t VALUES (3);
+INSERT INTO t VALUES (4);"""
 
 
 class World:
@@ -85,3 +96,35 @@ class World:
 
         done: list[str] = []
         self.engine.before = before
+
+
+def wait_until(is_so: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 30
+    while not is_so():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def once(verb: str, action: Callable[[], None]) -> Callable[[str], None]:
+    """Call `action` at the first call of `verb`."""
+    done: list[str] = []
+
+    def before(called: str) -> None:
+        if called == verb and not done:
+            done.append(called)
+            action()
+
+    return before
+
+
+def held_row(owner: str) -> Any:
+    """Return a lock row that is held by a run on another machine."""
+    now = datetime.now(timezone.utc)
+    return replace(
+        free_row(Terms("shop", "default", 60)),
+        owner=owner,
+        fence=5,
+        acquired_at=now,
+        expires_at=now + timedelta(seconds=60),
+        holder=json.dumps({"host": "elsewhere", "pid": 7, "os_user": "bob"}),
+    )

@@ -106,7 +106,7 @@ def test_wrong_syntax_is_refused_with_the_engines_words(bed: Bed) -> None:
     assert "\tat " not in caught.value.message
 
 
-def test_a_missing_table_is_told_from_other_errors(bed: Bed) -> None:
+def test_a_missing_table_is_distinguished_from_other_errors(bed: Bed) -> None:
     """A history that does not exist is normal; one that cannot be read is an error."""
     with pytest.raises(TableNotFound):
         bed.executor.open_session().query(f"SELECT * FROM {bed.table('missing')}")
@@ -123,7 +123,7 @@ def test_what_one_session_sets_the_next_does_not_see(bed: Bed) -> None:
             session.query("SELECT a FROM mine")
 
 
-def test_a_statement_that_is_cancelled_ends_without_its_effect_and_says_so(bed: Bed) -> None:
+def test_a_cancelled_statement_ends_without_its_effect_and_the_error_names_that(bed: Bed) -> None:
     """Its session and all others stay usable."""
     session = bed.executor.open_session()
     session.execute(f"CREATE TABLE {bed.table('slow')} (a BIGINT)")

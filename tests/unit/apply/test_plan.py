@@ -62,7 +62,7 @@ def test_what_is_not_applied_is_pending_in_the_order_of_numbers() -> None:
     assert states(files("9", "10"), applied("9")) == [("9", "applied"), ("10", "pending")]
 
 
-def test_a_file_is_identified_by_its_number_whatever_its_folder_and_padding() -> None:
+def test_a_file_is_identified_by_its_number_in_any_folder_and_padding() -> None:
     """A file that is moved into a folder, or whose version is padded, is the same migration."""
     moved = replace(migration("0001"), location="migrations/shop/old/0001_a.sql")
     assert pending([moved], applied("1")) == []

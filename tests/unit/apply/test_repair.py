@@ -22,12 +22,6 @@ THREE = "CREATE TABLE t (a INT);\nINSERT INTO t VALUES (1);\nINSERT INTO t VALUE
 
 
 @pytest.fixture
-def world(project: ProjectFolder) -> World:
-    """A project whose engine and tables are in memory."""
-    return World(project)
-
-
-@pytest.fixture
 def unknown(world: World) -> World:
     """A run that lost the answer to the second of three statements."""
     world.file("1_a.sql", THREE)

@@ -3,56 +3,17 @@
 from __future__ import annotations
 
 import os
-import tracemalloc
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from glacierbase.catalogs.folder import CatalogFile, load_catalog_files
+from glacierbase.catalogs.folder import load_catalog_files
 from glacierbase.errors import ConfigurationError, GlacierbaseError, SeveralErrors
-from glacierbase.model.catalog import Catalog
 from glacierbase.model.duration import parse_duration
-from glacierbase.secrets import mask
-
-LAKE = "migrationExecutor: {type: spark, conf: {sparkConf: {spark.sql.catalog.lake: x.SparkCatalog}}}\n"
+from tests.unit.catalogs.yamlfolder import LAKE, Folder, with_conf
 
 
-class Folder:
-    """The catalog files of a test."""
-
-    def __init__(self, root: Path) -> None:
-        self.root = root
-        (root / "catalogs").mkdir()
-
-    def write(self, text: str, name: str = "shop.yaml") -> None:
-        (self.root / "catalogs" / name).write_text(text)
-
-    def files(self) -> tuple[CatalogFile, ...]:
-        return load_catalog_files(self.root / "catalogs", self.root)
-
-    def catalog(self, environment: str = "default") -> Catalog:
-        [file] = self.files()
-        return file.for_environment(environment, self.root)
-
-    def error(self, environment: str = "default") -> GlacierbaseError:
-        with pytest.raises(GlacierbaseError) as caught:
-            self.catalog(environment)
-        return caught.value
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Folder:
-    """A project without files."""
-    return Folder(tmp_path)
-
-
-def with_conf(**conf: Any) -> str:
-    lines = "".join(f"      {key.replace('_', '.')}: {value}\n" for key, value in conf.items())
-    return f"migrationExecutor:\n  type: spark\n  conf:\n    sparkConf:\n      spark.sql.catalog.lake: x\n{lines}"
-
-
-def test_a_file_says_how_to_reach_an_engine_and_defaults_fill_the_rest(folder: Folder) -> None:
+def test_a_catalog_file_names_an_engine_and_defaults_fill_the_rest(folder: Folder) -> None:
     """By default the file's stem is the catalog's name, and the only environment is `default`."""
     folder.write(LAKE)
     catalog = folder.catalog()
@@ -141,7 +102,7 @@ def test_three_glue_environments_share_one_file_and_a_catalog_is_what_it_adds(fo
     )
 
 
-def test_an_environment_goes_over_the_file_and_the_file_over_the_shared_one(folder: Folder) -> None:
+def test_an_environment_overrides_the_file_and_the_file_overrides_the_shared_one(folder: Folder) -> None:
     """Keys merge, lists replace and null removes; the shared file's environment merges over the catalog file's own keys."""
     folder.write(
         "variables: {a: s, b: s, c: s, list: [1, 2]}\nenvironments: {dev: {variables: {b: se}}}",
@@ -201,7 +162,7 @@ def test_an_environment_goes_over_the_file_and_the_file_over_the_shared_one(fold
         (LAKE + "variables:\n  a: x${variables.a}\n", "CYCLIC_REFERENCE", 3, "variables.a → variables.a"),
     ],
 )  # fmt: skip
-def test_what_is_wrong_is_said_with_file_and_line(text: str, code: str, line: int, said: str, folder: Folder) -> None:
+def test_an_error_is_reported_with_file_and_line(text: str, code: str, line: int, said: str, folder: Folder) -> None:
     """Each error has exit code 2, the file, the line and a hint."""
     folder.write(text)
     names = [
@@ -214,7 +175,7 @@ def test_what_is_wrong_is_said_with_file_and_line(text: str, code: str, line: in
     assert error.hint
 
 
-def test_a_misspelt_key_is_told_the_nearest_one(folder: Folder) -> None:
+def test_the_error_about_a_misspelt_key_names_the_nearest_one(folder: Folder) -> None:
     """The hint for a misspelt key is the nearest key."""
     folder.write(LAKE + "enviroments: {}\n")
     assert folder.error().hint == "did you mean environments?"
@@ -239,103 +200,6 @@ def test_two_files_with_one_name_are_an_error(folder: Folder) -> None:
     folder.write(LAKE)
     folder.write(LAKE + "name: shop\n", "zoo.yaml")
     assert folder.error().code == "DUPLICATE_CATALOG"
-
-
-def test_references_stand_for_their_values(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
-    """References are resolved anywhere in a string, but not in their values; `$${` is a literal `${`."""
-    monkeypatch.setenv("HERE", "${env:THERE}")
-    (folder.root / "key.pem").write_text("line\n")
-    folder.write(
-        with_conf(
-            a="'<${env:HERE}>'", b="${projectRoot}/x", c="${environment}-${catalog}", d="$${HOME}", e="${file:key.pem}",
-            f="${variables.n}${variables.deep.t}", g="'$1 $'",
-        )
-        + "variables: {n: 4, deep: {t: true, copy: '${variables.n}', env: 'e-${environment}'}}\n"
-    )  # fmt: skip
-    catalog = folder.catalog()
-    values = {key: value for key, value in catalog.spark_conf.items() if len(key) == 1}
-    assert values == {
-        "a": "<${env:THERE}>", "b": f"{folder.root}/x", "c": "default-shop", "d": "${HOME}", "e": "line", "f": "4true", "g": "$1 $",
-    }  # fmt: skip
-    assert catalog.variables["deep"] == {"t": True, "copy": 4, "env": "e-default"}
-
-
-@pytest.mark.parametrize(
-    ("option", "says"),
-    [
-        ("outOfOrder: ${env:CANARY}", "outOfOrder: '${env:CANARY}' is not refuse or allow"),
-        ("protected: a${file:canary}b", "protected: 'a${file:canary}b' is not true or false"),
-        (
-            "store: {type: '${variables.a}'}\nvariables: {a: '${env:CANARY}'}",
-            "store.type: '${variables.a}' is not auto",
-        ),
-        ("store: {lockLease: '${env:CANARY}'}", "store.lockLease: '${env:CANARY}' is not a duration"),
-        ("store: {namespace: '${env:CANARY}'}", "store.namespace: '${env:CANARY}' is not names"),
-        ("store: {catalog: '${env:CANARY}'}", "store.catalog: '${env:CANARY}' is not the name"),
-        ("migrationExecutor: {type: '${env:CANARY}'}", "migrationExecutor.type: '${env:CANARY}' is not spark"),
-        ("migrationExecutor: {type: spark, dependencies: ['${env:CANARY}']}", "dependencies: '${env:CANARY}' is not"),
-    ],
-)
-def test_a_message_shows_what_is_written_and_not_what_it_stands_for(
-    option: str, says: str, folder: Folder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """No message contains the value of a reference; a reference that is not read causes no error."""
-    monkeypatch.setenv("CANARY", "canary of; the `environment")
-    (folder.root / "canary").write_text("canary of a file\n")
-    folder.write(option if "migrationExecutor" in option else LAKE + option)
-    error = folder.error()
-    assert says in error.message
-    assert "canary of" not in error.message + error.hint + str(error.data)
-    folder.write(option + "\nstore: {catalog: lake}" if "migrationExecutor" in option else LAKE + option)
-    [file] = folder.files()
-    assert file.for_environment("default", folder.root, resolve=False).store.lease_seconds == 60.0
-
-
-def test_unread_references_are_words_that_sql_takes_for_names(folder: Folder) -> None:
-    """A placeholder is a valid identifier; `${projectRoot}` and the like, which need no reading, are resolved."""
-    folder.write(
-        with_conf(a="${env:A.B-C}/${secret:NO_SUCH}", b="${file:../secrets/key.pem}", c="${projectRoot}/${environment}")
-        + "variables: {n: '${env:N}', deep: {copy: 'x${variables.n}'}}\nstore: {namespace: '${env:N}'}\n"
-    )
-    [file] = folder.files()
-    catalog = file.for_environment("default", folder.root, resolve=False)
-    assert catalog.spark_conf["a"] == "env_A_B_C/secret_NO_SUCH"
-    assert catalog.spark_conf["b"] == "file____secrets_key_pem"
-    assert catalog.spark_conf["c"] == f"{folder.root}/default"
-    assert catalog.variables == {"n": "env_N", "deep": {"copy": "xenv_N"}}
-    assert catalog.store.namespace == "env_N"
-
-
-@pytest.mark.parametrize(
-    ("option", "code"),
-    [
-        ("variables: {a: '${secret:X}'}", "SECRET_IN_VARIABLES"),
-        ("variables: {a: '${file:x}'}", "SECRET_IN_VARIABLES"),
-        ("variables: {a: '${variables.a}'}", "CYCLIC_REFERENCE"),
-        ("variables: {a: '${variables.b}'}", "UNSET_REFERENCE"),
-        ("variables: {a: '${nope}'}", "UNKNOWN_REFERENCE"),
-        ("outOfOrder: maybe", "INVALID_VALUE"),
-        ("outOfOrder: '${environment}'", "INVALID_VALUE"),
-    ],
-)
-def test_what_is_wrong_without_reading_stays_an_error_of_unread_files(option: str, code: str, folder: Folder) -> None:
-    """An error that does not depend on the value of a reference is raised in spite of placeholders."""
-    folder.write(LAKE + option)
-    [file] = folder.files()
-    with pytest.raises(GlacierbaseError) as caught:
-        file.for_environment("default", folder.root, resolve=False)
-    assert caught.value.code == code
-
-
-@pytest.mark.parametrize(
-    ("keys", "engine"),
-    [("sparkConf: {spark.sql.catalog.lake: x}", "spark"), ("connection: {database: D}", "snowflake")],
-)
-def test_an_unread_engine_is_the_one_whose_keys_are_there(keys: str, engine: str, folder: Folder) -> None:
-    """Where the engine is not known, migrations are split for the one whose keys are under `conf`."""
-    folder.write(f"migrationExecutor: {{type: '${{env:ENGINE}}', conf: {{{keys}}}}}\n")
-    [file] = folder.files()
-    assert file.for_environment("default", folder.root, resolve=False).executor_type == engine
 
 
 @pytest.mark.parametrize(
@@ -375,25 +239,6 @@ def test_a_large_file_is_read(folder: Folder) -> None:
     assert folder.catalog().spark_conf["a"] == "k" * 900_000
 
 
-def test_only_the_chosen_environments_references_are_resolved(folder: Folder) -> None:
-    """A developer without the production password can use the other environments."""
-    folder.write(LAKE + "environments:\n  dev: {}\n  prod: {store: {namespace: '${env:NO_SUCH}'}}\n")
-    assert folder.catalog("dev").environment == "dev"
-    assert folder.error("prod").code == "UNSET_REFERENCE"
-
-
-def test_secrets_are_masked_wherever_they_come_from(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Secrets from references, from files and under secret-sounding keys are masked; no repr shows the configuration."""
-    monkeypatch.setenv("PLANTED", "canary-from-env")
-    (folder.root / "token").write_text("canary-from-file\n")
-    folder.write(with_conf(a="x:${secret:PLANTED}", b="${file:token}", spark_my_PassWord="canary-literal", c="visible"))
-    catalog = folder.catalog()
-    assert catalog.spark_conf["a"] == "x:canary-from-env"
-    assert mask("canary-from-env canary-from-file canary-literal visible") == "*** *** *** visible"
-    assert "canary" not in repr(catalog)
-    assert "canary" not in repr(folder.files())
-
-
 @pytest.mark.parametrize(("text", "seconds"), [("30s", 30), ("5m", 300), ("1h", 3600), ("500ms", 0.5), ("1.5m", 90)])
 def test_a_duration_is_a_number_and_a_unit(text: str, seconds: float) -> None:
     """Durations are written as in Go and Kubernetes."""
@@ -401,121 +246,10 @@ def test_a_duration_is_a_number_and_a_unit(text: str, seconds: float) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "5", "m", "-5m", "5 m", "5min", "1e9s", "٥m", "inf"])
-def test_anything_else_is_no_duration(text: str) -> None:
+def test_any_other_text_is_refused_as_a_duration(text: str) -> None:
     """A number without a unit is ambiguous, and refused."""
     with pytest.raises(ValueError, match="duration"):
         parse_duration(text)
-
-
-SNOW = """\
-migrationExecutor:
-  type: snowflake
-  conf:
-    connection:
-      account: org-account
-      port: 8080
-      private_key_file_pwd: canary-of-the-key
-      token: ${secret:SNOW_TOKEN}
-      database: ${variables.database}
-      session_parameters: {QUERY_TAG: ours, LOCK_TIMEOUT: 30, ABORT_DETACHED_QUERY: true}
-      role: ${env:NOBODY_SETS_THIS_ONE}
-variables: {database: LAKE}
-environments:
-  dev: {migrationExecutor: {conf: {connection: {role: DEV}}}}
-"""
-
-
-def test_the_connectors_keywords_keep_their_names_and_types(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nested keywords are read too; references are resolved, secrets masked, and the database holds history and lock."""
-    monkeypatch.setenv("SNOW_TOKEN", "canary-token")
-    folder.write(SNOW)
-    catalog = folder.catalog("dev")
-    assert catalog.executor_type == "snowflake"
-    assert catalog.connection == {
-        "account": "org-account",
-        "port": 8080,
-        "private_key_file_pwd": "canary-of-the-key",
-        "token": "canary-token",
-        "database": "LAKE",
-        "session_parameters": {"QUERY_TAG": "ours", "LOCK_TIMEOUT": 30, "ABORT_DETACHED_QUERY": True},
-        "role": "DEV",
-    }
-    assert catalog.store.catalog == "LAKE"
-    assert mask("canary-token canary-of-the-key") == "*** ***"
-    assert "canary" not in repr(catalog)
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "code", "says"),
-    [
-        ("account: org-account", "autocommit: false", "INVALID_VALUE", "autocommit"),
-        ("account: org-account", "paramstyle: format", "INVALID_VALUE", "paramstyle"),
-        (
-            "    connection:",
-            "    sparkConf: {a: b}\n    connection:",
-            "UNKNOWN_KEY",
-            "unknown key sparkConf for type snowflake",
-        ),
-        ("      database: ${variables.database}\n", "", "STORE_CATALOG_UNCLEAR", "connection names no database"),
-        ("${variables.database}", "'A; DROP DATABASE B'", "INVALID_VALUE", "connection.database: 'A; DROP DATABASE B'"),
-        ("variables: {", "store: {namespace: a.b}\nvariables: {", "INVALID_VALUE", "the name of a schema"),
-        ("type: snowflake", "type: snowflik", "INVALID_VALUE", "spark or snowflake"),
-    ],
-)
-def test_what_cannot_be_a_snowflake_catalog_is_said(
-    before: str, after: str, code: str, says: str, folder: Folder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Errors in a Snowflake catalog are raised before anything is contacted."""
-    monkeypatch.setenv("SNOW_TOKEN", "canary-token")
-    assert before in SNOW
-    folder.write(SNOW.replace(before, after))
-    error = folder.error("dev")
-    assert error.code == code
-    assert says in error.message + error.hint
-
-
-def test_sparks_catalog_knows_no_connection(folder: Folder) -> None:
-    """The key `connection` is unknown for type spark."""
-    folder.write(LAKE.replace("conf: {", "conf: {connection: {account: a}, "))
-    assert folder.error().code == "UNKNOWN_KEY"
-
-
-def test_references_end(folder: Folder) -> None:
-    """A long chain of references, and one that doubles at every link, are refused quickly."""
-    chain = "".join(f"  a{n}: x${{variables.a{n + 1}}}\n" for n in range(200))
-    folder.write(f"{LAKE}variables:\n{chain}  a200: x\n")
-    assert folder.error().code == "CYCLIC_REFERENCE"
-    doubling = "".join(f"  a{n}: ${{variables.a{n + 1}}}${{variables.a{n + 1}}}\n" for n in range(40))
-    folder.write(f"{LAKE}variables:\n{doubling}  a40: xx\n")
-    assert folder.error().code == "INVALID_VALUE"
-
-
-def test_an_environment_variable_that_is_no_text_is_masked_all_the_same(
-    folder: Folder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A secret whose bytes are not UTF-8, which Python reads as halves of characters, is masked."""
-    monkeypatch.setenv("RAW", "canary\udcffsecret")
-    folder.write(with_conf(a="${secret:RAW}"))
-    folder.catalog()
-    assert mask("it is canary\udcffsecret") == "it is ***"
-
-
-def test_references_stand_for_no_more_than_fits(tmp_path: Path) -> None:
-    """A long variable that many others repeat is refused before all of them are made."""
-    repeated = "".join(f"  b{number}: ['${{variables.a}}{'${variables.a}' * 99}']\n" for number in range(50))
-    text = (
-        "migrationExecutor: {type: spark, conf: {sparkConf: {spark.sql.catalog.lake: x}}}\nvariables:\n  a: "
-        + "x" * 500_000
-    )
-    (tmp_path / "catalogs").mkdir()
-    (tmp_path / "catalogs/shop.yaml").write_text(f"{text}\n{repeated}")
-    [file] = load_catalog_files(tmp_path / "catalogs", tmp_path)
-    tracemalloc.start()
-    with pytest.raises(SeveralErrors, match="more than ten million characters"):
-        file.for_environment("default", tmp_path)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 60 * 2**20
 
 
 @pytest.mark.parametrize("where", ["{}", "environments: {{dev: {{{}}}}}"])
@@ -529,7 +263,7 @@ def test_an_engine_has_at_most_five_hundred_settings(where: str, tmp_path: Path)
         load_catalog_files(tmp_path / "catalogs", tmp_path)
 
 
-def test_a_hundred_errors_of_an_environment_are_told(tmp_path: Path) -> None:
+def test_at_most_a_hundred_errors_of_an_environment_are_listed(tmp_path: Path) -> None:
     """Of thousands of wrong references, a hundred are reported."""
     text = "migrationExecutor: {type: spark, conf: {sparkConf: {spark.sql.catalog.lake: x}}}\nvariables:\n"
     (tmp_path / "catalogs").mkdir()
@@ -540,7 +274,7 @@ def test_a_hundred_errors_of_an_environment_are_told(tmp_path: Path) -> None:
     assert len(caught.value.errors) == 100
 
 
-def test_no_nearest_of_many_environments_is_looked_for(folder: Folder) -> None:
+def test_the_nearest_of_very_many_environments_is_not_computed(folder: Folder) -> None:
     """Comparing a thousand long names would take seconds for each catalog; the hint lists the first twenty."""
     names = ", ".join(f"{'a' * 190}{number}: {{}}" for number in range(1_000))
     folder.write(f"environments: {{{names}}}\n", "_shared.yaml")

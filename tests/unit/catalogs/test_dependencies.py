@@ -79,7 +79,7 @@ def test_floating_versions_pass_where_the_file_allows_them(where: str, project: 
 
 
 @pytest.mark.parametrize("smuggled", ["a:b:1,c/d/latest.release", "a:b,c/d/+:1", "a:b/c:+", "a:b:1/+"])
-def test_a_coordinate_is_no_list_of_them(smuggled: str, project: ProjectFolder) -> None:
+def test_a_list_of_coordinates_in_one_string_is_refused(smuggled: str, project: ProjectFolder) -> None:
     """A comma or slash in a coordinate is refused, because Spark would split it there."""
     assert refusal(project, f"{CONF}    dependencies: ['{smuggled}']\n").code in (
         "INVALID_VALUE",

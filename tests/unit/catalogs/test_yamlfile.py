@@ -55,7 +55,7 @@ def plain(node: Node) -> Any:
         ("9" * 40, "9" * 40),
     ],
 )  # fmt: skip
-def test_a_scalar_means_what_yaml_1_2_says(written: str, value: object, tmp_path: Path) -> None:
+def test_a_scalar_has_the_type_that_yaml_1_2_defines(written: str, value: object, tmp_path: Path) -> None:
     """Quotes matter, digits with a leading zero are text, and the text as written is kept beside the value."""
     node = load(tmp_path, f"a: {written}\n").values["a"]
     assert isinstance(node, ScalarNode)
@@ -85,7 +85,7 @@ def test_merging_goes_by_key_replaces_lists_and_removes_by_null(tmp_path: Path) 
     assert plain(base)["a"] == {"b": 1, "c": 2, "d": {"e": 1}}
 
 
-def test_every_duplicate_key_is_said_with_both_lines(tmp_path: Path) -> None:
+def test_every_duplicate_key_is_reported_with_both_lines(tmp_path: Path) -> None:
     """YAML forbids duplicate keys, though most parsers silently use the last one."""
     with pytest.raises(SeveralErrors) as caught:
         load(tmp_path, "a: 1\nb: {c: 1,\n c: 2}\na: 2\n")
@@ -101,14 +101,14 @@ def test_every_duplicate_key_is_said_with_both_lines(tmp_path: Path) -> None:
         ("a: !!int x\n", 1), ("\ud800", 1),
     ],
 )  # fmt: skip
-def test_what_is_no_yaml_is_one_error_with_its_line(text: str, line: int, tmp_path: Path) -> None:
+def test_invalid_yaml_is_one_error_with_its_line(text: str, line: int, tmp_path: Path) -> None:
     """Every exception of the parser becomes one error with a line."""
     with pytest.raises(ConfigurationError) as caught:
         load(tmp_path, text)
     assert (caught.value.code, caught.value.data["line"]) == ("INVALID_YAML", line)
 
 
-def test_aliases_that_stand_for_too_much_are_refused(tmp_path: Path) -> None:
+def test_aliases_that_expand_to_too_much_are_refused(tmp_path: Path) -> None:
     """Nine levels of nine aliases would expand to four hundred million values."""
     levels = "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 10))
     with pytest.raises(ConfigurationError, match="aliases"):
@@ -129,7 +129,7 @@ def test_no_text_raises_anything_else(tmp_path: Path, text: str) -> None:
 
 
 @pytest.mark.parametrize("text", ['a: "\\U00110000"', 'a: "\\UFFFFFFFF"', 'a: "\\ud800"', '"\\ud800": 1'])
-def test_an_escape_that_is_no_character_is_said(text: str, tmp_path: Path) -> None:
+def test_an_escape_that_is_not_a_character_is_reported(text: str, tmp_path: Path) -> None:
     """An escape that is not a character cannot be printed or sent, and is refused."""
     (tmp_path / "x.yaml").write_text(text)
     with pytest.raises(ConfigurationError) as caught:
@@ -149,7 +149,7 @@ def test_a_file_of_very_many_values_is_refused_before_they_are_held(text: str, t
     assert int(grown) < 90 * 2**10
 
 
-def test_a_number_with_very_many_digits_is_no_number(tmp_path: Path) -> None:
+def test_a_number_with_very_many_digits_is_refused(tmp_path: Path) -> None:
     """Python refuses to write such a number as text."""
     with pytest.raises(ConfigurationError, match="is not of type int"):
         load(tmp_path, "a: !!int 0x" + "f" * 10_000)

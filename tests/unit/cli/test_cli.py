@@ -18,10 +18,14 @@ from glacierbase.secrets import register
 from tests.benchmarks.applied import numbered_project
 from tests.support.project_folder import ProjectFolder
 
-COMMANDS = [
-    "baseline", "doctor", "explain", "history", "init", "migrate", "new", "pending", "plan", "render", "repair", "show", "status",
-    "unlock", "validate", "warm",
-]  # fmt: skip
+# By the section of the list of commands, in its order.
+COMMANDS = {
+    "Write migrations": ["new", "init"],
+    "Check files and connections": ["validate", "render", "doctor"],
+    "Apply migrations": ["migrate", "baseline", "warm"],
+    "Ask (read-only)": ["pending", "plan", "status", "history", "show"],
+    "Mend after an error": ["repair", "unlock", "explain"],
+}
 
 
 # Each option and argument that takes text, in a call that is valid apart from the empty value.
@@ -77,24 +81,44 @@ def test_the_version_option_prints_the_version() -> None:
     assert run("--version").stdout == f"glacierbase, version {glacierbase.__version__}\n"
 
 
-def test_every_command_has_help_and_both_formats() -> None:
-    """The overview has a line for each command."""
-    overview = run("--help").stdout
-    listed = overview.partition("Commands:\n")[2].split("\n")
-    assert [line.split()[0] for line in listed if line.startswith("  ") and line[2] != " "] == COMMANDS
-    for command in COMMANDS:
-        shown = run(command, "--help")
-        assert shown.returncode == 0
-        assert "--format [text|json]" in shown.stdout
+def test_the_help_lists_the_commands_by_section() -> None:
+    """Each command is in one section, in the order of use."""
+    listed: dict[str, list[str]] = {}
+    for line in run("--help").stdout.splitlines():
+        if line.endswith(":") and not line.startswith(" "):
+            listed[line[:-1]] = []
+        elif line.startswith("  ") and listed:
+            listed[list(listed)[-1]].append(line.split()[0])
+    del listed["Options"]
+    assert listed == COMMANDS
+    assert sorted(name for names in listed.values() for name in names) == sorted(cli.commands)
 
 
-def test_the_list_of_commands_shows_each_first_sentence_whole() -> None:
-    """The first sentence of a help text has at most 60 characters, and is not cut off."""
-    overview = run("--help").stdout
+def test_a_command_without_a_section_cannot_be_defined() -> None:
+    """It would be missing from the list of commands."""
+    with pytest.raises(TypeError, match="section"):
+        cli.command()(lambda: None)
+
+
+@pytest.mark.parametrize("command", cli.commands)
+def test_every_command_has_help_both_formats_and_colours(command: str) -> None:
+    """The options of the output are the same everywhere."""
+    shown = run(command, "--help")
+    assert shown.returncode == 0
+    assert "--format [text|json]" in shown.stdout
+    assert "--color [auto|always|never]" in shown.stdout
+
+
+@pytest.mark.parametrize("columns", ["80", "120"])
+def test_the_list_of_commands_shows_each_first_sentence_whole(columns: str) -> None:
+    """The first sentence of a help text has at most 60 characters, and is neither cut off nor broken."""
+    overview = run("--help", COLUMNS=columns).stdout
+    assert "..." not in overview.partition("Options:")[2]
+    width = max(map(len, cli.commands))
     for name, command in cli.commands.items():
         first = (command.help or "").split("\n")[0].partition(". ")[0].rstrip(".")
         assert len(first) <= 60, first
-        assert f"  {name:<8}  {first}." in overview
+        assert f"  {name:<{width}}  {first}." in overview
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
@@ -173,7 +197,7 @@ def test_a_bug_is_two_lines_exit_70_and_a_file_without_secrets(
     report.unlink()
 
 
-def test_a_reader_that_closes_early_is_no_error(project: ProjectFolder) -> None:
+def test_a_reader_that_closes_early_causes_no_error(project: ProjectFolder) -> None:
     """`glacierbase render | head` ends without a message."""
     project.catalog("migrationExecutor: {type: spark}\nstore: {catalog: lake}\n")
     project.file("1_a.sql", "SELECT 1;\n" * 20_000)

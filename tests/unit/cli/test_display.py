@@ -31,7 +31,8 @@ logger = logging.getLogger("glacierbase")
 def tty(monkeypatch: pytest.MonkeyPatch) -> Iterator[Recording]:
     """A terminal of 80 columns, as stderr where a test calls `watching` or `report`."""
     monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.delenv("CI", raising=False)
+    for name in ("CI", "COLUMNS"):
+        monkeypatch.delenv(name, raising=False)
     with terminal() as recording:
         yield recording
 

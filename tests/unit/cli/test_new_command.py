@@ -57,7 +57,7 @@ METHOD = '''\
 # A command in cli/inspect.py.
 COMMAND = '''
 
-@cli.command()
+@cli.command(section=Section.ASK)
 @with_options()
 def count(options: Options) -> None:
     """Count the events in the history. Writes nothing."""

@@ -42,7 +42,7 @@ def test_an_answer_about_the_statement_proves_that_nothing_happened(number: int,
 
 
 @pytest.mark.parametrize("number", [2003, 2043])
-def test_a_missing_object_is_told_from_other_errors(number: int) -> None:
+def test_a_missing_object_is_distinguished_from_other_errors(number: int) -> None:
     """TableNotFound is a class of its own: a missing history table means an empty history."""
     assert type(answered(number, "02000")) is TableNotFound
 
@@ -153,7 +153,7 @@ def test_the_query_history_proves_the_outcome_of_one_atomic_statement(
     assert (evidence.took_effect, evidence.has_ended, evidence.is_proof) == (took_effect, has_ended, is_proof)
 
 
-def test_a_message_is_said_once_and_without_the_drivers_noise() -> None:
+def test_a_message_is_printed_once_and_without_the_drivers_noise() -> None:
     """Error number, SQL state and request id are removed from the message."""
     error = answered(1003, "42000", "001003 (42000): 001003 (42000): SQL compilation error:\nsyntax (request_id=0a-1f)")
     assert error.message == "SQL compilation error:\nsyntax"
@@ -229,7 +229,9 @@ def test_the_state_of_a_query_is_asked_for_at_most_every_ten_seconds(monkeypatch
     assert (found, requests) == ([], ["id", "id"])
 
 
-def test_without_the_connector_it_says_what_to_install(project: ProjectFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_connector_the_error_names_what_to_install(
+    project: ProjectFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The hint is the pip command; a Spark session for a Snowflake catalog is refused."""
     project.catalog("migrationExecutor: {type: snowflake, conf: {connection: {account: a, database: LAKE}}}\n")
     project.file("1_a.sql", "SELECT 1")

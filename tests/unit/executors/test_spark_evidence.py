@@ -37,7 +37,7 @@ def commit(seconds: int, application: str | None = None, tag: str | None = None)
         ([commit(-601, tag=STATEMENT.tag)], MINUTES, True),
     ],
 )
-def test_only_a_commit_of_its_own_says_done_and_only_none_at_all_not_done(
+def test_only_its_own_commit_suggests_done_and_only_no_commit_suggests_not_done(
     commits: list[Commit], margin: timedelta, took_effect: bool | None
 ) -> None:
     """A commit of the statement suggests done, no commit suggests not done; a log is never proof."""
@@ -51,7 +51,7 @@ def test_no_application_is_not_an_application() -> None:
     assert assess([commit(1), commit(1, NO_SPARK)], unnamed).took_effect is None
 
 
-def test_each_line_says_whose_commit_it_is() -> None:
+def test_each_line_names_the_author_of_the_commit() -> None:
     """The application is named if the log contains one."""
     commits = [commit(1, OWN), commit(2, OTHER), commit(3, NO_SPARK), commit(4), commit(5, tag=STATEMENT.tag)]
     at = "t: append of 2026-11-20 10:30:0{}.000000 UTC{}"

@@ -65,7 +65,7 @@ def test_the_machines_java_is_taken_when_spark_works_with_it(
 
 
 @pytest.mark.parametrize("version", ["25.0.1", "11.0.2", "1.8.0_400"])
-def test_another_java_gives_way_to_the_wheels(
+def test_an_unsupported_java_is_replaced_by_the_wheels(
     version: str, no_java: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without the wheel, the message names the Java that was found and the required versions."""
@@ -195,7 +195,7 @@ def archive(home: Path, *, base: bool) -> ClassArchive:
     return made
 
 
-def test_the_cache_is_written_for_this_user_alone_whatever_the_umask(cache: Path, tmp_path: Path) -> None:
+def test_the_cache_is_written_for_this_user_alone_under_any_umask(cache: Path, tmp_path: Path) -> None:
     """Only the user may write there, so that its files are used again; the mode of an older folder is corrected."""
     (cache / "glacierbase/jars").mkdir(parents=True)
     (cache / "glacierbase/jars").chmod(0o777)
@@ -256,7 +256,7 @@ def test_a_class_archive_that_others_may_write_is_not_used(index: int, cache: Pa
     assert made.flags == ""
 
 
-def test_nobody_else_may_write_the_launcher_that_is_used(no_java: None) -> None:
+def test_the_launcher_is_writable_by_its_user_alone(no_java: None) -> None:
     """The mode of a launcher or folder is corrected before Spark is started."""
     launcher = find_java_home() / "bin/java"
     places = (launcher, launcher.parent, launcher.parent.parent, cache_folder())

@@ -12,14 +12,7 @@ from glacierbase.history.details import NO_DETAILS, Details, FormerHolder, detai
 from glacierbase.history.records import fold
 from glacierbase.model.migration import Event
 from glacierbase.secrets import register
-from tests.support.project_folder import ProjectFolder
 from tests.support.world import World
-
-
-@pytest.fixture
-def world(project: ProjectFolder) -> World:
-    """A project whose engine and tables are in memory."""
-    return World(project)
 
 
 def event(details: str | None, **columns: object) -> Event:
@@ -57,7 +50,7 @@ def test_a_key_of_a_later_version_is_ignored() -> None:
     assert details_of(event('{"as": "done", "evidence": {"snapshot": 7}}')) == Details(resolution="done")
 
 
-def test_an_empty_object_is_no_details() -> None:
+def test_an_empty_object_is_read_as_no_details() -> None:
     """`{}` means the same as an empty column."""
     assert details_of(event("{}")) == NO_DETAILS
 

@@ -5,22 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import pytest
-
 from glacierbase.apply.holding import LockedCatalog, locked
 from glacierbase.history.details import Details
 from glacierbase.history.entries import Entry, FileColumns, environment_accepted
 from glacierbase.history.state import read_state
 from glacierbase.model.migration import EventType, State
 from glacierbase.secrets import register
-from tests.support.project_folder import ProjectFolder
 from tests.support.world import World
-
-
-@pytest.fixture
-def world(project: ProjectFolder) -> World:
-    """A project whose engine and tables are in memory."""
-    return World(project)
 
 
 @contextmanager

@@ -12,15 +12,7 @@ from glacierbase.inspect.answers import next_step, statements_of, statuses
 from glacierbase.inspect.results import StatusResult
 from glacierbase.output.documents import json_document, text_document
 from glacierbase.secrets import register
-from tests.support.project_folder import ProjectFolder
-from tests.support.world import World
-from tests.unit.apply.test_migrator import FIVE
-
-
-@pytest.fixture
-def world(project: ProjectFolder) -> World:
-    """A project whose engine and tables are in memory."""
-    return World(project)
+from tests.support.world import FIVE, World
 
 
 def test_a_variable_that_changed_since_is_a_note_and_no_error(world: World) -> None:

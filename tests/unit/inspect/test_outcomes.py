@@ -92,7 +92,7 @@ def test_events_without_a_version_are_no_outcomes() -> None:
     assert text.splitlines() == ["shop (dev)", "  no outcomes: no event is about a migration"]
 
 
-def test_an_event_of_a_lost_lock_is_no_outcome() -> None:
+def test_an_event_of_a_lost_lock_does_not_count_as_an_outcome() -> None:
     """The next holder of the lock had not read it, and the history does not count it."""
     kept = events(("started", "1", "running"), ("applied", "1", "applied"))
     late = replace(kept[1], sequence=2, event="failed", state="failed")
@@ -119,7 +119,7 @@ def test_history_reads_as_a_line_per_outcome_and_event_by_event_on_request(proje
     assert len(text_document([result], HistoryResult.event_lines).splitlines()) == 2 + len(world.events)
 
 
-def test_an_empty_history_says_so_in_both_forms() -> None:
+def test_an_empty_history_is_printed_as_empty_in_both_forms() -> None:
     """No table is printed."""
     empty = HistoryResult("shop", "dev")
     assert empty.lines() == empty.event_lines() == ["no events: nothing was ever applied"]

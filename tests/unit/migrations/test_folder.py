@@ -33,7 +33,7 @@ def error_of(folder: Path, content: bytes, name: str = "1_a.sql") -> Glacierbase
     return error
 
 
-def test_files_come_in_the_order_of_their_numbers_whatever_their_folder(folder: Path) -> None:
+def test_files_come_in_the_order_of_their_numbers_in_any_folder(folder: Path) -> None:
     """`10` comes after `9`, and a version is kept as written."""
     for name in ("10_ten.sql", "009_nine.sql", "deep/er/20261120103000_new.sql"):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -145,7 +145,7 @@ def test_other_files_are_left_alone(folder: Path) -> None:
         (HEAD.encode("utf-16"), "NOT_UTF8", 1, "0xff"),
     ],
 )
-def test_what_is_wrong_in_a_file_is_said_with_its_line(
+def test_an_error_in_a_file_is_reported_with_its_line(
     content: bytes, code: str, line: int, said: str, folder: Path
 ) -> None:
     """Each error has the file, the line and a hint."""

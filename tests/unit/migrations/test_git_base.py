@@ -135,7 +135,7 @@ def test_catalogs_that_exchange_their_names_exchange_their_histories(based: Proj
 @pytest.mark.parametrize(
     "text", ["a: [", "name: Not A Name\n", "name: web\nname: web\n", "- web\n", "\0", '"\\ud800": 1']
 )
-def test_a_catalog_file_of_the_base_that_cannot_be_read_is_said(text: str, based: ProjectFolder) -> None:
+def test_an_unreadable_catalog_file_of_the_base_is_a_warning(text: str, based: ProjectFolder) -> None:
     """Its migrations are compared with those of the file that has the same stem now; the branch may correct the file."""
     path = based.catalog(text, "web")
     commit_all(based.root, "broken")
@@ -171,7 +171,7 @@ def test_a_folder_of_the_base_without_a_catalog_file_is_compared_too(based: Proj
     assert (based.root / "migrations/web/0001_a.sql").exists()
 
 
-def test_what_is_no_migration_in_the_base_is_not_compared(based: ProjectFolder, tmp_path: Path) -> None:
+def test_other_files_of_the_base_are_not_compared(based: ProjectFolder, tmp_path: Path) -> None:
     """Files with other names, in hidden folders, behind links or in other repositories may be deleted."""
     migrations = based.root / "migrations"
     inner = migrations / "shop/0009_module.sql"
@@ -192,7 +192,7 @@ def test_what_is_no_migration_in_the_base_is_not_compared(based: ProjectFolder, 
     assert found(based) == []
 
 
-def test_a_path_of_the_base_that_is_not_utf_8_is_said_in_ascii(based: ProjectFolder) -> None:
+def test_a_path_of_the_base_that_is_not_utf_8_is_printed_in_ascii(based: ProjectFolder) -> None:
     """Bytes that are not UTF-8 are escaped, because they cannot be printed."""
     path = based.file("0009_\udcff.sql", GOOD)
     commit_all(based.root, "more")

@@ -161,7 +161,7 @@ def test_what_is_to_be_printed_is_limited_in_all(monkeypatch: pytest.MonkeyPatch
         assert box.is_spent
 
 
-def test_what_is_said_of_errors_is_limited_in_all(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_text_of_all_errors_together_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     """Messages count too, because an error may repeat a computed value."""
     monkeypatch.setattr(sandbox, "_MOST_HELD", 4_000_000)
     files = [migration("{{ [1] | map('x' * 900000) | join }}", f"{number}.sql") for number in range(9)]

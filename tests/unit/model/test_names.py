@@ -50,7 +50,7 @@ def test_a_statements_target_is_kept_so_that_it_can_be_quoted(written: str, kept
         ("{}.{0}", "`{}`.`{0}`"),
     ],
 )
-def test_whatever_a_history_holds_for_a_name_is_quoted_as_one(kept: str, quoted: str) -> None:
+def test_any_name_in_a_history_is_quoted_as_one(kept: str, quoted: str) -> None:
     """Names in older histories lack backticks and blanks; a damaged history may contain any text."""
     assert quoted_name(kept) == quoted
 
@@ -96,7 +96,7 @@ migrationExecutor:
 
 @pytest.mark.parametrize("key", ["ROLE", "WAREHOUSE"])
 @pytest.mark.parametrize("name", ["X; DROP ROLE Y", 'X"; DROP ROLE Y; --', "X TO ROLE Y", '"X"; DROP ROLE Y'])
-def test_printed_ddl_holds_no_statement_of_a_name(name: str, key: str, project: ProjectFolder) -> None:
+def test_printed_ddl_contains_no_statement_from_a_name(name: str, key: str, project: ProjectFolder) -> None:
     """A hostile name adds no statement and no role to the printed DDL; it is one identifier."""
     project.catalog(SNOW.replace(key, f"'{name}'"))
     statements = [each.text for each in split_statements(printed(project), "snowflake")]
@@ -106,7 +106,7 @@ def test_printed_ddl_holds_no_statement_of_a_name(name: str, key: str, project: 
 
 
 @pytest.mark.parametrize("name", ["X\\nDROP ROLE Y", "X\\rY", "X\\0", "X\\e[2J"])
-def test_a_role_that_nobody_can_read_is_refused(name: str, project: ProjectFolder) -> None:
+def test_a_role_with_line_breaks_is_refused(name: str, project: ProjectFolder) -> None:
     """A role with line breaks is refused, because a tool may run the printed statements line by line."""
     project.catalog(SNOW.replace("ROLE", f'"{name}"'))
     done = project.ask("doctor", "--print-ddl")

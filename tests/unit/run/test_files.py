@@ -52,7 +52,7 @@ HOSTILE: dict[str, tuple[Callable[[Path], object], str, str]] = {
 
 
 @pytest.mark.parametrize("kind", HOSTILE)
-def test_what_is_no_file_of_the_project_is_refused_as_a_migration(kind: str, project: ProjectFolder) -> None:
+def test_a_path_outside_the_project_is_refused_as_a_migration(kind: str, project: ProjectFolder) -> None:
     """`validate` ends with exit 3, names the file, and checks the files beside it."""
     project.catalog(CATALOG)
     project.file("0001_a.sql", "SELECT {{ variables.x }}")
@@ -68,7 +68,7 @@ def test_what_is_no_file_of_the_project_is_refused_as_a_migration(kind: str, pro
 
 
 @pytest.mark.parametrize("kind", HOSTILE)
-def test_what_is_no_file_of_the_project_is_refused_as_a_catalog(kind: str, project: ProjectFolder) -> None:
+def test_a_path_outside_the_project_is_refused_as_a_catalog(kind: str, project: ProjectFolder) -> None:
     """`validate` exits with 2, and checks the catalog beside the refused one."""
     project.catalog(CATALOG + "variabels: {}\n")
     make, code, said = HOSTILE[kind]

@@ -73,7 +73,7 @@ def test_a_run_whose_engine_lives_on_is_not_gone(here: dict[str, object]) -> Non
 
 
 @pytest.mark.parametrize("key", ["host", "boot_id", "pid_namespace"])
-def test_nothing_is_said_of_a_process_elsewhere(key: str, here: dict[str, object]) -> None:
+def test_a_process_on_another_machine_is_not_taken_to_be_gone(key: str, here: dict[str, object]) -> None:
     """The same id is another process on another machine, after a reboot, or in another process namespace."""
     assert is_gone({**here, "pid_started": "1"})
     assert not is_gone({**here, "pid_started": "1", key: "another"})

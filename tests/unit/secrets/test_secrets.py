@@ -57,7 +57,7 @@ def test_a_value_under_such_a_key_is_a_secret(key: str) -> None:
 
 
 @pytest.mark.parametrize("key", OTHER_KEYS.split())
-def test_a_value_under_another_key_is_no_secret(key: str) -> None:
+def test_a_value_under_another_key_is_not_a_secret(key: str) -> None:
     """Masking their values would make the output useless."""
     assert not is_secret(key)
 
@@ -231,7 +231,7 @@ def test_a_secret_on_a_command_line_of_java_is_refused(
 CUT = "canary-" + "x1" * 200
 
 
-def test_what_pyiceberg_says_is_masked_before_it_is_cut() -> None:
+def test_a_message_of_pyiceberg_is_masked_before_it_is_cut() -> None:
     """A part of a secret would not be found after the cut."""
     register(CUT)
     with pytest.raises(GlacierbaseError) as caught, mapped():
@@ -250,7 +250,7 @@ def test_a_secret_does_not_change_what_an_error_proves() -> None:
     assert (type(caught.value).__name__, caught.value.message) == ("TableNotFound", "no such table: ***")
 
 
-def test_what_spark_says_is_masked_before_it_is_cut() -> None:
+def test_a_message_of_spark_is_masked_before_it_is_cut() -> None:
     """The plan and the stack of an error are removed after masking, so no part of a secret remains."""
     secret = "canary-first\n== second-canary"
     register(secret)
@@ -316,7 +316,7 @@ SECRETS = st.text(st.characters(exclude_characters="*"), min_size=4).map(str.str
     SECRETS | st.sampled_from(['",\n"', '{"a": 1}', "true,", "null}", "catalogs", PEM]),
     st.sampled_from(["", " ", '"', "\\", "é\n"]),
 )
-def test_a_document_is_json_without_the_secret_whatever_it_is(secret: str, around: str) -> None:
+def test_a_document_is_valid_json_without_the_secret_for_any_secret(secret: str, around: str) -> None:
     """Values and data keys are masked before serialisation; the names of the format are kept."""
     with Secrets().in_use():
         register(secret)

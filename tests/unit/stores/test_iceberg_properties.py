@@ -213,7 +213,7 @@ def test_a_databases_address_is_sqlalchemys(uri: str, made: str, file: str | Non
     assert found.file == (Path(file) if file else None)
 
 
-def test_user_and_password_may_stand_beside_the_address() -> None:
+def test_user_and_password_may_be_beside_the_address() -> None:
     """`jdbc.user` and `jdbc.password` are used; parameters of the address override such properties."""
     beside = {"jdbc.user": "migrator", "jdbc.password": "p@ss/word", "jdbc.sslmode": "require"}
     found = opened({**POSTGRESQL, **beside, "uri": "jdbc:postgresql://db/lake?sslmode=verify-full"})
@@ -261,7 +261,7 @@ def test_a_database_that_python_would_reach_otherwise_is_not_opened(properties: 
     assert why in refusal({**POSTGRESQL, **properties})
 
 
-def test_the_schema_version_must_be_said() -> None:
+def test_a_jdbc_catalog_without_its_schema_version_is_refused() -> None:
     """Without V1, Spark writes rows without a type."""
     without = {key: value for key, value in SQLITE.items() if key != "jdbc.schema-version"}
     assert "its jdbc.schema-version is not V1" in refusal(without)

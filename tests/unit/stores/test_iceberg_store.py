@@ -140,7 +140,7 @@ def test_a_question_creates_no_tables_of_the_catalogs_own(
     assert database.stat().st_size == 0
 
 
-def test_writing_where_nothing_was_created_says_so(iceberg_catalog: Catalog) -> None:
+def test_writing_where_nothing_was_created_is_an_error(iceberg_catalog: Catalog) -> None:
     """The append raises TableNotFound and creates nothing."""
     store = open_store(iceberg_catalog)
     with pytest.raises(TableNotFound):
@@ -259,7 +259,7 @@ def test_a_server_that_cannot_be_reached_is_named(iceberg_catalog: Catalog) -> N
     assert caught.value.message.endswith("Connection refused")
 
 
-def test_an_append_says_whether_it_may_have_had_its_effect(store: IcebergStore) -> None:
+def test_a_failed_append_reports_whether_it_may_have_had_its_effect(store: IcebergStore) -> None:
     """A conflict had no effect, and the first one is retried. After a lost answer, the history shows the effect."""
     with answering(before=CommitFailedException("first come"), times=2), pytest.raises(CommitConflict):
         store.append([event(2)])
@@ -303,7 +303,7 @@ def test_a_row_that_was_overtaken_is_not_set_even_where_commits_are_tried_again(
     assert store.read_lock() == winner
 
 
-def test_a_lock_that_cannot_be_written_says_why(store: IcebergStore) -> None:
+def test_the_error_about_an_unwritable_lock_has_the_reason(store: IcebergStore) -> None:
     """The error is raised after some retries, and the row is unchanged."""
     with answering(before=ForbiddenError("read only"), times=99), pytest.raises(StatementRefused) as caught:
         store.compare_and_set(held(0), held(1))
@@ -328,7 +328,7 @@ def test_a_database_that_another_process_holds_is_an_error_that_names_its_file(
     assert impatient.read_lock() == store.read_lock() == held(0)
 
 
-def test_an_error_that_somebody_keeps_holds_no_lock(iceberg_catalog: Catalog, store: IcebergStore) -> None:
+def test_an_error_that_is_kept_holds_no_lock(iceberg_catalog: Catalog, store: IcebergStore) -> None:
     """Two first runs race to create a table; the loser's error must not lock the database for the winner."""
     with pytest.raises(StatementRefused) as kept, mapped():
         store._create_history()
@@ -337,7 +337,7 @@ def test_an_error_that_somebody_keeps_holds_no_lock(iceberg_catalog: Catalog, st
     assert "already exists" in kept.value.message
 
 
-def test_a_commit_of_a_stopped_process_is_told_with_the_way_to_find_it(
+def test_a_commit_of_a_stopped_process_is_reported_with_the_way_to_find_it(
     iceberg_catalog: Catalog, lake_project: ProjectFolder, store: IcebergStore
 ) -> None:
     """`migrate` and `pending` end with exit 5, the database file and the hint; the store is unchanged."""

@@ -1,0 +1,72 @@
+"""What a shell completes: names of catalogs and environments, versions, error codes.
+
+Reads the catalog files and the names of the migration files, and contacts nothing. Where the project is wrong, nothing is
+completed: a message would be written into the line that the user edits.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+    from glacierbase.catalogs.folder import CatalogFile
+
+_VERSION = re.compile(r"([0-9]+)_([a-z0-9_]+)\.sql")
+
+
+def complete_catalog(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    """Return the names of the project's catalogs that begin so."""
+    return [file.name for file in _project(ctx)[1] if file.name.startswith(incomplete)]
+
+
+def complete_environment(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    """Return the environments of the chosen catalogs that begin so."""
+    names = dict.fromkeys(name for file in _chosen(ctx) for name in file.environments)
+    return [name for name in names if name.startswith(incomplete)]
+
+
+def complete_version(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Return the versions of the chosen catalogs' files that begin so, in ascending order, with the words of the file's name."""
+    from click.shell_completion import CompletionItem
+
+    migrations = _project(ctx)[0] / "migrations"
+    paths = (path for file in _chosen(ctx) for path in (migrations / file.stem).rglob("*.sql"))
+    names = {found[1]: found[2] for path in paths if (found := _VERSION.fullmatch(path.name))}
+    versions = sorted((each for each in names if each.startswith(incomplete)), key=int)
+    return [CompletionItem(version, help=names[version].replace("_", " ")) for version in versions]
+
+
+def complete_code(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    """Return the error codes that begin so."""
+    from glacierbase.errors.reference import ENTRIES
+
+    return [code for code in sorted(ENTRIES) if code.startswith(incomplete.upper())]
+
+
+def _chosen(ctx: click.Context) -> list[CatalogFile]:
+    """Return the catalogs that `--catalog` names on the line so far, or all."""
+    names = ctx.params.get("catalogs")
+    return [file for file in _project(ctx)[1] if not names or file.name in names]
+
+
+def _project(ctx: click.Context) -> tuple[Path, Sequence[CatalogFile]]:
+    """Return the root and the catalog files of the project; no files if anything is wrong with it."""
+    from glacierbase.errors import GlacierbaseError
+    from glacierbase.inspect.folders import find_root, load_project
+    from glacierbase.model.arguments import given
+    from glacierbase.secrets import Secrets
+
+    try:
+        path = given("path", ctx.params.get("project"), "GLACIERBASE_PROJECT")
+        root = Path(path).resolve() if path else find_root()
+        with Secrets().in_use():
+            return root, load_project(root)
+    except GlacierbaseError:
+        return Path(), ()

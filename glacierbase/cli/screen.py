@@ -1,0 +1,41 @@
+"""How results are shown on a stream: as plain text, or fitted to a terminal."""
+
+from __future__ import annotations
+
+import os
+from typing import TextIO
+
+from glacierbase.output.printable import Show, printable
+
+_WIDTH = 80
+
+
+def show_on(stream: TextIO, colour: str) -> Show:
+    """Return how lines are shown on a stream.
+
+    Args:
+        colour: `auto`, `always` or `never`, as `--color` has it.
+    """
+    if not stream.isatty() and colour != "always":
+        return printable
+    from glacierbase.output.screen import Screen  # Imports rich.
+
+    return Screen(width_of(stream), colour == "always" or (colour == "auto" and _has_colour())).show
+
+
+def _has_colour() -> bool:
+    """Return whether the environment allows colours; https://no-color.org."""
+    return not os.environ.get("NO_COLOR") and os.environ.get("TERM") not in ("dumb", "unknown")
+
+
+def width_of(stream: TextIO) -> int:
+    """Return the width of a terminal, or of what `COLUMNS` says."""
+    columns = os.environ.get("COLUMNS", "")
+    try:
+        return (
+            int(columns)
+            if columns.isdecimal() and int(columns)
+            else os.get_terminal_size(stream.fileno()).columns or _WIDTH
+        )
+    except (OSError, ValueError):
+        return _WIDTH

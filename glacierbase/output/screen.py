@@ -1,0 +1,196 @@
+"""Lines and tables on a terminal: fitted to its width, in colours that a light and a dark background leave readable.
+
+No colour stands alone: it repeats a word that is printed. Values are masked, escaped and measured before anything is coloured, and
+no markup is parsed in them. `rich` measures characters in cells of the terminal and writes the colours; this module, which imports
+it, is imported once a terminal is known.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from itertools import zip_longest
+from posixpath import commonprefix, dirname
+
+from rich.cells import cell_len
+from rich.color import ColorSystem
+from rich.style import Style
+
+from glacierbase.model.escape import escaped
+from glacierbase.model.text import Cell, Line, Location, Mark, Table, Verbatim, time_from, time_of
+from glacierbase.output.printable import parts_of, text_of
+
+# Yellow, white and cyan are hard to read on a light background, blue on a dark one.
+_GOOD, _BAD, _ATTENTION, _BOLD, _DIM, _PLAIN = "green", "bold red", "magenta", "bold", "dim", ""
+# Of words in lower case; of all others `_BOLD`.
+_STYLES = {
+    **dict.fromkeys(("applied", "baselined", "done", "ok", "recorded", "released", "wrote"), _GOOD),
+    **dict.fromkeys(("error", "failed"), _BAD),
+    **dict.fromkeys(("abandoned", "ahead", "changed", "interrupted", "missing", "not run", "out_of_order"), _ATTENTION),
+    **dict.fromkeys(("repaired", "taken_over", "unknown", "unlocked", "warning"), _ATTENTION),
+    **dict.fromkeys(("pending", "started", "statement_done"), _PLAIN),
+    "more": _DIM,
+}
+# The words that a line of this program may begin with.
+_FIRST_WORD = re.compile(
+    r"(error|warning|next|more|applied|baselined|recorded|released|wrote|FAILED|not run)(?=[: ]|$)"
+)
+_MARGIN = re.compile(r" {4}\|")
+# Deeper than any line of this program begins, so that no part of a value looks like one.
+_HANGING = " " * 6
+_LEAST_WIDTH = 20
+_GAP = "  "
+# Chinese, Japanese and Korean have no blanks between words.
+_WIDE = "[\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\U00020000-\U0003fffd]"
+# What is not broken: text in backticks, a command up to its end, a word. Blanks belong to the token before them.
+_TOKEN = re.compile(
+    rf"`[^`]*`\S*\s*|(?:(?<=: )|(?<=  ))(?:glacierbase|git) [^;]*;?\s*|{_WIDE}\s*|(?:(?!{_WIDE})\S)+\s*|\s+"
+)
+_PATH_TOKEN = re.compile(r"[^/_]*[/_]+|[^/_]+")
+
+
+@dataclass(frozen=True, slots=True)
+class _Styled:
+    """A cell: the parts that it can be broken into, and its style."""
+
+    tokens: Sequence[str]
+    style: str = _PLAIN
+
+    @property
+    def widest(self) -> int:
+        return cell_len("".join(self.tokens).rstrip())
+
+    @property
+    def narrowest(self) -> int:
+        return max((cell_len(token.rstrip()) for token in self.tokens), default=0)
+
+
+class Screen:
+    """Shows lines on a terminal."""
+
+    def __init__(self, width: int, has_colour: bool, now: datetime | None = None) -> None:
+        """Args:
+        width: of the terminal, in cells.
+        now: the time that relative times are counted from.
+        """
+        self._width = max(width, _LEAST_WIDTH)
+        self._has_colour = has_colour
+        self._now = now or datetime.now(timezone.utc)
+
+    def show(self, lines: Iterable[Line], indent: str = "") -> str:
+        """Return the lines as text for this terminal."""
+        return "\n".join(part for line in lines for part in self._shown(line, indent))
+
+    def _shown(self, line: Line, indent: str) -> Iterator[str]:
+        if isinstance(line, Table):
+            yield from self._table(line, indent)
+            return
+        first, *others = parts_of(line)
+        if isinstance(line, Verbatim):
+            yield f"{indent}{first}".rstrip()
+        elif _MARGIN.match(first):
+            yield self._quoted(first)
+        elif isinstance(line, Mark):
+            yield indent + self._in_colour(first, _style_of(first))
+        else:
+            yield from self._wrapped(first.expandtabs(), indent)
+        yield from map(self._quoted, others)
+
+    def _wrapped(self, text: str, indent: str) -> Iterator[str]:
+        room = self._width - len(indent)
+        first, *others = _broken(_tokens(text), room, room - len(_HANGING))
+        word = _FIRST_WORD.match(first)
+        rest = self._in_colour(word[0], _style_of(word[0])) + first[word.end() :] if word else first
+        yield f"{indent}{rest}".rstrip()
+        yield from (f"{indent}{_HANGING}{other}" for other in others)
+
+    def _quoted(self, text: str) -> str:
+        margin = _MARGIN.match(text)
+        return self._in_colour(margin[0], _DIM) + text[margin.end() :] if margin else text
+
+    def _table(self, table: Table, indent: str) -> Iterator[str]:
+        rows = self._cells(table)
+        columns = list(zip(*rows, strict=True))
+        widest = [max(cell.widest for cell in column) for column in columns]
+        narrowest = [max(cell.narrowest for cell in column) for column in columns]
+        widths = _fitted(widest, narrowest, self._width - len(indent) - len(_GAP) * (len(columns) - 1))
+        for row in rows:
+            yield from self._row(row, widths, indent) if widths else self._as_line(row, indent)
+
+    def _row(self, row: Sequence[_Styled], widths: Sequence[int], indent: str) -> Iterator[str]:
+        broken = [_broken(cell.tokens, width, width) for cell, width in zip(row, widths, strict=True)]
+        for texts in zip_longest(*broken, fillvalue=""):
+            cells = zip(texts, row, widths, strict=True)
+            line = _GAP.join(
+                self._in_colour(text, cell.style) + " " * (width - cell_len(text)) for text, cell, width in cells
+            )
+            yield f"{indent}{line}".rstrip()
+
+    def _as_line(self, row: Sequence[_Styled], indent: str) -> Iterator[str]:
+        """Yield a row of a table that is too wide for the terminal: its cells one after the other."""
+        return self._wrapped(_GAP.join("".join(cell.tokens) for cell in row if cell.tokens), indent)
+
+    def _cells(self, table: Table) -> list[list[_Styled]]:
+        columns = list(zip(*table.rows, strict=True))
+        folders = [_folder(column) if table.header else "" for column in columns]
+        names = [
+            _Styled([*_tokens(f"{name} in "), *_PATH_TOKEN.findall(folder)] if folder else [name], _DIM)
+            for name, folder in zip(table.header, folders, strict=False)
+        ]
+        rows = [[self._cell(cell, folder) for cell, folder in zip(row, folders, strict=True)] for row in table.rows]
+        return [names, *rows] if names else rows
+
+    def _cell(self, cell: Cell, folder: str) -> _Styled:
+        text = text_of(cell)
+        if isinstance(cell, datetime):
+            day, clock = time_of(cell).split(" ", maxsplit=1)
+            return _Styled([f"{day} ", f"{clock}, ", time_from(cell, self._now)])
+        if isinstance(cell, Mark):
+            return _Styled([text], _style_of(text))
+        if isinstance(cell, Location):
+            return _Styled([escaped(token) for token in _PATH_TOKEN.findall(text.removeprefix(folder))])
+        return _Styled(_tokens(text))
+
+    def _in_colour(self, text: str, style: str) -> str:
+        return Style.parse(style).render(text, color_system=ColorSystem.STANDARD) if self._has_colour else text
+
+
+def _style_of(text: str) -> str:
+    """Return the style of a state or another word of this program; what follows after a comma or colon is not looked at."""
+    return _STYLES.get(re.split("[,:]", text.lower())[0], _BOLD)
+
+
+def _tokens(text: str) -> list[str]:
+    # Escaped again, because each of them may be the first of a line.
+    return [escaped(token) for token in _TOKEN.findall(text)]
+
+
+def _broken(tokens: Iterable[str], first: int, width: int) -> list[str]:
+    """Return lines of at most `first`, then `width` cells; a token that is longer is a line."""
+    lines = [""]
+    for token in tokens:
+        room = width if len(lines) > 1 else first
+        if lines[-1] and cell_len(f"{lines[-1]}{token.rstrip()}") > room:
+            lines.append("")
+        lines[-1] += token
+    return [line.rstrip() for line in lines]
+
+
+def _fitted(widest: Sequence[int], narrowest: Sequence[int], room: int) -> list[int]:
+    """Return the widths of columns that fit into `room`, the widest one shrunk first; none if they cannot fit."""
+    widths = list(widest)
+    while sum(widths) > room:
+        column = max(range(len(widths)), key=lambda each: (widths[each] > narrowest[each]) * widths[each])
+        if widths[column] == narrowest[column]:
+            return []
+        widths[column] -= 1
+    return widths
+
+
+def _folder(column: Sequence[Cell]) -> str:
+    """Return the folder that all cells of a column of paths share, with a slash at its end, or nothing."""
+    paths = [text_of(cell) for cell in column if isinstance(cell, Location)]
+    folder = dirname(commonprefix(paths)) if len(paths) == len(column) else ""
+    return f"{folder}/" if folder else ""
