@@ -42,7 +42,7 @@ def open_display(form: str) -> Display:
 def _is_live(stream: TextIO | None) -> bool:
     """Return whether a line can be rewritten in place. A CI service records a terminal as it records a pipe."""
     terminal = os.environ.get("TERM") or "dumb"
-    return stream is not None and stream.isatty() and terminal != "dumb" and not os.environ.get("CI")
+    return stream is not None and stream.isatty() and terminal not in ("dumb", "unknown") and not os.environ.get("CI")
 
 
 class Display:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import pty
+import re
 import struct
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from typing import TextIO
 from tests.support.project_folder import ProjectFolder
 
 ERASE = "\x1b[K"
+COLOUR = re.compile(r"\x1b\[[\d;]*m")
 
 
 @dataclass
@@ -38,7 +40,7 @@ class Recording:
     def screen(self) -> list[str]:
         """The lines that are left for a person to read, without those at the end that are empty."""
         lines, column = [""], 0
-        for part in self.text.replace("\r\n", "\n").replace(ERASE, "\0"):
+        for part in COLOUR.sub("", self.text).replace("\r\n", "\n").replace(ERASE, "\0"):
             if part == "\n":
                 lines, column = [*lines, ""], 0
             elif part == "\r":

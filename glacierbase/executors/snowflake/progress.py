@@ -15,22 +15,20 @@ class QueryState:
     Not thread-safe: one thread calls `read`.
     """
 
-    def __init__(self, find: Callable[[], str | None], state: Callable[[str], str]) -> None:
+    def __init__(self, find: Callable[[], Callable[[], str] | None]) -> None:
         """Args:
-        find: returns the id of the query; None where it is not known yet.
-        state: returns the state of the query with that id, such as `RESUMING_WAREHOUSE`.
+        find: returns a function that returns the query's state, such as `RESUMING_WAREHOUSE`; None before the query is known.
         """
         self._find = find
-        self._state = state
+        self._state: Callable[[], str] | None = None
         self._due = time.monotonic() + _INTERVAL_SECONDS
-        self._id: str | None = None
         self._last: str | None = None
 
     def read(self) -> str | None:
         """Return `query resuming warehouse`; None before the first answer. Raises what the requests raise."""
         if time.monotonic() >= self._due:
             self._due = time.monotonic() + _INTERVAL_SECONDS
-            self._id = self._id or self._find()
-            if self._id:
-                self._last = f"query {self._state(self._id).lower().replace('_', ' ')}"
+            self._state = self._state or self._find()
+            if self._state:
+                self._last = f"query {self._state().lower().replace('_', ' ')}"
         return self._last

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from datetime import datetime, timezone
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -217,12 +218,12 @@ class _SnowflakeExecutor:
                     session.query("SELECT SYSTEM$CANCEL_QUERY(?)", [query_id])
 
     def _watch(self, tag: str) -> QueryState:
-        def find() -> str | None:
+        def find() -> Callable[[], str] | None:
             watcher = self._open_watcher()
             rows = self._queries(watcher, self._opened_at, tag) if watcher else []
-            return str(rows[-1][0]) if rows else None
+            return partial(watcher.state_of, rows[-1][0]) if watcher and rows else None
 
-        return QueryState(find, lambda query_id: self._watcher.state_of(query_id) if self._watcher else "unknown")
+        return QueryState(find)
 
     def _open_watcher(self) -> SnowflakeSession | None:
         """Return the session that asks for the states of queries; None where its login would ask a person, or has failed."""

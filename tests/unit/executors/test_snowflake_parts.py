@@ -208,7 +208,7 @@ class Connection:
 )
 def test_a_session_stays_clean_only_under_statements_that_are_known_to_leave_it(sql: str, clean: bool) -> None:
     """The next migration must not inherit the state of the session."""
-    session = SnowflakeSession(Connection(), lambda _: None, lambda _: None, lambda _: QueryState(lambda: None, str))
+    session = SnowflakeSession(Connection(), lambda _: None, lambda _: None, lambda _: QueryState(lambda: None))
     session.execute("SELECT 1")
     assert session.is_clean
     session.execute(sql)
@@ -218,15 +218,16 @@ def test_a_session_stays_clean_only_under_statements_that_are_known_to_leave_it(
 
 def test_the_state_of_a_query_is_asked_for_at_most_every_ten_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
     """The id is looked up until the query history has it, and then no more."""
-    now, found, requests = [0.0], [None, "id"], []
+    now, requests = [0.0], []
     monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
-    watched = QueryState(lambda: found.pop(0), lambda query_id: requests.append(query_id) or "RESUMING_WAREHOUSE")
+    found = [None, lambda: requests.append(now[0]) or "RESUMING_WAREHOUSE"]
+    watched = QueryState(lambda: found.pop(0))
     seen = []
     for second in range(1, 36):
         now[0] = float(second)
         seen.append(watched.read())
     assert seen == [None] * 19 + ["query resuming warehouse"] * 16
-    assert (found, requests) == ([], ["id", "id"])
+    assert (found, requests) == ([], [20.0, 30.0])
 
 
 def test_without_the_connector_the_error_names_what_to_install(

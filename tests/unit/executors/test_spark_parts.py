@@ -8,6 +8,7 @@ import subprocess
 import tempfile
 import time
 from pathlib import Path
+from threading import Thread
 from types import SimpleNamespace
 
 import pytest
@@ -22,6 +23,7 @@ from glacierbase.executors.spark.jars import check_jars, record_jars, resolved_j
 from glacierbase.executors.spark.java import find_java_home
 from glacierbase.executors.spark.properties import with_properties
 from glacierbase.executors.spark.trust import trust_store
+from glacierbase.run.activity import doing, watched
 from glacierbase.run.run import Run
 from tests.support.beds import LakeBed
 from tests.support.catalog_files import RUNTIME
@@ -313,6 +315,27 @@ def test_the_log_of_spark_is_for_the_user_alone(broken_spark: Path, project: Pro
     assert {stat.S_IMODE(log.stat().st_mode) for log in logs} == {0o600}
     assert stat.S_IMODE(logs[0].parent.stat().st_mode) == 0o700
     assert sorted(logs) == sorted((project.root / ".glacierbase/logs").iterdir())
+
+
+def test_the_start_names_the_file_that_spark_downloads(broken_spark: Path, project: ProjectFolder) -> None:
+    """Only the name: the address of a repository may hold a password."""
+    address, seen, read = "https://me:canary@host/maven/a", [], project.root / "read"
+    (broken_spark / "bin/spark-submit").write_text(
+        f"#!/bin/sh\necho ':: loading'\necho 'downloading {address}/a-1.0.jar ...'\nuntil [ -e {read} ]; do sleep 0.05; done\n"
+    )
+
+    def look() -> None:
+        deadline = time.monotonic() + 20
+        while not seen and time.monotonic() < deadline:
+            seen.extend(filter(None, (each.detail() for each in activities)))
+        read.touch()
+
+    with watched() as activities, doing("resolving"):
+        looking = Thread(target=look)
+        looking.start()
+        failed_start(project, {})
+    looking.join()
+    assert seen == ["downloading a-1.0.jar"]
 
 
 def test_an_interrupted_start_leaves_no_process(
