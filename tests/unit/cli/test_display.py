@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import logging
+import os
 import re
 import signal
 import sys
@@ -124,6 +125,47 @@ def test_an_error_and_a_signal_remove_the_line(tty: Recording) -> None:
     assert caught.value.code == 130
     wait_for(lambda: "explain" in tty.text)
     assert tty.screen[0].startswith("error: INTERRUPTED: warm was stopped by a signal")
+
+
+def test_the_second_signal_removes_the_line_before_the_process_ends(
+    tty: Recording, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next line of a shell begins on an empty line."""
+
+    def end(code: int) -> None:
+        wait_for(lambda: tty.text.endswith("\r\x1b[K"))
+        sys.exit(code)
+
+    def run(screen: Terminal) -> None:
+        with screen.signals.cancelling(), doing("shop: running 1 1/1 (line 4)"):
+            signal.raise_signal(signal.SIGINT)
+            wait_for(lambda: tty.live)
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(os, "_exit", end)
+    with pytest.raises(SystemExit) as caught:
+        report(tty, "migrate", run)
+    assert caught.value.code == 130
+    assert tty.screen[0].startswith("stopping: ")
+
+
+def test_a_job_in_the_background_leaves_the_prompt_of_its_shell_alone(
+    tty: Recording, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The terminal belongs to another process group meanwhile."""
+    line, activity = LiveLine(tty.stream), started(5)
+    monkeypatch.setattr(os, "tcgetpgrp", lambda _: os.getpgrp() + 1)
+    line._show(activity, [activity])
+    monkeypatch.setattr(os, "tcgetpgrp", lambda _: os.getpgrp())
+    assert shown(tty, activity) == "shop: running 0003 2/4 (line 6) 00:05"
+    assert len(tty.live) == 1
+
+
+def test_an_activity_that_has_ended_meanwhile_is_not_shown(tty: Recording) -> None:
+    """The answer of its engine may come after its end; something else is on the line by then."""
+    LiveLine(tty.stream)._show(started(5), [])
+    assert shown(tty, started(6)).endswith("00:06")
+    assert len(tty.live) == 1
 
 
 def test_the_line_is_gone_before_a_question(tty: Recording, monkeypatch: pytest.MonkeyPatch) -> None:

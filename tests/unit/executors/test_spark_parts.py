@@ -22,6 +22,7 @@ from glacierbase.executors.spark.installed import spark_version
 from glacierbase.executors.spark.jars import check_jars, record_jars, resolved_jars
 from glacierbase.executors.spark.java import find_java_home
 from glacierbase.executors.spark.properties import with_properties
+from glacierbase.executors.spark.tasks import Tasks
 from glacierbase.executors.spark.trust import trust_store
 from glacierbase.run.activity import doing, watched
 from glacierbase.run.run import Run
@@ -336,6 +337,18 @@ def test_the_start_names_the_file_that_spark_downloads(broken_spark: Path, proje
         failed_start(project, {})
     looking.join()
     assert seen == ["downloading a-1.0.jar"]
+
+
+def test_the_numbers_of_a_statement_never_decrease() -> None:
+    """Tasks of a stage that runs again after a lost executor, and stages that Spark forgets, stay counted."""
+    tasks = Tasks()
+    assert not tasks
+    seen = []
+    for stage, completed, total in [(4, 0, 8), (4, 5, 8), (4, 3, 8), (7, 0, 200), (7, 199, 200)]:
+        tasks.add(stage, completed, total)
+        seen.append(str(tasks))
+    assert seen[:3] == ["stage 1, 0/8 tasks", "stage 1, 5/8 tasks", "stage 1, 5/8 tasks"]
+    assert seen[3:] == ["stage 2, 5/208 tasks", "stage 2, 204/208 tasks"]
 
 
 def test_an_interrupted_start_leaves_no_process(
