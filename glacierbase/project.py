@@ -8,6 +8,7 @@ from pathlib import Path
 from threading import Event as Flag
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
+from glacierbase import executors
 from glacierbase.apply import commands as apply
 from glacierbase.apply.plan import Selection
 from glacierbase.apply.results import (
@@ -34,8 +35,8 @@ from glacierbase.inspect.results import (
     StatusResult,
     ValidateResult,
 )
-from glacierbase.model.arguments import check_reason, given, unknown_version, version_given
-from glacierbase.model.result import Result
+from glacierbase.model.arguments import check_reason, given, version_given
+from glacierbase.model.result import Result, Results
 from glacierbase.run.held import HeldLocks
 from glacierbase.run.run import Run
 from glacierbase.secrets import Secrets, with_own_secrets
@@ -95,10 +96,15 @@ class Project:
         return self.root / "migrations" / self._choice.only([catalog] if catalog else []).stem
 
     @with_own_secrets
+    def spark_conf(self, catalog: str | None = None) -> dict[str, str]:
+        """Return the configuration for your own Spark session on a catalog, or on the only one. Its secrets are not masked."""
+        [(file, environment)], _ = self._choice.in_environment([self._choice.only([catalog] if catalog else []).name])
+        return executors.spark_conf(file.for_environment(environment, self.root))
+
+    @with_own_secrets
     def protected(self, catalogs: Collection[str] = ()) -> tuple[str, ...]:
         """Return the environments that a run would change and that are `protected` in a catalog file."""
-        chosen, _ = self._choice.in_environment(catalogs)
-        return tuple(dict.fromkeys(env for file, env in chosen if file.is_protected(env, self.root)))
+        return self._choice.protected(catalogs, self.root)
 
     @with_own_secrets
     def migrate(
@@ -158,10 +164,7 @@ class Project:
         Raises:
             ConfigurationError: no catalog has that version, neither in its files nor in its history.
         """
-        results = self._each(catalogs, ShowResult, inspect.show, version_given(version), spark)
-        if not any(result.migration for result in results):
-            raise unknown_version(f"no catalog has a version {version}")
-        return results
+        return inspect.found(self._each(catalogs, ShowResult, inspect.show, version_given(version), spark), version)
 
     @with_own_secrets
     def render(
@@ -296,4 +299,4 @@ class Project:
         if first:
             first.results = tuple(results)
             raise first
-        return tuple(results)
+        return Results(results)

@@ -52,8 +52,8 @@ _SECRET_KEY = re.compile(
     r"|(?:account|access|api|encryption|sse)[._-]?key"
     r"|(?<![a-z])sas(?![a-z])"  # A shared access signature; not a part of `cassandra` or `sasl`.
 )
-# Spark puts the values of these keys on the command line of a JVM.
-_COMMAND_LINE_KEY = re.compile(r"(?:extra|default)(?:JavaOptions|ClassPath|LibraryPath)$")
+# Spark puts the values of these keys on the command line of a JVM; those of `hooks` are a command line.
+_COMMAND_LINE_KEY = re.compile(r"(?:extra|default)(?:JavaOptions|ClassPath|LibraryPath)$|^hooks\.")
 
 _LOGIN = re.compile(r"""(?<=://)([^/?#\s"<>:@]*):([^/?#\s"<>]*)@""")
 _MASKED_LOGIN = rf"\1:{MASK}@"
@@ -201,7 +201,7 @@ def is_secret(key: str) -> bool:
 
 
 def reaches_command_line(key: str) -> bool:
-    """Return whether Spark puts the value of this key on a command line, which every user of the machine can read."""
+    """Return whether the value of this key is put on a command line, which every user of the machine can read."""
     return _COMMAND_LINE_KEY.search(key) is not None
 
 

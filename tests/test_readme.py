@@ -162,6 +162,9 @@ def test_every_error_has_its_entry_in_the_reference() -> None:
     others = {
         "GLACIERBASE_PROJECT",
         "GLACIERBASE_ENV",
+        "GLACIERBASE_CATALOG",
+        "GLACIERBASE_ENVIRONMENT",
+        "GLACIERBASE_HOOK",
         "XDG_CACHE_HOME",
         "SSL_CERT_FILE",
         "LD_LIBRARY_PATH",

@@ -8,6 +8,7 @@ from typing import Any
 
 from glacierbase import executors
 from glacierbase.apply import baseline as baselining
+from glacierbase.apply import hooks
 from glacierbase.apply import repair as repairing
 from glacierbase.apply import unlock as unlocking
 from glacierbase.apply.migrator import Migrator
@@ -45,7 +46,7 @@ def migrate(
         Migrator(target).migrate(_with_policy(selection, target), progress, lock_timeout, cancelled, spark)
     except GlacierbaseError as caught:
         error = caught
-    return replace(
+    result = replace(
         result,
         applied=tuple(progress.applied),
         failed=progress.failed,
@@ -53,6 +54,7 @@ def migrate(
         warnings=progress.warnings,
         error=error,
     )
+    return hooks.after(target, result, had_pending=progress.had_pending, cancelled=cancelled)
 
 
 def pending(target: Target, result: PendingResult, spark: Any) -> PendingResult:

@@ -1,15 +1,19 @@
 """The path of `migrate`, the only one on which migrations run.
 
-Files → history → plan → compile what is pending → lock, while the engine starts → history and plan again → per statement: record,
-prove the lock, run → release. The read-only commands are the beginning of this path: they take no lock and write nothing.
+Files → history → plan → compile what is pending → `beforeMigrate` → lock, while the engine starts → history and plan again →
+per statement: record, prove the lock, run → release. The read-only commands are the beginning of this path: they take no lock and
+write nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
 from typing import Any
 
+from glacierbase.apply import hooks
 from glacierbase.apply.failures import stopped_before
 from glacierbase.apply.holding import LockedCatalog, locked
 from glacierbase.apply.plan import Plan, Selection, check_resumes, make_plan
@@ -19,6 +23,7 @@ from glacierbase.executors.engine import Engine
 from glacierbase.history.lockrow import is_held
 from glacierbase.history.opening import Target
 from glacierbase.history.state import CatalogState, current_state, read_state
+from glacierbase.migrations.git_lost import find_lost
 from glacierbase.stores import LockRow
 
 
@@ -61,6 +66,7 @@ class Migrator:
             if not plan.pending:
                 return
             self._compile(plan)
+            hooks.before(self._target, plan, cancelled)
             _start_early(opened.engine, state.lock)
             with locked(opened, state, lock_timeout) as held:
                 self._run(held, selection, progress)
@@ -77,7 +83,8 @@ class Migrator:
 
     def _plan(self, selection: Selection, state: CatalogState, warnings: Sequence[str] = ()) -> Plan:
         """Return the plan with all warnings, each once."""
-        plan = make_plan(self._target.migrations, state.history, selection)
+        find = partial(find_lost, Path(self._target.run.project))
+        plan = make_plan(self._target.migrations, state.history, selection, find)
         return replace(plan, warnings=tuple(dict.fromkeys((*warnings, *state.warnings, *plan.warnings))))
 
     def _compile(self, plan: Plan) -> None:

@@ -1,17 +1,24 @@
-"""Files and history in, a plan out, or the error that explains why there is none. Pure."""
+"""Files and history in, a plan out, or the error that explains why there is none. Pure, but for the given `find`."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from shlex import quote
+from typing import TypeAlias
 
 from glacierbase.errors import ConfigurationError, GlacierbaseError, HistoryDisagrees, NeedsRepair, raise_all
 from glacierbase.history.records import History, Record
 from glacierbase.history.status import is_late, is_settled, newest_number
 from glacierbase.migrations.compiled import Compiled
+from glacierbase.migrations.git_lost import LostFile, Trace
 from glacierbase.model.migration import EventType, Migration, State, version_number
 from glacierbase.model.text import counted, numbered
 from glacierbase.run.run import statement_tag
+
+# What git knows of files that are gone, by path.
+Traces: TypeAlias = Mapping[str, Trace]
+FindLost: TypeAlias = Callable[[Sequence[LostFile]], Traces]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +67,13 @@ class Plan:
         return tuple(planned.migration for planned in self.pending)
 
 
-def make_plan(migrations: Sequence[Migration], history: History, selection: Selection = Selection()) -> Plan:
+def make_plan(
+    migrations: Sequence[Migration], history: History, selection: Selection = Selection(), find: FindLost = lambda _: {}
+) -> Plan:
     """Return which of the migrations are to run after the history.
+
+    Args:
+        find: returns what git knows of files that are gone; called only if there are any.
 
     Raises:
         NeedsRepair: a statement's outcome is unknown.
@@ -69,7 +81,9 @@ def make_plan(migrations: Sequence[Migration], history: History, selection: Sele
         ConfigurationError: the selection names a version that does not exist.
     """
     _check_selection(migrations, selection)
-    raise_all([*_unknown(history), *_changed(migrations, history), *_missing(migrations, history)])
+    gone, ahead = _without_file(migrations, history)
+    traces = find([_lost(record) for record in (*gone, *ahead)]) if gone or ahead else {}
+    raise_all([*_unknown(history), *_changed(migrations, history), *_missing(gone, traces)])
     unsettled = [m for m in migrations if not is_settled(m, history)]
     chosen = [m for m in unsettled if _is_chosen(m, selection)]
     raise_all(_out_of_order(chosen, history, selection))
@@ -77,9 +91,17 @@ def make_plan(migrations: Sequence[Migration], history: History, selection: Sele
     return Plan(
         pending=tuple(_planned(migration, history) for migration in chosen),
         jumped_over=tuple(jumped_over) if chosen else (),
-        warnings=tuple(_ahead(migrations, history)),
+        warnings=tuple(_ahead(ahead, traces)),
         reason=selection.reason,
     )
+
+
+def _without_file(migrations: Sequence[Migration], history: History) -> tuple[list[Record], list[Record]]:
+    """Return the records whose file is gone: those at or below the newest file, and those above."""
+    files, newest = {migration.number for migration in migrations}, newest_number(migrations)
+    without = [record for number, record in sorted(history.records.items()) if number not in files]
+    gone = [record for record in without if record.number <= newest and not record.is_removed]
+    return gone, [record for record in without if record.number > newest]
 
 
 def check_resumes(plan: Plan, files: Sequence[Compiled]) -> None:
@@ -177,30 +199,47 @@ def _changed(migrations: Sequence[Migration], history: History) -> list[Glacierb
     ]
 
 
-def _missing(migrations: Sequence[Migration], history: History) -> list[GlacierbaseError]:
-    files = {migration.number for migration in migrations}
+def _missing(lost: Sequence[Record], traces: Traces) -> list[GlacierbaseError]:
     return [
         HistoryDisagrees(
             "MIGRATION_MISSING",
             f"{record.started.path}: version {record.version} is {record.state} ({_when(record)}), but its file is gone;"
             " nothing ran",
-            f"restore it: git checkout $(git rev-list -n 1 HEAD -- {record.started.path})~1 -- {record.started.path}; a file"
-            f" that was deleted on purpose is accepted by `glacierbase repair {record.version} --as removed`",
+            f"{_way_back(record, traces)}; a file that was deleted on purpose is accepted by"
+            f" `glacierbase repair {record.version} --as removed`",
             version=record.version,
             path=record.started.path,
         )
-        for number, record in history.records.items()
-        if number not in files and number <= newest_number(migrations) and not record.is_removed
+        for record in lost
     ]
 
 
-def _ahead(migrations: Sequence[Migration], history: History) -> list[str]:
-    ahead = [record for number, record in sorted(history.records.items()) if number > newest_number(migrations)]
-    return [
-        f"version {record.version} ({record.started.description}) is {record.state}, but newer than every file here:"
-        " this is an older checkout"
-        for record in ahead
-    ]
+def _ahead(ahead: Sequence[Record], traces: Traces) -> Iterator[str]:
+    for record in ahead:
+        applied = f"version {record.version} ({record.started.description}) is {record.state}, but"
+        trace = traces.get(record.started.path or "")
+        if trace and trace.was_here:
+            yield f"{applied} its file was deleted here; {_way_back(record, traces)}"
+        else:
+            yield f"{applied} newer than every file here: this is an older checkout{'; git pull' if trace else ''}"
+
+
+def _way_back(record: Record, traces: Traces) -> str:
+    """Return how to get back a file that is gone."""
+    path = record.started.path or ""
+    trace = traces.get(path)
+    if trace and trace.commit:
+        return f"restore it: git checkout {trace.commit} -- {quote(path)}"
+    shown = f"`glacierbase show {record.version}` prints what ran"
+    if trace is None:
+        return f"restore the file; {shown}"
+    if trace.was_here:
+        return f"git has no such file with the recorded checksum; {shown}"
+    return f"git has no such file on this branch: merge the branch that has it; {shown}"
+
+
+def _lost(record: Record) -> LostFile:
+    return LostFile(record.started.path or "", record.last.checksum, record.started.git_commit)
 
 
 def _out_of_order(chosen: Sequence[Migration], history: History, selection: Selection) -> list[GlacierbaseError]:

@@ -10,17 +10,23 @@ from glacierbase.apply.results import AppliedFile, FailedFile
 
 @dataclass(slots=True)
 class Progress:
-    """What a run has done so far; complete also when the run ends in an error."""
+    """What a run has done so far; complete also when the run ends in an error.
+
+    Attributes:
+        had_pending: whether there was something to apply when the run was first planned.
+    """
 
     applied: list[AppliedFile] = field(default_factory=list)
     failed: FailedFile | None = None
     not_run: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    had_pending: bool = False
 
     def expect(self, plan: Plan) -> None:
         """Set what the run is about to do."""
         self.warnings = plan.warnings
         self.not_run = tuple(planned.migration.version for planned in plan.pending)
+        self.had_pending = self.had_pending or bool(plan.pending)
 
     def add_applied(self, file: AppliedFile) -> None:
         """Move the next expected file to the applied ones."""

@@ -5,10 +5,12 @@ Field names are the names in the JSON documents.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from shlex import quote
 from typing import ClassVar
 
 from glacierbase.model.migration import State
@@ -265,7 +267,44 @@ class WrittenResult(Result):
     files: tuple[str, ...] = ()
 
     def lines(self) -> list[str]:
-        return [f"wrote {file}" for file in self.files]
+        return [f"wrote {os.path.relpath(file)}" for file in self.files]
+
+
+@dataclass(frozen=True, slots=True)
+class RenamedFile:
+    """A migration that `rebase` gave a new version, with `git mv` where git tracks the file."""
+
+    old_version: str
+    version: str
+    old_path: str
+    path: str
+    tracked: bool
+
+    def command(self) -> str:
+        """Return the command that does the same."""
+        return f"{'git mv' if self.tracked else 'mv'} {quote(self.old_path)} {quote(self.path)}"
+
+
+@dataclass(frozen=True, slots=True)
+class RebaseResult(Result):
+    """The files that `rebase` renamed, in order; with `--dry-run` those that it would rename.
+
+    Attributes:
+        base: the git ref that the versions are above now.
+        commit: of the renames, or None.
+    """
+
+    base: str = ""
+    renamed: tuple[RenamedFile, ...] = ()
+    dry_run: bool = False
+    commit: str | None = None
+
+    def lines(self) -> list[str]:
+        if not self.renamed:
+            return [f"nothing to do: every new version is above those of {self.base}"]
+        renamed = f"committed as {self.commit}" if self.commit else "not committed"
+        ended = "nothing was renamed" if self.dry_run else renamed
+        return [f"base {self.base}", *(file.command() for file in self.renamed), ended]
 
 
 @dataclass(frozen=True, slots=True)

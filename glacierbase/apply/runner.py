@@ -20,7 +20,6 @@ from glacierbase.history.entries import Entry
 from glacierbase.migrations.compiled import Compiled
 from glacierbase.migrations.transactions import Step
 from glacierbase.model.migration import EventType, Statement
-from glacierbase.model.text import counted, in_seconds
 from glacierbase.run.activity import doing
 from glacierbase.run.run import statement_tag
 
@@ -56,10 +55,9 @@ class Runner:
         started = time.monotonic()
         self._run_statements(planned, compiled, plan)
         migration, total, duration_ms = planned.migration, len(compiled.statements), _milliseconds_since(started)
-        self._progress.add_applied(
-            AppliedFile(migration.version, migration.location, total, duration_ms, planned.resumes_at)
-        )
-        logger.info("%s: applied %s", migration.location, f"{counted(total, 'statement')} in {in_seconds(duration_ms)}")
+        applied = AppliedFile(migration.version, migration.location, total, duration_ms, planned.resumes_at)
+        self._progress.add_applied(applied)
+        logger.info("%s", applied.line())
 
     def _run_statements(self, planned: Planned, compiled: Compiled, plan: Plan) -> None:
         remaining = [step for step in compiled.steps if step[0].index >= planned.resumes_at]

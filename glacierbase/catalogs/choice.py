@@ -79,6 +79,15 @@ class CatalogChoice:
         _check_same(chosen)
         return chosen, skipped
 
+    def protected(self, catalogs: Collection[str], root: Path) -> tuple[str, ...]:
+        """Return the environments of the named catalogs that are `protected`.
+
+        Raises:
+            ConfigurationError: as `in_environment`.
+        """
+        chosen, _ = self.in_environment(catalogs)
+        return tuple(dict.fromkeys(env for file, env in chosen if file.is_protected(env, root)))
+
     def in_every_environment(self, catalogs: Collection[str]) -> list[tuple[CatalogFile, tuple[str, ...]]]:
         """Return the named catalogs with the chosen environment, or with all of theirs if none is chosen.
 

@@ -15,7 +15,7 @@ from glacierbase.catalogs.references import References, resolved
 from glacierbase.catalogs.values import SCHEMA, STORE_CATALOG, ValueType
 from glacierbase.catalogs.yamlfile import MOST_ERRORS
 from glacierbase.errors import GlacierbaseError, collected, raise_all
-from glacierbase.model.catalog import Catalog, StoreOptions
+from glacierbase.model.catalog import Catalog, Hooks, StoreOptions
 
 _SPARK_CATALOG = re.compile(r"spark\.sql\.catalog\.([^.]+)")
 # The key under `conf` that names the engine's own default catalog.
@@ -60,6 +60,7 @@ class EnvironmentReader:
             out_of_order_allowed=self._option("outOfOrder") == "allow",
             digests=dependencies.digests,
             store=self._store(executor_type, spark_conf, connection),
+            hooks=self._hooks(),
         )
         raise_all(self._errors[:MOST_ERRORS])
         return catalog
@@ -139,6 +140,24 @@ class EnvironmentReader:
         reader = DependencyReader(self._references, self._errors, floating_allowed=floating_allowed)
         reader.check(self._content.get("migrationExecutor", "conf", "sparkConf"), spark_conf)
         return reader.read(self._content.get("migrationExecutor", "conf", "dependencies"))
+
+    def _hooks(self) -> Hooks:
+        return Hooks(
+            before_migrate=self._words("hooks.beforeMigrate"),
+            after_migrate=self._words("hooks.afterMigrate"),
+            on_failure=self._words("hooks.onFailure"),
+            timeout_seconds=self._option("hooks.timeout"),
+        )
+
+    def _words(self, path: str) -> tuple[str, ...]:
+        """Return the words of a command, as written, with their references resolved."""
+        node = self._content.get(*path.split("."))
+        words: list[str] = []
+        for item in node.items if isinstance(node, SequenceNode) else ():
+            with collected(self._errors):
+                assert isinstance(item, ScalarNode)
+                words.append(self._references.text(item, path))
+        return tuple(words)
 
     def _store(self, executor_type: str, spark_conf: Mapping[str, str], connection: Mapping[str, Any]) -> StoreOptions:
         return StoreOptions(

@@ -40,11 +40,26 @@ def _wrong_value(node: Node, key: Key, path: str) -> Iterator[ConfigurationError
     elif key.kind is Kind.ENVIRONMENTS:
         yield from _wrong_environments(node)
     elif not is_null(node) and not _fits(node, key.kind):
-        yield _wrong_kind(node, path, f"{key.kind} is expected here")
+        yield _wrong_kind(node, path, f"{key.kind} is expected here{_as_list(node, key.kind)}")
     elif isinstance(node, SequenceNode):
         for item in node.items:
             if not isinstance(item, ScalarNode):
-                yield from wrong_keys(item, key.keys, path)
+                yield from _wrong_item(item, key, path)
+
+
+def _wrong_item(item: Node, key: Key, path: str) -> Iterator[ConfigurationError]:
+    if key.keys:
+        yield from wrong_keys(item, key.keys, path)
+    else:
+        yield _wrong_kind(item, path, "a list of single values is expected here")
+
+
+def _as_list(node: Node, kind: Kind) -> str:
+    """Return how a single value begins as a list. Its other words may hold a secret."""
+    if kind is not Kind.LIST or not isinstance(node, ScalarNode):
+        return ""
+    first, *others = node.text.split() or [""]
+    return f": [{first}{', …' if others else ''}]"
 
 
 def _wrong_environments(node: Node) -> Iterator[ConfigurationError]:

@@ -9,6 +9,7 @@ from enum import Enum
 from glacierbase.catalogs.values import (
     BOOLEAN,
     COORDINATE,
+    HOOK_TIMEOUT,
     LEASE,
     NAMESPACE,
     SHA256,
@@ -113,6 +114,12 @@ _STORE_KEYS = (
         default="auto",
     ),
 )
+_HOOK_KEYS = (
+    Key("beforeMigrate", "Runs before a run that has something to apply; the run needs its consent.", Kind.LIST),
+    Key("afterMigrate", "Runs after a run that had something to apply and succeeded.", Kind.LIST),
+    Key("onFailure", "Runs after a run that failed.", Kind.LIST),
+    Key("timeout", "How long each of them may run.", type=HOOK_TIMEOUT, default="30s"),
+)
 ENVIRONMENT_KEYS = (
     Key("migrationExecutor", "The engine and its configuration.", Kind.GROUP, keys=_EXECUTOR_KEYS),
     Key("variables", "Values for the templates of the migrations; secrets are refused.", Kind.KEYS),
@@ -129,6 +136,7 @@ ENVIRONMENT_KEYS = (
         default="refuse",
     ),
     Key("store", "Where the history and lock tables are, and how they are accessed.", Kind.GROUP, keys=_STORE_KEYS),
+    Key("hooks", "Commands that run around `migrate`, each as a list of words.", Kind.GROUP, keys=_HOOK_KEYS),
 )
 SHARED_KEYS = (
     *ENVIRONMENT_KEYS,

@@ -48,8 +48,8 @@ class References:
         if reaches_command_line(key) and (secret := _secret(node.text)):
             raise node.place.error(
                 "INVALID_VALUE",
-                f"{key}: {secret} would be on Java's command line, which every user of the machine can read",
-                "write it as a separate property, or let Java read it from a file",
+                f"{key}: {secret} would be on a command line, which every user of the machine can read",
+                "write it as a separate property, or let the program read it from its environment or a file",
             )
         text = _REFERENCE.sub(lambda found: self._resolve(found[1], node.place), node.text)
         if len(text) > _LONGEST:

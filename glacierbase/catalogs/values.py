@@ -10,7 +10,6 @@ from typing import Any
 from glacierbase.model.duration import parse_duration
 
 _NAMESPACE = r"[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*"
-_SHORTEST_LEASE, _LONGEST_LEASE = 1.0, 86_400.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,16 +53,20 @@ def _boolean(text: str) -> bool:
     return text.lower() == "true"
 
 
-def _lease(text: str) -> float:
-    seconds = parse_duration(text)
-    if not _SHORTEST_LEASE <= seconds <= _LONGEST_LEASE:
-        raise ValueError(text)
-    return seconds
+def _duration(shortest: str, longest: str) -> ValueType:
+    def convert(text: str) -> float:
+        seconds = parse_duration(text)
+        if not parse_duration(shortest) <= seconds <= parse_duration(longest):
+            raise ValueError(text)
+        return seconds
+
+    return ValueType(f"a duration from {shortest} to {longest}", convert)
 
 
 TEXT = ValueType("text", str)
 BOOLEAN = ValueType("true or false", _boolean)
-LEASE = ValueType("a duration from 1s to 24h", _lease)
+LEASE = _duration("1s", "24h")
+HOOK_TIMEOUT = _duration("1s", "1h")
 NAMESPACE = _matching(_NAMESPACE, "names joined by dots")
 SCHEMA = _matching(r"[A-Za-z_][A-Za-z0-9_]*", "the name of a schema")
 STORE_CATALOG = _matching(rf'{_NAMESPACE}|"[^"\x00-\x1f\x7f]+"', "the name of a catalog")

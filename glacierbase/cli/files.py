@@ -45,6 +45,32 @@ def render(options: Options, resolve: bool, versions: Sequence[str]) -> None:
 
 
 @cli.command(section=Section.WRITE)
+@with_options(environment=False)
+@click.option("--base", metavar="REF", help="The branch to merge into. Default: the default branch of origin.")
+@click.option("--dry-run", is_flag=True, help="Only show the renames.")
+@click.option("--commit", is_flag=True, help="Commit the renames. Default: ask on a terminal, otherwise do not commit.")
+def rebase(options: Options, base: str | None, dry_run: bool, commit: bool) -> None:
+    """Give new files versions above those of a base branch.
+
+    For a branch whose base got higher versions meanwhile. All files are renamed in their order, or none; their content stays.
+    Contacts nothing, so it does not know where a file is applied already.
+    """
+
+    def run(project: Project) -> Sequence[Result]:
+        from glacierbase.apply.rebase import rebase
+
+        folders = {name: project.folder(name) for name in (*project.catalogs, *options.catalogs)}
+        found = rebase(project.root, folders, options.catalogs, base, dry_run=True, commit=False)
+        if dry_run:
+            return found
+        count = sum(file.tracked for each in found for file in each.renamed)
+        agreed = commit or (count > 0 and options.terminal.agrees(f"rename {count} tracked files: commit that, too"))
+        return rebase(project.root, folders, options.catalogs, base, dry_run=False, commit=agreed)
+
+    options.report(run)
+
+
+@cli.command(section=Section.WRITE)
 @with_options(environment=False, catalogs=False)
 @click.option("--catalog", help="The catalog; required if there are several.", shell_complete=complete_catalog)
 @click.option("--author", help="Default: git's user.name.")

@@ -104,6 +104,10 @@ class Terminal:
             stopped.exit_code = self.signals.exit_code or _SIGINT
             return (), stopped
 
+    def agrees(self, question: str) -> bool:
+        """Ask a question; return False where stdin is not a terminal."""
+        return sys.stdin.isatty() and click.confirm(printable([question]), err=True)
+
     def confirm(self, environments: Sequence[str], yes: bool) -> None:
         """Ask for the name of each protected environment, unless `yes`.
 

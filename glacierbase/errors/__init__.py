@@ -58,6 +58,11 @@ class GlacierbaseError(Exception):
         }
         super().__init__(self.message)
 
+    def __repr__(self) -> str:
+        """Return class, code, message and hint, masked and on one line."""
+        parts = (self.code, self.message, *([self.hint] if self.hint else []))
+        return f"{type(self).__name__}({', '.join(repr(self.secrets.mask(part)) for part in parts)})"
+
 
 class ConfigurationError(GlacierbaseError):
     """A catalog file, an option, an argument or an installed package is wrong. No statement ran."""

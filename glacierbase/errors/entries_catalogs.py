@@ -65,8 +65,8 @@ ENTRIES = (
         "next: correct the value",
         (
             "Correct the value at the file and line of the message.",
-            "If the message names Java's command line: put the secret into a `sparkConf` property that is not one of "
-            "Java's options. Every user of the machine can read the options.",
+            "If the message names a command line: every user of the machine can read it. For Java's options, put the secret "
+            "into another property of `sparkConf`. A hook reads it from its environment.",
             "If secrets are too many or too long: give the engine the path of a file that it reads itself.",
             "If a repository is read over `http://`: use `https://`. Only this machine may be read over `http://`.",
             "For `new`, use a description with at least one letter or digit, and an author.",

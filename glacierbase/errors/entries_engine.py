@@ -97,7 +97,7 @@ ENTRIES = (
     Entry(
         "SESSION_NOT_SPARK",
         (ConfigurationError,),
-        "A call of the Python API passed a Spark session, and a chosen catalog runs on Snowflake. "
+        "A call of the Python API passed or asked for a Spark session, and the catalog runs on Snowflake. "
         "This catalog was not contacted.",
         "error: SESSION_NOT_SPARK: catalog billing runs on snowflake; a Spark session was given\n"
         "next: omit `spark=`, or name only Spark catalogs",

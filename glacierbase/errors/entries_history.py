@@ -73,12 +73,13 @@ ENTRIES = (
         "The history has a version, at or below the newest file, whose file does not exist. Nothing ran.",
         "error: MIGRATION_MISSING: migrations/analytics/0003_add_scores.sql: version 0003 is applied (2026-11-20"
         " 09:41 UTC), but its file is gone; nothing ran\n"
-        "next: restore it: git checkout $(git rev-list -n 1 HEAD -- migrations/analytics/0003_add_scores.sql)~1"
-        " -- migrations/analytics/0003_add_scores.sql; a file that was deleted on purpose is accepted by"
-        " `glacierbase repair 0003 --as removed`",
+        "next: restore it: git checkout HEAD -- migrations/analytics/0003_add_scores.sql; a file that was deleted"
+        " on purpose is accepted by `glacierbase repair 0003 --as removed`",
         (
             "If this checkout is another branch than the one that applied it, check out or merge that branch.",
-            "If the file was deleted or renamed by mistake, restore it with the `git checkout` command of the message.",
+            "If the file was deleted or renamed by mistake, restore it with the `git checkout` command of the message. "
+            "The command names a commit that has the file with the recorded checksum.",
+            "If git has no such commit, `glacierbase show 0003` prints the SQL that ran.",
             "If it is gone on purpose: `glacierbase repair 0003 --as removed --reason 'squashed into 0010'`. "
             "Do so in every environment.",
         ),

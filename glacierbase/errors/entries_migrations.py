@@ -25,12 +25,13 @@ ENTRIES = (
         "DUPLICATE_VERSION",
         (MigrationFileError,),
         "Two files of one catalog have the same version. Leading zeros do not count: 7 and 0007 are the same. "
-        "Nothing was contacted.",
+        "With `--base`, one of the two may be in the base branch only. Nothing was contacted.",
         "error: DUPLICATE_VERSION: migrations/analytics/0007_b.sql, line 1: has the same version as"
         " migrations/analytics/0007_a.sql\n"
-        "next: rename the newer file with `git mv`, to a version above all others",
+        "next: rename the newer file to a version above all others; in a git branch, `glacierbase rebase` does that",
         (
-            "Find out which of the two is applied: `glacierbase status` on a checkout without the newer file.",
+            "If one of the two came from the branch that yours is merged into: `glacierbase rebase` renames the other one.",
+            "Otherwise find out which of the two is applied: `glacierbase status` on a checkout without the newer file. "
             "Rename the one that is not applied anywhere: `git mv OLD NEW`, with a version above all others.",
             "To avoid it: `glacierbase new 'add the device column'` uses the UTC time, which two branches rarely share.",
         ),
@@ -100,7 +101,8 @@ ENTRIES = (
     Entry(
         "BASE_FILE_DELETED",
         (HistoryDisagrees,),
-        "This branch lacks a migration, or a whole catalog, that the base branch has. "
+        "This branch deleted a migration, or a whole catalog, that the base branch has. "
+        "Files that the base got since the branch left it do not count. "
         "Environments that applied it would then fail with `MIGRATION_MISSING`. `validate --base` contacts nothing.",
         "error: BASE_FILE_DELETED: migrations/analytics/0001_create.sql: exists in origin/main, but is deleted"
         " in this branch\n"
@@ -108,19 +110,18 @@ ENTRIES = (
         (
             "Run the `git` command of the message.",
             "If a catalog file was renamed, keep its identity: write `name: OLD` into the renamed file.",
-            "If this branch is only behind its base, rebase it.",
         ),
     ),
     Entry(
         "VERSION_BELOW_BASE",
         (HistoryDisagrees,),
-        "A new migration of this branch has a version below the highest one of the base branch. "
+        "A new migration of this branch has a version below the highest one at the tip of the base branch. "
         "It would be `OUT_OF_ORDER` where the base is applied. `validate --base` contacts nothing.",
         "error: VERSION_BELOW_BASE: migrations/analytics/0006_add_device.sql: its version is not above"
         " 0007_add_scores.sql, the highest of origin/main\n"
-        "next: git mv migrations/analytics/0006_add_device.sql migrations/analytics/0008_add_device.sql",
+        "next: `glacierbase rebase --base origin/main` gives it a version above",
         (
-            "Run the `git mv` command of the message, and commit.",
+            "Run the command of the message: it renames the new files in their order. Commit, and merge the base.",
             "If an environment applied the file under the old version, settle that version there: "
             "`glacierbase repair 0006 --as removed --reason 'renamed to 0008'`. "
             "The file then runs there again, under its new version. "

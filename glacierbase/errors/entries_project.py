@@ -76,6 +76,22 @@ ENTRIES = (
         ),
     ),
     Entry(
+        "HOOK_FAILED",
+        (ConfigurationError,),
+        "The hook `beforeMigrate` of the catalog file did not exit with 0, took too long, or could not be started. "
+        "The history was read and a plan was made. The lock was not acquired, nothing ran and nothing was recorded.",
+        "error: HOOK_FAILED: catalog analytics: nothing ran; hook beforeMigrate exited with 1\n"
+        "    | the release window opens at 18:00\n"
+        "next: remove the cause that the hook reports, or correct hooks.beforeMigrate in the catalog file",
+        (
+            "Read the last lines of the hook's output, which the message quotes. `glacierbase migrate --verbose` logs more.",
+            "If the hook refuses the run: remove the cause, and run `glacierbase migrate` again.",
+            "If it took too long: raise `hooks.timeout`, or let it do less.",
+            "If it could not be started: name a program on the PATH, or the path of an executable file in the project.",
+            "The hook reads the plan from stdin. `glacierbase plan --format json` prints the same document.",
+        ),
+    ),
+    Entry(
         "PROJECT_NOT_FOUND",
         (ConfigurationError,),
         "No project was found. A project is a folder that holds `catalogs/` and `migrations/`. Nothing was contacted.",
@@ -204,11 +220,11 @@ ENTRIES = (
     Entry(
         "ALREADY_EXISTS",
         (ConfigurationError,),
-        "`init` or `new` would overwrite a file or folder. Nothing was written.",
+        "`init`, `new` or `rebase` would overwrite a file or folder. Nothing was written or renamed.",
         "error: ALREADY_EXISTS: catalogs/analytics.yaml exists already; nothing was written\nnext: choose another NAME",
         (
             "For `init`, choose another name: `glacierbase init billing`.",
-            "For `new`, two files of the same second have the same words. Wait a second, or use other words.",
+            "For `new` and `rebase`, move the file away that the message names.",
         ),
     ),
     Entry(
@@ -224,13 +240,15 @@ ENTRIES = (
     Entry(
         "BASE_NOT_FOUND",
         (ConfigurationError,),
-        "`validate --base` cannot read the git ref. "
+        "`validate --base` or `rebase` cannot compare this branch with the git ref. "
         "The ref or its objects are not in this clone, or the project is not in a git work tree. "
-        "The comparison did not take place.",
+        "Or the two have no commit in common, as in a shallow clone. "
+        "The comparison did not take place, and nothing was renamed.",
         "error: BASE_NOT_FOUND: 'origin/main' cannot be read: fatal: Needed a single revision\n"
         "next: fetch it first: git fetch origin main",
         (
-            "Run the `git fetch` command of the message. CI services often clone one branch with little history.",
+            "Run the `git fetch` command of the message. CI services often clone one branch with little history: "
+            "`git fetch --unshallow`, or `fetch-depth: 0` for `actions/checkout`.",
             "Check the spelling of the ref: `git branch --all` lists the branches.",
             "If the project is a copy without `.git`, validate in a clone, or leave `--base` out.",
         ),
@@ -238,11 +256,28 @@ ENTRIES = (
     Entry(
         "GIT_NOT_FOUND",
         (ConfigurationError,),
-        "`validate --base` needs the program `git`, which is not on the PATH. The comparison did not take place.",
+        "`validate --base` and `rebase` need the program `git`, which is not on the PATH. "
+        "The comparison did not take place.",
         "error: GIT_NOT_FOUND: git is not installed; --base needs it",
         (
             "Install git in the image or on the machine, for example `apt-get install git`.",
             "To check the files without a comparison: `glacierbase validate`.",
+        ),
+    ),
+    Entry(
+        "GIT_FAILED",
+        (ConfigurationError,),
+        "git did not rename a file for `rebase`, or did not commit the renames. "
+        "The message says which, and whether files are renamed now. Their content is unchanged.",
+        "error: GIT_FAILED: migrations/analytics/0006_add_device.sql cannot be renamed to"
+        " migrations/analytics/0008_add_device.sql: fatal: conflicted,"
+        " source=migrations/analytics/0006_add_device.sql,"
+        " destination=migrations/analytics/0008_add_device.sql; nothing was renamed\n"
+        "next: remove the cause, and run `glacierbase rebase` again",
+        (
+            "Remove the cause that git names. In a merge that stopped at a conflict: `git merge --abort`.",
+            "Run `glacierbase rebase` again. It renames what is still below the base.",
+            "If only the commit failed, the renames are staged: `git commit`.",
         ),
     ),
     Entry(

@@ -155,6 +155,19 @@ def warm(catalog: Catalog, run: Run) -> Warmed:
     return spark.warm(catalog, run)
 
 
+def spark_conf(catalog: Catalog) -> dict[str, str]:
+    """Return the configuration of a Spark session on the catalog, which `open_executor` accepts as `session`.
+
+    Raises:
+        ConfigurationError: `SESSION_NOT_SPARK`: the catalog runs on another engine.
+    """
+    if catalog.executor_type != "spark":
+        raise _not_spark(catalog, "it has no Spark configuration", "name a Spark catalog")
+    from glacierbase.executors import spark
+
+    return spark.session_conf(catalog)
+
+
 def open_executor(catalog: Catalog, run: Run, session: Any = None) -> Executor:
     """Connect to the catalog's engine.
 
@@ -170,11 +183,13 @@ def open_executor(catalog: Catalog, run: Run, session: Any = None) -> Executor:
 
         return spark.open_executor(catalog, run, session)
     if session is not None:
-        raise ConfigurationError(
-            "SESSION_NOT_SPARK",
-            f"catalog {catalog.name} runs on {catalog.executor_type}; a Spark session was given",
-            "omit `spark=`, or name only Spark catalogs",
-        )
+        raise _not_spark(catalog, "a Spark session was given", "omit `spark=`, or name only Spark catalogs")
     from glacierbase.executors import snowflake
 
     return snowflake.open_executor(catalog, run)
+
+
+def _not_spark(catalog: Catalog, what: str, hint: str) -> ConfigurationError:
+    return ConfigurationError(
+        "SESSION_NOT_SPARK", f"catalog {catalog.name} runs on {catalog.executor_type}; {what}", hint
+    )

@@ -23,8 +23,8 @@ _NEXT = {
     State.INTERRUPTED: "run `glacierbase migrate` again: it continues where the run stopped",
     State.UNKNOWN: "`glacierbase repair VERSION` shows the evidence of the engine; nothing runs until that is settled",
     State.CHANGED: "restore the file, and put the change into a new migration; or `glacierbase repair VERSION --as edited`",
-    State.MISSING: "restore the file from git; or `glacierbase repair VERSION --as removed`",
-    State.AHEAD: "this is an older checkout; pull",
+    State.MISSING: "`glacierbase pending` prints what restores the file; or `glacierbase repair VERSION --as removed`",
+    State.AHEAD: "`glacierbase pending` says whether this is an older checkout, or what restores the file",
     State.OUT_OF_ORDER: "give it a newer version (`git mv`), or run it with --allow-out-of-order",
 }
 

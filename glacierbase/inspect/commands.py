@@ -11,6 +11,7 @@ from glacierbase.history.state import current_state
 from glacierbase.inspect import doctor as examination
 from glacierbase.inspect.answers import next_step, statements_of, statuses
 from glacierbase.inspect.results import DoctorResult, HistoryResult, ShowResult, StatusResult
+from glacierbase.model.arguments import unknown_version
 
 
 def status(target: Target, result: StatusResult, spark: Any) -> StatusResult:
@@ -38,6 +39,17 @@ def show(target: Target, result: ShowResult, number: int, spark: Any) -> ShowRes
         events=tuple(event for event in state.history.events if event.version and int(event.version) == number),
         next=next_step(status),
     )
+
+
+def found(results: tuple[ShowResult, ...], version: str) -> tuple[ShowResult, ...]:
+    """Return what `show` returned for each catalog, or raise an error if none of them has the version.
+
+    Raises:
+        ConfigurationError: `UNKNOWN_VERSION`.
+    """
+    if not any(result.migration for result in results):
+        raise unknown_version(f"no catalog has a version {version}")
+    return results
 
 
 def doctor(target: Target, result: DoctorResult, print_ddl: bool, spark: Any) -> DoctorResult:

@@ -13,9 +13,10 @@ from glacierbase.catalogs.folder import CatalogFile
 from glacierbase.errors import GlacierbaseError, collected, raise_all
 from glacierbase.inspect.results import RenderedFile, RenderResult, ValidateResult
 from glacierbase.migrations.folder import load_migrations, migration_files
-from glacierbase.migrations.git_base import check_against_base
+from glacierbase.migrations.git_check import check_against_base
 from glacierbase.model.arguments import unknown_version
 from glacierbase.model.migration import Migration, version_number
+from glacierbase.model.result import Results
 
 if TYPE_CHECKING:
     from glacierbase.migrations.sandbox import Sandbox
@@ -41,7 +42,7 @@ def validate(
         stems = {file.name: file.stem for file in choice.files}
         migrations = {each.catalog: each.migrations for each in rendered}
         warnings = check_against_base(root, base, stems, migrations, read_name, all_catalogs=not catalogs)
-    return tuple(
+    return Results(
         ValidateResult(
             each.catalog, each.environment, warnings=warnings.get(each.catalog, ()), files=len(each.migrations)
         )
@@ -70,7 +71,7 @@ def render(
     unknown = [version for version in versions if version_number(version) not in known]
     if unknown:
         raise unknown_version(f"there is no migration with version {unknown[0]}")
-    return tuple(
+    return Results(
         RenderResult(name, ", ".join(environments), environments=tuple(environments), files=files)
         for (name, files), environments in groups.items()
     )

@@ -101,7 +101,7 @@ class ShowResult(Result):
         for each in self.statements:
             lines += ["", f"statement {each.index}, line {each.line}: {each.state}\n{each.sql}"]
         if status.error_message and status.state is not State.APPLIED:
-            lines += ["", f"error       {status.error_message}"]
+            lines += ["", f"error: {status.error_message}"]
         if self.events:
             lines += ["", *event_table(self.events)]
         return [*lines, "", f"next: {self.next}"] if self.next else lines

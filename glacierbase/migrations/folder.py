@@ -42,21 +42,45 @@ def load_migrations(
         root: of the project; `Migration.location` is relative to it.
         files: the `migration_files` of a command that reads several catalogs; their limits are shared.
     """
-    files = files or migration_files(root)
+    read, errors = read_migrations(folder, root, files)
     found: dict[int, Migration] = {}
+    for migration in read:
+        first = found.setdefault(migration.number, migration)
+        if first is not migration:
+            errors.append(_duplicate(migration, first))
+    return tuple(found[number] for number in sorted(found)), errors
+
+
+def read_migrations(
+    folder: Path, root: Path, files: FileReader | None = None
+) -> tuple[list[Migration], list[GlacierbaseError]]:
+    """Return a catalog's migrations in the order of their paths, duplicate versions included, and the errors of the others.
+
+    Args:
+        folder, root, files: as for `load_migrations`.
+    """
+    files = files or migration_files(root)
+    found: list[Migration] = []
     errors: list[GlacierbaseError] = []
     for path in _sql_files(folder, root, errors):
         with collected(errors):
-            migration = _load(path, path.relative_to(root).as_posix(), files)
-            first = found.setdefault(migration.number, migration)
-            if first is not migration:
-                raise _error(
-                    migration.location,
-                    "DUPLICATE_VERSION",
-                    f"has the same version as {first.location}",
-                    "rename the newer file with `git mv`, to a version above all others",
-                )
-    return tuple(found[number] for number in sorted(found)), errors
+            found.append(_load(path, path.relative_to(root).as_posix(), files))
+    return found, errors
+
+
+def highest_version(folder: Path, root: Path) -> int:
+    """Return the highest version among the names of a catalog's files; 0 where there is none. No file is read."""
+    names = (_FILE_NAME.fullmatch(path.name) for path in _sql_files(folder, root, []))
+    return max((int(name["version"]) for name in names if name), default=0)
+
+
+def _duplicate(migration: Migration, first: Migration) -> MigrationFileError:
+    return _error(
+        migration.location,
+        "DUPLICATE_VERSION",
+        f"has the same version as {first.location}",
+        "rename the newer file to a version above all others; in a git branch, `glacierbase rebase` does that",
+    )
 
 
 def _sql_files(folder: Path, root: Path, errors: list[GlacierbaseError]) -> Iterator[Path]:

@@ -1,18 +1,18 @@
-"""Compare the migrations of a branch with those of its base: none edited, none deleted, every new version above the highest.
+"""The migrations of a base branch, beside those of the work tree: which files are new here, and which belong to the base.
 
 A catalog is identified by its name, as in the history: its file and folder may be renamed where the key `name` stays the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from shlex import quote
 from typing import TypeAlias
 
-from glacierbase.errors import GlacierbaseError, HistoryDisagrees, raise_all
-from glacierbase.migrations.git_files import files_at
+from glacierbase.errors import GlacierbaseError
+from glacierbase.migrations.git_files import Fork, files_at, find_fork
 from glacierbase.model.migration import Migration, checksum, version_number
 
 # Returns a catalog's name. Arguments: the bytes of its file, the file's stem, and the file's name in messages.
@@ -20,17 +20,25 @@ ReadName: TypeAlias = Callable[[bytes, str, str], str]
 
 
 @dataclass(frozen=True, slots=True)
-class _File:
-    """A migration file of the base; `path` is relative to the project."""
+class BaseFile:
+    """A migration file at a commit; `path` is relative to the project."""
 
+    version: str
     number: int
     path: str
     checksum: str
 
+    def is_at_path_of(self, migration: Migration) -> bool:
+        """Return whether the migration has the same path inside the folder of its catalog, which may be renamed."""
+        return _inner(self.path) == _inner(migration.location)
+
+    def is_identical_to(self, migration: Migration) -> bool:
+        return self.is_at_path_of(migration) and self.checksum == migration.checksum
+
 
 @dataclass(frozen=True, slots=True)
-class _Catalog:
-    """A catalog that has migrations in the base.
+class BaseCatalog:
+    """A catalog that has migrations at a commit.
 
     Attributes:
         name: of its catalog file there.
@@ -41,38 +49,114 @@ class _Catalog:
     name: str
     doubt: tuple[str, ...]
     paths: tuple[str, ...]
-    files: tuple[_File, ...] = field(repr=False)
+    files: tuple[BaseFile, ...] = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class _Base:
-    """The project's files at a git ref.
+class Base:
+    """The catalogs of a base branch.
 
     Attributes:
+        at_fork: as they were where this branch left the base.
+        at_tip: as they are now.
+        is_empty: whether the tip has neither catalog files nor migrations.
+    """
+
+    fork: Fork
+    at_fork: tuple[BaseCatalog, ...]
+    at_tip: tuple[BaseCatalog, ...]
+    is_empty: bool
+
+    @property
+    def ref(self) -> str:
+        return self.fork.ref
+
+    def compared(self, name: str, migrations: Sequence[Migration]) -> Compared:
+        """Return the migrations of the work tree beside the base's catalog of this name."""
+        return Compared(self, migrations, _files(self.at_fork, name), _files(self.at_tip, name))
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """The migrations of a catalog in the work tree, and the base's files of the catalog."""
+
+    base: Base
+    migrations: Sequence[Migration]
+    at_fork: Mapping[int, Sequence[BaseFile]]
+    at_tip: Mapping[int, Sequence[BaseFile]]
+
+    @property
+    def highest(self) -> BaseFile | None:
+        """The file of the base's tip with the highest version."""
+        return self.at_tip[max(self.at_tip)][0] if self.at_tip else None
+
+    def new(self) -> list[Migration]:
+        """Return the migrations that the base does not have, in order."""
+        count = Counter(migration.number for migration in self.migrations)
+        return [each for each in self.migrations if not self._is_of_base(each, is_only=count[each.number] == 1)]
+
+    def _is_of_base(self, migration: Migration, *, is_only: bool) -> bool:
+        """Return whether the file is the base's, edited or moved perhaps.
+
+        Args:
+            is_only: whether no other file of the work tree has the version. A merge can bring the base's beside that of the branch.
+        """
+        known = self.at_fork.get(migration.number)
+        if known:
+            return is_only or any(f.is_at_path_of(migration) or f.checksum == migration.checksum for f in known)
+        return any(file.is_identical_to(migration) for file in self.at_tip.get(migration.number, ()))
+
+
+def read_base(root: Path, ref: str, stems: Mapping[str, str], read_name: ReadName) -> Base:
+    """Read a base branch at its tip, and where the branch of HEAD left it.
+
+    Args:
+        stems: the stems of all catalog files in the work tree, by the catalog's name.
+        read_name: reads a catalog's name from its file in the base.
+
+    Raises:
+        ConfigurationError: as `find_fork` and `files_at`.
+    """
+    fork = find_fork(root, ref)
+    content = files_at(root, ref, fork.tip)
+    at_fork = at_tip = tuple(_Commit(ref, content, stems, read_name).catalogs())
+    if fork.is_behind:
+        before = files_at(root, ref, fork.commit)
+        at_fork = tuple(_Commit(fork.commit[:12], before, stems, read_name).catalogs())
+    return Base(fork, at_fork, at_tip, is_empty=not content)
+
+
+@dataclass(frozen=True, slots=True)
+class _Commit:
+    """The project's files at a commit.
+
+    Attributes:
+        name: of the commit, for messages.
         content: of the files, by path.
         stems: the stems of today's catalog files, by the catalog's name.
     """
 
-    ref: str
+    name: str
     content: Mapping[str, bytes] = field(repr=False)
     stems: Mapping[str, str]
     read_name: ReadName
 
-    def catalogs(self) -> Iterator[_Catalog]:
+    def catalogs(self) -> Iterator[BaseCatalog]:
         for stem, files in self._migrations().items():
             file = f"catalogs/{stem}.yaml"
             name, doubt = self._name(stem, file)
             paths = (file, f"migrations/{stem}") if file in self.content else (f"migrations/{stem}",)
-            yield _Catalog(name, doubt, paths, tuple(files))
+            yield BaseCatalog(name, doubt, paths, tuple(files))
 
-    def _migrations(self) -> dict[str, list[_File]]:
+    def _migrations(self) -> dict[str, list[BaseFile]]:
         """Return the migration files, by the folder of their catalog."""
-        folders: dict[str, list[_File]] = {}
+        folders: dict[str, list[BaseFile]] = {}
         for path, content in self.content.items():
             top, *inner, name = PurePosixPath(path).parts
-            number = version_number(name.partition("_")[0])
+            version = name.partition("_")[0]
+            number = version_number(version)
             if top == "migrations" and inner and inner[0][0] != "." and name.endswith(".sql") and number is not None:
-                folders.setdefault(inner[0], []).append(_File(number, path, checksum(content)))
+                folders.setdefault(inner[0], []).append(BaseFile(version, number, path, checksum(content)))
         return folders
 
     def _name(self, stem: str, file: str) -> tuple[str, tuple[str, ...]]:
@@ -85,111 +169,21 @@ class _Base:
         if content is None:
             return assumed, ()
         try:
-            return self.read_name(content, stem, f"{self.ref}:{file}"), ()
+            return self.read_name(content, stem, f"{self.name}:{file}"), ()
         except GlacierbaseError as error:
             why = error.message.replace("\n", "; ")
             return assumed, (f"{why}; its name is taken to be {assumed}",)
 
 
-def check_against_base(
-    root: Path,
-    ref: str,
-    stems: Mapping[str, str],
-    migrations: Mapping[str, Sequence[Migration]],
-    read_name: ReadName,
-    *,
-    all_catalogs: bool,
-) -> dict[str, tuple[str, ...]]:
-    """Compare migrations with those at a git ref, and return warnings by the catalog's name.
-
-    Args:
-        stems: the stems of all catalog files in the work tree, by the catalog's name.
-        migrations: the migrations of the catalogs to compare, by the catalog's name.
-        read_name: reads a catalog's name from its file in the base.
-        all_catalogs: whether a catalog that only the base has is an error.
-
-    Raises:
-        ConfigurationError: `root` is not in a git work tree, or there is no such ref.
-        HistoryDisagrees: every file that was edited or deleted, and every new one whose version is not above the base's.
-    """
-    errors: list[GlacierbaseError] = []
-    content = files_at(root, ref)
-    # The project is new, or a branch has moved it and left a link in its place.
-    nothing: tuple[str, ...] = () if content else (f"{ref} has no project in the folder {root}: nothing was compared",)
-    warnings = dict.fromkeys(migrations, nothing)
-    for base in _Base(ref, content, stems, read_name).catalogs():
-        if base.name in migrations:
-            warnings[base.name] += base.doubt
-            errors += _edited(ref, base.files, migrations[base.name], f"migrations/{stems[base.name]}")
-            errors += _too_low(ref, base.files, migrations[base.name])
-        elif all_catalogs and base.name not in stems:
-            errors.append(_gone(ref, base))
-    raise_all(errors)
-    return warnings
+def _files(catalogs: Iterable[BaseCatalog], name: str) -> Mapping[int, Sequence[BaseFile]]:
+    """Return the files of the catalogs of this name, by the number of their version."""
+    found: dict[int, list[BaseFile]] = {}
+    for catalog in catalogs:
+        for file in catalog.files if catalog.name == name else ():
+            found.setdefault(file.number, []).append(file)
+    return found
 
 
-def _gone(ref: str, base: _Catalog) -> HistoryDisagrees:
-    what = f"catalog {base.name}: {ref} has {len(base.files)} of its migrations, but this branch has no catalog of this name"
-    paths = " ".join(map(quote, base.paths))
-    return HistoryDisagrees(
-        "BASE_FILE_DELETED",
-        "; ".join((what, *base.doubt)),
-        f"restore it: git checkout {quote(ref)} -- {paths}; a renamed catalog file keeps `name: {base.name}`",
-        path=base.paths[0],
-        catalog=base.name,
-    )
-
-
-def _edited(
-    ref: str, base: Sequence[_File], migrations: Sequence[Migration], folder: str
-) -> Iterator[HistoryDisagrees]:
-    here = {migration.number: migration for migration in migrations}
-    for file in base:
-        migration = here.get(file.number)
-        if migration is None:
-            yield _deleted(ref, file, folder)
-        elif migration.checksum != file.checksum:
-            yield HistoryDisagrees(
-                "BASE_FILE_EDITED",
-                f"{migration.location}: differs from {ref}, where other environments may have applied it",
-                f"restore it ({_restore(ref, file, migration.location)}), and put the change into a new migration",
-                path=migration.location,
-            )
-
-
-def _deleted(ref: str, file: _File, folder: str) -> HistoryDisagrees:
-    target = PurePosixPath(folder, *PurePosixPath(file.path).parts[2:])
-    return HistoryDisagrees(
-        "BASE_FILE_DELETED",
-        f"{file.path}: exists in {ref}, but is deleted in this branch",
-        f"restore it: {_restore(ref, file, str(target))}",
-        path=file.path,
-    )
-
-
-def _restore(ref: str, file: _File, target: str) -> str:
-    if target == file.path:
-        return f"git checkout {quote(ref)} -- {quote(target)}"
-    return f"git show {quote(f'{ref}:./{file.path}')} > {quote(target)}"
-
-
-def _too_low(ref: str, base: Sequence[_File], migrations: Sequence[Migration]) -> list[HistoryDisagrees]:
-    known = {file.number: file.path for file in base}
-    highest = max(known)
-    newest = max([highest, *(migration.number for migration in migrations)])
-    late = [migration for migration in migrations if migration.number not in known and migration.number < highest]
-    return [
-        HistoryDisagrees(
-            "VERSION_BELOW_BASE",
-            f"{migration.location}: its version is not above {PurePosixPath(known[highest]).name}, the highest of {ref}",
-            f"git mv {quote(migration.location)} {quote(_moved(migration, newest + number))}",
-            path=migration.location,
-            version=migration.version,
-        )
-        for number, migration in enumerate(late, start=1)
-    ]
-
-
-def _moved(migration: Migration, number: int) -> str:
-    version = str(number).zfill(len(migration.version))
-    return str(PurePosixPath(migration.location).with_name(f"{version}_{migration.name}.sql"))
+def _inner(path: str) -> str:
+    """Return a path without `migrations/` and the folder of the catalog."""
+    return path.split("/", 2)[2]

@@ -1,9 +1,10 @@
-"""Read the project's files from a commit instead of the work tree."""
+"""Read the project's files from commits instead of the work tree: those of a base branch, and of where this branch left it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path, PurePosixPath
 from shlex import quote
@@ -11,28 +12,135 @@ from shlex import quote
 from glacierbase.errors import ConfigurationError
 from glacierbase.run.git import GitFailed, git, work_tree
 
+# Branches that pull requests usually are merged into, by preference.
+_USUAL_BASES = ("remotes/origin/main", "remotes/origin/master", "heads/main", "heads/master")
 
-def files_at(root: Path, ref: str) -> dict[str, bytes]:
-    """Return the `.yaml` and `.sql` files below `catalogs/` and `migrations/` at a git ref, by their paths relative to `root`.
+
+@dataclass(frozen=True, slots=True)
+class Fork:
+    """Where the branch of HEAD left a base branch.
+
+    Attributes:
+        ref: the base branch as the caller named it.
+        tip: the newest commit of the base.
+        commit: the newest commit that HEAD and the base have in common.
+    """
+
+    ref: str
+    tip: str
+    commit: str
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether the base has commits that the branch lacks."""
+        return self.commit != self.tip
+
+
+def find_fork(root: Path, ref: str) -> Fork:
+    """Return where HEAD left the base branch `ref`.
 
     Raises:
-        ConfigurationError: `BASE_NOT_FOUND`: `root` is not in a git work tree, or the ref or one of its files is not there.
-            `GIT_NOT_FOUND`: git is not installed.
+        ConfigurationError: `BASE_NOT_FOUND`: `root` is not in a git work tree, there is no such ref, HEAD has no commit, or the
+            two have no commit in common, which in a shallow clone may not be fetched. `GIT_NOT_FOUND`: git is not installed.
     """
+    _check_work_tree(root)
+    with _git_errors(ref, f"fetch it first: git fetch origin {_branch(ref)}"):
+        tip = _commit(root, ref)
+    with _git_errors("HEAD", "commit the project first, so that the branch has a commit"):
+        head = _commit(root, "HEAD")
+    with _git_errors(ref):
+        try:
+            return Fork(ref, tip, git(root, "merge-base", head, tip).decode().strip())
+        except GitFailed as error:
+            if error.exit_code != 1:  # 1: no commit in common.
+                raise
+        raise _no_fork(root, ref)
+
+
+def usual_base(root: Path) -> str:
+    """Return the remote's default branch, else the first that exists of `main` and `master`, those of the remote before local ones.
+
+    Raises:
+        ConfigurationError: `BASE_NOT_FOUND`: there is none of them. `GIT_NOT_FOUND`.
+    """
+    _check_work_tree(root)
+    names = [f"refs/{name}" for name in ("remotes/origin/HEAD", *_USUAL_BASES)]
+    with _git_errors("origin/HEAD"):
+        listed = git(root, "for-each-ref", "--format=%(refname) %(refname:short) %(symref:short)", *names).decode()
+    found = {name: target or short for name, short, target in (line.split(" ") for line in listed.splitlines())}
+    for name in names:
+        if name in found:
+            return found[name]
+    raise ConfigurationError(
+        "BASE_NOT_FOUND",
+        "git has none of the usual base branches: the default branch of origin, main and master",
+        "name the branch that this one will be merged into: --base REF",
+    )
+
+
+def files_at(root: Path, ref: str, commit: str) -> dict[str, bytes]:
+    """Return the `.yaml` and `.sql` files below `catalogs/` and `migrations/` at a commit, by their paths relative to `root`.
+
+    Args:
+        ref: the branch that the commit belongs to, for messages.
+
+    Raises:
+        ConfigurationError: `BASE_NOT_FOUND`: one of the files was not fetched. `GIT_NOT_FOUND`.
+    """
+    with _git_errors(ref, f"fetch all of its files: git fetch --refetch --no-filter origin {_branch(ref)}"):
+        return _read(root, inside_work_tree(root), commit)
+
+
+def inside_work_tree(root: Path) -> PurePosixPath:
+    """Return the path of `root`, which is in a git work tree, relative to the top of that."""
     top = work_tree(root)
-    if top is None:
+    assert top is not None
+    return PurePosixPath(root.resolve().relative_to(top))
+
+
+def next_object(answer: BytesIO) -> bytes:
+    """Return the next object of `cat-file --batch`: ID TYPE SIZE, its bytes, and a line end.
+
+    Raises:
+        GitFailed: the object is missing.
+    """
+    head = answer.readline().split()
+    if len(head) != 3:
+        raise GitFailed(b" ".join(head).decode())  # ID missing
+    return answer.read(int(head[2]) + 1)[:-1]
+
+
+def _check_work_tree(root: Path) -> None:
+    if work_tree(root) is None:
         raise ConfigurationError(
             "BASE_NOT_FOUND", f"{root} is not in a git work tree, which --base needs", "clone the project with git"
         )
-    branch = quote(ref.removeprefix("origin/"))
-    with _git_errors(ref, f"fetch it first: git fetch origin {branch}"):
-        commit = git(root, "rev-parse", "--verify", "--end-of-options", f"{ref}^{{commit}}").decode().strip()
-    with _git_errors(ref, f"fetch all of its files: git fetch --refetch --no-filter origin {branch}"):
-        return _read(root, PurePosixPath(root.resolve().relative_to(top)), commit)
+
+
+def _branch(ref: str) -> str:
+    return quote(ref.removeprefix("origin/"))
+
+
+def _commit(root: Path, ref: str) -> str:
+    return git(root, "rev-parse", "--verify", "--end-of-options", f"{ref}^{{commit}}").decode().strip()
+
+
+def _no_fork(root: Path, ref: str) -> ConfigurationError:
+    if git(root, "rev-parse", "--is-shallow-repository").strip() == b"true":
+        return ConfigurationError(
+            "BASE_NOT_FOUND",
+            f"this clone is shallow: it lacks the commit that HEAD and {ref} have in common",
+            "git fetch --unshallow; in GitHub Actions, give actions/checkout `fetch-depth: 0`",
+        )
+    return ConfigurationError(
+        "BASE_NOT_FOUND",
+        f"HEAD and {ref} have no commit in common: their histories are unrelated",
+        "name the branch that this one will be merged into: --base REF",
+    )
 
 
 @contextmanager
-def _git_errors(ref: str, hint: str) -> Iterator[None]:
+def _git_errors(ref: str, hint: str = "run the command again") -> Iterator[None]:
     try:
         yield
     except FileNotFoundError as error:
@@ -49,12 +157,4 @@ def _read(root: Path, inside: PurePosixPath, commit: str) -> dict[str, bytes]:
     blobs = {path: head.split()[2] for head, _, path in entries if b" blob " in head}
     answer = BytesIO(git(root, "cat-file", "--batch", given=b"".join(blob + b"\n" for blob in blobs.values())))
     paths = (PurePosixPath(path.decode(errors="backslashreplace")).relative_to(inside) for path in blobs)
-    return {str(path): _next_object(answer) for path in paths}
-
-
-def _next_object(answer: BytesIO) -> bytes:
-    """Return the next object of `cat-file --batch`: ID TYPE SIZE, its bytes, and a line end."""
-    head = answer.readline().split()
-    if len(head) != 3:
-        raise GitFailed(b" ".join(head).decode())  # ID missing
-    return answer.read(int(head[2]) + 1)[:-1]
+    return {str(path): next_object(answer) for path in paths}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, timezone
@@ -11,7 +12,8 @@ from importlib.resources import files
 from pathlib import Path
 
 from glacierbase.errors import ConfigurationError
-from glacierbase.run.files import FileRefused, create_file, path_inside
+from glacierbase.migrations.folder import highest_version
+from glacierbase.run.files import FileRefused, create_file, one_at_a_time, path_inside
 from glacierbase.run.git import GitFailed, git
 
 _TEMPLATE = """\
@@ -22,6 +24,10 @@ _TEMPLATE = """\
 _GITIGNORE = ".glacierbase/\n"
 # The checksum ignores CRLF, but a pull request would show changed line ends on every line.
 _GITATTRIBUTES = "*.sql text eol=lf\n"
+# Latin letters that Unicode does not decompose into an ASCII letter and a mark.
+_LATIN = str.maketrans(
+    {"æ": "ae", "œ": "oe", "ø": "o", "đ": "d", "ð": "d", "ħ": "h", "ı": "i", "ł": "l", "þ": "th", "ŧ": "t"}
+)
 
 
 def write_catalog(root: str | Path, name: str, executor_type: str = "spark") -> tuple[Path, ...]:
@@ -54,7 +60,10 @@ def write_catalog(root: str | Path, name: str, executor_type: str = "spark") -> 
 
 
 def write_migration(folder: Path, root: Path, description: str, author: str, now: datetime | None = None) -> Path:
-    """Write a migration with the current UTC time as its version into a catalog's folder, and return its path.
+    """Write a migration into a catalog's folder, and return its path.
+
+    Its version is the current UTC time, or one above the highest of the folder where that is not below it. Processes that write
+    into one project at a time wait for each other, so that none chooses a version twice.
 
     Args:
         root: of the project; a link that leads out of it is an error.
@@ -63,21 +72,37 @@ def write_migration(folder: Path, root: Path, description: str, author: str, now
         ConfigurationError: the description has no word for the file name, the file exists, or the folder is not in `root`.
     """
     description, author = " ".join(description.split()), " ".join(author.split())
-    words = re.sub(r"[^a-z0-9]+", "_", description.lower()).strip("_")[:60].strip("_")
+    words = file_words(description)
     if not words or not author:
         raise ConfigurationError(
             "INVALID_VALUE",
             "a migration needs a description with a word in it, and an author",
             "glacierbase new --help",
         )
-    version = f"{now or datetime.now(timezone.utc):%Y%m%d%H%M%S}"
-    path = folder / f"{version}_{words}.sql"
-    try:
-        with _refused(path):
-            create_file(path, root, _TEMPLATE.format(description=description, author=author))
-    except FileExistsError as error:
-        raise _exists(path, "", "wait a second, or use other words") from error
+    with one_at_a_time(root):
+        path = folder / f"{next_version(highest_version(folder, root), now)}_{words}.sql"
+        try:
+            with _refused(path):
+                create_file(path, root, _TEMPLATE.format(description=description, author=author))
+        except FileExistsError as error:
+            raise _exists(path, "", "use other words") from error
     return path
+
+
+def next_version(highest: int, now: datetime | None = None) -> int:
+    """Return the version of a file that is written now: the UTC time, or one above the highest version if that is later."""
+    return max(int(f"{now or datetime.now(timezone.utc):%Y%m%d%H%M%S}"), highest + 1)
+
+
+def file_words(description: str) -> str:
+    """Return the words of a description for a file name; empty where it has no letter and no digit.
+
+    Letters are transliterated to ASCII. Scripts without Latin letters become the word `migration`.
+    """
+    letters = unicodedata.normalize("NFKD", description.casefold().translate(_LATIN))
+    ascii_only = "".join(each for each in letters if each.isascii() or not unicodedata.combining(each))
+    words = re.sub(r"[^a-z0-9]+", "_", ascii_only).strip("_")[:60].strip("_")
+    return words or ("migration" if any(map(str.isalnum, description)) else "")
 
 
 @contextmanager

@@ -25,6 +25,20 @@ class StoreOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class Hooks:
+    """The commands that run around `migrate`, each as its words; empty where there is none.
+
+    Attributes:
+        timeout_seconds: how long each of them may run.
+    """
+
+    before_migrate: tuple[str, ...] = ()
+    after_migrate: tuple[str, ...] = ()
+    on_failure: tuple[str, ...] = ()
+    timeout_seconds: float = 30.0
+
+
+@dataclass(frozen=True, slots=True)
 class Catalog:
     """One catalog in one environment, its references resolved.
 
@@ -53,3 +67,4 @@ class Catalog:
     out_of_order_allowed: bool
     store: StoreOptions
     digests: tuple[tuple[str, str], ...] = ()
+    hooks: Hooks = field(default_factory=Hooks, repr=False)

@@ -11,12 +11,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from datetime import datetime, timezone
 from enum import Enum
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from glacierbase.errors import GlacierbaseError, SeveralErrors
 from glacierbase.model.migration import State
 from glacierbase.model.text import Line, time_from, time_of
 from glacierbase.secrets import Secrets, mask, secrets_in_use
+
+R = TypeVar("R", bound="Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +54,21 @@ class Result(ABC):
         """Return this catalog's entry in the JSON document, masked."""
         with self.secrets.in_use():
             return {name: to_json(getattr(self, name)) for name in document_fields(type(self))}
+
+    def _repr_html_(self) -> str:
+        """Return the catalog's entry in the JSON document as tables, for a notebook."""
+        from glacierbase.model.html import to_html  # Only notebooks call this.
+
+        return to_html(self.to_dict())
+
+
+class Results(tuple[R, ...]):
+    """What a command returns: a result for each catalog. A notebook shows them as tables."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        return "".join(result._repr_html_() for result in self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +111,16 @@ class LockHolder:
         ago = f" ({time_from(self.acquired_at, datetime.now(timezone.utc))})" if self.acquired_at else ""
         times = f"since {time_of(self.acquired_at)}{ago}, lease until {time_of(self.expires_at)}"
         return f"lock: run {self.owner} of {place}, {times}"
+
+
+def document(command: str, results: Sequence[Result], error: GlacierbaseError | None) -> dict[str, Any]:
+    """Return the JSON document of a command, on success and failure, masked."""
+    return {
+        "schema": f"glacierbase/{command}/1",
+        "ok": error is None,
+        "error": to_json(error),
+        "catalogs": [result.to_dict() for result in results],
+    }
 
 
 def document_fields(kind: type[Any]) -> list[str]:

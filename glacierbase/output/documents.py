@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from glacierbase.errors import GlacierbaseError, SeveralErrors
-from glacierbase.model.result import Result, to_json
+from glacierbase.model.result import Result, document
 from glacierbase.model.text import Line, Mark, split_lines
 from glacierbase.output.printable import Show, printable, printable_json
 
@@ -15,15 +15,9 @@ Lines: TypeAlias = Callable[[Any], Sequence[Line]]
 
 
 def json_document(command: str, results: Sequence[Result], error: GlacierbaseError | None, **fields: Any) -> str:
-    """Return the JSON document of a command, on success and failure: `schema`, `ok`, `error`, `catalogs`, and `fields`."""
-    document = {
-        "schema": f"glacierbase/{command}/1",
-        "ok": error is None,
-        "error": to_json(error),
-        "catalogs": [result.to_dict() for result in results],
-        **fields,
-    }
-    return printable_json(json.dumps(document, indent=2, ensure_ascii=False, default=str))
+    """Return the text of a command's JSON document, with `fields` added to it."""
+    content = {**document(command, results, error), **fields}
+    return printable_json(json.dumps(content, indent=2, ensure_ascii=False, default=str))
 
 
 def text_document(results: Sequence[Result], lines: Lines | None = None, show: Show = printable) -> str:

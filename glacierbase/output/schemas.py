@@ -11,7 +11,7 @@ from inspect import isfunction
 from pathlib import Path
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
-from glacierbase.apply.results import WrittenResult
+from glacierbase.apply.results import RebaseResult, WrittenResult
 from glacierbase.errors import GlacierbaseError
 from glacierbase.model.result import Result, document_fields
 from glacierbase.project import Project
@@ -127,5 +127,7 @@ def _summary(kind: type) -> str:
     return (kind.__doc__ or "").partition("\n\n")[0]
 
 
-# The result type of each command: the methods of `Project` that return results, `init` and `new`.
-COMMANDS: Mapping[str, type[Result]] = {**dict(_methods()), "init": WrittenResult, "new": WrittenResult}
+# The result type of each command: the methods of `Project` that return results, and the commands that only write files.
+COMMANDS: Mapping[str, type[Result]] = {
+    **dict(_methods()), "init": WrittenResult, "new": WrittenResult, "rebase": RebaseResult,
+}  # fmt: skip

@@ -8,10 +8,12 @@ it, is imported once a terminal is known.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from itertools import zip_longest
+from heapq import nlargest
+from itertools import count, zip_longest
 from posixpath import commonprefix, dirname
 
 from rich.cells import cell_len
@@ -26,27 +28,29 @@ from glacierbase.output.printable import parts_of, text_of
 _GOOD, _BAD, _ATTENTION, _BOLD, _DIM, _PLAIN = "green", "bold red", "magenta", "bold", "dim", ""
 # Of words in lower case; of all others `_BOLD`.
 _STYLES = {
-    **dict.fromkeys(("applied", "baselined", "done", "ok", "recorded", "released", "wrote"), _GOOD),
+    **dict.fromkeys(("applied", "baselined", "done", "ok", "recorded", "released"), _GOOD),
     **dict.fromkeys(("error", "failed"), _BAD),
     **dict.fromkeys(("abandoned", "ahead", "changed", "interrupted", "missing", "not run", "out_of_order"), _ATTENTION),
     **dict.fromkeys(("repaired", "taken_over", "unknown", "unlocked", "warning"), _ATTENTION),
     **dict.fromkeys(("pending", "started", "statement_done"), _PLAIN),
     "more": _DIM,
+    "next": _BOLD,
 }
-# The words that a line of this program may begin with.
-_FIRST_WORD = re.compile(
-    r"(error|warning|next|more|applied|baselined|recorded|released|wrote|FAILED|not run)(?=[: ]|$)"
-)
+_FIRST_WORD = re.compile(r" *(\w+(?: \w+)?)(?=:|  |$)")
+_WORD = re.compile(r"not run|\w+")
 _MARGIN = re.compile(r" {4}\|")
-# Deeper than any line of this program begins, so that no part of a value looks like one.
+# Where the later lines of a line begin: deeper than any line of this program, so that no part of a value looks like one.
 _HANGING = " " * 6
+_LABEL = re.compile(r"(?=.{6,16}\S) *\w+(?: \w+)? {2,}")
 _LEAST_WIDTH = 20
+# Of the cells of a column, the longest decide on its width.
+_MEASURED = 20
 _GAP = "  "
 # Chinese, Japanese and Korean have no blanks between words.
 _WIDE = "[\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\U00020000-\U0003fffd]"
 # What is not broken: text in backticks, a command up to its end, a word. Blanks belong to the token before them.
 _TOKEN = re.compile(
-    rf"`[^`]*`\S*\s*|(?:(?<=: )|(?<=  ))(?:glacierbase|git) [^;]*;?\s*|{_WIDE}\s*|(?:(?!{_WIDE})\S)+\s*|\s+"
+    rf"`[^`]*`\S*\s*|(?:^|(?<=: )|(?<=  ))(?:glacierbase|git) [^;]*;?\s*|{_WIDE}\s*|(?:(?!{_WIDE})[^\s@])+@*\s*|[\s@]+"
 )
 _PATH_TOKEN = re.compile(r"[^/_]*[/_]+|[^/_]+")
 
@@ -93,18 +97,27 @@ class Screen:
         elif _MARGIN.match(first):
             yield self._quoted(first)
         elif isinstance(line, Mark):
-            yield indent + self._in_colour(first, _style_of(first))
+            yield from (self._in_colour(part, _style_of(first)) for part in self._wrapped(first, indent))
         else:
-            yield from self._wrapped(first.expandtabs(), indent)
+            text, *more = self._wrapped(first.expandtabs(), indent)
+            yield self._with_first_word(text)
+            yield from more
         yield from map(self._quoted, others)
 
     def _wrapped(self, text: str, indent: str) -> Iterator[str]:
+        """Yield the lines of a line of text. A label that blanks separate from the rest keeps a column for itself."""
+        label = found[0] if (found := _LABEL.match(text)) else ""
+        hanging = " " * len(label) or _HANGING
         room = self._width - len(indent)
-        first, *others = _broken(_tokens(text), room, room - len(_HANGING))
-        word = _FIRST_WORD.match(first)
-        rest = self._in_colour(word[0], _style_of(word[0])) + first[word.end() :] if word else first
-        yield f"{indent}{rest}".rstrip()
-        yield from (f"{indent}{_HANGING}{other}" for other in others)
+        first, *others = _broken(_tokens(text[len(label) :]), room - len(label), room - len(hanging))
+        yield f"{indent}{label}{first}".rstrip()
+        yield from (f"{indent}{hanging}{other}" for other in others)
+
+    def _with_first_word(self, text: str) -> str:
+        word = _FIRST_WORD.match(text)
+        if word is None or word[1].lower() not in _STYLES:
+            return text
+        return self._in_colour(word[0], _style_of(word[1])) + text[word.end() :]
 
     def _quoted(self, text: str) -> str:
         margin = _MARGIN.match(text)
@@ -113,9 +126,7 @@ class Screen:
     def _table(self, table: Table, indent: str) -> Iterator[str]:
         rows = self._cells(table)
         columns = list(zip(*rows, strict=True))
-        widest = [max(cell.widest for cell in column) for column in columns]
-        narrowest = [max(cell.narrowest for cell in column) for column in columns]
-        widths = _fitted(widest, narrowest, self._width - len(indent) - len(_GAP) * (len(columns) - 1))
+        widths = _fitted(columns, self._width - len(indent) - len(_GAP) * (len(columns) - 1))
         for row in rows:
             yield from self._row(row, widths, indent) if widths else self._as_line(row, indent)
 
@@ -135,10 +146,7 @@ class Screen:
     def _cells(self, table: Table) -> list[list[_Styled]]:
         columns = list(zip(*table.rows, strict=True))
         folders = [_folder(column) if table.header else "" for column in columns]
-        names = [
-            _Styled([*_tokens(f"{name} in "), *_PATH_TOKEN.findall(folder)] if folder else [name], _DIM)
-            for name, folder in zip(table.header, folders, strict=False)
-        ]
+        names = [_heading(name, folder) for name, folder in zip(table.header, folders, strict=False)]
         rows = [[self._cell(cell, folder) for cell, folder in zip(row, folders, strict=True)] for row in table.rows]
         return [names, *rows] if names else rows
 
@@ -150,21 +158,28 @@ class Screen:
         if isinstance(cell, Mark):
             return _Styled([text], _style_of(text))
         if isinstance(cell, Location):
-            return _Styled([escaped(token) for token in _PATH_TOKEN.findall(text.removeprefix(folder))])
+            return _Styled(_tokens(text.removeprefix(folder), _PATH_TOKEN))
         return _Styled(_tokens(text))
 
     def _in_colour(self, text: str, style: str) -> str:
         return Style.parse(style).render(text, color_system=ColorSystem.STANDARD) if self._has_colour else text
 
 
+def _heading(name: str, folder: str) -> _Styled:
+    text = text_of(name)
+    return _Styled([*_tokens(f"{text} in "), *_tokens(folder, _PATH_TOKEN)] if folder else _tokens(text), _DIM)
+
+
 def _style_of(text: str) -> str:
-    """Return the style of a state or another word of this program; what follows after a comma or colon is not looked at."""
-    return _STYLES.get(re.split("[,:]", text.lower())[0], _BOLD)
+    """Return the style of a text by its first word, such as a state."""
+    word = _WORD.match(text.lower())
+    return _STYLES.get(word[0], _BOLD) if word else _BOLD
 
 
-def _tokens(text: str) -> list[str]:
-    # Escaped again, because each of them may be the first of a line.
-    return [escaped(token) for token in _TOKEN.findall(text)]
+def _tokens(text: str, pattern: re.Pattern[str] = _TOKEN) -> list[str]:
+    """Return the parts that an escaped text can be broken into."""
+    # Any of them may become the first of a line, where two colons are a command.
+    return [escaped(token) if token.startswith(":") else token for token in pattern.findall(text)]
 
 
 def _broken(tokens: Iterable[str], first: int, width: int) -> list[str]:
@@ -178,15 +193,26 @@ def _broken(tokens: Iterable[str], first: int, width: int) -> list[str]:
     return [line.rstrip() for line in lines]
 
 
-def _fitted(widest: Sequence[int], narrowest: Sequence[int], room: int) -> list[int]:
-    """Return the widths of columns that fit into `room`, the widest one shrunk first; none if they cannot fit."""
-    widths = list(widest)
-    while sum(widths) > room:
-        column = max(range(len(widths)), key=lambda each: (widths[each] > narrowest[each]) * widths[each])
-        if widths[column] == narrowest[column]:
-            return []
-        widths[column] -= 1
-    return widths
+def _fitted(columns: Sequence[Sequence[_Styled]], room: int) -> list[int]:
+    """Return the widths of columns that fit into `room` with the fewest lines per row, none if they cannot fit."""
+    largest = [nlargest(_MEASURED, column, key=lambda cell: cell.widest) for column in columns]
+    narrowest = [max(cell.narrowest for cell in column) for column in columns]
+    narrowest[-1] = min(narrowest[-1], _LEAST_WIDTH)  # A longer word, such as a path, may exceed the width there.
+    for lines in count(1):
+        widths = [_width_for(lines, cells, least) for cells, least in zip(largest, narrowest, strict=True)]
+        if sum(widths) <= room:
+            return [*widths[:-1], room - sum(widths[:-1])]
+        if widths == narrowest:
+            break
+    return []
+
+
+def _width_for(lines: int, cells: Sequence[_Styled], least: int) -> int:
+    """Return the smallest width, from `least` on, at which no cell needs more lines."""
+    widths = range(least, max(cells[0].widest, least))
+    return least + bisect_left(
+        widths, True, key=lambda width: all(len(_broken(cell.tokens, width, width)) <= lines for cell in cells)
+    )
 
 
 def _folder(column: Sequence[Cell]) -> str:

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import stat
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 # O_NONBLOCK: opening a FIFO that has no writer returns at once. O_NOCTTY: a terminal does not become this process's.
@@ -13,6 +17,8 @@ _INSIDE = _ANYWHERE | os.O_NOFOLLOW
 _KINDS = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a FIFO", stat.S_IFSOCK: "a socket"}
 # Files below these folders claim to be regular; they hold the kernel's data on processes and devices.
 _KERNEL = (Path("/proc"), Path("/sys"))
+# Of processes that write into the same folder, in seconds.
+_LONGEST_WAIT = 5.0
 
 
 class FileRefused(Exception):
@@ -122,6 +128,33 @@ def create_file(path: Path, root: Path, text: str) -> None:
     # `x` does not follow a link in the place of the file.
     with (folder / path.name).open("x", encoding="utf-8", newline="\n") as target:
         target.write(text)
+
+
+@contextmanager
+def one_at_a_time(folder: Path) -> Iterator[None]:
+    """Let one process or thread at a time run the block for this folder.
+
+    The others wait, for five seconds at most: the holder may be stopped. A file system without locks lets all run at once.
+    """
+    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        until = time.monotonic() + _LONGEST_WAIT
+        while not _is_locked(descriptor) and time.monotonic() < until:
+            time.sleep(0.01)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _is_locked(descriptor: int) -> bool:
+    """Lock an open folder; return False while another process or thread holds its lock."""
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # The file system has no locks.
+        return True
+    return True
 
 
 def _content(descriptor: int, most: int, anywhere: Path | None = None) -> bytes:

@@ -49,7 +49,15 @@ _TIMEOUT = 20.0
 
 
 class GitFailed(Exception):
-    """git failed or timed out; the message is one line."""
+    """git failed or timed out; the message is one line.
+
+    Attributes:
+        exit_code: of git; None after a time-out.
+    """
+
+    def __init__(self, message: str, exit_code: int | None = None) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code
 
 
 def work_tree(folder: Path) -> Path | None:
@@ -81,5 +89,6 @@ def git(folder: Path, *arguments: str, given: bytes = b"") -> bytes:
         raise GitFailed(f"git {arguments[0]} did not end within {_TIMEOUT:g} seconds") from error
     except subprocess.CalledProcessError as error:
         said = " ".join(error.stderr.decode(errors="replace").split())
-        raise GitFailed(said or f"git {arguments[0]} ended with exit code {error.returncode}") from error
+        what = said or f"git {arguments[0]} ended with exit code {error.returncode}"
+        raise GitFailed(what, error.returncode) from error
     return done.stdout

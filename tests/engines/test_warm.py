@@ -46,7 +46,7 @@ class Warmed:
         done = project.run("migrate", environ=self.environ)
         assert done.code == 0, done.stderr
         assert re.sub(r"[\d.]+ s$", "N s", done.stderr, flags=re.MULTILINE) == (
-            "shop: starting Spark\nmigrations/shop/1_a.sql: applied 1 statement in N s\n"
+            "shop: starting Spark\napplied  migrations/shop/1_a.sql  1 statement, N s\n"
         )
         return log.read_text()
 

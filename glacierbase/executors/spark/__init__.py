@@ -8,12 +8,13 @@ from typing import Any
 from glacierbase.executors import Executor
 from glacierbase.executors.spark.borrowed import BorrowedExecutor
 from glacierbase.executors.spark.connect import ConnectExecutor
+from glacierbase.executors.spark.launch import session_conf
 from glacierbase.executors.spark.local import LocalExecutor
 from glacierbase.executors.spark.warm import warm
 from glacierbase.model.catalog import Catalog
 from glacierbase.run.run import Run
 
-__all__ = ["open_executor", "warm"]
+__all__ = ["open_executor", "session_conf", "warm"]
 
 
 def open_executor(catalog: Catalog, run: Run, session: Any = None) -> Executor:

@@ -41,6 +41,15 @@ def class_archive(java_home: Path, conf: Mapping[str, str]) -> ClassArchive:
     return ClassArchive(java_home, f"{spark_version()} {conf.get('spark.driver.extraClassPath', '')}")
 
 
+def session_conf(catalog: Catalog) -> dict[str, str]:
+    """Return the settings of a session that the caller creates: the catalog's, with the dependencies for Spark to resolve.
+
+    A Spark Connect server has its own jars.
+    """
+    dependencies = () if "spark.remote" in catalog.spark_conf else catalog.dependencies
+    return _appended(dict(catalog.spark_conf), "spark.jars.packages", ",", dependencies)
+
+
 def launch_conf(catalog: Catalog, jars: Sequence[Path] | None) -> dict[str, str]:
     """Return the settings that Spark starts with: the catalog's, the defaults and the dependencies.
 

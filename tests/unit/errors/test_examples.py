@@ -150,6 +150,23 @@ def against_base(change: Callable[[Path], object]) -> Arrange:
     return arrange
 
 
+def conflicted(project: ProjectFolder) -> object:
+    """Rebase while a merge is stopped, because both branches added the same file."""
+    files(**{"0001_create": "SELECT 1"})(project)
+    git(project, "init")
+    git(project, "add", ".")
+    git(project, "commit", "-m", "base")
+    git(project, "branch", "topic")
+    for branch, sql in (("main", "SELECT 2"), ("topic", "SELECT 3")):
+        git(project, "switch", branch)
+        files(**{"0006_add_device": sql, **({"0007_add_scores": "SELECT 1"} if branch == "main" else {})})(project)
+        git(project, "add", ".")
+        git(project, "commit", "-m", branch)
+    with pytest.raises(subprocess.CalledProcessError):
+        git(project, "merge", "main")
+    return project.run("rebase")
+
+
 def without_base(project: ProjectFolder) -> object:
     catalog(CONF)(project)
     git(project, "init")
@@ -178,6 +195,7 @@ ARRANGED: dict[str, Arrange] = {
     "REASON_MISSING": two(lambda project: project.repair(["7"], as_="done")),
     "ALREADY_EXISTS": existing,
     "BASE_NOT_FOUND": without_base,
+    "GIT_FAILED": conflicted,
     "UNKNOWN_DIALECT": lambda _: split_statements("SELECT 1", "postgres"),
     # Catalog files.
     "INVALID_YAML": catalog(f"{CONF}store:\n\tnamespace: ops\n"),

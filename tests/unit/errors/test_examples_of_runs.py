@@ -15,6 +15,7 @@ from glacierbase.errors.reference import ENTRIES
 from glacierbase.output.documents import text_error
 from tests.support.fakes import lost_answer
 from tests.support.project_folder import ProjectFolder
+from tests.support.repository import commit_all
 from tests.support.world import World
 
 CREATE = "CREATE TABLE t (a INT)"
@@ -91,6 +92,7 @@ def edited(world: Sleep) -> None:
 
 def deleted(world: Sleep) -> None:
     applied(world, "0003_add_scores", "0004_more")
+    commit_all(world.project.root)
     (world.project.root / "migrations/analytics/0003_add_scores.sql").unlink()
 
 
@@ -148,6 +150,11 @@ def damaged(world: Sleep) -> None:
     del world.tables.histories["analytics"][1]
 
 
+def closed(world: Sleep) -> None:
+    world.add("0003_add_scores")
+    world.variables += "hooks: {beforeMigrate: [sh, -c, 'echo the release window opens at 18:00; exit 1']}\n"
+
+
 def silent(world: Sleep) -> None:
     world.add("0003_add_scores")
 
@@ -170,6 +177,7 @@ RUNS: dict[str, tuple[Callable[[Sleep], None], Selection]] = {
     "FORMAT_TOO_NEW": (future, Selection()),
     "HISTORY_LOST": (lost, Selection()),
     "HISTORY_DAMAGED": (damaged, Selection()),
+    "HOOK_FAILED": (closed, Selection()),
     "STORE_UNAVAILABLE": (silent, Selection()),
     "UNKNOWN_VERSION": (lambda world: world.add("0003_add_scores"), Selection(to="0070")),
     "CONFLICTING_OPTIONS": (lambda world: world.add("0003_add_scores"), Selection("0003", "0003", "a reason")),

@@ -18,6 +18,7 @@ from glacierbase.executors import Executor
 from glacierbase.output.documents import json_document
 from glacierbase.output.schemas import COMMANDS, WITHOUT_CATALOGS, json_schema
 from tests.support.project_folder import ProjectFolder
+from tests.support.repository import commit_all
 from tests.support.world import World
 from tests.unit.output.planted import planted
 
@@ -50,6 +51,8 @@ CALLS = [
     ("new 'add a column' --author me", True),
     ("new ''", False),
     ("new ...", False),
+    ("rebase --base nope", False),
+    ("rebase --base main --dry-run", True),
     ("init web", True),
     ("init web", False),
     ("status --catalog nope", False),
@@ -124,6 +127,7 @@ def test_documents_of_the_program_fit_their_schemas(
         "glacierbase.project.load_targets",
         lambda *_: [replace(world.target(), **(without_engine if command == "doctor" else {}))],
     )
+    commit_all(project.root)
     monkeypatch.chdir(project.root)
     seen = set()
     for call, succeeds in CALLS:

@@ -1,0 +1,99 @@
+"""The hooks of a catalog file: commands of the user that run before and after `migrate`.
+
+`beforeMigrate` runs before the lock is acquired; if it fails, the run ends and records nothing. `afterMigrate` and `onFailure` run
+after the lock is released; if they fail, the result has a warning. No other command of glacierbase runs a hook.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from glacierbase.apply.failures import stopped_before
+from glacierbase.apply.plan import Plan
+from glacierbase.apply.preview import planned_files
+from glacierbase.apply.results import MigrateResult, PlanResult
+from glacierbase.errors import ConfigurationError
+from glacierbase.history.opening import Target
+from glacierbase.model.result import document
+from glacierbase.model.text import split_lines
+from glacierbase.run.command import Ending, run_command
+from glacierbase.secrets import mask
+
+logger = logging.getLogger("glacierbase")
+
+# Of a hook's output, what its failure quotes: the last lines. The log has all that is kept.
+_QUOTED_LINES, _QUOTED_CHARACTERS = 10, 2_000
+
+
+def before(target: Target, plan: Plan, cancelled: Callable[[], bool]) -> None:
+    """Run `beforeMigrate` with the plan on its stdin.
+
+    Raises:
+        ConfigurationError: `HOOK_FAILED`: it did not exit with 0.
+        Interrupted: the run was cancelled meanwhile.
+    """
+    catalog = target.catalog
+    if not catalog.hooks.before_migrate:
+        return
+    result = PlanResult(catalog.name, catalog.environment, warnings=plan.warnings, plan=planned_files(target, plan))
+    ending = _run(target, "beforeMigrate", catalog.hooks.before_migrate, document("plan", [result], None), cancelled)
+    if cancelled():
+        raise stopped_before(f"catalog {catalog.name}", "nothing of it ran")
+    if ending.failure:
+        raise ConfigurationError(
+            "HOOK_FAILED",
+            f"catalog {catalog.name}: nothing ran; {_failure('beforeMigrate', ending)}",
+            "remove the cause that the hook reports, or correct hooks.beforeMigrate in the catalog file",
+            hook="beforeMigrate",
+        )
+
+
+def after(target: Target, result: MigrateResult, *, had_pending: bool, cancelled: Callable[[], bool]) -> MigrateResult:
+    """Run `onFailure` or `afterMigrate` with the result on its stdin, and return the result, with a warning if the hook failed.
+
+    Args:
+        had_pending: whether there was something to apply; if not, and without an error, no hook runs.
+        cancelled: once it returns True, no hook is started.
+    """
+    hooks = target.catalog.hooks
+    name, words = ("onFailure", hooks.on_failure) if result.error else ("afterMigrate", hooks.after_migrate)
+    if not words or cancelled() or not (had_pending or result.error):
+        return result
+    ending = _run(target, name, words, document("migrate", [result], result.error), cancelled)
+    if not ending.failure:
+        return result
+    return replace(result, warnings=(*result.warnings, _failure(name, ending)))
+
+
+def _run(
+    target: Target, name: str, words: Sequence[str], content: dict[str, Any], cancelled: Callable[[], bool]
+) -> Ending:
+    catalog = target.catalog
+    logger.info("%s: running hook %s", catalog.name, name)
+    variables = {
+        "GLACIERBASE_CATALOG": catalog.name,
+        "GLACIERBASE_ENVIRONMENT": catalog.environment,
+        "GLACIERBASE_HOOK": name,
+    }
+    ending = run_command(
+        words,
+        json.dumps(content, default=str).encode(),
+        Path(target.run.project),
+        variables,
+        catalog.hooks.timeout_seconds,
+        cancelled,
+    )
+    logger.info("%s: hook %s %s", catalog.name, name, ending.failure or "succeeded")
+    logger.debug("%s: output of hook %s:\n%s", catalog.name, name, mask(ending.output))
+    return ending
+
+
+def _failure(name: str, ending: Ending) -> str:
+    """Return what failed, and the last lines of the hook's output."""
+    last = split_lines(mask(ending.output).rstrip()[-_QUOTED_CHARACTERS:])[-_QUOTED_LINES:]
+    return "\n".join([f"hook {name} {ending.failure}", *last])

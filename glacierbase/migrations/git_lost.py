@@ -1,0 +1,102 @@
+"""Find files of the history that are not in the work tree: the commit from which git restores each with its recorded content."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+
+from glacierbase.migrations.git_files import inside_work_tree, next_object
+from glacierbase.model.migration import checksum
+from glacierbase.run.git import GitFailed, git, work_tree
+
+# Files to search for, and commits to look at for each: git may walk the whole history for each file.
+_MOST_FILES, _MOST_COMMITS = 20, 10
+_MOST_BYTES = 10 * 2**20
+_COMMIT = re.compile("^[0-9a-f]{40,64}")
+
+
+@dataclass(frozen=True, slots=True)
+class LostFile:
+    """A file of the history that is not in the work tree.
+
+    Attributes:
+        path: as recorded, relative to the project.
+        checksum: as recorded.
+        commit: that the run recorded which applied the file, or None.
+    """
+
+    path: str
+    checksum: str | None
+    commit: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """What git knows of a lost file.
+
+    Attributes:
+        commit: it holds the file with the recorded checksum; None where no commit that was looked at does.
+        was_here: whether the history of HEAD has the file, or the commit of the run that applied it: HEAD is not an older one.
+    """
+
+    commit: str | None
+    was_here: bool
+
+
+def find_lost(root: Path, lost: Sequence[LostFile]) -> dict[str, Trace]:
+    """Return what git knows of lost files, by path; nothing where git cannot answer. Contacts no remote."""
+    # Paths come from the history table; `cat-file --batch` reads one object per line.
+    searched = [file for file in lost if file.path.isprintable()][:_MOST_FILES]
+    if work_tree(root) is None:
+        return {}
+    try:
+        return {file.path: _trace(root, file) for file in searched}
+    except (OSError, GitFailed):
+        return {}
+
+
+def _trace(root: Path, file: LostFile) -> Trace:
+    full = str(inside_work_tree(root) / file.path)
+    count = f"--max-count={_MOST_COMMITS}"
+    found = git(root, "--literal-pathspecs", "rev-list", count, "HEAD", "--", full).decode().split()
+    recorded = _COMMIT.findall(file.commit or "")  # Without `+dirty`.
+    # A commit that deleted the file lacks it, but the one before has it.
+    names = ["HEAD", *(name for commit in found for name in (commit, f"{commit}^")), *recorded]
+    contents = _contents(root, [f"{name}:{full}" for name in names])
+    pairs = zip(names, contents, strict=True)
+    same = (name for name, content in pairs if content and checksum(content) == file.checksum)
+    was_here = bool(found) or any(_is_in_head(root, commit) for commit in recorded)
+    return Trace(next(map(_shortened, same), None), was_here)
+
+
+def _is_in_head(root: Path, commit: str) -> bool:
+    try:
+        git(root, "merge-base", "--is-ancestor", commit, "HEAD")
+    except GitFailed:
+        return False
+    return True
+
+
+def _contents(root: Path, objects: Sequence[str]) -> Iterator[bytes | None]:
+    """Return the content of each object; None for one that is missing, too large, or no file."""
+    given = "".join(f"{each}\n" for each in objects).encode(errors="replace")
+    blobs = [_blob(line) for line in git(root, "cat-file", "--batch-check", given=given).splitlines()]
+    wanted = list(dict.fromkeys(blob for blob in blobs if blob))
+    answer = BytesIO(git(root, "cat-file", "--batch", given=b"".join(blob + b"\n" for blob in wanted)))
+    read: Mapping[bytes, bytes] = {blob: next_object(answer) for blob in wanted}
+    return (read[blob] if blob else None for blob in blobs)
+
+
+def _blob(line: bytes) -> bytes | None:
+    """Return the id in a line of `cat-file --batch-check`, which is ID TYPE SIZE; None for what cannot be a migration."""
+    name, *kind = line.split(b" ")
+    is_file = len(kind) == 2 and kind[0] == b"blob" and int(kind[1]) <= _MOST_BYTES
+    return name if is_file else None
+
+
+def _shortened(name: str) -> str:
+    """Return the name of a commit with twelve digits of its hash."""
+    return name if name == "HEAD" else name[:12] + ("^" if name.endswith("^") else "")

@@ -1,0 +1,166 @@
+"""Give the new migrations of a branch versions above those of its base: plan the renames, then do all of them or none."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path, PurePosixPath
+
+from glacierbase.errors import ConfigurationError, GlacierbaseError
+from glacierbase.migrations.git_base import Compared
+from glacierbase.migrations.new_files import next_version
+from glacierbase.model.migration import Migration
+from glacierbase.run.files import path_inside
+from glacierbase.run.git import GitFailed, git, work_tree
+
+# Digits of a version that is a UTC time.
+_TIME = 14
+
+
+@dataclass(frozen=True, slots=True)
+class Rename:
+    """A migration, and the version and path that it gets. Paths are relative to the project.
+
+    Attributes:
+        tracked: whether git tracks the file.
+    """
+
+    migration: Migration
+    version: str
+    path: str
+    tracked: bool
+
+
+def plan_renames(compared: Compared, root: Path) -> list[Rename]:
+    """Return the renames after which every new file is above the base, in the same order as before.
+
+    Args:
+        root: of the project.
+
+    Raises:
+        ConfigurationError: `GIT_FAILED`.
+    """
+    moved = new_versions(compared)
+    tracked = _tracked(root, [migration.path for migration, _ in moved])
+    return [_rename(migration, version, migration.path in tracked) for migration, version in moved]
+
+
+def new_versions(compared: Compared, now: datetime | None = None) -> list[tuple[Migration, str]]:
+    """Return the new files that need another version, each with that version, in order."""
+    new = sorted(compared.new(), key=lambda each: (each.number, each.location))
+    of_base = [each.number for each in compared.migrations if each not in new]
+    highest = max([*compared.at_tip, *of_base], default=0)
+    digits = len(compared.highest.version) if compared.highest else 0
+    numbers = _numbers(new, highest, now)
+    return [(migration, str(number).zfill(max(digits, len(migration.version)))) for migration, number in numbers]
+
+
+def rename_all(renames: Sequence[Rename], root: Path) -> None:
+    """Rename all files, or none if one of them cannot be renamed.
+
+    Raises:
+        ConfigurationError: `GIT_FAILED`.
+    """
+    # The last one first: a file may get the path that another one leaves.
+    for rename in reversed(renames):
+        try:
+            _move(rename.migration.path, root / rename.path, root, tracked=rename.tracked)
+        except BaseException as error:
+            left = [each.path for each in renames if not _is_undone(each, root)]
+            if not isinstance(error, (OSError, GitFailed)):
+                raise
+            state = f"still renamed: {', '.join(left)}" if left else "nothing was renamed"
+            what = f"{rename.migration.location} cannot be renamed to {rename.path}: {error}; {state}"
+            raise _failed(what) from error
+
+
+def commit_renames(renames: Sequence[Rename], root: Path, ref: str) -> str | None:
+    """Commit the renames of tracked files, and nothing else; return the commit, or None if git tracks none of them.
+
+    No hook runs.
+
+    Raises:
+        ConfigurationError: `GIT_FAILED`.
+    """
+    pairs = [(rename.migration.path, root / rename.path) for rename in renames if rename.tracked]
+    if not pairs:
+        return None
+    paths = [_in_git(path, root) for pair in pairs for path in pair]
+    try:
+        git(root, "--literal-pathspecs", "commit", "-q", "-m", f"Rebase migrations onto {ref}", "--", *paths)
+        return git(root, "rev-parse", "HEAD").decode().strip()
+    except (OSError, GitFailed) as error:
+        what = f"the files are renamed, but git did not commit that: {error}"
+        raise ConfigurationError("GIT_FAILED", what, "remove the cause, and commit the renames with git") from error
+
+
+def _numbers(new: Sequence[Migration], highest: int, now: datetime | None) -> Iterator[tuple[Migration, int]]:
+    """Yield the files that need another version, with its number."""
+    late = [migration for migration in new if migration.number <= highest]
+    above = new[len(late) :]
+    previous = _first(late, above, highest, now) - 1 if late else highest
+    for migration in new:
+        if migration.number > max(previous, highest):
+            previous = migration.number
+        else:
+            previous += 1
+            yield migration, previous
+
+
+def _first(late: Sequence[Migration], above: Sequence[Migration], highest: int, now: datetime | None) -> int:
+    """Return the version of the first late file: the UTC time if its version is one and the files above can stay as they are."""
+    first = next_version(highest, now) if len(late[0].version) >= _TIME else highest + 1
+    return first if not above or first + len(late) <= above[0].number else highest + 1
+
+
+def _rename(migration: Migration, version: str, tracked: bool) -> Rename:
+    path = PurePosixPath(migration.location).with_name(f"{version}_{migration.name}.sql")
+    return Rename(migration, version, str(path), tracked)
+
+
+def _move(source: Path, target: Path, root: Path, *, tracked: bool) -> None:
+    if tracked:
+        git(root, "mv", "--", _in_git(source, root), _in_git(target, root))
+    elif os.path.lexists(target):  # Since the files were listed.
+        raise FileExistsError(f"{target} exists")
+    else:
+        source.rename(target)
+
+
+def _is_undone(rename: Rename, root: Path) -> bool:
+    """Undo a rename if it was done; return whether the file is in its place."""
+    source, target = rename.migration.path, root / rename.path
+    if os.path.lexists(source) or not os.path.lexists(target):
+        return True
+    try:
+        _move(target, source, root, tracked=rename.tracked)
+    except GitFailed:  # git was stopped before it wrote its index.
+        target.rename(source)
+    except OSError:
+        return False
+    return True
+
+
+def _tracked(root: Path, paths: Sequence[Path]) -> set[Path]:
+    """Return those of the paths that git tracks."""
+    names = {_in_git(path, root): path for path in paths}
+    if not names:
+        return set()
+    try:
+        listed = git(root, "--literal-pathspecs", "ls-files", "-z", "--", *names)
+    except (OSError, GitFailed) as error:
+        raise _failed(f"git does not list its files: {error}; nothing was renamed") from error
+    return {names[name] for name in map(os.fsdecode, listed.split(b"\0")) if name in names}
+
+
+def _in_git(path: Path, root: Path) -> str:
+    """Return the path of a file relative to the top of the work tree; its folders may be links inside the project."""
+    top = work_tree(root)
+    assert top is not None
+    return str((path_inside(path.parent, root) / path.name).relative_to(top))
+
+
+def _failed(what: str) -> GlacierbaseError:
+    return ConfigurationError("GIT_FAILED", what, "remove the cause, and run `glacierbase rebase` again")

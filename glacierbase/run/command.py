@@ -1,0 +1,147 @@
+"""Commands that the user wrote: run without a shell, in a process group that is ended at a time limit."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from glacierbase.run.waiting import start_thread
+
+_KEPT_BYTES = 65_536
+_POLL_SECONDS = 0.1
+# How long a command may take to end after SIGTERM, and its output to end after the command.
+_GRACE_SECONDS = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a command ended.
+
+    Attributes:
+        failure: in words, after the name of the command; empty if it exited with 0.
+        output: the last 64 KiB that it printed, on stdout and stderr.
+    """
+
+    failure: str
+    output: str
+
+
+def run_command(
+    words: Sequence[str],
+    content: bytes,
+    folder: Path,
+    variables: Mapping[str, str],
+    seconds: float,
+    cancelled: Callable[[], bool],
+) -> Ending:
+    """Run a command to its end and return how it ended. Processes that it started and that outlive it are left alone.
+
+    Args:
+        words: the program and its arguments. A program with a `/` in its name is relative to `folder`.
+        content: what it reads from stdin; it need not read it.
+        folder: its working directory.
+        variables: added to the environment of this process.
+        seconds: the time limit. The command and its process group are ended then.
+        cancelled: returns True once the run is cancelled; the command is ended then as well.
+    """
+    try:
+        process = subprocess.Popen(
+            words,
+            cwd=folder,
+            env={**os.environ, **variables},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,  # A process group of its own, which Ctrl-C on the terminal does not reach.
+        )
+    except (OSError, ValueError) as error:  # ValueError: a null byte.
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        return Ending(f"could not be started: {reason}", "")
+    assert process.stdin
+    assert process.stdout
+    _Feed(process.stdin, content)
+    output = _Output(process.stdout)
+    try:
+        failure = _failure(process, seconds, cancelled)
+    except BaseException:
+        _end(process)
+        raise
+    return Ending(failure, output.text())
+
+
+def _failure(process: subprocess.Popen[bytes], seconds: float, cancelled: Callable[[], bool]) -> str:
+    """Wait for the end of the process, or end it, and return what failed."""
+    deadline = time.monotonic() + seconds
+    while process.poll() is None:
+        if cancelled():
+            _end(process)
+            return "was ended because the run was stopped"
+        if time.monotonic() >= deadline:
+            _end(process)
+            return f"was ended after {seconds:g} s, its time limit"
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(_POLL_SECONDS)
+    code = process.returncode
+    return "" if code == 0 else f"exited with {code}" if code > 0 else f"was ended by {_signal_name(-code)}"
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:  # A real-time signal.
+        return f"signal {number}"
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """End the process group: SIGTERM, then SIGKILL for what is left of it."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with suppress(ProcessLookupError, PermissionError):  # It is gone; on macOS PermissionError says so as well.
+            os.killpg(process.pid, number)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(_GRACE_SECONDS)
+
+
+class _Feed:
+    """Writes the input of a command, which may not read it."""
+
+    def __init__(self, pipe: IO[bytes], content: bytes) -> None:
+        self._pipe = pipe
+        self._content = content
+        start_thread(self._write, "glacierbase-command-input")
+
+    def _write(self) -> None:
+        with suppress(OSError), self._pipe:
+            self._pipe.write(self._content)
+
+
+class _Output:
+    """Reads the output of a command, and keeps its end."""
+
+    def __init__(self, pipe: IO[bytes]) -> None:
+        self._pipe = pipe
+        self._kept = b""
+        self._is_cut = False
+        self._thread: threading.Thread = start_thread(self._read, "glacierbase-command-output")
+
+    def _read(self) -> None:
+        with self._pipe:
+            while part := os.read(self._pipe.fileno(), _KEPT_BYTES):
+                kept = self._kept + part
+                self._is_cut = self._is_cut or len(kept) > _KEPT_BYTES
+                self._kept = kept[-_KEPT_BYTES:]
+
+    def text(self) -> str:
+        """Return the output, once the command has ended."""
+        # A process that the command left behind may keep the pipe open.
+        self._thread.join(_GRACE_SECONDS)
+        # A line that was cut may hold a part of a secret, which would not be masked.
+        kept = self._kept.partition(b"\n")[2] if self._is_cut else self._kept
+        return kept.decode(errors="replace")

@@ -1,0 +1,124 @@
+"""`new`: the next file has the highest version, one that no other file has, and a name in ASCII."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timezone
+from pathlib import Path
+
+import pytest
+
+from glacierbase.errors import ConfigurationError
+from glacierbase.migrations.new_files import write_migration
+from glacierbase.run import files
+from tests.support.project_folder import ProjectFolder
+from tests.unit.cli.test_bad_input import GOOD, UNREACHABLE
+
+NOW = datetime(2026, 11, 20, 10, 30, tzinfo=timezone.utc)
+TIME = "20261120103000"
+
+
+@pytest.fixture
+def shop(project: ProjectFolder) -> ProjectFolder:
+    """Return a project with an empty catalog."""
+    project.catalog(UNREACHABLE)
+    return project
+
+
+def written(shop: ProjectFolder, description: str = "a column", author: str = "Ana") -> str:
+    return write_migration(shop.root / "migrations/shop", shop.root, description, author, NOW).name
+
+
+@pytest.mark.parametrize(
+    ("existing", "version"),
+    [
+        ((), TIME),
+        (("0001_a.sql", "0042_b.sql"), TIME),
+        (("20261120102959_a.sql",), TIME),
+        ((f"{TIME}_a.sql",), "20261120103001"),
+        (("sub/99990101000000_typo.sql",), "99990101000001"),
+        (("20261120103000123_milliseconds.sql",), "20261120103000124"),
+        (("99990101000000 no migration.sql", "99990101000000_a.txt"), TIME),
+    ],
+)
+def test_the_version_is_the_time_now_or_one_above_the_highest(
+    existing: tuple[str, ...], version: str, shop: ProjectFolder
+) -> None:
+    """The new file is never below another one, in whatever folder that is."""
+    for name in existing:
+        shop.file(name, GOOD)
+    assert written(shop) == f"{version}_a_column.sql"
+
+
+def test_files_of_one_second_have_different_versions(shop: ProjectFolder) -> None:
+    """Two calls in one second write two versions, with the same words too."""
+    assert [written(shop), written(shop), written(shop, "b")] == [
+        f"{TIME}_a_column.sql", "20261120103001_a_column.sql", "20261120103002_b.sql",
+    ]  # fmt: skip
+
+
+def test_calls_at_the_same_time_choose_different_versions(shop: ProjectFolder) -> None:
+    """Those that write at a time wait for each other; no version is written twice."""
+    with ThreadPoolExecutor(8) as threads:
+        names = list(threads.map(lambda number: written(shop, f"words {number}"), range(40)))
+    assert len({name.partition("_")[0] for name in names}) == 40
+
+
+def test_processes_at_the_same_time_write_files_that_are_valid_together(shop: ProjectFolder) -> None:
+    """`validate` finds no version twice."""
+    running = [shop.start("new", f"words {number}", "--author", "Ana") for number in range(6)]
+    assert [process.communicate(timeout=120) and process.returncode for process in running] == [0] * 6
+    assert shop.ask("validate").entry()["files"] == 6
+
+
+def test_a_process_that_is_stopped_delays_the_others_for_some_seconds_only(
+    shop: ProjectFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A holder that never goes on does not block the command."""
+    monkeypatch.setattr(files, "_LONGEST_WAIT", 0.1)
+    with files.one_at_a_time(shop.root):
+        assert written(shop) == f"{TIME}_a_column.sql"
+
+
+@pytest.mark.parametrize(
+    ("description", "words"),
+    [
+        ("Ünïcode", "unicode"),
+        ("straße à l'Øresund, İzmir", "strasse_a_l_oresund_izmir"),
+        ("Łódź Æther þorn", "lodz_aether_thorn"),
+        ("ﬁrst ② ＡＢ", "first_2_ab"),
+        ("追加 device 列", "device"),
+        ("追加", "migration"),
+        ("добавить", "migration"),
+        ("x" * 200, "x" * 60),
+        ("../../etc/passwd", "etc_passwd"),
+    ],
+)
+def test_the_file_name_is_transliterated_to_ascii(description: str, words: str, shop: ProjectFolder) -> None:
+    """Letters lose their marks; other scripts become `migration`; the header keeps the description as it is."""
+    name = written(shop, description)
+    assert name == f"{TIME}_{words}.sql"
+    text = (shop.root / "migrations/shop" / name).read_text("utf-8")
+    assert f"-- MIGRATION_DESCRIPTION: {description}\n" in text
+    assert shop.ask("validate").code == 0
+
+
+@pytest.mark.parametrize("description", ["", "???", " — ", "\u0301"])
+def test_a_description_without_a_word_is_refused(description: str, shop: ProjectFolder) -> None:
+    """Nothing is written."""
+    with pytest.raises(ConfigurationError) as caught:
+        written(shop, description)
+    assert caught.value.code == "INVALID_VALUE"
+    assert list((shop.root / "migrations/shop").iterdir()) == []
+
+
+def test_the_printed_path_is_relative_and_that_of_the_document_is_not(shop: ProjectFolder, tmp_path: Path) -> None:
+    """A person opens the file from the working directory; a program from anywhere."""
+    told = shop.run("new", "a column", "--author", "Ana").stdout.split()
+    [path] = (shop.root / "migrations/shop").iterdir()
+    assert told[-2:] == ["wrote", f"migrations/shop/{path.name}"]
+    assert Path(shop.ask("new", "b", "--author", "Ana").entry()["files"][0]).is_absolute()
+    root, shop.root = shop.root, tmp_path
+    assert (
+        f"wrote {root.name}/migrations/shop/" in shop.run("new", "c", "--author", "Ana", "--project", str(root)).stdout
+    )

@@ -1,0 +1,128 @@
+"""Commands of the user: what they get, and that they end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from glacierbase.run.command import Ending, run_command
+from tests.support.processes import state_of
+
+LARGE = b"x" * 5_000_000
+
+
+def run(folder: Path, *words: str, **options: Any) -> Ending:
+    given = {"content": b"", "variables": {}, "seconds": 60.0, "cancelled": lambda: False, **options}
+    return run_command(words, folder=folder, **given)
+
+
+def sh(folder: Path, script: str, **options: Any) -> Ending:
+    return run(folder, "sh", "-c", script, **options)
+
+
+def is_gone(pid: int) -> bool:
+    """Whether a process has ended; init may not have reaped it yet."""
+    deadline = time.monotonic() + 20
+    while state_of(pid) not in (None, "Z") and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return state_of(pid) in (None, "Z")
+
+
+def test_a_command_gets_its_input_its_folder_and_its_variables(tmp_path: Path) -> None:
+    """It also has the environment of this process. No shell reads its words."""
+    (tmp_path / "program").write_text('#!/bin/sh\npwd; cat; echo "$NAMED $HOME"; echo "$@"\n')
+    (tmp_path / "program").chmod(0o755)
+    ending = run(tmp_path, "./program", "$(id); *", "", content=b"document\n", variables={"NAMED": "named"})
+    assert ending == Ending("", f"{tmp_path}\ndocument\nnamed {os.environ['HOME']}\n$(id); * \n")
+
+
+def test_both_outputs_are_in_the_order_of_writing(tmp_path: Path) -> None:
+    """The output of a failed command contains its error message."""
+    assert sh(tmp_path, "echo one; echo two >&2; exit 3") == Ending("exited with 3", "one\ntwo\n")
+
+
+def test_input_that_is_not_read_blocks_nothing(tmp_path: Path) -> None:
+    """Five megabytes do not fit into a pipe."""
+    assert run(tmp_path, "true", content=LARGE) == Ending("", "")
+    assert sh(tmp_path, "wc -c", content=LARGE).output.split() == ["5000000"]
+
+
+def test_the_end_of_a_long_output_is_kept_from_the_start_of_a_line(tmp_path: Path) -> None:
+    """Memory is bounded, and no part of a secret remains at the cut, where it would not be masked."""
+    output = sh(tmp_path, "i=0; while [ $i -lt 20000 ]; do echo canary-$i; i=$((i+1)); done").output
+    assert 60_000 < len(output) <= 65_536
+    assert output.endswith("\ncanary-19999\n")
+    assert output.startswith("canary-")
+    assert sh(tmp_path, "head -c 100000 /dev/zero").output == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "failure"),
+    [
+        (["./missing"], "could not be started: No such file or directory"),
+        (["./text"], "could not be started: Permission denied"),
+        ([""], "could not be started: "),
+        (["echo", "a\0b"], "could not be started: embedded null byte"),
+        (["sh", "-c", "kill -9 $$"], "was ended by SIGKILL"),
+    ],
+)
+def test_a_command_that_does_not_run_to_its_end_has_a_failure(words: list[str], failure: str, tmp_path: Path) -> None:
+    """The failure is in words; nothing is raised."""
+    (tmp_path / "text").write_text("no program")
+    assert run(tmp_path, *words).failure.startswith(failure)
+
+
+@pytest.mark.parametrize("trap", ["", "trap '' TERM; "])
+def test_a_command_is_ended_with_its_children_at_its_time_limit(trap: str, tmp_path: Path) -> None:
+    """Processes that ignore SIGTERM are killed."""
+    script = (
+        f"{trap}sh -c '{trap}echo $$ > child; sleep 600; :' & echo $$ > parent; echo waiting; wait; wait; sleep 600"
+    )
+    ending = sh(tmp_path, script, seconds=1.0)
+    assert ending == Ending("was ended after 1 s, its time limit", "waiting\n")
+    assert all(is_gone(int((tmp_path / name).read_text())) for name in ("parent", "child"))
+
+
+def test_a_command_is_ended_when_the_run_is_cancelled(tmp_path: Path) -> None:
+    """It is looked at while the command runs."""
+    ending = sh(tmp_path, "echo $$ > pid; sleep 600", cancelled=lambda: (tmp_path / "pid").exists())
+    assert ending.failure == "was ended because the run was stopped"
+
+
+def test_a_command_is_ended_when_the_caller_is_interrupted(tmp_path: Path) -> None:
+    """A KeyboardInterrupt of a program that uses the Python API leaves no process behind."""
+
+    def interrupt() -> bool:
+        if (tmp_path / "pid").exists() and (tmp_path / "pid").read_text().strip():
+            raise KeyboardInterrupt
+        return False
+
+    with pytest.raises(KeyboardInterrupt):
+        sh(tmp_path, "echo $$ > pid; sleep 600", cancelled=interrupt)
+    assert is_gone(int((tmp_path / "pid").read_text()))
+
+
+@pytest.fixture
+def left_behind(tmp_path: Path) -> Any:
+    """The path where a command writes the id of a process that it leaves behind."""
+    yield tmp_path / "pid"
+    os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
+
+
+def test_a_process_that_a_command_leaves_behind_is_not_waited_for(left_behind: Path, tmp_path: Path) -> None:
+    """It holds the output open, and lives on."""
+    elapsed = timed(lambda: sh(tmp_path, "sleep 600 & echo $! > pid; echo started"))
+    assert elapsed[0].output == "started\n"
+    assert elapsed[1] < 60
+    assert state_of(int(left_behind.read_text())) is not None
+
+
+def timed(call: Callable[[], Ending]) -> tuple[Ending, float]:
+    started = time.monotonic()
+    return call(), time.monotonic() - started
