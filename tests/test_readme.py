@@ -15,7 +15,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 
 from glacierbase.catalogs.folder import load_catalog_files
 from glacierbase.migrations.dialects import DIALECTS
-from glacierbase.migrations.folder import AUTHOR, DESCRIPTION
+from glacierbase.migrations.headers import AUTHOR, DESCRIPTION, PREFIX
 from tests.support.project_folder import REPOSITORY, Output, ProjectFolder
 
 README = (REPOSITORY / "README.md").read_text()
@@ -181,8 +181,8 @@ def test_every_error_has_its_entry_in_the_reference() -> None:
         "PYSPARK_GATEWAY_PORT",
         "PYSPARK_GATEWAY_SECRET",
         "CLOCK_BOOTTIME",
-        DESCRIPTION,
-        AUTHOR,
+        PREFIX + DESCRIPTION,
+        PREFIX + AUTHOR,
     }
     snowflakes = {
         "TIMESTAMP_TZ",

@@ -15,6 +15,7 @@ from glacierbase.history.recorder import Recorder
 from glacierbase.history.state import CatalogState, read_history
 from glacierbase.model.migration import EventType
 from glacierbase.run.activity import doing
+from glacierbase.stores import Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,12 +23,14 @@ class LockedCatalog:
     """A target whose lock this run holds.
 
     Attributes:
+        store: opened after the lock was acquired.
         state: as it was read after the lock was acquired.
         recorder: appends the events of this run.
     """
 
     target: Target
     engine: Engine
+    store: Store
     lock: Lock
     state: CatalogState
     recorder: Recorder
@@ -85,7 +88,7 @@ def holding(
         recorder = Recorder(store, lock, target.run, opened.engine, state.history)
         if lock.taken_from is not None:
             recorder.defer(lock_taken(taken, lock.taken_from, reason))
-        yield LockedCatalog(target, opened.engine, lock, state, recorder)
+        yield LockedCatalog(target, opened.engine, store, lock, state, recorder)
         recorder.compact()
         lock.finish()
     except BaseException:

@@ -28,6 +28,7 @@ from glacierbase.history.lockrow import (
     lease_of,
     name_holder,
 )
+from glacierbase.model.command import command
 from glacierbase.model.text import as_clock
 from glacierbase.run.activity import note
 from glacierbase.run.clock import NEVER, Mark, mark, since
@@ -331,7 +332,8 @@ def _held(row: LockRow) -> LockHeld:
     return LockHeld(
         "LOCK_HELD",
         f"the lock of {row.catalog} is {describe_holder(row)}; nothing ran",
-        "wait for it with --lock-timeout 5m; the lock of a dead run can be taken over after its lease, or by `glacierbase unlock`",
+        "wait for it with --lock-timeout 5m; the lock of a dead run can be taken over after its lease, or by"
+        f" `{command('unlock')}`",
         **asdict(holder_values(row)),
     )
 
@@ -340,5 +342,5 @@ def _lost(catalog: str, why: str) -> LockLost:
     return LockLost(
         "LOCK_LOST",
         f"this run lost the lock of {catalog}: {why}; it runs nothing more",
-        "`glacierbase status` shows what was applied; run `glacierbase migrate` again",
+        f"`{command('status')}` shows what was applied; run `{command('migrate')}` again",
     )

@@ -18,6 +18,9 @@ from glacierbase.run.run import Run
 
 Row = tuple[Any, ...]
 
+# The key under which a snapshot in Iceberg names the statement that added it.
+STATEMENT_TAG = "glacierbase-statement"
+
 
 class Session(Protocol):
     """One session of the engine: `USE` and `SET` change nothing outside of it."""
@@ -121,6 +124,15 @@ class Executor(Protocol):
 
         Raises:
             EngineError: the engine cannot be queried.
+        """
+
+    def proving_table(self, sql: str, file: str) -> str | None:
+        """Return the table whose version proves whether the statement took effect; None where nothing does.
+
+        Every effect of such a statement is a commit to that one table, and if it adds a snapshot, that is its last commit.
+
+        Args:
+            file: all statements of its file, rendered.
         """
 
     def close(self) -> None:

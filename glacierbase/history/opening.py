@@ -14,6 +14,7 @@ from glacierbase.executors.engine import Engine
 from glacierbase.history.lockrow import Terms
 from glacierbase.migrations.compiled import Compiled, compile_all
 from glacierbase.model.catalog import Catalog
+from glacierbase.model.command import command
 from glacierbase.model.migration import Migration
 from glacierbase.run.activity import doing
 from glacierbase.run.run import Run
@@ -90,7 +91,8 @@ class Target:
                     "STORE_UNAVAILABLE",
                     f"catalog {self.catalog.name}: history and lock in {where} cannot be used: {error.message}",
                     error.hint
-                    or "check the catalog file, its server and the rights on that namespace; `glacierbase doctor` checks each",
+                    or "check the catalog file, its server and the rights on that namespace;"
+                    f" `{command('doctor')}` checks each",
                 ) from error
 
 

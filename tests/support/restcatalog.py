@@ -41,6 +41,7 @@ class RestCatalog:
         token: the bearer token that a request must have.
         requests: the method and path of each request so far.
         loses: requests that are executed but get no answer, each once.
+        before: called with each request before it is executed; False drops the request without an answer.
     """
 
     def __init__(self, jvm: Any, folder: Path, token: str, busy_timeout: int) -> None:
@@ -50,6 +51,7 @@ class RestCatalog:
         self._handlers = self._iceberg.rest.CatalogHandlers
         self.requests: list[str] = []
         self.loses: list[str] = []
+        self.before: Callable[[str], bool] = lambda request: True
         properties = jvm.java.util.HashMap()
         properties.put("uri", f"jdbc:sqlite:{folder}/rest.db?busy_timeout={busy_timeout}")
         properties.put("warehouse", f"file://{folder}/tables")
@@ -91,6 +93,8 @@ class RestCatalog:
         """Return status and JSON for one request."""
         split = urlsplit(url)
         self.requests.append(f"{method} {split.path}")
+        if (method, split.path) == ("POST", "/v1/oauth/tokens"):
+            return self._log_in(parse_qs(body))
         if token != f"Bearer {self.token}":
             return _told(401, "NotAuthorizedException", "the token is not one of ours")
         for verb, pattern, act in self.routes:
@@ -106,6 +110,14 @@ class RestCatalog:
                     return 204, ""
                 return 200, json.dumps(said) if isinstance(said, dict) else str(self._mapper.writeValueAsString(said))
         return _told(404, "NoRoute", f"{method} {split.path}")
+
+    def _log_in(self, form: dict[str, list[str]]) -> tuple[int, str]:
+        """Answer a client's credential, whose secret is the token, with the token."""
+        if form.get("client_secret") != [self.token]:
+            return 401, json.dumps({"error": "invalid_client", "error_description": "the secret is not one of ours"})
+        access = "urn:ietf:params:oauth:token-type:access_token"
+        answer = {"access_token": self.token, "token_type": "bearer", "issued_token_type": access, "expires_in": 3600}
+        return 200, json.dumps(answer)
 
     def _error(self, error: Any) -> tuple[int, str]:
         kind = error.getClass().getSimpleName()
@@ -161,8 +173,12 @@ def rest_catalog(jvm: Any, folder: Path, token: str, busy_timeout: int = 30000) 
 
         def _serve(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()
+            request = f"{self.command} {self.path}"
+            if not catalog.before(request):
+                self.close_connection = True
+                return
             status, said = catalog.answer(self.command, self.path, body, self.headers.get("Authorization"))
-            if (request := f"{self.command} {self.path}") in catalog.loses:
+            if request in catalog.loses:
                 catalog.loses.remove(request)
                 self.close_connection = True
                 return

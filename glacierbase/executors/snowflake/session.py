@@ -194,6 +194,10 @@ class _SnowflakeExecutor:
             rows = self._queries(session, statement.since, statement.tag)
         return assess(rows, statement.sql)
 
+    def proving_table(self, sql: str, file: str) -> str | None:  # noqa: ARG002 (the port's)
+        """Return None: Snowflake shows no version of a table, but the state of each query."""
+        return None
+
     def _queries(self, session: Session, since: datetime, tag: str) -> list[Row]:
         """Return id, status and error of the statements with this tag. The query history covers seven days.
 

@@ -80,7 +80,10 @@ class Gateway:
             if self._process.poll() is not None:
                 self._copier.join(timeout=_COPY_SECONDS)
                 raise EngineUnavailable(
-                    "SPARK_DID_NOT_START", f"Spark did not start: {_last_error(self.log)}", f"see {self.log}"
+                    "SPARK_DID_NOT_START",
+                    f"Spark did not start: {_last_error(self.log)}",
+                    f"see {self.log}",
+                    log=str(self.log),
                 )
             time.sleep(_POLL_SECONDS)
         with _environ(**_connection(connection_info.read_bytes())):

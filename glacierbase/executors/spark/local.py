@@ -16,6 +16,7 @@ from glacierbase.executors.spark.gateway import Gateway
 from glacierbase.executors.spark.jars import check_digests, check_jars, record_jars, resolved_jars
 from glacierbase.executors.spark.java import find_java_home
 from glacierbase.executors.spark.launch import GRACE_SECONDS, launch_conf, resolve, resolving, start_jvm
+from glacierbase.executors.spark.unresolved import explaining
 from glacierbase.model.catalog import Catalog
 from glacierbase.run.activity import doing
 from glacierbase.run.processes import engine_process
@@ -37,12 +38,13 @@ class LocalExecutor(SparkExecutor):
         _check_no_session(catalog)
         check_jars(catalog.spark_conf, catalog.dependencies)
         java_home = find_java_home()
-        jars = _jars(catalog, run, java_home)
-        conf = launch_conf(catalog, jars)
-        _make_sqlite_folders(conf)
         with doing(f"{catalog.name}: starting Spark"):
-            with resolving(catalog) if jars is None else nullcontext():
-                self._gateway = start_jvm(conf, run, java_home, flags)
+            with explaining(catalog):
+                jars = _jars(catalog, run, java_home)
+                conf = launch_conf(catalog, jars)
+                _make_sqlite_folders(conf)
+                with resolving(catalog) if jars is None else nullcontext():
+                    self._gateway = start_jvm(conf, run, java_home, flags)
             logger.debug("%s: the JVM's output is in %s", catalog.name, self._gateway.log)
             try:
                 spark = _create_session(self._gateway, conf)

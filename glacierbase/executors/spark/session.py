@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from typing import Any
 
-from glacierbase.executors import Row
+from glacierbase.executors import STATEMENT_TAG, Row
 from glacierbase.executors.spark.catalogs import close_catalogs
 from glacierbase.executors.spark.errors import map_error
 from glacierbase.executors.spark.literals import bound
@@ -16,6 +16,9 @@ from glacierbase.executors.spark.tasks import Tasks
 # Delta writes its value into the userMetadata of each commit:
 # https://docs.delta.io/latest/delta-batch.html#set-user-defined-commit-metadata
 _DELTA_TAG = "spark.databricks.delta.commitInfo.userMetadata"
+# Iceberg writes its value into the summary of each snapshot:
+# https://iceberg.apache.org/docs/latest/spark-configuration/#spark-sql-options
+_ICEBERG_TAG = f"spark.sql.iceberg.snapshot-property.{STATEMENT_TAG}"
 # Spark stores the settings of the session with these.
 _STORES_SETTINGS = re.compile(r"(?i)\b(?:VIEW|FUNCTION)\b")
 _POOL = "spark.scheduler.pool"
@@ -35,7 +38,7 @@ class SparkSessionPort:
         self._tasks = Tasks()
 
     def execute(self, sql: str, parameters: Sequence[Any] = (), *, tag: str | None = None) -> None:
-        """Run a statement to its end. The tag is set on its jobs and on its Delta commits.
+        """Run a statement to its end. The tag is set on its jobs, and on its commits in Delta and Iceberg.
 
         Spark runs a command at once, but a query only when its result is used: it is written to the `noop` sink.
         """
@@ -63,7 +66,7 @@ class SparkSessionPort:
         self._add_tag(tag)
         self._tasks, self._tag = Tasks(), tag
         try:
-            with nullcontext() if _STORES_SETTINGS.search(sql) else self._delta_tagged(tag):
+            with nullcontext() if _STORES_SETTINGS.search(sql) else self._commits_tagged(tag):
                 yield
         finally:
             self._tag = None
@@ -71,16 +74,21 @@ class SparkSessionPort:
                 self._remove_tag(tag)
 
     @contextmanager
-    def _delta_tagged(self, tag: str) -> Iterator[None]:
-        """Set the tag on Delta's commits, unless the migration sets a value itself. Other formats ignore the setting."""
+    def _commits_tagged(self, tag: str) -> Iterator[None]:
+        """Set the tag on the commits of Iceberg, and on Delta's unless the migration sets a value itself.
+
+        Other formats ignore the settings.
+        """
         conf = self._spark.conf
         with suppress(Exception):  # The statement fails for the same reason and reports it.
+            conf.set(_ICEBERG_TAG, tag)
             if conf.get(_DELTA_TAG, None) is None:
                 conf.set(_DELTA_TAG, tag)
         try:
             yield
         finally:
             with suppress(Exception):
+                conf.unset(_ICEBERG_TAG)
                 if conf.get(_DELTA_TAG, None) == tag:
                     conf.unset(_DELTA_TAG)
 

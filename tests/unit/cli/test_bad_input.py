@@ -180,15 +180,6 @@ def test_an_environment_that_was_not_chosen_is_an_error_that_lists_them(project:
     assert project.ask("migrate").document["error"]["code"] == "ENVIRONMENT_NOT_CHOSEN"
 
 
-def test_a_protected_environment_requires_yes_off_a_terminal(project: ProjectFolder) -> None:
-    """The error comes before anything is contacted."""
-    project.catalog(UNREACHABLE + "protected: true\n")
-    project.file("1_a.sql", GOOD)
-    output = project.ask("migrate")
-    assert (output.code, output.document["error"]["code"]) == (2, "CONFIRMATION_MISSING")
-    assert project.ask("migrate", "--yes").code == 5
-
-
 def test_validate_renders_every_environment_of_every_catalog(project: ProjectFolder) -> None:
     """A variable that only prod lacks is found before anything reaches prod."""
     project.catalog(UNREACHABLE + "environments: {dev: {variables: {x: 1}}, prod: {}}\ndefaultEnvironment: dev\n")

@@ -175,7 +175,7 @@ def test_the_line_is_gone_before_a_question(tty: Recording, monkeypatch: pytest.
     def run(screen: Terminal) -> None:
         with doing("shop: starting Spark"):
             wait_for(lambda: tty.live)
-        screen.confirm(["prod"], yes=False)
+        screen.confirm(["prod"], [])
 
     with pytest.raises(SystemExit):
         report(tty, "migrate", run)
