@@ -148,6 +148,7 @@ def test_help_costs_what_click_does() -> None:
         "glacierbase.cli.inspect",
         "glacierbase.cli.options",
         "glacierbase.cli.program",
+        "glacierbase.cli.schemas",
     }
     assert loaded.isdisjoint({"yaml", "jinja2", "subprocess", "tempfile", "logging"})
 

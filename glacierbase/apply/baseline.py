@@ -8,7 +8,8 @@ from typing import Any
 
 from glacierbase.apply.comparison import Comparison, compare
 from glacierbase.apply.holding import locked
-from glacierbase.errors import ConfigurationError, HistoryDisagrees
+from glacierbase.apply.recording import recording
+from glacierbase.errors import HistoryDisagrees
 from glacierbase.executors.engine import Engine
 from glacierbase.history.entries import baselined
 from glacierbase.history.opening import Target
@@ -17,7 +18,9 @@ from glacierbase.history.state import read_state
 from glacierbase.migrations.compiled import Compiled
 from glacierbase.migrations.declared import declared_tables
 from glacierbase.migrations.headers import check_required
+from glacierbase.model.arguments import unknown_version
 from glacierbase.model.columns import ColumnDifference
+from glacierbase.model.command import command
 from glacierbase.model.text import quoted
 
 
@@ -55,9 +58,10 @@ def baseline(
         HistoryDisagrees: a table or view that the files create does not exist or has other columns, or one of the files was
             started and is not settled.
         MigrationFileError: a file lacks a required header.
+        KeyboardInterrupt: it says whether they were recorded.
     """
     candidates = _files_up_to(target, to)
-    with target.opened(session) as opened:
+    with recording() as change, target.opened(session) as opened:
         state = read_state(opened)
         files = _not_started(candidates, state.history)
         check_required((compiled.migration for compiled in files), target.catalog.required_headers)
@@ -67,17 +71,16 @@ def baseline(
             return Baselined()
         with locked(opened, state, lock_timeout) as held:
             files = _not_started(candidates, held.state.history)
-            entries = (baselined(each, reason, found.differences.get(each.migration.version, ())) for each in files)
-            held.recorder.append(*entries)
+            entries = [baselined(each, reason, found.differences.get(each.migration.version, ())) for each in files]
+            done = f"recorded as applied: {', '.join(compiled.migration.version for compiled in files)}"
+            change.make(done, lambda: held.recorder.append(*entries))
     return Baselined(files, found.all_differences, found.not_compared)
 
 
 def _files_up_to(target: Target, to: int) -> Sequence[Compiled]:
     migrations = [migration for migration in target.migrations if migration.number <= to]
     if not migrations or migrations[-1].number != to:
-        raise ConfigurationError(
-            "UNKNOWN_VERSION", f"there is no migration with version {to}", "`glacierbase status` lists all versions"
-        )
+        raise unknown_version(f"there is no migration with version {to}")
     return target.compile(migrations)
 
 
@@ -89,7 +92,7 @@ def _not_started(candidates: Sequence[Compiled], history: History) -> tuple[Comp
         raise HistoryDisagrees(
             "BASELINE_REFUSED",
             f"{first.started.path}: version {first.version} was started here and is {first.state}; nothing was recorded",
-            f"`glacierbase repair {first.version}` settles it",
+            f"`{command('repair', first.version)}` shows how to settle it",
             version=first.version,
         )
     return tuple(compiled for compiled in candidates if compiled.migration.number not in history.records)

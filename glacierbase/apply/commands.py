@@ -30,6 +30,7 @@ from glacierbase.errors import ConfigurationError, GlacierbaseError
 from glacierbase.history.lockrow import lock_holder
 from glacierbase.history.opening import Target
 from glacierbase.model.arguments import check_not_empty, check_reason, version_given
+from glacierbase.stores.renaming import renaming_warnings
 
 
 def migrate(
@@ -51,7 +52,7 @@ def migrate(
         applied=tuple(progress.applied),
         failed=progress.failed,
         not_run=progress.not_run,
-        warnings=progress.warnings,
+        warnings=(*renaming_warnings(target.catalog), *progress.warnings),
         error=error,
     )
     return hooks.after(target, result, had_pending=progress.had_pending, cancelled=cancelled)

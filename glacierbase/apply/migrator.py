@@ -17,6 +17,7 @@ from glacierbase.apply import hooks, recover
 from glacierbase.apply.failures import stopped_before
 from glacierbase.apply.holding import LockedCatalog, locked
 from glacierbase.apply.plan import Plan, Selection, check_resumes, make_plan
+from glacierbase.apply.preview import check_confirmed
 from glacierbase.apply.progress import Progress
 from glacierbase.apply.runner import Runner
 from glacierbase.executors.engine import Engine
@@ -39,7 +40,7 @@ class Migrator:
     def plan(self, selection: Selection, session: Any = None) -> Plan:
         """Return what `migrate` would run. Writes nothing."""
         plan = self._plan(selection, current_state(self._target, session))
-        self._compile(plan)
+        self._compile(plan, selection)
         return plan
 
     def migrate(
@@ -68,7 +69,7 @@ class Migrator:
             progress.expect(plan)
             if not plan.pending:
                 return
-            self._compile(plan)
+            self._compile(plan, selection)
             hooks.before(self._target, plan, cancelled)
             _start_early(opened.engine, state.lock)
             with locked(opened, state, lock_timeout) as held:
@@ -89,7 +90,7 @@ class Migrator:
         held = recover.settle(held, progress)
         plan = self._plan(selection, held.state, progress.warnings)
         progress.expect(plan)
-        self._compile(plan)
+        self._compile(plan, selection)
         if plan.pending:
             held.engine.start()
             held.lock.name_engine(held.engine.process)
@@ -100,11 +101,12 @@ class Migrator:
         plan = make_plan(self._target.migrations, state.history, selection, self._find_lost)
         return replace(plan, warnings=tuple(dict.fromkeys((*warnings, *state.warnings, *plan.warnings))))
 
-    def _compile(self, plan: Plan) -> None:
-        """Compile the files of the plan, and check them against the statements that are already done."""
+    def _compile(self, plan: Plan, selection: Selection) -> None:
+        """Compile the files of the plan, and check them against the statements that are done and the files that are confirmed."""
         new = (planned.migration for planned in plan.pending if planned.record is None)
         check_required(new, self._target.catalog.required_headers)
         check_resumes(plan, self._target.compile(plan.migrations))
+        check_confirmed(self._target, plan, selection)
 
 
 def _start_early(engine: Engine, lock: LockRow | None) -> None:

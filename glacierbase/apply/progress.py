@@ -12,6 +12,8 @@ from glacierbase.apply.results import AppliedFile, FailedFile
 class Progress:
     """What a run has done so far; complete also when the run ends in an error.
 
+    Each version that was pending is in one of `applied`, `failed` and `not_run`.
+
     Attributes:
         had_pending: whether there was something to apply when the run was first planned.
     """
@@ -31,4 +33,9 @@ class Progress:
     def add_applied(self, file: AppliedFile) -> None:
         """Move the next expected file to the applied ones."""
         self.applied.append(file)
+        self.not_run = self.not_run[1:]
+
+    def add_failed(self, file: FailedFile) -> None:
+        """Set the file that stopped the run, which is the next expected one."""
+        self.failed = file
         self.not_run = self.not_run[1:]

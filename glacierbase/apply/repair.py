@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from glacierbase.apply.holding import locked
+from glacierbase.apply.recording import recording
 from glacierbase.apply.results import RepairCase
 from glacierbase.apply.transitions import Becomes, Resolution, after, choices
 from glacierbase.errors import ConfigurationError, GlacierbaseError, MigrationFileError, NeedsRepair
@@ -25,6 +26,7 @@ from glacierbase.history.status import make_status
 from glacierbase.migrations.statements import split_statements
 from glacierbase.migrations.targets import target_tables
 from glacierbase.migrations.transactions import Step, steps
+from glacierbase.model.command import command
 from glacierbase.model.migration import EventType, State
 from glacierbase.run.processes import is_engine_gone
 from glacierbase.run.run import statement_tag
@@ -61,18 +63,22 @@ def repair(
     Raises:
         ConfigurationError: there is no such version, or the decision is not possible for it.
         NeedsRepair: the engine of the lost run may still execute the statement.
+        KeyboardInterrupt: it says whether the decision was recorded.
     """
-    with target.opened(session) as opened:
+    with recording() as change, target.opened(session) as opened:
         state = read_state(opened)
         _check(_cases(opened, state.history, numbers), decision)
         with locked(opened, state, lock_timeout) as held:
             cases = _cases(opened, held.state.history, numbers)
             _check(cases, decision)
             records = held.state.history.records
-            held.recorder.append(
-                *(resolution_entry(target, case.state, records[int(case.version)], decision) for case in cases)
-            )
+            entries = [resolution_entry(target, case.state, records[int(case.version)], decision) for case in cases]
+            change.make(_recorded(cases, decision), lambda: held.recorder.append(*entries))
     return tuple(replace(case, repaired_as=decision.resolution.value) for case in cases)
+
+
+def _recorded(cases: Sequence[RepairCase], decision: Decision) -> str:
+    return f"recorded: {', '.join(f'version {case.version} is {decision.resolution}' for case in cases)}"
 
 
 def accept_environment(target: Target, was: str, reason: str, lock_timeout: float = 0, session: Any = None) -> None:
@@ -80,15 +86,17 @@ def accept_environment(target: Target, was: str, reason: str, lock_timeout: floa
 
     Raises:
         HistoryDisagrees: the history belongs to another environment.
+        KeyboardInterrupt: it says whether that was recorded.
     """
-    with target.opened(session) as opened:
+    done = f"recorded: the history of environment {was} is that of {target.catalog.environment} from now on"
+    with recording() as change, target.opened(session) as opened:
         state = read_state(opened, was)
         if not state.history.events:
             raise _not_repairable(
                 f"catalog {target.catalog.name} has no history, so its environment cannot have changed"
             )
         with locked(opened, state, lock_timeout, environment=was) as held:
-            held.recorder.append(environment_accepted(was, reason))
+            change.make(done, lambda: held.recorder.append(environment_accepted(was, reason)))
 
 
 def _cases(opened: OpenCatalog, history: History, numbers: Collection[int]) -> tuple[RepairCase, ...]:
@@ -115,6 +123,7 @@ def _case(opened: OpenCatalog, record: Record, state: State) -> RepairCase:
     if state is State.UNKNOWN:
         evidence = _evidence(opened.engine, record, step, tag)
     may_run = state is State.UNKNOWN and not _has_ended(record, evidence)
+    possible = tuple(choice.value for choice in choices(state))
     return RepairCase(
         version=record.version,
         state=state,
@@ -135,7 +144,8 @@ def _case(opened: OpenCatalog, record: Record, state: State) -> RepairCase:
         suggests=None if evidence.took_effect is None else _suggestion(evidence.took_effect).value,
         may_run=may_run,
         engine=_engine_state(record, may_run) if state is State.UNKNOWN else "",
-        choices=tuple(choice.value for choice in choices(state)),
+        choices=possible,
+        commands=tuple(command("repair", record.version, "--as", choice, reason=True) for choice in possible),
     )
 
 
@@ -180,12 +190,11 @@ def _check(cases: Sequence[RepairCase], decision: Decision) -> None:
     for case in cases:
         becomes = after(case.state, decision.resolution)
         if not isinstance(becomes, Becomes):
-            possible = " or ".join(f"--as {choice}" for choice in case.choices)
             raise ConfigurationError(
                 "NOT_REPAIRABLE",
                 f"version {case.version} is {case.state}: --as {decision.resolution} is not possible: {becomes}; nothing was"
                 " recorded",
-                possible or "there is nothing to repair",
+                " or ".join(f"`{each}`" for each in case.commands) or "there is nothing to repair",
                 version=case.version,
             )
         if decision.resolution is Resolution.NOT_DONE and case.may_run and not decision.engine_stopped:
@@ -231,5 +240,5 @@ def _edited_file(target: Target, record: Record) -> FileColumns:
 
 def _not_repairable(what: str) -> ConfigurationError:
     return ConfigurationError(
-        "NOT_REPAIRABLE", f"{what}; nothing was recorded", "`glacierbase status` lists all versions"
+        "NOT_REPAIRABLE", f"{what}; nothing was recorded", f"`{command('status')}` lists all versions"
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from pathlib import Path
@@ -10,13 +9,13 @@ from pathlib import Path
 from glacierbase.catalogs.keycheck import wrong_keys
 from glacierbase.catalogs.keys import DEPENDENCY_KEYS, FILE_KEYS, SHARED_KEYS
 from glacierbase.catalogs.nodes import MappingNode, Node, Place, ScalarNode, SequenceNode, is_null
+from glacierbase.catalogs.values import CATALOG_NAME
 from glacierbase.catalogs.yamlfile import MOST_ERRORS, load_yaml, parse_yaml
 from glacierbase.errors import ConfigurationError, raise_all
 from glacierbase.run.files import FileReader
 
 SHARED = "_shared.yaml"
 
-_NAME = re.compile(r"[a-z][a-z0-9_]*")
 # Of an engine's configuration: any of them may be a secret, and masking a message takes longer with each secret.
 _MOST_SETTINGS = 500
 
@@ -45,14 +44,15 @@ def catalog_name(content: MappingNode, stem: str, location: str) -> str:
     """
     named = content.get("name")
     name = named.text if isinstance(named, ScalarNode) and not is_null(named) else stem
-    if not _NAME.fullmatch(name):
+    try:
+        return str(CATALOG_NAME.convert(name))
+    except ValueError as error:
         place = named.place if named else Place(location, 1)
         raise place.error(
             "INVALID_NAME",
             f"{name!r} cannot be a catalog's name, which becomes part of a table's",
             "use lower-case letters, digits and _; the key `name` names a catalog whose file has another name",
-        )
-    return name
+        ) from error
 
 
 def read_name(content: bytes, stem: str, location: str) -> str:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from glacierbase.catalogs.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from glacierbase.catalogs.references import References
-from glacierbase.catalogs.values import COORDINATE, SHA256
+from glacierbase.catalogs.values import COORDINATE, COORDINATE_PATTERN, SHA256
 from glacierbase.errors import GlacierbaseError, collected
 
 # Ivy's: https://ant.apache.org/ivy/history/latest-milestone/ivyfile/dependency.html
@@ -24,10 +24,12 @@ class Dependencies:
     Attributes:
         coordinates: `group:artifact:version`.
         digests: pairs of a coordinate and the SHA-256 that its jar must have, in lower-case hexadecimal digits.
+        places: file and line of each coordinate, also of those in `sparkConf`.
     """
 
     coordinates: tuple[str, ...]
     digests: tuple[tuple[str, str], ...]
+    places: Mapping[str, tuple[str, int]]
 
 
 class DependencyReader:
@@ -37,6 +39,7 @@ class DependencyReader:
         self._references = references
         self._errors = errors
         self._floating_allowed = floating_allowed
+        self._places: dict[str, tuple[str, int]] = {}
 
     def read(self, node: Node | None) -> Dependencies:
         """Read the list `dependencies`."""
@@ -51,7 +54,7 @@ class DependencyReader:
                 if digest:
                     found = self._references.parsed(digest, "dependencies.sha256", SHA256, "")
                     digests.append((coordinate, found.lower()))
-        return Dependencies(tuple(coordinates), tuple(digests))
+        return Dependencies(tuple(coordinates), tuple(digests), self._places)
 
     def check(self, node: Node | None, spark_conf: Mapping[str, str]) -> None:
         """Check the packages and repositories in `sparkConf`.
@@ -70,9 +73,15 @@ class DependencyReader:
                     check(written, key, [value.strip() for value in spark_conf[key].split(",")])
 
     def _check_packages(self, node: ScalarNode, name: str, packages: Iterable[str]) -> None:
-        self._check_versions(node, name, (package.replace("/", ":") for package in packages))
+        coordinates = [package.replace("/", ":") for package in packages if package]
+        self._check_versions(node, name, coordinates)
+        for coordinate in coordinates:
+            if not re.fullmatch(COORDINATE_PATTERN, coordinate) and not self._references.is_unread(coordinate):
+                what = f"{name}: {coordinate!r} is not {COORDINATE.expected}"
+                raise node.place.error("INVALID_VALUE", what, "correct the value")
 
-    def _check_versions(self, node: ScalarNode, name: str, coordinates: Iterable[str]) -> None:
+    def _check_versions(self, node: ScalarNode, name: str, coordinates: Collection[str]) -> None:
+        self._places.update(dict.fromkeys(coordinates, (node.place.file, node.place.line)))
         if self._floating_allowed:
             return
         for coordinate in coordinates:

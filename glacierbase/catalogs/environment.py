@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from glacierbase.catalogs.declared import DECLARED, wrong_catalogs
 from glacierbase.catalogs.dependencies import Dependencies, DependencyReader
 from glacierbase.catalogs.keys import CONF_KEYS, ENGINES, KEYS
 from glacierbase.catalogs.nodes import MappingNode, Node, ScalarNode, SequenceNode
@@ -17,7 +17,6 @@ from glacierbase.catalogs.yamlfile import MOST_ERRORS
 from glacierbase.errors import GlacierbaseError, collected, raise_all
 from glacierbase.model.catalog import Catalog, Hooks, StoreOptions
 
-_SPARK_CATALOG = re.compile(r"spark\.sql\.catalog\.([^.]+)")
 # The key under `conf` that names the engine's own default catalog.
 _DEFAULT_CATALOG = {"spark": ("sparkConf", "spark.sql.defaultCatalog"), "snowflake": ("connection", "database")}
 # glacierbase sets these keywords of the connector: a statement's outcome is recorded when the statement returns.
@@ -60,6 +59,7 @@ class EnvironmentReader:
             out_of_order_allowed=self._option("outOfOrder") == "allow",
             digests=dependencies.digests,
             recovers=self._option("recover") == "auto",
+            dependency_places=dependencies.places,
             store=self._store(executor_type, spark_conf, connection),
             hooks=self._hooks(),
         )
@@ -113,6 +113,9 @@ class EnvironmentReader:
             with collected(self._errors):
                 assert isinstance(value, ScalarNode)
                 found[key] = self._references.text(value, key)
+        if isinstance(node, MappingNode):
+            known = {key: value for key, value in found.items() if not self._references.is_unread(value)}
+            self._errors += wrong_catalogs(node, known)
         return found
 
     def _connection(self) -> dict[str, Any]:
@@ -177,7 +180,7 @@ class EnvironmentReader:
         node = self._content.get("migrationExecutor", "conf", section, key)
         if isinstance(node, ScalarNode) and isinstance(values.get(key), str):
             return str(self._parsed(node, f"{section}.{key}", STORE_CATALOG, ""))
-        declared = [found[1] for name in spark_conf if (found := _SPARK_CATALOG.fullmatch(name))]
+        declared = [found[1] for name in spark_conf if (found := DECLARED.fullmatch(name))]
         if len(declared) == 1:
             with suppress(ValueError):
                 return str(STORE_CATALOG.convert(declared[0]))

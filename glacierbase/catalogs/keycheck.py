@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 
 from glacierbase.catalogs.keys import ENVIRONMENT_KEYS, Key, Kind
 from glacierbase.catalogs.nodes import MappingNode, Node, ScalarNode, SequenceNode, is_null
+from glacierbase.catalogs.values import ENVIRONMENT_NAME
 from glacierbase.errors import ConfigurationError
 
-_ENVIRONMENT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 # Every file is rendered in each of them.
 _MOST_ENVIRONMENTS = 1_000
 
@@ -74,7 +73,9 @@ def _wrong_environments(node: Node) -> Iterator[ConfigurationError]:
         what = f"environments: there are {len(node.values)}, and at most {_MOST_ENVIRONMENTS} are possible"
         yield node.place.error("INVALID_VALUE", what, "write what differs into `variables`")
     for name, content in node.values.items():
-        if not _ENVIRONMENT_NAME.fullmatch(name):
+        try:
+            ENVIRONMENT_NAME.convert(name)
+        except ValueError:
             what = f"{name!r} cannot be an environment's name"
             yield node.keys[name].error("INVALID_NAME", what, "use letters, digits, . _ and -")
         else:

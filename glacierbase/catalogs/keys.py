@@ -8,7 +8,9 @@ from enum import Enum
 
 from glacierbase.catalogs.values import (
     BOOLEAN,
+    CATALOG_NAME,
     COORDINATE,
+    ENVIRONMENT_NAME,
     HOOK_TIMEOUT,
     LEASE,
     NAMESPACE,
@@ -43,6 +45,9 @@ class Key:
         default: as it would be written; None where the key has no fixed default.
         keys: of a group, or of the mappings in a list.
         engine: the only `migrationExecutor.type` that the key is allowed for; None where all are.
+        required: whether the mapping that the key belongs to must have it.
+        resolved: whether references in the value are resolved.
+        secrets: whether they may be references to secrets.
     """
 
     name: str
@@ -52,11 +57,14 @@ class Key:
     default: str | None = None
     keys: tuple[Key, ...] = ()
     engine: str | None = None
+    required: bool = False
+    resolved: bool = True
+    secrets: bool = True
 
 
 ENGINES = ("spark", "snowflake")
 _DEPENDENCY = (
-    Key("coordinate", "The jar, as group:artifact:version.", type=COORDINATE),
+    Key("coordinate", "The jar, as group:artifact:version.", type=COORDINATE, required=True),
     Key("sha256", "The digest that the jar must have.", type=SHA256),
 )
 # These may be written in `conf` or beside it.
@@ -115,14 +123,19 @@ _STORE_KEYS = (
     ),
 )
 _HOOK_KEYS = (
-    Key("beforeMigrate", "Runs before a run that has something to apply; the run needs its consent.", Kind.LIST),
-    Key("afterMigrate", "Runs after a run that had something to apply and succeeded.", Kind.LIST),
-    Key("onFailure", "Runs after a run that failed.", Kind.LIST),
+    Key(
+        "beforeMigrate",
+        "Runs before a run that has something to apply; the run needs its consent.",
+        Kind.LIST,
+        secrets=False,
+    ),
+    Key("afterMigrate", "Runs after a run that had something to apply and succeeded.", Kind.LIST, secrets=False),
+    Key("onFailure", "Runs after a run that failed.", Kind.LIST, secrets=False),
     Key("timeout", "How long each of them may run.", type=HOOK_TIMEOUT, default="30s"),
 )
 ENVIRONMENT_KEYS = (
     Key("migrationExecutor", "The engine and its configuration.", Kind.GROUP, keys=_EXECUTOR_KEYS),
-    Key("variables", "Values for the templates of the migrations; secrets are refused.", Kind.KEYS),
+    Key("variables", "Values for the templates of the migrations; secrets are refused.", Kind.KEYS, secrets=False),
     Key(
         "protected",
         "Whether commands that change the environment require its name as confirmation.",
@@ -154,10 +167,20 @@ SHARED_KEYS = (
         one_of("required", "optional"),
     ),
     Key("environments", "The environments; each merges over the keys of the file.", Kind.ENVIRONMENTS),
-    Key("defaultEnvironment", "The environment that is used where none is chosen."),
+    Key(
+        "defaultEnvironment",
+        "The environment that is used where none is chosen.",
+        type=ENVIRONMENT_NAME,
+        resolved=False,
+    ),
 )
 FILE_KEYS = (
-    Key("name", "The catalog's name in history and lock; by default the file's name without `.yaml`."),
+    Key(
+        "name",
+        "The catalog's name in history and lock; by default the file's name without `.yaml`.",
+        type=CATALOG_NAME,
+        resolved=False,
+    ),
     *SHARED_KEYS,
 )
 

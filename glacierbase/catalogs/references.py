@@ -19,6 +19,9 @@ from glacierbase.secrets import TooManySecrets, reaches_command_line, register_s
 _REFERENCE = re.compile(r"\$\$\{|\$\{([^{}]*)\}")
 _SECRET = re.compile("secret:|file:")
 _LONGEST, _LONGEST_IN_ALL, _DEEPEST = 1_000_000, 10_000_000, 50
+# Patterns of what may be between `${` and `}`.
+KNOWN_PLAIN = ("env:[^{}]+", r"variables\.[^{}]+", "projectRoot", "environment", "catalog")
+KNOWN_SECRET = ("secret:[^{}]+", "file:[^{}]+")
 _KNOWN = ("env:NAME", "secret:NAME", "file:PATH", "projectRoot", "variables.NAME", "environment", "catalog")
 
 

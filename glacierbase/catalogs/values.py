@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
-from glacierbase.model.duration import parse_duration
+from glacierbase.model.duration import DURATION, parse_duration
 
 _NAMESPACE = r"[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*"
 
@@ -19,10 +19,12 @@ class ValueType:
     Attributes:
         expected: in words, for messages and the reference.
         convert: returns the value of a text, and raises ValueError for a text that is not of this type.
+        schema: the same for editors, as a JSON Schema; default any single value.
     """
 
     expected: str
     convert: Callable[[str], Any]
+    schema: Mapping[str, Any] = field(default_factory=lambda: {"type": ["string", "number", "boolean"]}, compare=False)
 
 
 def one_of(*allowed: str) -> ValueType:
@@ -33,7 +35,15 @@ def one_of(*allowed: str) -> ValueType:
             raise ValueError(text)
         return text
 
-    return ValueType(" or ".join(allowed), convert)
+    return ValueType(" or ".join(allowed), convert, {"enum": list(allowed)})
+
+
+def whole(pattern: str) -> dict[str, str]:
+    """Return the JSON Schema of texts that match a pattern from their first to their last character.
+
+    The pattern must mean the same in Python and in JavaScript. `$` does not: in Python it also matches before a last line break.
+    """
+    return {"type": "string", "pattern": rf"^(?:{pattern})(?![\s\S])"}
 
 
 def _matching(pattern: str, expected: str) -> ValueType:
@@ -44,7 +54,7 @@ def _matching(pattern: str, expected: str) -> ValueType:
             raise ValueError(text)
         return text
 
-    return ValueType(expected, convert)
+    return ValueType(expected, convert, whole(pattern))
 
 
 def _boolean(text: str) -> bool:
@@ -60,15 +70,18 @@ def _duration(shortest: str, longest: str) -> ValueType:
             raise ValueError(text)
         return seconds
 
-    return ValueType(f"a duration from {shortest} to {longest}", convert)
+    return ValueType(f"a duration from {shortest} to {longest}", convert, whole(DURATION))
 
 
 TEXT = ValueType("text", str)
-BOOLEAN = ValueType("true or false", _boolean)
+BOOLEAN = ValueType("true or false", _boolean, {"enum": [True, False, "true", "false"]})
 LEASE = _duration("1s", "24h")
 HOOK_TIMEOUT = _duration("1s", "1h")
+CATALOG_NAME = _matching("[a-z][a-z0-9_]*", "a name of lower-case letters, digits and _")
+ENVIRONMENT_NAME = _matching("[A-Za-z0-9][A-Za-z0-9._-]*", "a name of letters, digits, . _ and -")
 NAMESPACE = _matching(_NAMESPACE, "names joined by dots")
 SCHEMA = _matching(r"[A-Za-z_][A-Za-z0-9_]*", "the name of a schema")
 STORE_CATALOG = _matching(rf'{_NAMESPACE}|"[^"\x00-\x1f\x7f]+"', "the name of a catalog")
-COORDINATE = _matching(r"[^:,/\s]+:[^:,/\s]+:[^:/\s]+", "a Maven coordinate: group:artifact:version")
+COORDINATE_PATTERN = r"[^:,/\s]+:[^:,/\s]+:[^:/\s]+"
+COORDINATE = _matching(COORDINATE_PATTERN, "a Maven coordinate: group:artifact:version")
 SHA256 = _matching("[0-9A-Fa-f]{64}", "a SHA-256 of 64 hexadecimal digits")

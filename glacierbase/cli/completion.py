@@ -1,4 +1,4 @@
-"""What a shell completes: names of catalogs and environments, versions, error codes.
+"""What a shell completes: names of catalogs and environments, versions, error codes, JSON Schemas.
 
 Reads the catalog files and the names of the migration files, and contacts nothing. Where the project is wrong, nothing is
 completed: a message would be written into the line that the user edits.
@@ -48,6 +48,13 @@ def complete_code(_ctx: click.Context, _param: click.Parameter, incomplete: str)
     from glacierbase.errors.reference import ENTRIES
 
     return [code for code in sorted(ENTRIES) if code.startswith(incomplete.upper())]
+
+
+def complete_schema(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    """Return the names of the JSON Schemas that begin so."""
+    from glacierbase.output.schemas import described_schemas
+
+    return [name for name in described_schemas() if name.startswith(incomplete)]
 
 
 def _chosen(ctx: click.Context) -> list[CatalogFile]:

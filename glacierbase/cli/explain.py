@@ -51,11 +51,12 @@ def _entry(code: str) -> Entry:
     from difflib import get_close_matches
 
     from glacierbase.errors.reference import ENTRIES
+    from glacierbase.model.command import command
 
     if code in ENTRIES:
         return ENTRIES[code]
     near = get_close_matches(code, ENTRIES, n=1)
-    hint = f"did you mean {near[0]}?" if near else "`glacierbase explain` lists all codes."
+    hint = f"did you mean {near[0]}?" if near else f"`{command('explain')}` lists all codes."
     raise click.UsageError(f"there is no error code {code}; {hint}", click.get_current_context())
 
 

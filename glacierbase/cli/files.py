@@ -29,7 +29,15 @@ def validate(options: Options, base: str | None, resolve: bool) -> None:
 
     Checks names, headers, templates, and that the SQL can be split into statements.
     """
-    options.report(lambda project: project.validate(options.catalogs, base=base, resolve=resolve))
+
+    def run() -> Sequence[Result]:
+        from glacierbase.inspect.unread import listing_catalogs
+
+        with listing_catalogs(options.project):
+            project = options.load()
+        return project.validate(options.catalogs, base=base, resolve=resolve)
+
+    options.terminal.report(options.command, run)
 
 
 @cli.command(section=Section.CHECK)
@@ -100,24 +108,22 @@ def rebase(options: Options, base: str | None, dry_run: bool, commit: bool) -> N
 @with_options(environment=False, catalogs=False)
 @click.option(
     "--type",
-    "executor_type",
-    type=click.Choice(["spark", "snowflake"]),
+    "catalog_type",
+    type=click.Choice(["spark", "rest", "glue", "hive", "jdbc", "delta", "hudi", "snowflake"]),
     default="spark",
     show_default=True,
-    help="The engine. The sample for Spark runs locally, the one for Snowflake requires an account.",
+    help="What the catalog file is for: spark, delta and hudi work on local files, the others ask for environment variables.",
 )
 @click.argument("name", default="analytics")
-def init(options: Options, executor_type: str, name: str) -> None:
+def init(options: Options, catalog_type: str, name: str) -> None:
     """Write a project with the catalog NAME and a migration.
 
-    Overwrites nothing.
+    Prints the next commands. Overwrites nothing.
     """
 
     def write() -> Sequence[Result]:
-        from glacierbase.apply.results import WrittenResult
-        from glacierbase.migrations import new_files
+        from glacierbase.apply.init import init
 
-        files = new_files.write_catalog(options.project or ".", name, executor_type)
-        return (WrittenResult(name, "", files=tuple(map(str, files))),)
+        return (init(options.project, name, catalog_type),)
 
     options.terminal.report(options.command, write)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import click
 
 # Importing them adds their commands to the group.
-from glacierbase.cli import apply, explain, files, inspect  # noqa: F401
+from glacierbase.cli import apply, explain, files, inspect, schemas  # noqa: F401
 from glacierbase.cli.group import PipeClosed, cli
 
 # More objects than a read-only command creates, and few enough to hold their garbage in memory.
@@ -38,7 +38,7 @@ def _run(arguments: Sequence[str]) -> None:
     except click.ClickException as error:
         from glacierbase.cli.terminal import usage_error
 
-        usage_error(error, as_json="json" in _format_of(arguments))
+        usage_error(error, as_json=_is_json(arguments))
     except click.Abort:
         sys.exit(130)
     except (PipeClosed, BrokenPipeError):
@@ -46,7 +46,7 @@ def _run(arguments: Sequence[str]) -> None:
     except Exception as error:
         from glacierbase.cli.terminal import unexpected
 
-        unexpected(error)
+        unexpected(error, _document_of(arguments) if _is_json(arguments) else None)
 
 
 def _collect_seldom() -> None:
@@ -58,5 +58,14 @@ def _collect_seldom() -> None:
     atexit.register(gc.freeze)
 
 
-def _format_of(arguments: Sequence[str]) -> str:
-    return " ".join(arg for before, arg in zip(["", *arguments], arguments, strict=False) if "--format" in before + arg)
+def _is_json(arguments: Sequence[str]) -> bool:
+    """Return whether these arguments choose JSON as the format."""
+    pairs = zip(["", *arguments], arguments, strict=False)
+    return any("--format" in before + argument and "json" in argument for before, argument in pairs)
+
+
+def _document_of(arguments: Sequence[str]) -> str:
+    """Return the name of the document of a command that has a bug: that of an entry per catalog, else `usage`."""
+    command = cli.commands.get(arguments[0]) if arguments else None
+    has_catalogs = command and any(param.name == "project" for param in command.params)
+    return arguments[0] if has_catalogs else "usage"

@@ -15,6 +15,7 @@
           TableNotFound
           CommitConflict
         OutcomeUnknown              the answer was lost, or proves nothing
+    Stopped                         a KeyboardInterrupt that says what is recorded
 
 Every error has a stable `code` (`CHECKSUM_MISMATCH`), a message (what failed, where, the state now) and a hint (the next step).
 Secrets in messages are masked when the error is created. `glacierbase.errors.reference` has an entry for every code; it is not
@@ -118,6 +119,20 @@ class Interrupted(GlacierbaseError):
     exit_code = 130
 
 
+class Stopped(KeyboardInterrupt):
+    """A KeyboardInterrupt inside a command that changes the history and runs nothing.
+
+    Attributes:
+        state: what is recorded.
+        hint: the next step.
+    """
+
+    def __init__(self, state: str, hint: str) -> None:
+        self.state = state
+        self.hint = hint
+        super().__init__(state)
+
+
 class EngineError(GlacierbaseError):
     """An engine's error for one statement.
 
@@ -172,9 +187,17 @@ def collected(errors: list[GlacierbaseError]) -> Iterator[None]:
         errors.append(error)
 
 
-def raise_all(errors: Sequence[GlacierbaseError]) -> None:
-    """Raise the only error, or several as one `SeveralErrors`; return if there is none."""
-    if len(errors) == 1:
-        raise errors[0]
-    if errors:
-        raise SeveralErrors(errors)
+def joined(errors: Sequence[GlacierbaseError]) -> GlacierbaseError | None:
+    """Return the only error, or several as one `SeveralErrors`, or None if there is none."""
+    return SeveralErrors(errors) if len(errors) > 1 else next(iter(errors), None)
+
+
+def raise_all(errors: Sequence[GlacierbaseError], results: tuple[Any, ...] = ()) -> None:
+    """Raise the only error, or several as one `SeveralErrors`; return if there is none.
+
+    Args:
+        results: of the method of `Project` that fails.
+    """
+    if error := joined(errors):
+        error.results = results
+        raise error

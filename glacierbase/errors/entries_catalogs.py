@@ -67,6 +67,8 @@ ENTRIES = (
             "Correct the value at the file and line of the message.",
             "If the message names a command line: every user of the machine can read it. For Java's options, put the secret "
             "into another property of `sparkConf`. A hook reads it from its environment.",
+            "If the message names a type or a class of a catalog in `sparkConf`: take the spelling of the hint. "
+            "The types are those of Iceberg; `catalog-impl` names any other implementation by its class.",
             "If secrets are too many or too long: give the engine the path of a file that it reads itself.",
             "If a repository is read over `http://`: use `https://`. Only this machine may be read over `http://`.",
             "For `new`, use a description with at least one letter or digit, and an author.",

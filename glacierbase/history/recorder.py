@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import shlex
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -16,6 +15,7 @@ from glacierbase.executors.engine import Engine
 from glacierbase.history.details import NO_DETAILS, to_json
 from glacierbase.history.entries import Entry
 from glacierbase.history.records import History
+from glacierbase.model.command import command
 from glacierbase.model.migration import Event, EventType
 from glacierbase.run.run import Run
 from glacierbase.secrets import mask, masked
@@ -255,14 +255,13 @@ def _next_step(event: Event, was_read: bool) -> str:
     """Return the command to run. Recording an event twice would settle the next statement, which never ran."""
     if was_read or not _is_outcome(event):
         return f"run `{_command(event)}`"
-    show = f"glacierbase show {event.version} --catalog {event.catalog} --env {event.environment}"
+    show = command("show", event.version or "")
     return f"run `{show}`: only if it does not show the outcome of statement {event.statement_index}, run `{_command(event)}`"
 
 
 def _command(event: Event) -> str:
     """Return the command that records the event by hand, or that continues where there is nothing to record."""
-    where = f"--catalog {event.catalog} --env {event.environment}"
     if not _is_outcome(event):
-        return f"glacierbase migrate {where}"
-    reason = shlex.quote(f"run {event.run_id} could not write its history")
-    return f"glacierbase repair {event.version} --as {_RESOLUTIONS[event.event]} --reason {reason} {where}"
+        return command("migrate")
+    reason = f"run {event.run_id} could not write its history"
+    return command("repair", event.version or "", "--as", _RESOLUTIONS[event.event], "--reason", reason)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from glacierbase.history.details import details_of
 from glacierbase.history.records import SETTLED, History, Record
-from glacierbase.model.migration import Event, Migration, State
+from glacierbase.model.migration import Event, EventType, Migration, State
 from glacierbase.model.result import RecordedRepair, Status
 
 
@@ -27,6 +27,15 @@ def is_settled(migration: Migration, history: History) -> bool:
     """Return whether the version is applied or abandoned."""
     record = history.records.get(migration.number)
     return record is not None and record.state in SETTLED
+
+
+def statement_at_stop(record: Record) -> int | None:
+    """Return the statement that failed, is running, or has an unknown outcome; else None."""
+    if record.state not in (State.FAILED, State.RUNNING, State.UNKNOWN):
+        return None
+    # Inside a transaction it is not the one after the last that is done.
+    is_named = record.last.event in (EventType.FAILED, EventType.UNKNOWN)
+    return record.last.statement_index if is_named else record.statements_done + 1
 
 
 def newest_number(migrations: Sequence[Migration]) -> int:
@@ -62,6 +71,7 @@ def _status(
         error_message=record.last.error_message,
         applied_by=record.applied_by,
         repaired=_repaired(record.repair) if record.repair else None,
+        stopped_at=statement_at_stop(record),
         headers=dict(migration.headers if migration else details_of(record.started).headers),
     )
 

@@ -12,6 +12,7 @@ from glacierbase.inspect import doctor as examination
 from glacierbase.inspect.answers import next_step, shown_run, statements_of, statuses
 from glacierbase.inspect.results import DoctorResult, HistoryResult, ShowResult, StatusResult
 from glacierbase.model.arguments import unknown_version
+from glacierbase.stores.renaming import renaming_warnings
 
 
 def status(target: Target, result: StatusResult, spark: Any) -> StatusResult:
@@ -59,4 +60,5 @@ def doctor(target: Target, result: DoctorResult, print_ddl: bool, spark: Any) ->
     if print_ddl:
         return replace(result, ddl=examination.print_ddl(target))
     checks = tuple(examination.examine(target, spark))
-    return replace(result, checks=checks, error=next((check.error for check in checks if check.error), None))
+    error = next((check.error for check in checks if check.error), None)
+    return replace(result, checks=checks, warnings=renaming_warnings(target.catalog), error=error)

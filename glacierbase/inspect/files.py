@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from glacierbase.catalogs.catalogfile import read_name
 from glacierbase.catalogs.choice import CatalogChoice
 from glacierbase.catalogs.folder import CatalogFile
-from glacierbase.errors import GlacierbaseError, collected, raise_all
+from glacierbase.errors import GlacierbaseError, collected, joined, raise_all
 from glacierbase.inspect.results import RenderedFile, RenderResult, ValidateResult
+from glacierbase.inspect.unread import about
 from glacierbase.migrations.folder import load_migrations, migration_files
 from glacierbase.migrations.git_check import check_against_base
 from glacierbase.migrations.headers import PREFIX
@@ -36,22 +37,22 @@ def validate(
         resolve: read references; else placeholders replace them.
 
     Raises:
-        GlacierbaseError: all that is wrong.
+        GlacierbaseError: all that is wrong. Its `results` have an entry per catalog and environment, each with its own errors.
     """
-    rendered = _render_all(root, choice, catalogs, resolve, lambda _: False)
+    rendered, errors = _render_all(root, choice, catalogs, resolve, lambda _: False)
     migrations = {each.catalog: each.migrations for each in rendered}
     required = {file.name: file.required_headers for file in choice.files}
+    warnings: Mapping[str, tuple[str, ...]] = {}
     if base is None:
         warnings = {name: tuple(_lacking(files, required[name])) for name, files in migrations.items()}
-    else:
+    elif not errors:
         stems = {file.name: file.stem for file in choice.files}
-        warnings = check_against_base(root, base, stems, migrations, required, read_name, all_catalogs=not catalogs)
-    return Results(
-        ValidateResult(
-            each.catalog, each.environment, warnings=warnings.get(each.catalog, ()), files=len(each.migrations)
-        )
-        for each in rendered
-    )
+        with collected(errors):
+            warnings = check_against_base(root, base, stems, migrations, required, read_name, all_catalogs=not catalogs)
+        rendered = [replace(each, errors=about(errors, stems[each.catalog])) for each in rendered]
+    results = Results(each.validated(warnings.get(each.catalog, ())) for each in rendered)
+    raise_all(errors, results)
+    return results
 
 
 def _lacking(migrations: Sequence[Migration], required: Collection[str]) -> Iterator[str]:
@@ -80,7 +81,9 @@ def render(
     wanted = set(map(version_number, versions))
     groups: dict[tuple[str, tuple[RenderedFile, ...]], list[str]] = {}
     known: set[int] = set()
-    for each in _render_all(root, choice, catalogs, resolve, lambda file: not versions or file.number in wanted):
+    rendered, errors = _render_all(root, choice, catalogs, resolve, lambda file: not versions or file.number in wanted)
+    raise_all(errors)
+    for each in rendered:
         known.update(migration.number for migration in each.migrations)
         groups.setdefault((each.catalog, each.files), []).append(each.environment)
     unknown = [version for version in versions if version_number(version) not in known]
@@ -94,18 +97,25 @@ def render(
 
 @dataclass(frozen=True, slots=True)
 class _Rendered:
-    """One catalog in one environment: all its migrations, and those of the rendered files that are kept."""
+    """One catalog in one environment: all its migrations, those of the rendered files that are kept, and what is wrong."""
 
     catalog: str
     environment: str
     migrations: tuple[Migration, ...]
-    files: tuple[RenderedFile, ...]
+    files: tuple[RenderedFile, ...] = ()
+    errors: tuple[GlacierbaseError, ...] = ()
+
+    def validated(self, warnings: tuple[str, ...]) -> ValidateResult:
+        """Return the result of `validate`. Only the files that no error names are counted as valid."""
+        wrong = {error.data.get("path") for error in self.errors}
+        valid = sum(migration.location not in wrong for migration in self.migrations)
+        return ValidateResult(self.catalog, self.environment, warnings=warnings, error=joined(self.errors), files=valid)
 
 
 def _render_all(
     root: Path, choice: CatalogChoice, catalogs: Collection[str], resolve: bool, keep: Keep
-) -> list[_Rendered]:
-    """Render and split every file of every chosen catalog and environment in a sandbox.
+) -> tuple[list[_Rendered], list[GlacierbaseError]]:
+    """Render and split every file of every chosen catalog and environment in a sandbox; return also all that is wrong.
 
     Args:
         keep: selects the files whose rendered text is returned.
@@ -118,8 +128,7 @@ def _render_all(
         # Not a list: very many catalogs may have a thousand environments each.
         pairs = ((file, environment) for file, environments in chosen for environment in environments)
         found = list(rendering.run(sandbox, pairs))
-    raise_all(list(rendering.errors.values()))
-    return found
+    return found, list(rendering.errors.values())
 
 
 class _Rendering:
@@ -144,13 +153,15 @@ class _Rendering:
         return len(self._read[file.stem][0])
 
     def run(self, sandbox: Sandbox, pairs: Iterator[tuple[CatalogFile, str]]) -> Iterator[_Rendered]:
-        """Yield what could be rendered, until the sandbox's budget is spent."""
+        """Yield the pairs, until the sandbox's budget is spent."""
         for file, environment in pairs:
-            errors = self._read[file.stem][1]
+            migrations, wrong = self._read[file.stem]
+            errors = list(wrong)
+            found = _Rendered(file.name, environment, tuple(migrations))
             with collected(errors):
-                yield self._render(sandbox, file, environment)
+                found = self._render(sandbox, file, environment)
             self.errors.update({error.message: error for error in errors})
-            errors.clear()
+            yield replace(found, errors=tuple(errors))
             if sandbox.is_spent:
                 return
 

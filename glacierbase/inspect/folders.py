@@ -9,6 +9,7 @@ from glacierbase.catalogs.folder import CatalogFile, load_catalog_files
 from glacierbase.errors import ConfigurationError, GlacierbaseError, MigrationFileError, collected, raise_all
 from glacierbase.history.opening import Target
 from glacierbase.migrations.folder import load_migrations, migration_files
+from glacierbase.model.command import command
 from glacierbase.model.migration import Migration
 from glacierbase.run.files import FileRefused, is_folder, path_inside
 from glacierbase.run.run import Run
@@ -27,7 +28,7 @@ def find_root(start: Path | None = None) -> Path:
     raise ConfigurationError(
         "PROJECT_NOT_FOUND",
         f"{begin} is not inside a project: neither it nor a folder above holds both catalogs/ and migrations/",
-        "`glacierbase init` makes one here; --project or GLACIERBASE_PROJECT names another place",
+        f"`{command('init')}` makes one here; --project or GLACIERBASE_PROJECT names another place",
     )
 
 
@@ -39,7 +40,7 @@ def load_project(root: Path) -> tuple[CatalogFile, ...]:
     """
     if not is_folder(root / "catalogs"):
         raise ConfigurationError(
-            "PROJECT_NOT_FOUND", f"{root} holds no folder catalogs/", "`glacierbase init` makes one"
+            "PROJECT_NOT_FOUND", f"{root} holds no folder catalogs/", f"`{command('init')}` makes one"
         )
     _check_inside(root)
     paths = sorted(path for path in (root / "migrations").glob("*") if not path.name.startswith("."))

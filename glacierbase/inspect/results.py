@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from glacierbase.errors import GlacierbaseError
+from glacierbase.errors import GlacierbaseError, SeveralErrors
 from glacierbase.inspect.outcomes import ci_actors, outcome_table, outcomes
 from glacierbase.model.escape import on_one_line
 from glacierbase.model.migration import Event, State
@@ -22,11 +22,15 @@ class StatusResult(Result):
     lock: LockHolder | None = None
 
     def lines(self) -> Sequence[Line]:
-        header = ("version", "state", "statements", "applied at", "author", "description")
-        lines = table(header, [_status_row(each) for each in self.migrations]) or ["no migrations"]
+        header = ("version", "state", "done", "applied at", "author", "description")
+        return [*(table(header, [_status_row(each) for each in self.migrations]) or ["no migrations"]), *self.notes()]
+
+    def notes(self) -> list[str]:
+        """Return the lines below the table: errors, notes and the lock holder."""
+        lines = []
         for each in self.migrations:
             if each.error_message and each.state is not State.APPLIED:
-                lines.append(f"{each.version} {each.state} at statement {each.progress}: {each.error_message}")
+                lines.append(f"{each.version} {each.state}{each.place}: {each.error_message}")
             if each.note:
                 lines.append(f"{each.version} note: {each.note}")
         return [*lines, self.lock.line()] if self.lock else lines
@@ -132,7 +136,8 @@ class ShowResult(Result):
 
 
 def _summary(status: Status) -> Iterator[tuple[Cell, Cell]]:
-    yield "state", Mark(f"{status.state_name}, {status.progress} statements")
+    yield "state", Mark(f"{status.state_name}{status.place}")
+    yield "done", f"{status.progress} statements"
     yield "author", status.author
     yield from status.headers.items()
     yield "file", status.path
@@ -181,11 +186,15 @@ class Check:
     error: GlacierbaseError | None = None
 
     def found(self) -> str:
-        """Return what was found, or the error and its hint, on one line."""
+        """Return what was found, or the errors with their hints, on one line."""
         if self.error is None:
             return self.detail
-        message = " ".join(f"{self.error.code}: {self.error.message}".split())
-        return f"{message}; next: {self.error.hint}" if self.error.hint else message
+        return "; ".join(map(_on_a_line, self.error.errors if isinstance(self.error, SeveralErrors) else [self.error]))
+
+
+def _on_a_line(error: GlacierbaseError) -> str:
+    message = " ".join(f"{error.code}: {error.message}".split())
+    return f"{message}; next: {error.hint}" if error.hint else message
 
 
 @dataclass(frozen=True, slots=True)

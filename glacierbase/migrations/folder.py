@@ -9,6 +9,7 @@ from pathlib import Path
 
 from glacierbase.errors import GlacierbaseError, MigrationFileError, collected
 from glacierbase.migrations.headers import AUTHOR, DESCRIPTION, file_error, further_headers, read_headers
+from glacierbase.model.command import command
 from glacierbase.model.migration import Migration, checksum
 from glacierbase.run.files import FileReader, FileRefused, path_inside
 
@@ -25,7 +26,7 @@ def migration_files(root: Path) -> FileReader:
 
 
 def load_migrations(
-    folder: Path, root: Path, files: FileReader | None = None, headers: Collection[str] | None = ()
+    folder: Path, root: Path, files: FileReader | None = None, headers: Collection[str] | None = None
 ) -> tuple[tuple[Migration, ...], list[GlacierbaseError]]:
     """Return a catalog's migrations in ascending order, from sub-folders too, and the errors of files that are not valid.
 
@@ -33,7 +34,7 @@ def load_migrations(
         folder: an absent folder is an empty one.
         root: of the project; `Migration.location` is relative to it.
         files: the `migration_files` of a command that reads several catalogs; their limits are shared.
-        headers: names of the further headers that the catalog file lists; None allows any.
+        headers: names of the further headers that the catalog file lists; None allows any, for callers that do not check files.
     """
     read, errors = read_migrations(folder, root, files, headers)
     found: dict[int, Migration] = {}
@@ -45,7 +46,7 @@ def load_migrations(
 
 
 def read_migrations(
-    folder: Path, root: Path, files: FileReader | None = None, headers: Collection[str] | None = ()
+    folder: Path, root: Path, files: FileReader | None = None, headers: Collection[str] | None = None
 ) -> tuple[list[Migration], list[GlacierbaseError]]:
     """Return a catalog's migrations in the order of their paths, duplicate versions included, and the errors of the others.
 
@@ -72,7 +73,7 @@ def _duplicate(migration: Migration, first: Migration) -> MigrationFileError:
         migration.location,
         "DUPLICATE_VERSION",
         f"has the same version as {first.location}",
-        "rename the newer file to a version above all others; in a git branch, `glacierbase rebase` does that",
+        f"rename the newer file to a version above all others; in a git branch, `{command('rebase')}` does that",
     )
 
 
@@ -122,7 +123,7 @@ def _load(path: Path, location: str, files: FileReader, listed: Collection[str] 
             location,
             "MISNAMED_FILE",
             "a migration's file name is digits, an underscore, lower-case words and .sql",
-            "rename it as in 0042_add_device.sql; `glacierbase new` writes valid names",
+            "rename it as in 0042_add_device.sql; the command `new` writes such names",
         )
     content = _read(path, location, files)
     text = _decoded(content.removeprefix(_BYTE_ORDER_MARK), location)

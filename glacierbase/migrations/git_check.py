@@ -13,6 +13,7 @@ from shlex import quote
 from glacierbase.errors import GlacierbaseError, HistoryDisagrees, MigrationFileError, raise_all
 from glacierbase.migrations.git_base import Base, BaseCatalog, BaseFile, Compared, ReadName, read_base
 from glacierbase.migrations.headers import missing_headers
+from glacierbase.model.command import command
 from glacierbase.model.migration import Migration
 
 
@@ -161,4 +162,4 @@ def _order(compared: Compared, migration: Migration) -> Iterator[GlacierbaseErro
 def _rebase(base: Base) -> str:
     """Return the command that gives the file a new version; that comes before a merge, which could conflict otherwise."""
     merge = f"; then merge: git merge {quote(base.ref)}" if base.fork.is_behind else ""
-    return f"`glacierbase rebase --base {quote(base.ref)}` gives it a version above{merge}"
+    return f"`{command('rebase', '--base', base.ref)}` gives it a version above{merge}"

@@ -1,19 +1,18 @@
-"""Write new files: a catalog with its first migration (`init`), and the next migration (`new`). Nothing is overwritten."""
+"""Write the next migration (`new`). Nothing is overwritten."""
 
 from __future__ import annotations
 
-import os
 import re
 import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, timezone
-from importlib.resources import files
 from pathlib import Path
 
 from glacierbase.errors import ConfigurationError
 from glacierbase.migrations.folder import highest_version
-from glacierbase.run.files import FileRefused, create_file, one_at_a_time, path_inside
+from glacierbase.model.command import command
+from glacierbase.run.files import FileRefused, create_file, one_at_a_time
 from glacierbase.run.git import GitFailed, git
 
 _TEMPLATE = """\
@@ -21,42 +20,10 @@ _TEMPLATE = """\
 -- MIGRATION_AUTHOR: {author}
 
 """
-_GITIGNORE = ".glacierbase/\n"
-# The checksum ignores CRLF, but a pull request would show changed line ends on every line.
-_GITATTRIBUTES = "*.sql text eol=lf\n"
 # Latin letters that Unicode does not decompose into an ASCII letter and a mark.
 _LATIN = str.maketrans(
     {"æ": "ae", "œ": "oe", "ø": "o", "đ": "d", "ð": "d", "ħ": "h", "ı": "i", "ł": "l", "þ": "th", "ŧ": "t"}
 )
-
-
-def write_catalog(root: str | Path, name: str, executor_type: str = "spark") -> tuple[Path, ...]:
-    """Write a catalog with its first migration, in a new or an existing project, and return the paths of the files.
-
-    Raises:
-        ConfigurationError: the catalog or its migrations exist already, the name is invalid, or a link leads out of `root`.
-    """
-    if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
-        raise ConfigurationError(
-            "INVALID_NAME", f"{name} cannot be a catalog's name", "use lower-case letters, digits and _"
-        )
-    folder = Path(root)
-    catalog = folder / "catalogs" / f"{name}.yaml"
-    migration = folder / "migrations" / name / "0001_create_events.sql"
-    for path in (catalog, migration.parent):
-        if os.path.lexists(path):
-            raise _exists(path, "; nothing was written", "choose another NAME")
-        with _refused(path):
-            path_inside(path, folder)
-    templates = files("glacierbase.migrations") / "templates" / executor_type
-    written = {catalog: templates / "catalog.yaml", migration: templates / "migration.sql"}
-    for path, template in written.items():
-        create_file(path, folder, template.read_text("utf-8").replace("@NAME@", name))
-    beside = {folder / ".gitignore": _GITIGNORE, folder / ".gitattributes": _GITATTRIBUTES}
-    new = {path: text for path, text in beside.items() if not os.path.lexists(path)}
-    for path, text in new.items():
-        create_file(path, folder, text)
-    return (*written, *new)
 
 
 def write_migration(
@@ -80,15 +47,15 @@ def write_migration(
         raise ConfigurationError(
             "INVALID_VALUE",
             "a migration needs a description with a word in it, and an author",
-            "glacierbase new --help",
+            command("new", "--help"),
         )
     with one_at_a_time(root):
         path = folder / f"{next_version(highest_version(folder, root), now)}_{words}.sql"
         try:
-            with _refused(path):
+            with writing(path):
                 create_file(path, root, _TEMPLATE.format(description=description, author=author) + sql)
         except FileExistsError as error:
-            raise _exists(path, "", "use other words") from error
+            raise already_exists(path, "", "use other words") from error
     return path
 
 
@@ -109,14 +76,20 @@ def file_words(description: str) -> str:
 
 
 @contextmanager
-def _refused(path: Path) -> Iterator[None]:
+def writing(path: Path) -> Iterator[None]:
+    """Raise a refusal to write `path` as the error of a command.
+
+    Raises:
+        ConfigurationError: `OUTSIDE_PROJECT` or `UNREADABLE_FILE`.
+    """
     try:
         yield
     except FileRefused as error:
         raise ConfigurationError(error.code, f"{path} {error.what}", error.hint, path=str(path)) from error
 
 
-def _exists(path: Path, state: str, hint: str) -> ConfigurationError:
+def already_exists(path: Path, state: str, hint: str) -> ConfigurationError:
+    """Return the error for a new file whose path is taken."""
     return ConfigurationError("ALREADY_EXISTS", f"{path} exists already{state}", hint)
 
 

@@ -50,6 +50,7 @@ class Catalog:
         spark_conf: for Spark, values as written.
         dependencies: for Spark, Maven coordinates.
         digests: pairs of one of them and the SHA-256 that its jar must have.
+        dependency_places: file and line of each coordinate.
         connection: for Snowflake, keywords of the connector.
         out_of_order_allowed: whether a version below an applied one runs without `--allow-out-of-order`.
         required_headers: names of the further headers that migration files must have.
@@ -70,5 +71,6 @@ class Catalog:
     store: StoreOptions
     digests: tuple[tuple[str, str], ...] = ()
     recovers: bool = True
+    dependency_places: Mapping[str, tuple[str, int]] = field(default_factory=dict, repr=False)
     hooks: Hooks = field(default_factory=Hooks, repr=False)
     required_headers: tuple[str, ...] = ()

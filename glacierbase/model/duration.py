@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-_DURATION = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)(ms|s|m|h)")
+DURATION = r"([0-9]{1,9}(?:\.[0-9]{1,9})?)(ms|s|m|h)"
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
@@ -14,7 +14,7 @@ def parse_duration(text: str) -> float:
     Raises:
         ValueError: the text is not a duration.
     """
-    found = _DURATION.fullmatch(text.strip())
+    found = re.fullmatch(DURATION, text.strip())
     if not found:
         raise ValueError(f"{text!r} is not a duration such as 30s, 5m or 1h")
     return float(found[1]) * _SECONDS[found[2]]

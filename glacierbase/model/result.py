@@ -87,7 +87,8 @@ class RecordedRepair:
     def line(self) -> str:
         """Return the repair as a line of text."""
         who = user_of(self.os_user, self.host, self.ci_actor)
-        return f"repaired as {self.resolution} at {time_of(self.at)} by {who}: {self.reason}"
+        principal = "" if self.principal in (None, self.os_user) else f" as {self.principal}"
+        return f"repaired as {self.resolution} at {time_of(self.at)} by {who}{principal}: {self.reason}"
 
 
 def user_of(os_user: str | None, host: str | None, ci_actor: str | None) -> str:
@@ -106,6 +107,7 @@ class Status:
         repaired: the newest repair since that run, or None.
         headers: those of the file that the catalog file lists, by name.
         note: facts that are no errors.
+        stopped_at: the statement (from 1) that failed, is running, or has an unknown outcome; else None.
     """
 
     version: str
@@ -122,6 +124,7 @@ class Status:
     repaired: RecordedRepair | None = None
     headers: dict[str, str] = field(default_factory=dict)
     note: str | None = None
+    stopped_at: int | None = None
 
     @property
     def state_name(self) -> str:
@@ -133,6 +136,11 @@ class Status:
     def progress(self) -> str:
         """`2/5`: statements done, of all; empty where the number of all is not known."""
         return f"{self.statements_done}/{self.statements_total}" if self.statements_total is not None else ""
+
+    @property
+    def place(self) -> str:
+        """` at statement 3 of 5`; empty where the version did not stop at a statement."""
+        return f" at statement {self.stopped_at} of {self.statements_total}" if self.stopped_at else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +161,15 @@ class LockHolder:
         ago = f" ({time_from(self.acquired_at, datetime.now(timezone.utc))})" if self.acquired_at else ""
         times = f"since {time_of(self.acquired_at)}{ago}, lease until {time_of(self.expires_at)}"
         return f"lock: run {self.owner} of {place}, {times}"
+
+
+def raise_first(results: Sequence[R]) -> Results[R]:
+    """Return the results, or raise the first error in them, with all of them in its attribute `results`."""
+    first = next((result.error for result in results if result.error), None)
+    if first:
+        first.results = tuple(results)
+        raise first
+    return Results(results)
 
 
 def document(command: str, results: Sequence[Result], error: GlacierbaseError | None) -> dict[str, Any]:

@@ -1,4 +1,7 @@
-"""The JSON Schema of each command's document, derived from the annotations of its result type."""
+"""The JSON Schemas that `glacierbase schemas` prints: of catalog files, and of each command's document.
+
+A document's schema is derived from the annotations of its command's result type.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,9 @@ from inspect import isfunction
 from pathlib import Path
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
+from glacierbase.apply.init import InitResult
 from glacierbase.apply.results import RebaseResult, WrittenResult
+from glacierbase.catalogs.schema import catalog_file_schema
 from glacierbase.errors import GlacierbaseError
 from glacierbase.model.result import Result, document_fields
 from glacierbase.project import Project
@@ -51,19 +56,43 @@ _ENTRY: Schema = {
     },
     "required": ["code", "exit_codes", "errors", "meaning", "example", "remedy"],
 }
+_SCHEMA: Schema = {
+    "description": "A JSON Schema of glacierbase, and what it describes.",
+    "type": "object",
+    "properties": {
+        "name": {"type": "string"},
+        "describes": {"type": "string"},
+        "json_schema": {"type": "object"},
+    },
+    "required": ["name", "describes", "json_schema"],
+}
 # The further properties of documents that are about no catalog. `usage` is the document of a wrong command line.
 WITHOUT_CATALOGS: Mapping[str, Mapping[str, Schema]] = {
     "explain": {"entries": {"type": "array", "items": _ENTRY}},
+    "schemas": {"schemas": {"type": "array", "items": _SCHEMA}},
     "usage": {},
 }
+# What no command prints as its document.
+_OTHERS = {"catalog-file": "catalog files, for editors", "usage": "the document of a wrong command line"}
 
 
-def json_schema(command: str) -> Schema:
-    """Return the JSON Schema (draft 2020-12) of a command's document. Documents may have more properties than it lists.
+def described_schemas() -> dict[str, str]:
+    """Return what each JSON Schema describes, by the schema's name, in the order of the names."""
+    found = {command: f"the document of `glacierbase {command}`" for command in (*COMMANDS, *WITHOUT_CATALOGS)}
+    return dict(sorted({**found, **_OTHERS}.items()))
+
+
+def json_schema(name: str) -> Schema:
+    """Return the JSON Schema of a document or of catalog files.
 
     Args:
-        command: one of `COMMANDS` or `WITHOUT_CATALOGS`.
+        name: one of `described_schemas`.
     """
+    return catalog_file_schema() if name == "catalog-file" else _document_schema(name)
+
+
+def _document_schema(command: str) -> Schema:
+    """Return the JSON Schema (draft 2020-12) of a command's document. Documents may have more properties than it lists."""
     definitions: dict[str, Schema] = {"Error": _ERROR}
     more = WITHOUT_CATALOGS.get(command, {})
     entry = False if command in WITHOUT_CATALOGS else _schema(COMMANDS[command], definitions)
@@ -131,5 +160,5 @@ def _summary(kind: type) -> str:
 
 # The result type of each command: the methods of `Project` that return results, and the commands that only write files.
 COMMANDS: Mapping[str, type[Result]] = {
-    **dict(_methods()), "init": WrittenResult, "new": WrittenResult, "rebase": RebaseResult,
+    **dict(_methods()), "init": InitResult, "new": WrittenResult, "rebase": RebaseResult,
 }  # fmt: skip

@@ -113,7 +113,7 @@ def create_file(path: Path, root: Path, text: str) -> None:
     """Write a new file and its missing folders. Nothing is overwritten, and nothing is written outside of `root`.
 
     Raises:
-        FileRefused: `OUTSIDE_PROJECT`, or `UNREADABLE_FILE`: the folder cannot be made.
+        FileRefused: `OUTSIDE_PROJECT`, or `UNREADABLE_FILE`: the folder or the file cannot be made.
         FileExistsError: the file exists, or a link is in its place.
     """
     folder = path_inside(path.parent, root)
@@ -125,9 +125,15 @@ def create_file(path: Path, root: Path, text: str) -> None:
             f"cannot be written: {folder} is no folder: {error.strerror}",
             "remove what is in its place",
         ) from error
-    # `x` does not follow a link in the place of the file.
-    with (folder / path.name).open("x", encoding="utf-8", newline="\n") as target:
-        target.write(text)
+    try:
+        # `x` does not follow a link in the place of the file.
+        with (folder / path.name).open("x", encoding="utf-8", newline="\n") as target:
+            target.write(text)
+    except FileExistsError:
+        raise
+    except OSError as error:
+        what = f"cannot be written: {error.strerror}"
+        raise FileRefused("UNREADABLE_FILE", what, "correct the permissions of its folder") from error
 
 
 @contextmanager

@@ -56,6 +56,23 @@ def test_a_delta_table_is_migrated_fails_and_is_resumed(project: ProjectFolder) 
     assert len(list(table.glob("*.parquet"))) == 2
 
 
+def test_the_catalog_file_of_init_works_as_it_is_written(project: ProjectFolder) -> None:
+    """The metastore is kept: a second run alters the table of the first by its name. History and lock need no Spark."""
+    assert project.run("init", "--type", "delta", "web").code == 0
+    done = project.run("migrate")
+    assert done.code == 0, done.stderr
+    project.file("0002_device.sql", "ALTER TABLE web.events ADD COLUMN device STRING", catalog="web")
+    asked = project.run("pending")
+    assert (asked.code, asked.stderr) == (0, "")
+    done = project.run("migrate")
+    assert done.code == 0, done.stderr
+    [table] = project.root.glob(".glacierbase/dev/web/web.db/events")
+    before = ["id", "user_id", "kind", "occurred_at", "day"]
+    assert columns_of(table) == [before, [*before, "device"]]
+    assert not (project.root / "derby.log").exists()
+    assert not (project.root / "metastore_db").exists()
+
+
 # Loses the answers to two statements, of which the second did not take effect while somebody else committed.
 LOSES = """
 import json, sys

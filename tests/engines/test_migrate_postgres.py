@@ -44,6 +44,23 @@ def test_a_migration_runs_and_is_recorded_there(postgres: CatalogBed, project: P
     check_spark_tells_it(postgres, namespace, project)
 
 
+def test_the_catalog_file_of_init_works_with_its_variables(postgres: CatalogBed, project: ProjectFolder) -> None:
+    """Spark and PyIceberg use the same user and password; the sample migration makes its table."""
+    assert project.run("init", "--type", "jdbc", "web").code == 0
+    conf = postgres.catalog.spark_conf
+    environ = {
+        "CATALOG_URI": conf["spark.sql.catalog.lake.uri"],
+        "CATALOG_USER": USER,
+        "CATALOG_PASSWORD": POSTGRES_PASSWORD,
+        "CATALOG_WAREHOUSE": conf["spark.sql.catalog.lake.warehouse"],
+    }
+    done = project.run("migrate", environ=environ)
+    assert done.code == 0, done.stderr
+    assert POSTGRES_PASSWORD not in done.stdout + done.stderr
+    assert [row[0] for row in postgres.rows("DESCRIBE lake.web.events")][:4] == ["id", "user_id", "kind", "timestamp"]
+    assert [each["state"] for each in project.ask("status", environ=environ).entry()["migrations"]] == ["applied"]
+
+
 def test_a_process_that_goes_on_keeps_no_connection(postgres: CatalogBed, project: ProjectFolder) -> None:
     """A server has a hundred connections by default, for all clients."""
     project.catalog(f"{postgres.text}store: {{namespace: g{uuid.uuid4().hex[:8]}}}\n")

@@ -45,6 +45,24 @@ def test_a_migration_runs_and_is_recorded_there(web: WebBed, namespace: str, pro
     check_spark_tells_it(web, namespace, project)
 
 
+@pytest.mark.long
+def test_the_catalog_file_of_init_works_with_its_variables(web: WebBed, project: ProjectFolder) -> None:
+    """Spark and PyIceberg log in with the credential; the sample migration makes its table."""
+    assert project.run("init", "--type", "rest", "web").code == 0
+    address = web.catalog.spark_conf["spark.sql.catalog.lake.uri"]
+    environ = {"CATALOG_URI": address, "CATALOG_WAREHOUSE": "lake", "CATALOG_CREDENTIAL": f"migrator:{WEB_TOKEN}"}
+    web.server.requests.clear()
+    done = project.run("migrate", environ=environ)
+    assert done.code == 0, done.stderr
+    assert WEB_TOKEN not in done.stdout + done.stderr
+    assert web.server.requests.count("POST /v1/oauth/tokens") >= 2
+    assert [row[0] for row in web.rows("DESCRIBE lake.web.events")][:4] == ["id", "user_id", "kind", "timestamp"]
+    assert [each["state"] for each in project.ask("status", environ=environ).entry()["migrations"]] == ["applied"]
+    refused = project.ask("status", environ={**environ, "CATALOG_CREDENTIAL": "migrator:canary-of-another"})
+    assert refused.code == 5
+    assert "canary" not in refused.stdout + refused.stderr
+
+
 def test_a_token_that_is_not_known_is_one_clear_message(
     web: WebBed, project: ProjectFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:

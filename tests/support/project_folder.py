@@ -13,6 +13,7 @@ from typing import Any
 
 from glacierbase.catalogs.folder import load_catalog_files
 from glacierbase.model.catalog import Catalog
+from tests.support.documents import checked
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -32,7 +33,8 @@ class Output:
 
     @property
     def document(self) -> dict[str, Any]:
-        return json.loads(self.stdout)
+        """The JSON document on stdout, which fits its schema."""
+        return checked(json.loads(self.stdout))
 
     def entry(self, index: int = 0) -> dict[str, Any]:
         return self.document["catalogs"][index]

@@ -93,6 +93,8 @@ class RestCatalog:
         """Return status and JSON for one request."""
         split = urlsplit(url)
         self.requests.append(f"{method} {split.path}")
+        if (method, split.path) == ("POST", "/v1/oauth/tokens"):
+            return self._log_in(parse_qs(body))
         if token != f"Bearer {self.token}":
             return _told(401, "NotAuthorizedException", "the token is not one of ours")
         for verb, pattern, act in self.routes:
@@ -108,6 +110,14 @@ class RestCatalog:
                     return 204, ""
                 return 200, json.dumps(said) if isinstance(said, dict) else str(self._mapper.writeValueAsString(said))
         return _told(404, "NoRoute", f"{method} {split.path}")
+
+    def _log_in(self, form: dict[str, list[str]]) -> tuple[int, str]:
+        """Answer a client's credential, whose secret is the token, with the token."""
+        if form.get("client_secret") != [self.token]:
+            return 401, json.dumps({"error": "invalid_client", "error_description": "the secret is not one of ours"})
+        access = "urn:ietf:params:oauth:token-type:access_token"
+        answer = {"access_token": self.token, "token_type": "bearer", "issued_token_type": access, "expires_in": 3600}
+        return 200, json.dumps(answer)
 
     def _error(self, error: Any) -> tuple[int, str]:
         kind = error.getClass().getSimpleName()

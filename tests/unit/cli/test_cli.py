@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -16,12 +17,13 @@ from glacierbase.cli import main
 from glacierbase.cli.group import cli
 from glacierbase.secrets import register
 from tests.benchmarks.applied import numbered_project
+from tests.support.documents import checked
 from tests.support.project_folder import ProjectFolder
 
 # By the section of the list of commands, in its order.
 COMMANDS = {
     "Write migrations": ["new", "rebase", "init"],
-    "Check files and connections": ["validate", "render", "doctor"],
+    "Check files and connections": ["validate", "render", "doctor", "schemas"],
     "Apply migrations": ["migrate", "baseline", "warm"],
     "Ask (read-only)": ["pending", "plan", "status", "history", "show"],
     "Mend after an error": ["repair", "unlock", "explain"],
@@ -50,6 +52,7 @@ TAKING_TEXT = [
     ["repair", ""],
     ["new", ""],
     ["init", ""],
+    ["schemas", ""],
 ]
 
 COUNTED = """\
@@ -195,6 +198,27 @@ def test_a_bug_is_two_lines_exit_70_and_a_file_without_secrets(
     report = Path(output.split()[-1])
     assert "RuntimeError: it broke at ***" in report.read_text()
     report.unlink()
+
+
+@pytest.mark.parametrize(("command", "schema"), [("status", "status"), ("init", "init"), ("schemas", "usage")])
+def test_a_bug_has_a_document_as_well(
+    command: str, schema: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is that of the command, without catalogs; stderr is as for text."""
+
+    def broken(*_: object, **__: object) -> None:
+        raise RuntimeError("it broke")
+
+    for name in ("project.Project.load", "apply.init.init", "output.schemas.described_schemas"):
+        monkeypatch.setattr(f"glacierbase.{name}", broken)
+    with pytest.raises(SystemExit) as caught:
+        main([command, "--format=json"])
+    output = capsys.readouterr()
+    document = checked(json.loads(output.out))
+    assert (caught.value.code, document["schema"], document["catalogs"]) == (70, f"glacierbase/{schema}/1", [])
+    assert (document["error"]["code"], document["error"]["exit_code"]) == ("INTERNAL_ERROR", 70)
+    assert output.err.startswith("error: INTERNAL_ERROR: ")
+    Path(document["error"]["message"].split()[-1]).unlink()
 
 
 def test_a_reader_that_closes_early_causes_no_error(project: ProjectFolder) -> None:

@@ -8,6 +8,7 @@ import subprocess
 import tempfile
 import time
 from pathlib import Path
+from threading import Thread
 from types import SimpleNamespace
 
 import pytest
@@ -21,7 +22,9 @@ from glacierbase.executors.spark.installed import spark_version
 from glacierbase.executors.spark.jars import check_jars, record_jars, resolved_jars
 from glacierbase.executors.spark.java import find_java_home
 from glacierbase.executors.spark.properties import with_properties
+from glacierbase.executors.spark.tasks import Tasks
 from glacierbase.executors.spark.trust import trust_store
+from glacierbase.run.activity import doing, watched
 from glacierbase.run.run import Run
 from tests.support.beds import LakeBed
 from tests.support.catalog_files import RUNTIME
@@ -77,6 +80,61 @@ def test_an_unsupported_java_is_replaced_by_the_wheels(
         find_java_home()
     assert caught.value.code == "JAVA_NOT_FOUND"
     assert "17 or 21" in caught.value.message
+
+
+def broken_java(folder: Path, kind: str) -> Path:
+    """A folder that is no Java home: it is absent, has no program, one that is not executable, or one that is no Java."""
+    if kind != "absent":
+        (folder / "bin").mkdir(parents=True)
+    if kind not in ("absent", "empty"):
+        (folder / "bin/java").write_bytes(
+            b"\x7fELF nothing" if kind == "garbage" else b"#!/bin/sh\necho 1.0 >&2; exit 1\n"
+        )
+        (folder / "bin/java").chmod(0o644 if kind == "not executable" else 0o755)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("kind", "why"),
+    [
+        ("absent", "which holds no bin/java"),
+        ("empty", "which holds no bin/java"),
+        ("not executable", "whose bin/java is not executable"),
+        ("garbage", "whose bin/java is no Java"),
+        ("script", "whose bin/java is no Java"),
+    ],
+)
+def test_a_java_home_that_is_no_java_is_named(
+    kind: str,
+    why: str,
+    no_java: None,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Another Java is used, which the log says; without one, the error has the path and what is missing."""
+    home = broken_java(tmp_path / "java", kind)
+    monkeypatch.setenv("JAVA_HOME", str(home))
+    with caplog.at_level("WARNING", "glacierbase"):
+        assert find_java_home() != home
+    [record] = caplog.records
+    assert record.getMessage().startswith(f"JAVA_HOME is {home}, {why}; Spark runs on the Java in ")
+    assert "unset JAVA_HOME" in record.getMessage()
+    monkeypatch.setattr(java, "find_spec", lambda name: None)
+    with pytest.raises(ConfigurationError) as caught:
+        find_java_home()
+    assert caught.value.message == f"Spark needs Java 17 or 21; JAVA_HOME is {home}, {why}"
+    assert "set JAVA_HOME to a Java 17 or 21" in caught.value.hint
+
+
+def test_a_java_on_the_path_that_spark_does_not_support_is_no_news(
+    no_java: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Only JAVA_HOME is a choice of the user that is not followed."""
+    monkeypatch.setenv("PATH", str(java_home(tmp_path / "java", "25.0.1") / "bin"))
+    with caplog.at_level("WARNING", "glacierbase"):
+        find_java_home()
+    assert caplog.records == []
 
 
 def test_the_wheels_java_starts_without_the_module_that_it_lacks(no_java: None) -> None:
@@ -313,6 +371,39 @@ def test_the_log_of_spark_is_for_the_user_alone(broken_spark: Path, project: Pro
     assert {stat.S_IMODE(log.stat().st_mode) for log in logs} == {0o600}
     assert stat.S_IMODE(logs[0].parent.stat().st_mode) == 0o700
     assert sorted(logs) == sorted((project.root / ".glacierbase/logs").iterdir())
+
+
+def test_the_start_names_the_file_that_spark_downloads(broken_spark: Path, project: ProjectFolder) -> None:
+    """Only the name: the address of a repository may hold a password."""
+    address, seen, read = "https://me:canary@host/maven/a", [], project.root / "read"
+    (broken_spark / "bin/spark-submit").write_text(
+        f"#!/bin/sh\necho ':: loading'\necho 'downloading {address}/a-1.0.jar ...'\nuntil [ -e {read} ]; do sleep 0.05; done\n"
+    )
+
+    def look() -> None:
+        deadline = time.monotonic() + 20
+        while not seen and time.monotonic() < deadline:
+            seen.extend(filter(None, (each.detail() for each in activities)))
+        read.touch()
+
+    with watched() as activities, doing("resolving"):
+        looking = Thread(target=look)
+        looking.start()
+        failed_start(project, {})
+    looking.join()
+    assert seen == ["downloading a-1.0.jar"]
+
+
+def test_the_numbers_of_a_statement_never_decrease() -> None:
+    """Tasks of a stage that runs again after a lost executor, and stages that Spark forgets, stay counted."""
+    tasks = Tasks()
+    assert not tasks
+    seen = []
+    for stage, completed, total in [(4, 0, 8), (4, 5, 8), (4, 3, 8), (7, 0, 200), (7, 199, 200)]:
+        tasks.add(stage, completed, total)
+        seen.append(str(tasks))
+    assert seen[:3] == ["stage 1, 0/8 tasks", "stage 1, 5/8 tasks", "stage 1, 5/8 tasks"]
+    assert seen[3:] == ["stage 2, 5/208 tasks", "stage 2, 204/208 tasks"]
 
 
 def test_an_interrupted_start_leaves_no_process(

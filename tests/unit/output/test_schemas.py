@@ -17,6 +17,7 @@ from glacierbase.errors import SeveralErrors
 from glacierbase.executors import Executor
 from glacierbase.output.documents import json_document
 from glacierbase.output.schemas import COMMANDS, WITHOUT_CATALOGS, json_schema
+from tests.support.documents import checked
 from tests.support.project_folder import ProjectFolder
 from tests.support.repository import commit_all
 from tests.support.world import World
@@ -59,14 +60,12 @@ CALLS = [
     ("explain lock_held", True),
     ("explain", True),
     ("explain nope", False),
+    ("schemas", True),
+    ("schemas catalog-file", True),
+    ("schemas nope", False),
+    ("status --nope", False),
+    ("migrate --to", False),
 ]
-
-
-def check(document: Any) -> None:
-    """Fail if a document does not fit the schema that it names."""
-    command = re.fullmatch(r"glacierbase/(\w+)/1", document["schema"])
-    assert command
-    Draft202012Validator(json_schema(command[1])).validate(document)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -90,7 +89,7 @@ def test_a_document_with_every_value_fits_its_schema(command: str) -> None:
     kind = COMMANDS[command]
     whole = planted(kind)
     for error in (None, whole.error, SEVERAL):
-        check(json.loads(json_document(command, [replace(whole, error=error), kind("shop", "dev")], error)))
+        checked(json.loads(json_document(command, [replace(whole, error=error), kind("shop", "dev")], error)))
 
 
 @pytest.mark.parametrize(
@@ -135,7 +134,7 @@ def test_documents_of_the_program_fit_their_schemas(
         with pytest.raises(SystemExit) as caught:
             main([command, *(each.strip("'") for each in arguments), "--format", "json"])
         document = json.loads(capsys.readouterr().out)
-        check(document)
+        checked(document)
         assert (caught.value.code == 0, document["ok"]) == (succeeds, succeeds), (call, document["error"])
         seen.update((command, document["schema"].split("/")[1]))
     assert seen == (set(COMMANDS) | set(WITHOUT_CATALOGS)) - {"warm"}
@@ -148,6 +147,6 @@ def refuse(*_: object) -> Executor:
 def test_a_document_of_a_wrong_command_line_has_the_shape_of_all_documents(project: ProjectFolder) -> None:
     """Its schema is that of any command, with another name, and is shipped as well."""
     document = project.ask("status", "--nope").document
-    check(document)
+    checked(document)
     assert document.pop("schema") == "glacierbase/usage/1"
-    check({"schema": "glacierbase/status/1", **document})
+    checked({"schema": "glacierbase/status/1", **document})

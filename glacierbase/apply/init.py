@@ -1,0 +1,126 @@
+"""`init`: write a catalog file of one type, its JSON Schema for editors, and a first migration. Nothing is overwritten."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from shlex import quote
+
+from glacierbase.catalogs.schema import catalog_file_schema
+from glacierbase.catalogs.values import CATALOG_NAME
+from glacierbase.errors import ConfigurationError
+from glacierbase.migrations.new_files import already_exists, writing
+from glacierbase.model.result import Result
+from glacierbase.model.text import Line, Verbatim
+from glacierbase.run.files import create_file, path_inside
+
+# The dialect of the first migration, by the type of the catalog file.
+TYPES: Mapping[str, str] = {
+    "spark": "iceberg",
+    "rest": "iceberg",
+    "glue": "iceberg",
+    "hive": "iceberg",
+    "jdbc": "iceberg",
+    "delta": "delta",
+    "hudi": "hudi",
+    "snowflake": "snowflake",
+}
+# Beside the catalog files, which name it relatively. No catalog file: its name ends in .json.
+SCHEMA = ".schema.json"
+_GITIGNORE = ".glacierbase/\n"
+# The checksum ignores CRLF, but a pull request would show changed line ends on every line.
+_GITATTRIBUTES = "*.sql text eol=lf\n"
+_VARIABLE = re.compile(r"\$\{(?:env|secret):(\w+)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class InitResult(Result):
+    """The files that `init` wrote.
+
+    Attributes:
+        variables: the environment variables that the catalog file reads.
+        next: the commands to run next, in order.
+    """
+
+    files: tuple[str, ...] = ()
+    variables: tuple[str, ...] = ()
+    next: tuple[str, ...] = ()
+
+    def lines(self) -> list[Line]:
+        lines: list[Line] = [f"wrote {file}" for file in self.files]
+        if self.variables:
+            lines.append(
+                f"set these environment variables, which {self.files[0]} describes: {', '.join(self.variables)}"
+            )
+        return [*lines, "next:", *(Verbatim(f"  {command}") for command in self.next)]
+
+
+def init(project: str | None, name: str, catalog_type: str) -> InitResult:
+    """Write a catalog with its first migration, in a new or an existing project.
+
+    Args:
+        project: its root; default the working directory.
+        catalog_type: one of `TYPES`.
+
+    Raises:
+        ConfigurationError: the catalog or its migrations exist already, the name is invalid, or a link leads out of the project.
+    """
+    root = Path(project or ".")
+    catalog = root / "catalogs" / f"{name}.yaml"
+    migration = root / "migrations" / name / "0001_create_events.sql"
+    _check_name(name)
+    _check_free(root, catalog, migration.parent)
+    others = any(path.name[0] not in "._" for path in catalog.parent.glob("*.yaml"))
+    templates = files("glacierbase.apply") / "templates"
+    text = (templates / "catalogs" / f"{catalog_type}.yaml").read_text("utf-8").replace("@NAME@", name)
+    sql = (templates / "migrations" / f"{TYPES[catalog_type]}.sql").read_text("utf-8").replace("@NAME@", name)
+    written = {catalog: text, migration: sql, **dict(_absent(root))}
+    for path, content in written.items():
+        with writing(path):
+            create_file(path, root, content)
+    steps = tuple(_steps(project, f" --catalog {name}" if others else ""))
+    variables = tuple(dict.fromkeys(_VARIABLE.findall(text)))
+    return InitResult(name, "", files=tuple(map(str, written)), variables=variables, next=steps)
+
+
+def _check_name(name: str) -> None:
+    try:
+        CATALOG_NAME.convert(name)
+    except ValueError as error:
+        what = f"{name} cannot be a catalog's name"
+        raise ConfigurationError("INVALID_NAME", what, "use lower-case letters, digits and _") from error
+
+
+def _check_free(root: Path, *paths: Path) -> None:
+    for path in paths:
+        if os.path.lexists(path):
+            raise already_exists(path, "; nothing was written", "choose another NAME")
+        with writing(path):
+            path_inside(path, root)
+
+
+def _absent(root: Path) -> Iterator[tuple[Path, str]]:
+    """Yield the files that all catalogs of a project share, as far as they do not exist."""
+    schema = json.dumps(catalog_file_schema(), indent=2, ensure_ascii=False) + "\n"
+    for name, text in {
+        f"catalogs/{SCHEMA}": schema, ".gitignore": _GITIGNORE, ".gitattributes": _GITATTRIBUTES
+    }.items():  # fmt: skip
+        if not os.path.lexists(root / name):
+            yield root / name, text
+
+
+def _steps(project: str | None, only: str) -> Iterator[str]:
+    """Yield the next four commands.
+
+    Args:
+        only: the option that chooses the new catalog among others.
+    """
+    if project:
+        yield f"cd {quote(project)}"
+    for command in ("validate", "doctor", "migrate") if project else ("validate", "doctor", "plan", "migrate"):
+        yield f"glacierbase {command}{only}"

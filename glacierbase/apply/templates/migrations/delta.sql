@@ -1,0 +1,15 @@
+-- MIGRATION_DESCRIPTION: Create the events table, partitioned by day
+-- MIGRATION_AUTHOR: Data Platform Team
+
+CREATE SCHEMA IF NOT EXISTS @NAME@;
+
+CREATE TABLE @NAME@.events (
+  id          bigint    NOT NULL,
+  user_id     bigint    NOT NULL,
+  kind        string,
+  occurred_at timestamp NOT NULL,
+  day         date
+)
+USING delta
+PARTITIONED BY (day)
+TBLPROPERTIES ('delta.deletedFileRetentionDuration' = '{{ variables.events.retention }}');

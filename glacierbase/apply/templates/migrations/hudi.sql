@@ -1,0 +1,18 @@
+-- MIGRATION_DESCRIPTION: Create the events table, partitioned by day
+-- MIGRATION_AUTHOR: Data Platform Team
+
+CREATE SCHEMA IF NOT EXISTS @NAME@;
+
+CREATE TABLE @NAME@.events (
+  id          bigint,
+  user_id     bigint,
+  kind        string,
+  occurred_at timestamp,
+  day         date
+)
+USING hudi
+PARTITIONED BY (day)
+TBLPROPERTIES (
+  primaryKey = 'id',
+  'hoodie.cleaner.commits.retained' = '{{ variables.events.retainedCommits }}'
+);

@@ -1,0 +1,70 @@
+"""The catalogs that `sparkConf` declares: misspelt types and classes, which Iceberg would refuse when Spark has started."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
+
+from glacierbase.catalogs.nodes import MappingNode
+from glacierbase.errors import ConfigurationError
+
+DECLARED = re.compile(r"spark\.sql\.catalog\.([^.]+)")
+
+_ICEBERG = ("org.apache.iceberg.spark.SparkCatalog", "org.apache.iceberg.spark.SparkSessionCatalog")
+_CLASSES = (
+    *_ICEBERG,
+    "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    "org.apache.spark.sql.hudi.catalog.HoodieCatalog",
+)
+# Those of `CatalogUtil` in Iceberg 1.12; any other implementation is named by its class:
+# https://iceberg.apache.org/docs/latest/spark-configuration/#catalog-configuration
+_TYPES = ("rest", "glue", "hive", "jdbc", "hadoop", "nessie", "bigquery")
+_IMPLEMENTATIONS = (
+    "org.apache.iceberg.rest.RESTCatalog",
+    "org.apache.iceberg.aws.glue.GlueCatalog",
+    "org.apache.iceberg.aws.dynamodb.DynamoDbCatalog",
+    "org.apache.iceberg.hive.HiveCatalog",
+    "org.apache.iceberg.jdbc.JdbcCatalog",
+    "org.apache.iceberg.hadoop.HadoopCatalog",
+    "org.apache.iceberg.nessie.NessieCatalog",
+    "org.apache.iceberg.snowflake.SnowflakeCatalog",
+    "org.apache.iceberg.gcp.bigquery.BigQueryMetastoreCatalog",
+)
+# Of names of some forty letters: one or two typing errors. Any other class may be the user's.
+_TYPING_ERROR = 0.94
+# Comparing long names takes milliseconds each.
+_LONGEST = 100
+
+
+def wrong_catalogs(node: MappingNode, spark_conf: Mapping[str, str]) -> Iterator[ConfigurationError]:
+    """Yield an error for each misspelt type or class.
+
+    Args:
+        node: `sparkConf` as written.
+        spark_conf: its values with references resolved, as far as they are known.
+    """
+    for key, implementation in spark_conf.items():
+        if DECLARED.fullmatch(key):
+            yield from _misspelt_class(node, key, implementation, _CLASSES)
+            if implementation in _ICEBERG:
+                yield from _wrong_type(node, f"{key}.type", spark_conf)
+                key = f"{key}.catalog-impl"
+                yield from _misspelt_class(node, key, spark_conf.get(key, ""), _IMPLEMENTATIONS)
+
+
+def _wrong_type(node: MappingNode, key: str, spark_conf: Mapping[str, str]) -> Iterator[ConfigurationError]:
+    written = spark_conf.get(key)
+    if written is not None and written.lower() not in _TYPES:
+        near = get_close_matches(written.lower()[:_LONGEST], _TYPES, n=1)
+        other = f"allowed: {', '.join(_TYPES)}; catalog-impl names any other implementation by its class"
+        what = f"{key}: Iceberg has no catalog type {written!r}"
+        yield node.values[key].place.error("INVALID_VALUE", what, f"did you mean {near[0]}?" if near else other)
+
+
+def _misspelt_class(node: MappingNode, key: str, name: str, known: Sequence[str]) -> Iterator[ConfigurationError]:
+    spelt = {each.lower(): each for each in known}
+    near = [] if name in known else get_close_matches(name.lower()[:_LONGEST], spelt, n=1, cutoff=_TYPING_ERROR)
+    if near:
+        what, hint = f"{key}: unknown class {name!r}", f"did you mean {spelt[near[0]]}?"
+        yield node.values[key].place.error("INVALID_VALUE", what, hint)

@@ -1,0 +1,132 @@
+"""The JSON Schema of catalog files, for editors, generated from the table of keys.
+
+It accepts what the loader accepts in a single file. What the loader checks besides, because it depends on other keys, other files
+or the environment, no schema states: whether a required key comes from `_shared.yaml`, whether a variable exists, and the like.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from glacierbase.catalogs.keys import ENVIRONMENT_KEYS, FILE_KEYS, Key, Kind
+from glacierbase.catalogs.references import KNOWN_PLAIN, KNOWN_SECRET
+from glacierbase.catalogs.values import ENVIRONMENT_NAME, TEXT, whole
+
+Schema = dict[str, Any]
+
+# Draft 7, because the language servers of editors support no later one reliably:
+# https://github.com/redhat-developer/yaml-language-server
+_DIALECT = "http://json-schema.org/draft-07/schema#"
+_WRONG = r"\$\$\{|\$\{[^{}]*\}"
+_REFERENCE, _VALUE, _WITHOUT_SECRETS, _ENVIRONMENT = "reference", "value", "valueWithoutSecrets", "environment"
+_DEFAULTS = {"true": True, "false": False}
+
+
+def catalog_file_schema() -> Schema:
+    """Return the JSON Schema of a catalog file, and of `_shared.yaml`."""
+    return {
+        "$schema": _DIALECT,
+        "title": "glacierbase catalog file",
+        "description": "How to reach one catalog's engine, and what differs between its environments.",
+        "type": ["object", "null"],  # An empty file is null.
+        "properties": _properties(FILE_KEYS),
+        "additionalProperties": False,
+        "definitions": {
+            _REFERENCE: _with_reference(),
+            _VALUE: _any_value(_VALUE, secrets=True),
+            _WITHOUT_SECRETS: _any_value(_WITHOUT_SECRETS, secrets=False),
+            _ENVIRONMENT: _mapping(ENVIRONMENT_KEYS),
+        },
+    }
+
+
+def _properties(keys: Iterable[Key]) -> Schema:
+    return {key.name: _described(key) for key in keys}
+
+
+def _mapping(keys: tuple[Key, ...]) -> Schema:
+    """Return the schema of a mapping with these keys, which null removes."""
+    return {"type": ["object", "null"], "properties": _properties(keys), "additionalProperties": False}
+
+
+def _described(key: Key) -> Schema:
+    meaning = f"{key.meaning} Only for {key.engine}." if key.engine else key.meaning
+    default = {} if key.default is None else {"default": _DEFAULTS.get(key.default, key.default)}
+    return {"description": meaning, **default, **_of_kind(key)}
+
+
+def _of_kind(key: Key) -> Schema:
+    """Return the schema of a key's value; null removes the key."""
+    if key.kind is Kind.VALUE:
+        return {"anyOf": [*_single(key), {"type": "null"}]}
+    if key.kind is Kind.GROUP:
+        return _mapping(key.keys)
+    if key.kind is Kind.LIST:
+        return {"type": ["array", "null"], "items": {"anyOf": [*_single(key), *_items(key)]}}
+    return {"type": ["object", "null"], **_inside(key)}
+
+
+def _inside(key: Key) -> Schema:
+    """Return what holds for the values of a mapping whose keys the user names."""
+    if key.kind is Kind.ENVIRONMENTS:
+        return {
+            "propertyNames": dict(ENVIRONMENT_NAME.schema),
+            "additionalProperties": _defined(_ENVIRONMENT),
+        }
+    if key.kind is Kind.VALUES:
+        return {"additionalProperties": {"anyOf": [*_single(key), {"type": "null"}]}}
+    return {"additionalProperties": _defined(_VALUE if key.secrets else _WITHOUT_SECRETS)}
+
+
+def _items(key: Key) -> list[Schema]:
+    """Return the schema of the mappings in a list. No layer is merged over a list, so that null has no meaning in one."""
+    if not key.keys:
+        return []
+    properties = {each.name: {"description": each.meaning, "anyOf": _single(each)} for each in key.keys}
+    required = [each.name for each in key.keys if each.required]
+    return [{"type": "object", "properties": properties, "required": required, "additionalProperties": False}]
+
+
+def _single(key: Key) -> list[Schema]:
+    """Return the schemas of which a single value must fit one: that of its type, or that of a text with a reference."""
+    if not key.resolved:
+        return [dict(key.type.schema)]
+    if key.type == TEXT:
+        return [{**key.type.schema, **_text(secrets=key.secrets)}]
+    return [dict(key.type.schema), _defined(_REFERENCE)]
+
+
+def _defined(name: str) -> Schema:
+    return {"$ref": f"#/definitions/{name}"}
+
+
+def _any_value(name: str, *, secrets: bool) -> Schema:
+    return {
+        "type": ["string", "number", "boolean", "null", "array", "object"],
+        **_text(secrets=secrets),
+        "items": _defined(name),
+        "additionalProperties": _defined(name),
+    }
+
+
+def _text(*, secrets: bool) -> Schema:
+    """Return what holds for a text: all that looks like a reference is one, or is escaped."""
+    return {"pattern": whole(f"(?:{_part(_known(secrets=secrets))})*")["pattern"]}
+
+
+def _with_reference() -> Schema:
+    """Return the schema of a text with a reference in it, whose value is known only when the reference is resolved."""
+    known = _known(secrets=True)
+    described = {"description": "A text with a reference such as ${env:NAME}."}
+    return {**described, **whole(f"(?:{_part(known)})*{known}(?:{_part(known)})*")}
+
+
+def _known(*, secrets: bool) -> str:
+    """Return the pattern of the references that a value may hold."""
+    return rf"\$\{{(?:{'|'.join((*KNOWN_PLAIN, *(KNOWN_SECRET if secrets else ())))})\}}"
+
+
+def _part(known: str) -> str:
+    """Return the pattern of a reference, an escaped one, or a single character that begins neither."""
+    return rf"\$\$\{{|{known}|(?!{_WRONG})[\s\S]"

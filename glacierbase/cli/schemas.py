@@ -1,0 +1,54 @@
+"""The command `schemas`: the JSON Schemas of documents and catalog files. Reads no project and contacts nothing."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+
+import click
+
+from glacierbase.cli.completion import complete_schema
+from glacierbase.cli.group import Section, cli
+from glacierbase.cli.options import with_color
+
+
+@cli.command(section=Section.CHECK)
+@click.option(
+    "--format", "form", type=click.Choice(["text", "json"]), default="text", help="The format of the result. [text]"
+)
+@with_color
+@click.argument("name", required=False, shell_complete=complete_schema)
+def schemas(form: str, color: str, name: str | None) -> None:
+    """Print the JSON Schema NAME; without NAME, list all.
+
+    They describe the documents of --format json, and catalog files. Works offline and outside of a project.
+
+    Example: glacierbase schemas catalog-file > catalogs/.schema.json
+    """
+    import json
+
+    from glacierbase.cli.screen import show_on
+    from glacierbase.model.text import Mark, table
+    from glacierbase.output.documents import json_document
+    from glacierbase.output.schemas import described_schemas, json_schema
+
+    described = described_schemas()
+    if name and name not in described:
+        raise _unknown(name, described)
+    names = [name] if name else list(described)
+    if form == "json":
+        found = [{"name": each, "describes": described[each], "json_schema": json_schema(each)} for each in names]
+        click.echo(json_document("schemas", (), None, schemas=found))
+    elif name:
+        click.echo(json.dumps(json_schema(name), indent=2, ensure_ascii=False))
+    else:
+        show = show_on(sys.stdout, color)
+        click.echo(show(table((), ((Mark(each), described[each]) for each in names))), color=True)
+
+
+def _unknown(name: str, names: Iterable[str]) -> click.UsageError:
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, list(names), n=1)
+    hint = f"did you mean {near[0]}?" if near else "`glacierbase schemas` lists all."
+    return click.UsageError(f"there is no schema {name}; {hint}", click.get_current_context())
