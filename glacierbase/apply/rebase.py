@@ -52,7 +52,7 @@ def _planned(root: Path, base: Base, folders: Mapping[str, Path]) -> dict[str, l
     errors: list[GlacierbaseError] = []
     read = {}
     for name, folder in folders.items():
-        read[name], wrong = read_migrations(folder, root, files, headers=None)
+        read[name], wrong = read_migrations(folder, root, files)
         errors += wrong
     raise_all(errors)
     return {name: plan_renames(base.compared(name, found), root) for name, found in read.items()}

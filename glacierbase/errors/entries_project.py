@@ -83,7 +83,7 @@ ENTRIES = (
         "HOOK_FAILED",
         (ConfigurationError,),
         "The hook `beforeMigrate` of the catalog file did not exit with 0, took too long, or could not be started. "
-        "The history was read and a plan was made. The lock was not acquired, nothing ran and nothing was recorded.",
+        "The history was read and a plan was made. No migration was begun or recorded, and the lock is free.",
         "error: HOOK_FAILED: catalog analytics: nothing ran; hook beforeMigrate exited with 1\n"
         "    | the release window opens at 18:00\n"
         "next: remove the cause that the hook reports, or correct hooks.beforeMigrate in the catalog file",

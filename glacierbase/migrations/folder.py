@@ -26,7 +26,7 @@ def migration_files(root: Path) -> FileReader:
 
 
 def load_migrations(
-    folder: Path, root: Path, files: FileReader | None = None, headers: Collection[str] | None = ()
+    folder: Path, root: Path, files: FileReader | None = None, headers: Collection[str] | None = None
 ) -> tuple[tuple[Migration, ...], list[GlacierbaseError]]:
     """Return a catalog's migrations in ascending order, from sub-folders too, and the errors of files that are not valid.
 
@@ -34,7 +34,7 @@ def load_migrations(
         folder: an absent folder is an empty one.
         root: of the project; `Migration.location` is relative to it.
         files: the `migration_files` of a command that reads several catalogs; their limits are shared.
-        headers: names of the further headers that the catalog file lists; None allows any.
+        headers: names of the further headers that the catalog file lists; None allows any, for callers that do not check files.
     """
     read, errors = read_migrations(folder, root, files, headers)
     found: dict[int, Migration] = {}
@@ -46,7 +46,7 @@ def load_migrations(
 
 
 def read_migrations(
-    folder: Path, root: Path, files: FileReader | None = None, headers: Collection[str] | None = ()
+    folder: Path, root: Path, files: FileReader | None = None, headers: Collection[str] | None = None
 ) -> tuple[list[Migration], list[GlacierbaseError]]:
     """Return a catalog's migrations in the order of their paths, duplicate versions included, and the errors of the others.
 

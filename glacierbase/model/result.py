@@ -87,7 +87,8 @@ class RecordedRepair:
     def line(self) -> str:
         """Return the repair as a line of text."""
         who = user_of(self.os_user, self.host, self.ci_actor)
-        return f"repaired as {self.resolution} at {time_of(self.at)} by {who}: {self.reason}"
+        principal = "" if self.principal in (None, self.os_user) else f" as {self.principal}"
+        return f"repaired as {self.resolution} at {time_of(self.at)} by {who}{principal}: {self.reason}"
 
 
 def user_of(os_user: str | None, host: str | None, ci_actor: str | None) -> str:

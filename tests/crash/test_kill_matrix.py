@@ -146,8 +146,10 @@ def take_over(shop: Shop, run: subprocess.Popen[str], at: str) -> None:
     try:
         [second] = shop.load().migrate(lock_timeout=60, spark=shop.session)
     except NeedsRepair:  # It may have begun a statement, whose outcome is open until the run continues.
+        # On a busy machine its lease is over before the lock is looked at: then nobody has taken the lock from it.
+        [status] = shop.load().status(spark=shop.session)
         go_on(run)
-        assert run.returncode == 4
+        assert run.returncode == (4 if status.lock is None else 0)
         shop.finish()
     except EngineUnavailable:  # Its heartbeat was stopped in SQLite's commit, which locks the database.
         stderr = go_on(run)

@@ -44,7 +44,5 @@ def test_a_table_has_its_former_schema_after_the_inverse(lake_project: ProjectFo
 
 def shape(lake: LakeBed) -> tuple[Any, ...]:
     """Return the columns, the partition fields and the properties of the table."""
-    session = lake
-    described = lake.rows("DESCRIBE TABLE lake.reverted.t")
-    properties = session.execute("SHOW TBLPROPERTIES lake.reverted.t").rows
-    return described, [row for row in properties if not row[0].startswith("current-snapshot")]
+    properties = lake.rows("SHOW TBLPROPERTIES lake.reverted.t")
+    return lake.rows("DESCRIBE TABLE lake.reverted.t"), [row for row in properties if row[0] != "current-snapshot-id"]

@@ -37,7 +37,7 @@ def decide(world: World, resolution: Resolution) -> None:
     """Record a decision without an engine, as through a store that needs none, two days after the run."""
     world.tables.histories["shop"][:] = [replace(event, recorded_at=AT) for event in world.events]
     repair(world.target(), [1], Decision(resolution, "seen by alice", engine_stopped=True))
-    world.events[-1] = replace(world.events[-1], recorded_at=LATER, os_user="alice", engine=None)
+    world.events[-1] = replace(world.events[-1], recorded_at=LATER, os_user="alice", principal="etl", engine=None)
 
 
 def status(world: World) -> StatusResult:
@@ -65,7 +65,7 @@ def test_an_accepted_edit_leaves_the_run_that_applied_the_version(world: World) 
     assert found.repaired is not None
     assert (found.repaired.resolution, found.repaired.at, found.repaired.reason) == ("edited", LATER, "seen by alice")
     assert found.repaired.run_id == world.events[-1].run_id != applied.run_id
-    note = f"repaired as edited at 2026-11-22 18:00:00 UTC by alice@{applied.host}: seen by alice"
+    note = f"repaired as edited at 2026-11-22 18:00:00 UTC by alice@{applied.host} as etl: seen by alice"
     assert found.note == note
     assert f"1 note: {note}" in text_document([status(world)])
     text = text_document([shown(world)])

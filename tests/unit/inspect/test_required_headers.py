@@ -88,3 +88,11 @@ def test_rebase_renames_a_file_with_a_listed_header(based: ProjectFolder) -> Non
     commit_all(based.root, "feature")
     done = based.ask("rebase", "--base", "main", "--dry-run")
     assert [file["version"] for file in done.entry()["renamed"]] == ["0004"]
+
+
+def test_new_inverts_a_file_with_a_listed_header(based: ProjectFolder) -> None:
+    """The headers of the files that it reads are left to `validate`."""
+    with_ticket(based.file("0002_b.sql", "ALTER TABLE lake.s.t RENAME COLUMN a TO b"))
+    done = based.ask("new", "rename it back", "--author", "Ann", "--reverting", "0002")
+    assert done.code == 0, done.stdout
+    assert "RENAME COLUMN" in (based.root / done.entry()["files"][0]).read_text()

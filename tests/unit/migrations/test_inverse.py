@@ -120,10 +120,10 @@ def test_a_hostile_file_does_not_take_long(statement: str) -> None:
 
 def test_the_command_writes_a_valid_file(project: ProjectFolder) -> None:
     """The file has the headers, the inverse below them, and the next version."""
-    project.catalog(UNREACHABLE + "variables: {n: 4}\n")
+    project.catalog(UNREACHABLE)
     project.file(
         "0001_a.sql",
-        "DROP TABLE IF EXISTS {{ variables.n }};\nALTER TABLE t ADD PARTITION FIELD bucket({{ variables.n }}, a);",
+        "DROP TABLE IF EXISTS {{ variables.size }};\nALTER TABLE t ADD PARTITION FIELD bucket({{ variables.size }}, a);",
     )
     done = project.ask("new", "undo the shards", "--author", "Ana", "--reverting", "1")
     [written] = done.entry()["files"]

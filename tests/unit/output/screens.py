@@ -36,6 +36,7 @@ from glacierbase.inspect.results import (
     Check,
     DoctorResult,
     HistoryResult,
+    ShownRun,
     ShownStatement,
     ShowResult,
     StatusResult,
@@ -154,8 +155,12 @@ _PLANNED = made(
     PlannedFile, version=_VERSIONS[2], description=_WHY[2], author="Data Platform Team", path=_PATHS[2], resumes_at=2,
     statements=(PlannedStatement(2, 7, _SQL),),
 )  # fmt: skip
+_LAST = _EVENTS[-1]
 _SHOWN = ShowResult(
     "analytics", "prod", migration=_STATUS[2], events=_EVENTS,
+    run=ShownRun(
+        _LAST.run_id, _LAST.os_user, _LAST.host, _LAST.principal, None, _LAST.engine, _LAST.git_commit, _LAST.ci_url
+    ),
     statements=(
         ShownStatement(1, 4, "done", "ALTER TABLE lake.sleep.events SET TBLPROPERTIES ('a'='1')"),
         ShownStatement(2, 7, "failed", _SQL),
