@@ -188,8 +188,7 @@ class Project:
         """Check all files of all environments: names, headers, templates, splitting. Contacts nothing.
 
         Args:
-            base: a git ref; its migrations must be here unchanged, under the same catalog's name, and new versions must be
-                above its highest.
+            base: a git ref; its migrations must be unchanged here, and new versions above its highest.
             resolve: as for `render`.
 
         Raises:

@@ -14,6 +14,7 @@ from glacierbase.history.opening import OpenCatalog, Target
 from glacierbase.history.recorder import Recorder
 from glacierbase.history.state import CatalogState, read_history
 from glacierbase.model.migration import EventType
+from glacierbase.run.activity import doing
 from glacierbase.stores import Store
 
 
@@ -55,7 +56,8 @@ def locked(
     """
     lock = new_lock(opened)
     try:
-        lock.acquire(seen.lock, seen.history.fence, lock_timeout, opened.engine.cancelled)
+        with doing(f"{opened.target.catalog.name}: waiting for the lock", announce=False):
+            lock.acquire(seen.lock, seen.history.fence, lock_timeout, opened.engine.cancelled)
         with holding(opened, lock, environment) as held:
             yield held
     except BaseException:

@@ -19,8 +19,18 @@ from typing import Any
 
 from glacierbase.apply.heartbeat import Heartbeat
 from glacierbase.errors import EngineError, GlacierbaseError, Interrupted, LockHeld, LockLost
-from glacierbase.history.lockrow import HolderWatch, Terms, describe_holder, holder_values, is_held, lease_of
+from glacierbase.history.lockrow import (
+    HolderWatch,
+    Terms,
+    describe_holder,
+    holder_values,
+    is_held,
+    lease_of,
+    name_holder,
+)
 from glacierbase.model.command import command
+from glacierbase.model.text import as_clock
+from glacierbase.run.activity import note
 from glacierbase.run.clock import NEVER, Mark, mark, since
 from glacierbase.run.run import Run
 from glacierbase.run.waiting import Caller, NoAnswer, result
@@ -98,6 +108,7 @@ class Lock:
                 if not is_waiting:
                     _log_wait(row, watch)
                 is_waiting = True
+                note(f"{as_clock(max(0, deadline - time.monotonic()))} left, {name_holder(row)}")
             if cancelled():
                 raise Interrupted("INTERRUPTED", "stopped while waiting for the lock; nothing ran")
             if is_waiting:

@@ -81,17 +81,18 @@ def settle(held: LockedCatalog, progress: Progress) -> LockedCatalog:
 def _settle(held: LockedCatalog, record: Record, before: TableVersion) -> str:
     """Record the outcome of the statement if its table proves it. Return what was found."""
     index = record.statements_done + 1
-    tag = statement_tag(record.last.run_id, record.version, index)
-    took_effect, why = _look(held, before, tag, f"statement {index} of version {record.version}")
+    what = f"statement {index} of {record.statements_total} of version {record.version}"
+    name, run_id = held.target.catalog.name, record.started.run_id
+    took_effect, why = _look(held, before, statement_tag(run_id, record.version, index), f"{name}: {what}")
     if took_effect is not None:
         resolution = Resolution.DONE if took_effect else Resolution.NOT_DONE
         entry = resolution_entry(held.target, State.UNKNOWN, record, Decision(resolution, why))
         held.lock.prove()
         held.recorder.append(replace(entry, principal=_PRINCIPAL))
         why += f"; recorded as {resolution}"
-    what = f"statement {index} of {record.statements_total} of version {record.version} was lost in run {record.last.run_id}"
-    logger.info("%s: %s: %s", held.target.catalog.name, what, why)
-    return f"{what}: {why}"
+    found = f"{what} was lost in run {run_id}: {why}"
+    logger.info("%s: %s", name, found)
+    return found
 
 
 def _look(held: LockedCatalog, before: TableVersion, tag: str, what: str) -> tuple[bool | None, str]:

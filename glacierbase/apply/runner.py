@@ -21,6 +21,7 @@ from glacierbase.history.entries import Entry
 from glacierbase.migrations.compiled import Compiled
 from glacierbase.migrations.transactions import Step
 from glacierbase.model.migration import EventType, State, Statement
+from glacierbase.run.activity import doing
 from glacierbase.run.run import statement_tag
 
 logger = logging.getLogger("glacierbase")
@@ -124,8 +125,13 @@ class Runner:
         migration, total = compiled.migration, len(compiled.statements)
         logger.debug("%s: statement %d of %d starts", migration.location, statement.index, total)
         tag = statement_tag(self._held.target.run.id, migration.version, statement.index)
+        where = f"{migration.version} {statement.index}/{total} (line {statement.line})"
+        what = f"{self._held.target.catalog.name}: running {where}"
         try:
-            with cancelling(session, self._held.engine.cancelled, self._held.engine.close_executor):
+            with (
+                doing(what, session.progress, announce=False),
+                cancelling(session, self._held.engine.cancelled, self._held.engine.close_executor),
+            ):
                 return session.execute(statement.text, tag=tag)
         except EngineError as lost:
             error = self._look_up(lost, InFlight((), began, tag, statement.text, None))

@@ -14,6 +14,7 @@ from glacierbase.history.lockrow import describe_holder, holder_of, is_held, lea
 from glacierbase.history.opening import Target
 from glacierbase.history.state import read_state
 from glacierbase.model.migration import EventType
+from glacierbase.run.activity import doing
 from glacierbase.run.processes import is_gone, is_running_here
 from glacierbase.stores import LockRow, Store
 
@@ -76,7 +77,8 @@ def _unlock(target: Target, reason: str | None, force: bool, session: Any) -> He
             # The holder checks its lease and not the row: it may start a statement until the lease is over, and the history
             # is complete only then.
             logger.info("%s: waiting until the former holder's lease is over", target.catalog.name)
-            time.sleep(lease_of(held.row, target.catalog.store.lease_seconds))
+            with doing(f"{target.catalog.name}: waiting for the former holder's lease", announce=False):
+                time.sleep(lease_of(held.row, target.catalog.store.lease_seconds))
         with holding(opened, lock, taken=EventType.UNLOCKED, reason=reason) as locked:
             locked.recorder.flush()
         return held

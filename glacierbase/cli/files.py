@@ -29,7 +29,15 @@ def validate(options: Options, base: str | None, resolve: bool) -> None:
 
     Checks names, headers, templates, and that the SQL can be split into statements.
     """
-    options.report(lambda project: project.validate(options.catalogs, base=base, resolve=resolve))
+
+    def run() -> Sequence[Result]:
+        from glacierbase.inspect.unread import listing_catalogs
+
+        with listing_catalogs(options.project):
+            project = options.load()
+        return project.validate(options.catalogs, base=base, resolve=resolve)
+
+    options.terminal.report(options.command, run)
 
 
 @cli.command(section=Section.CHECK)

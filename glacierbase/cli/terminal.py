@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 
 import click
 
+from glacierbase.cli.display import Display, open_display
 from glacierbase.cli.screen import show_on
 from glacierbase.cli.signals import Signals
 from glacierbase.errors import ConfigurationError, GlacierbaseError, Interrupted, Stopped
@@ -48,7 +49,8 @@ class Terminal:
         self._form = form
         self._verbose = verbose
         self._colour = colour
-        self.signals = Signals()
+        self._display = open_display(form)
+        self.signals = Signals(self._display.close)
 
     @property
     def is_one_screen(self) -> bool:
@@ -69,8 +71,9 @@ class Terminal:
             lines: returns the text of a result; default its `lines`.
             shown: returns the results that the text shows; default all of them, each alone.
         """
-        _log_to_stderr(self._verbose)
-        results, error = self._run(command, run)
+        _log_to_stderr(self._verbose, self._display)
+        with self._display.watching():
+            results, error = self._run(command, run)
         if self._form == "json":
             text = documents.json_document(command, results, error)
         else:
@@ -106,6 +109,7 @@ class Terminal:
 
     def agrees(self, question: str) -> bool:
         """Ask a question; return False where stdin is not a terminal."""
+        self._display.clear()
         return sys.stdin.isatty() and click.confirm(printable([question]), err=True)
 
     def confirm(self, protected: Sequence[str], facts: Sequence[Result]) -> None:
@@ -115,6 +119,7 @@ class Terminal:
             ConfigurationError: the answer was another one, or stdin is not a terminal.
             Stopped: there was no answer.
         """
+        self._display.clear()
         if text := documents.text_document(facts, show=show_on(sys.stderr, self._colour)):
             click.echo(text, err=True, color=True)
         self.check_keyboard(protected)
@@ -143,13 +148,25 @@ def _ask(protected: Sequence[str]) -> None:
         raise ConfigurationError("NOT_CONFIRMED", "nothing was changed")
 
 
+class _Handler(logging.StreamHandler):  # type: ignore[type-arg]
+    """Writes to stderr, where the display is."""
+
+    def __init__(self, display: Display) -> None:
+        super().__init__()
+        self._display = display
+
+    def emit(self, record: logging.LogRecord) -> None:
+        with self._display.paused():
+            super().emit(record)
+
+
 class _PrintableFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         return printable([super().format(record)])
 
 
-def _log_to_stderr(verbose: bool) -> None:
-    handler = logging.StreamHandler()
+def _log_to_stderr(verbose: bool, display: Display) -> None:
+    handler = _Handler(display)
     handler.setFormatter(_PrintableFormatter("%(message)s"))
     logger.handlers = [handler]
     logger.setLevel(logging.DEBUG if verbose else logging.INFO)

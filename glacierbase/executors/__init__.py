@@ -48,6 +48,12 @@ class Session(Protocol):
         `execute` then raises what the engine's answer proves, or returns if the statement ended before.
         """
 
+    def progress(self) -> str | None:
+        """Return how far the tagged statement is that `execute` runs in another thread; None where the engine shows nothing.
+
+        Never raises. May take as long as the engine takes to answer. No number in it decreases while the statement runs.
+        """
+
     def close(self) -> None:
         """Close the session. Never raises."""
 

@@ -16,6 +16,7 @@ from glacierbase.migrations.compiled import Compiled, compile_all
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.command import command
 from glacierbase.model.migration import Migration
+from glacierbase.run.activity import doing
 from glacierbase.run.run import Run
 from glacierbase.stores import Store, choice
 
@@ -81,7 +82,9 @@ class Target:
         """
         with closing(self.engine(session, cancelled)) as engine:
             try:
-                yield OpenCatalog(self, engine, self.open_store(self.catalog, engine))
+                with doing(f"{self.catalog.name}: opening history and lock", announce=False):
+                    store = self.open_store(self.catalog, engine)
+                yield OpenCatalog(self, engine, store)
             except EngineError as error:
                 where = f"{self.catalog.store.catalog}.{self.catalog.store.namespace}"
                 raise EngineUnavailable(

@@ -12,6 +12,7 @@ from glacierbase.catalogs.choice import CatalogChoice
 from glacierbase.catalogs.folder import CatalogFile
 from glacierbase.errors import GlacierbaseError, collected, joined, raise_all
 from glacierbase.inspect.results import RenderedFile, RenderResult, ValidateResult
+from glacierbase.inspect.unread import about
 from glacierbase.migrations.folder import load_migrations, migration_files
 from glacierbase.migrations.git_check import check_against_base
 from glacierbase.migrations.headers import PREFIX
@@ -48,15 +49,10 @@ def validate(
         stems = {file.name: file.stem for file in choice.files}
         with collected(errors):
             warnings = check_against_base(root, base, stems, migrations, required, read_name, all_catalogs=not catalogs)
-        rendered = [replace(each, errors=_of_folder(errors, stems[each.catalog])) for each in rendered]
+        rendered = [replace(each, errors=about(errors, stems[each.catalog])) for each in rendered]
     results = Results(each.validated(warnings.get(each.catalog, ())) for each in rendered)
     raise_all(errors, results)
     return results
-
-
-def _of_folder(errors: Sequence[GlacierbaseError], stem: str) -> tuple[GlacierbaseError, ...]:
-    """Return the errors about the files of one catalog."""
-    return tuple(error for error in errors if str(error.data.get("path", "")).startswith(f"migrations/{stem}/"))
 
 
 def _lacking(migrations: Sequence[Migration], required: Collection[str]) -> Iterator[str]:

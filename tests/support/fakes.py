@@ -21,9 +21,12 @@ _KINDS = {"no such table": TableNotFound, "interrupted": OutcomeUnknown}
 class FakeSession:
     """A SQLite connection behind the port of a session."""
 
-    def __init__(self, uri: str, before: Callable[[str], None]) -> None:
+    def __init__(
+        self, uri: str, before: Callable[[str], None], progress: Callable[[], str | None] = lambda: None
+    ) -> None:
         self._connection = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
         self._before = before
+        self._progress = progress
 
     def execute(self, sql: str, parameters: Sequence[Any] = (), *, tag: str | None = None) -> None:
         self.query(sql, parameters)
@@ -44,6 +47,9 @@ class FakeSession:
     def cancel(self) -> None:
         self._connection.interrupt()
 
+    def progress(self) -> str | None:
+        return self._progress()
+
     def close(self) -> None:
         self._connection.close()
 
@@ -53,6 +59,7 @@ class FakeExecutor:
 
     Attributes:
         before: called with each statement; may raise what an engine would.
+        progress: returns how far each statement is.
         recorded: the evidence that the engine has about every statement.
         proving: the table whose version proves the outcome of every statement.
     """
@@ -64,6 +71,7 @@ class FakeExecutor:
     def __init__(self) -> None:
         self.process: dict[str, Any] = {"application": None}
         self.before: Callable[[str], None] = lambda sql: None
+        self.progress: Callable[[], str | None] = lambda: None
         self._uri = f"file:{uuid.uuid4().hex}?mode=memory&cache=shared"
         self._keeper = sqlite3.connect(self._uri, uri=True)
         self.closed = 0
@@ -71,7 +79,7 @@ class FakeExecutor:
         self.proving: str | None = None
 
     def open_session(self, *, bookkeeping: bool = False) -> FakeSession:
-        return FakeSession(self._uri, lambda sql: self.before(sql))
+        return FakeSession(self._uri, lambda sql: self.before(sql), lambda: self.progress())
 
     def evidence(self, statement: InFlight) -> Evidence:
         return self.recorded

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import pytest
@@ -19,7 +21,7 @@ from glacierbase.errors import GlacierbaseError, Interrupted, LockLost, NeedsRep
 from glacierbase.history.details import details_of
 from glacierbase.history.records import fold
 from glacierbase.model.tableversion import TableVersion
-from glacierbase.run.processes import engine_process
+from glacierbase.run.processes import engine_process, this_process
 from glacierbase.run.run import statement_tag
 from tests.support.fakes import lost_answer
 from tests.support.project_folder import ProjectFolder
@@ -333,6 +335,32 @@ def test_a_statement_that_a_kill_left_open_is_settled_too(world: World, clock: C
     world.migrate()
     assert world.values() == [1, 2]
     assert [kind for kind, _ in world.kinds][-3:] == ["repaired", "started", "applied"]
+
+
+def test_a_run_that_dies_while_this_one_waits_for_its_lock_is_settled_too(
+    world: World, clock: Clock, dead: dict[str, Any]
+) -> None:
+    """At first its statement is running; under the lock it is open."""
+    lose(world)
+    lost = world.events.pop()
+    alive = this_process()
+    killed = {**alive, "pid": dead["engine_pid"], "pid_started": dead["engine_pid_started"], **dead}
+    row = replace(
+        world.tables.locks["shop"], owner=lost.run_id, fence=lost.fence, head_sequence=len(world.events),
+        expires_at=datetime.now(timezone.utc) + timedelta(seconds=60), holder=json.dumps(alive),
+    )  # fmt: skip
+    world.tables.locks["shop"] = row
+
+    def die(verb: str) -> None:
+        reads.append(verb)
+        if reads.count("create") and world.tables.locks["shop"].owner == lost.run_id:
+            world.tables.locks["shop"] = replace(row, holder=json.dumps(killed))
+
+    reads: list[str] = []
+    world.store_before = die
+    world.migrate(lock_timeout=30)
+    assert world.values() == [1, 2]
+    assert [kind for kind, _ in world.kinds][-4:] == ["taken_over", "repaired", "started", "applied"]
 
 
 def test_the_version_of_an_earlier_statement_is_not_taken_for_that_of_a_later_one(world: World, clock: Clock) -> None:

@@ -73,6 +73,45 @@ def test_a_single_error_in_all_environments_is_printed_once(project: ProjectFold
     assert project.run("validate").stderr.count("1_a.sql") == 1
 
 
+def test_a_project_that_cannot_be_read_lists_its_catalogs_as_well(three: ProjectFolder) -> None:
+    """Each with what is wrong in its file and the names of its migrations; `_shared.yaml` is no catalog."""
+    three.catalog(CATALOG + "nam: x\nprotectd: true\n", "wrong")
+    three.catalog("a: [", "worse")
+    three.file("Third.sql", "SELECT 1", catalog="half")
+    (three.root / "catalogs/_shared.yaml").write_text("environments: {}\n")
+    for done in (three.ask("validate"), three.ask("validate", "--project", str(three.root))):
+        found = {
+            each["catalog"]: [part["code"] for part in (each["error"] or {}).get("errors", [each["error"]]) if part]
+            for each in done.document["catalogs"]
+        }
+        assert found == {
+            "good": [],
+            "half": ["MISNAMED_FILE"],
+            "worse": ["INVALID_YAML"],
+            "wrong": ["UNKNOWN_KEY", "UNKNOWN_KEY"],
+        }
+        assert (done.code, len(done.document["error"]["errors"])) == (2, 4)
+    text = three.run("validate").stderr
+    assert [text.count(each) for each in ("unknown key nam\n", "protectd", "worse.yaml", "Third.sql")] == [
+        1,
+        1,
+        1,
+        1,
+    ], text
+
+
+def test_a_folder_without_a_project_lists_no_catalog(project: ProjectFolder) -> None:
+    """Nor does a project whose catalogs are elsewhere: not even the names there are read."""
+    elsewhere = project.root.parent / "elsewhere"
+    (project.root / "catalogs").rename(elsewhere)
+    (elsewhere / "secret.yaml").write_text("a: [")
+    document = project.ask("validate", "--project", str(project.root)).document
+    assert (document["error"]["code"], document["catalogs"]) == ("PROJECT_NOT_FOUND", [])
+    (project.root / "catalogs").symlink_to(elsewhere)
+    document = project.ask("validate").document
+    assert (document["error"]["code"], document["catalogs"]) == ("OUTSIDE_PROJECT", [])
+
+
 def test_what_differs_from_the_base_belongs_to_its_catalog(three: ProjectFolder) -> None:
     """A catalog whose files are unchanged has no error."""
     for name in ("half", "wrong"):
