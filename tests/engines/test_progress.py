@@ -114,8 +114,8 @@ def test_fifty_million_rows_are_a_line_each_second_on_a_terminal(filling: Projec
     assert found[-1][3] == 16
     assert all(len(line) < 80 for line in recording.live)
     assert [re.sub(r"[\d.]+ s$", "N s", line) for line in recording.screen] == [
-        "migrations/shop/0001_create.sql: applied 2 statements in N s",
-        "migrations/shop/0002_fill.sql: applied 1 statement in N s",
+        "applied  migrations/shop/0001_create.sql  2 statements, N s",
+        "applied  migrations/shop/0002_fill.sql  1 statement, N s",
         "shop (default)",
         "  applied  2 migrations, 3 statements, N s",
     ]
@@ -135,7 +135,7 @@ def test_fifty_million_rows_are_a_line_each_interval_in_a_pipe_and_none_beside_j
     asked = run_often(filling, "migrate", "--format", "json")
     assert [file["version"] for file in json.loads(asked.stdout)["catalogs"][0]["applied"]] == ["0003"]
     assert (
-        re.sub(r"[\d.]+ s$", "N s", asked.stderr.strip()) == "migrations/shop/0003_more.sql: applied 1 statement in N s"
+        re.sub(r"[\d.]+ s$", "N s", asked.stderr.strip()) == "applied  migrations/shop/0003_more.sql  1 statement, N s"
     )
 
 
