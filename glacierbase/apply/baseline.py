@@ -66,7 +66,7 @@ def baseline(
         files = _not_started(candidates, state.history)
         check_required((compiled.migration for compiled in files), target.catalog.required_headers)
         found = _compared(opened.engine, files, target.dialect)
-        _check(found, accept_differences)
+        _check(found, candidates[-1].migration.version, accept_differences)
         if not files:
             return Baselined()
         with locked(opened, state, lock_timeout) as held:
@@ -103,7 +103,9 @@ def _compared(engine: Engine, files: Sequence[Compiled], dialect: str) -> Compar
     return compare(engine.start(), tables) if tables else Comparison()
 
 
-def _check(found: Comparison, accept_differences: bool) -> None:
+def _check(found: Comparison, to: str, accept_differences: bool) -> None:
+    """Refuse tables that are not as the files up to version `to` declare them."""
+    accept = command("baseline", "--to", to, "--accept-differences", reason=True)
     if found.missing:
         raise HistoryDisagrees(
             "BASELINE_REFUSED",
@@ -118,6 +120,6 @@ def _check(found: Comparison, accept_differences: bool) -> None:
                 "tables have other columns than the files declare; nothing was recorded",
                 *quoted("\n".join(difference.line() for difference in found.all_differences)),
             ),
-            "correct the files; or accept the differences with --accept-differences, which records them",
+            f"correct the files; or record the differences as accepted: `{accept}`",
             differences=list(found.all_differences),
         )

@@ -21,6 +21,7 @@ from glacierbase.errors import ConfigurationError
 from glacierbase.history.opening import Target
 from glacierbase.model.result import document
 from glacierbase.model.text import split_lines
+from glacierbase.run.activity import doing
 from glacierbase.run.command import Ending, run_command
 from glacierbase.secrets import mask
 
@@ -80,14 +81,15 @@ def _run(
         "GLACIERBASE_ENVIRONMENT": catalog.environment,
         "GLACIERBASE_HOOK": name,
     }
-    ending = run_command(
-        words,
-        json.dumps(content, default=str).encode(),
-        Path(target.run.project),
-        variables,
-        catalog.hooks.timeout_seconds,
-        cancelled,
-    )
+    with doing(f"{catalog.name}: running hook {name}", announce=False):
+        ending = run_command(
+            words,
+            json.dumps(content, default=str).encode(),
+            Path(target.run.project),
+            variables,
+            catalog.hooks.timeout_seconds,
+            cancelled,
+        )
     logger.info("%s: hook %s %s", catalog.name, name, ending.failure or "succeeded")
     logger.debug("%s: output of hook %s:\n%s", catalog.name, name, mask(ending.output))
     return ending

@@ -172,11 +172,13 @@ def _outcome_unknown(record: Record) -> NeedsRepair:
     # Other events have the query id of the statement before.
     query_id = last.query_id if last.event == EventType.UNKNOWN else None
     named = "".join(f", {what} {value}" for what, value in (("query tag", tag), ("query id", query_id)) if value)
+    first = f"`{command('migrate')}` settles it if its engine has ended and its table proves the outcome; else "
     return NeedsRepair(
         "OUTCOME_UNKNOWN",
         f"{record.started.path}: run {last.run_id} of {last.os_user} on {last.host} ended inside statement {index} of"
         f" {record.statements_total}{named}; whether it took effect is unknown; nothing ran",
-        f"`{command('repair', record.version)}` shows the statement, the evidence of the engine, and the choices",
+        f"{first if record.before else ''}`{command('repair', record.version)}` shows the statement, the evidence of the engine,"
+        " and the choices",
         version=record.version,
         path=record.started.path,
         statement_index=index,

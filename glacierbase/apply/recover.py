@@ -25,6 +25,8 @@ from glacierbase.migrations.compiled import Compiled
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.migration import State, Statement
 from glacierbase.model.tableversion import TableVersion
+from glacierbase.model.text import as_clock
+from glacierbase.run.activity import doing
 from glacierbase.run.processes import is_engine_gone
 from glacierbase.run.run import statement_tag
 
@@ -137,10 +139,11 @@ def _wait(seconds: float, cancelled: Callable[[], bool], what: str) -> None:
     )
     # A clock that stands still while the machine is suspended, so that the wait is never too short.
     deadline = time.monotonic() + seconds
-    while (left := deadline - time.monotonic()) > 0:
-        if cancelled():
-            raise stopped_before("the second look at a table", "nothing ran")
-        time.sleep(min(_POLL_SECONDS, left))
+    with doing(f"{what}: looking again", lambda: f"in {as_clock(deadline - time.monotonic())}", announce=False):
+        while (left := deadline - time.monotonic()) > 0:
+            if cancelled():
+                raise stopped_before("the second look at a table", "nothing ran")
+            time.sleep(min(_POLL_SECONDS, left))
 
 
 def _file(location: str) -> str:

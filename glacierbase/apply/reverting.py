@@ -23,7 +23,7 @@ def reverting_sql(root: Path, folder: Path, version: str) -> str:
         MigrationFileError, SeveralErrors: all that is wrong with the files.
     """
     number = version_given(version)
-    migrations, errors = load_migrations(folder, root)
+    migrations, errors = load_migrations(folder, root, headers=None)
     raise_all(errors)
     found = next((each for each in migrations if each.number == number), None)
     if found is None:

@@ -42,7 +42,7 @@ def _wrong_value(node: Node, key: Key, path: str) -> Iterator[ConfigurationError
         yield _wrong_kind(node, path, f"{key.kind} is expected here{_as_list(node, key.kind)}")
     elif isinstance(node, SequenceNode):
         for item in node.items:
-            if not isinstance(item, ScalarNode):
+            if is_null(item) or not isinstance(item, ScalarNode):
                 yield from _wrong_item(item, key, path)
 
 

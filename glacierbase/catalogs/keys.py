@@ -125,7 +125,7 @@ _STORE_KEYS = (
 _HOOK_KEYS = (
     Key(
         "beforeMigrate",
-        "Runs before a run that has something to apply; the run needs its consent.",
+        "Runs before a run that has something to apply; if it fails, nothing runs.",
         Kind.LIST,
         secrets=False,
     ),

@@ -71,7 +71,7 @@ class Terminal:
             lines: returns the text of a result; default its `lines`.
             shown: returns the results that the text shows; default all of them, each alone.
         """
-        _log_to_stderr(self._verbose, self._display)
+        _log_to_stderr(self._verbose, self._display, self._colour)
         with self._display.watching():
             results, error = self._run(command, run)
         if self._form == "json":
@@ -160,14 +160,20 @@ class _Handler(logging.StreamHandler):  # type: ignore[type-arg]
             super().emit(record)
 
 
-class _PrintableFormatter(logging.Formatter):
+class _Formatter(logging.Formatter):
+    """Shows a record on stderr as lines of a result are shown."""
+
+    def __init__(self, colour: str) -> None:
+        super().__init__("%(message)s")
+        self._colour = colour
+
     def format(self, record: logging.LogRecord) -> str:
-        return printable([super().format(record)])
+        return show_on(sys.stderr, self._colour)([super().format(record)])
 
 
-def _log_to_stderr(verbose: bool, display: Display) -> None:
+def _log_to_stderr(verbose: bool, display: Display, colour: str) -> None:
     handler = _Handler(display)
-    handler.setFormatter(_PrintableFormatter("%(message)s"))
+    handler.setFormatter(_Formatter(colour))
     logger.handlers = [handler]
     logger.setLevel(logging.DEBUG if verbose else logging.INFO)
     logger.propagate = False

@@ -75,7 +75,14 @@ def read_column(cursor: Cursor) -> Column:
 
 
 def types_of(text: str, dialect: str) -> tuple[str, ...]:
-    """Return the spellings in which an engine may report a declared type."""
+    """Return the spellings in which an engine may report a declared type.
+
+    Which of its types Snowflake means by TIMESTAMP is a parameter of account, user and session.
+    https://docs.snowflake.com/en/sql-reference/parameters#timestamp-type-mapping
+    """
+    if dialect == "snowflake" and Cursor(text, dialect).word() == "TIMESTAMP":
+        declared = read_type(Cursor(text, dialect))
+        return tuple(declared.replace("_NTZ", f"_{kind}") for kind in ("NTZ", "LTZ", "TZ"))
     both = (read_type(Cursor(text, dialect), stored=stored) for stored in (False, True))
     return tuple(dict.fromkeys(both))
 

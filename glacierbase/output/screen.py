@@ -30,7 +30,9 @@ _GOOD, _BAD, _ATTENTION, _BOLD, _DIM, _PLAIN = "green", "bold red", "magenta", "
 _STYLES = {
     **dict.fromkeys(("applied", "baselined", "done", "ok", "recorded", "released"), _GOOD),
     **dict.fromkeys(("error", "failed"), _BAD),
-    **dict.fromkeys(("abandoned", "ahead", "changed", "interrupted", "missing", "not run", "out_of_order"), _ATTENTION),
+    **dict.fromkeys(
+        ("abandoned", "ahead", "changed", "differs", "interrupted", "missing", "not run", "out_of_order"), _ATTENTION
+    ),
     **dict.fromkeys(("repaired", "taken_over", "unknown", "unlocked", "warning"), _ATTENTION),
     **dict.fromkeys(("pending", "started", "statement_done"), _PLAIN),
     "more": _DIM,
@@ -173,7 +175,7 @@ def _heading(name: str, folder: str) -> _Styled:
 def _style_of(text: str) -> str:
     """Return the style of a text by its first word, such as a state."""
     word = _WORD.match(text.lower())
-    return _STYLES.get(word[0], _BOLD) if word else _BOLD
+    return _STYLES.get(word[0], _BOLD) if word else _PLAIN
 
 
 def _tokens(text: str, pattern: re.Pattern[str] = _TOKEN) -> list[str]:

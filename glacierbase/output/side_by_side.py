@@ -66,7 +66,7 @@ def _table(results: Sequence[Result]) -> Sequence[Line]:
     for number in sorted({number for column in columns for number in column}):
         version, _, description = next(column[number] for column in columns if number in column)
         cells = [column[number][1] if number in column else _ABSENT for column in columns]
-        rows.append((version, *map(Mark, cells), "differs" if len(set(cells)) > 1 else "", description))
+        rows.append((version, *map(Mark, cells), Mark("differs" if len(set(cells)) > 1 else ""), description))
     header = ("version", *(each.environment for each in results), "", "description")
     return table(header, rows) or ["no migrations" if isinstance(results[0], StatusResult) else "nothing is pending"]
 

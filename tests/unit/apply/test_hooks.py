@@ -278,6 +278,7 @@ environments:
         ("beforeMigrate: notify.sh --all", "hooks.beforeMigrate: wrong kind of value", "a list is expected here: [notify.sh, …]"),
         ("onFailure: notify.sh", "hooks.onFailure: wrong kind of value", "a list is expected here: [notify.sh]"),
         ("onFailure: [[a]]", "hooks.onFailure: wrong kind of value", "a list of single values is expected here"),
+        ("onFailure: [notify, ~]", "hooks.onFailure: wrong kind of value", "a list of single values is expected here"),
         ("onFailure: [{a: b}]", "hooks.onFailure: wrong kind of value", "a list of single values is expected here"),
         ("timeout: 2h", "hooks.timeout: '2h' is not a duration from 1s to 1h", "correct the value"),
         ("afterMigrat: [a]", "unknown key afterMigrat under hooks", "did you mean afterMigrate?"),

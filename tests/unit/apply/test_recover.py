@@ -225,6 +225,20 @@ def test_an_engine_on_another_machine_needs_a_person(
     needs_person(world)
 
 
+def test_read_only_commands_leave_it_to_migrate(world: World, clock: Clock) -> None:
+    """They write nothing, show the outcome as unknown, and name the command that looks at the table."""
+    lose(world)
+    before = list(world.events)
+    with pytest.raises(NeedsRepair) as caught:
+        world.migrator().plan(Selection())
+    assert world.events == before
+    assert caught.value.hint.startswith("`glacierbase migrate")
+    world.events[-2] = replace(world.events[-2], details=None)
+    with pytest.raises(NeedsRepair) as caught:
+        world.migrator().plan(Selection())
+    assert caught.value.hint.startswith("`glacierbase repair 2")
+
+
 def test_with_recover_ask_no_version_is_read_and_a_person_decides(world: World, clock: Clock) -> None:
     """The key turns off both halves: the version before the statement, and the look at the table afterwards."""
     read: list[str] = []

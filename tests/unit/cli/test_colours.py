@@ -105,9 +105,10 @@ def test_a_file_is_reported_once_on_a_terminal_and_once_in_each_stream(
 ) -> None:
     """On one terminal the log names the file and the result counts it; a redirected result names it."""
     monkeypatch.chdir(lake_project.root)
-    screen = Screen()
-    assert migrate(screen, Screen(), monkeypatch) == (0, 1)
+    screen, log = Screen(), Screen()
+    assert migrate(screen, log, monkeypatch) == (0, 1)
     assert "1 migration, 2 statements, 0.5 s" in screen.getvalue()
+    assert f"\x1b[32mapplied\x1b[0m  {PATH}" in log.getvalue()
     for streams in ((io.StringIO(), io.StringIO()), (io.StringIO(), Screen()), (Screen(), io.StringIO())):
         assert migrate(*streams, monkeypatch) == (1, 1)
     assert migrate(Screen(), Screen(), monkeypatch, "--format", "json") == (1, 1)

@@ -86,7 +86,7 @@ def test_a_baselined_version_says_so(world: World) -> None:
     found = only(world)
     assert (found.state, found.applied_by, found.repaired) == ("applied", "baseline", None)
     assert text_document([status(world)]).splitlines()[2].split()[:2] == ["1", "baselined"]
-    assert "state       baselined, 2/2 statements" in text_document([shown(world)])
+    assert "state       baselined\n" in text_document([shown(world)])
     entry = json.loads(json_document("status", [status(world)], None))["catalogs"][0]
     assert (entry["migrations"][0]["state"], entry["migrations"][0]["applied_by"]) == ("applied", "baseline")
 

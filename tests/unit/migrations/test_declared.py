@@ -78,6 +78,15 @@ def test_a_format_may_store_a_wider_type() -> None:
     ]  # fmt: skip
 
 
+def test_the_meaning_of_timestamp_is_a_parameter_of_snowflake() -> None:
+    """A type that names its time zone has one spelling."""
+    table = tables("CREATE TABLE t (a TIMESTAMP(3), b TIMESTAMP_NTZ)", dialect="snowflake")["t"]
+    assert table.columns is not None
+    assert [column.types for column in table.columns.values()] == [
+        ("TIMESTAMP_NTZ(3)", "TIMESTAMP_LTZ(3)", "TIMESTAMP_TZ(3)"), ("TIMESTAMP_NTZ(9)",),
+    ]  # fmt: skip
+
+
 def test_a_create_statement_declares_its_columns() -> None:
     """Comments, constraints, quoted names, options and the columns of Hive's partitions included."""
     sql = """CREATE TABLE IF NOT EXISTS lake.s.`T` ( -- the table

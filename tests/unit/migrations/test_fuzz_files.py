@@ -218,7 +218,7 @@ def test_a_broken_project_is_one_document_with_its_error(
     path: str, content: str | bytes, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The exit code is 2 or 3, and stderr is empty."""
-    monkeypatch.setattr("glacierbase.cli.terminal._log_to_stderr", lambda verbose: None)
+    monkeypatch.setattr("glacierbase.cli.terminal._log_to_stderr", lambda *_: None)
     files = {"catalogs/shop.yaml": CATALOGS["spark"], "migrations/shop/1_a.sql": HEADED, path: content}
     with project(files) as root, pytest.raises(SystemExit) as caught:
         main(["validate", "--project", str(root), "--format", "json"])

@@ -135,6 +135,14 @@ def test_the_command_writes_a_valid_file(project: ProjectFolder) -> None:
     assert len(list((project.root / "migrations/shop").iterdir())) == 2
 
 
+def test_a_file_with_further_headers_is_undone(project: ProjectFolder) -> None:
+    """The headers that the catalog file lists are allowed in the file that is undone."""
+    project.catalog(UNREACHABLE + "headers: {TICKET: optional}\n")
+    path = project.file("1_a.sql", "ALTER TABLE t RENAME COLUMN a TO b")
+    path.write_text("-- MIGRATION_TICKET: LAKE-1\n" + path.read_text())
+    assert project.run("new", "undo", "--author", "Ana", "--reverting", "1").code == 0
+
+
 def test_a_body_in_a_file_for_snowflake_is_not_taken_for_statements(project: ProjectFolder) -> None:
     """The file is split as the catalog's engine splits it."""
     project.catalog("migrationExecutor: {type: snowflake, conf: {connection: {account: a, database: D}}}\n")

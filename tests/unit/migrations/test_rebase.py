@@ -296,6 +296,21 @@ def test_one_catalog_is_rebased_alone(branch: ProjectFolder) -> None:
     assert "0002_mine.sql" in texts(branch)
 
 
+def test_a_file_can_get_the_name_that_another_one_leaves(project: ProjectFolder) -> None:
+    """Files of one name are renamed from the last one on, so that none overwrites another."""
+    project.catalog(UNREACHABLE)
+    project.file("0001_x.sql", GOOD)
+    commit_all(project.root)
+    git(project.root, "switch", "-qc", "topic")
+    on_main(project, "0002_theirs.sql")
+    for number in (2, 3, 4):
+        project.file(f"000{number}_x.sql", f"SELECT {number}")
+    assert project.run("rebase").code == 0
+    assert {name: text for name, text in texts(project).items() if name > "0002"} == {
+        "0003_x.sql": "SELECT 2", "0004_x.sql": "SELECT 3", "0005_x.sql": "SELECT 4",
+    }  # fmt: skip
+
+
 def test_an_invalid_file_prevents_all_renames(branch: ProjectFolder) -> None:
     """A file whose name or headers are wrong is an error before anything is renamed."""
     (branch.root / "migrations/shop/0003_bad.sql").write_text("SELECT 1\n")

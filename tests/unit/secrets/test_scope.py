@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from glacierbase import Project
-from glacierbase.cli.terminal import _PrintableFormatter
+from glacierbase.cli.terminal import _Formatter
 from glacierbase.errors import GlacierbaseError
 from glacierbase.output.documents import json_document, text_document, text_error
 from glacierbase.run.waiting import Caller, in_context, start_thread
@@ -165,7 +165,7 @@ def test_a_thread_of_glacierbase_masks_the_secrets_of_the_verb_that_started_it(r
     register("canary-of-anna")
     assert run(lambda: mask(BOTH)) == MASKED["anna"]
     record = logging.LogRecord("glacierbase", logging.INFO, __file__, 1, BOTH, (), None)
-    assert run(lambda: _PrintableFormatter("%(message)s").format(record)) == MASKED["anna"]
+    assert run(lambda: _Formatter("auto").format(record)) == MASKED["anna"]
     assert run(lambda: GlacierbaseError("A_CODE", BOTH).message) == MASKED["anna"]
 
 
