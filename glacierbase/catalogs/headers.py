@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 
 from glacierbase.catalogs.keys import KEYS
 from glacierbase.catalogs.nodes import MappingNode, ScalarNode
+from glacierbase.catalogs.values import HEADER_NAME
 from glacierbase.errors import ConfigurationError, raise_all
 
-_NAME = re.compile(r"[A-Z]+(?:_[A-Z]+)*")
-_LONGEST = 60
-_FIXED = ("DESCRIPTION", "AUTHOR")
 # Finding the nearest spelling of an unknown header compares it with each.
 _MOST = 100
 
@@ -37,12 +34,17 @@ def _wrong(node: MappingNode) -> Iterator[ConfigurationError]:
         yield node.place.error("INVALID_VALUE", f"headers: there are {len(node.values)}", f"list at most {_MOST}")
         return
     for name, value in node.values.items():
-        if not _NAME.fullmatch(name) or len(name) > _LONGEST or name in _FIXED or name.startswith("MIGRATION_"):
-            what = f"headers: {name!r} cannot be listed"
-            hint = (
-                "use capital letters and _, without the prefix MIGRATION_; DESCRIPTION and AUTHOR are always required"
-            )
-            yield node.keys.get(name, node.place).error("INVALID_NAME", what, hint)
+        if not _is_name(name):
+            what = f"headers: {name!r} is not {HEADER_NAME.expected}"
+            yield node.keys.get(name, node.place).error("INVALID_NAME", what, "list it as in `TICKET: required`")
         elif not isinstance(value, ScalarNode) or value.text not in ("required", "optional"):
             what = f"headers.{name}: this is not {KEYS['headers'].type.expected}"
             yield value.place.error("INVALID_VALUE", what, f"write {name}: required, or {name}: optional")
+
+
+def _is_name(text: str) -> bool:
+    try:
+        HEADER_NAME.convert(text)
+    except ValueError:
+        return False
+    return True

@@ -11,6 +11,7 @@ from glacierbase.catalogs.values import (
     CATALOG_NAME,
     COORDINATE,
     ENVIRONMENT_NAME,
+    HEADER_NAME,
     HOOK_TIMEOUT,
     LEASE,
     NAMESPACE,
@@ -44,6 +45,7 @@ class Key:
         type: of a single value, or of the single values in a list.
         default: as it would be written; None where the key has no fixed default.
         keys: of a group, or of the mappings in a list.
+        names: of the keys that the user chooses below it; None where any text is one.
         engine: the only `migrationExecutor.type` that the key is allowed for; None where all are.
         required: whether the mapping that the key belongs to must have it.
         resolved: whether references in the value are resolved.
@@ -56,6 +58,7 @@ class Key:
     type: ValueType = TEXT
     default: str | None = None
     keys: tuple[Key, ...] = ()
+    names: ValueType | None = None
     engine: str | None = None
     required: bool = False
     resolved: bool = True
@@ -165,6 +168,8 @@ SHARED_KEYS = (
         "A required one is required of files that were never started.",
         Kind.VALUES,
         one_of("required", "optional"),
+        names=HEADER_NAME,
+        resolved=False,
     ),
     Key("environments", "The environments; each merges over the keys of the file.", Kind.ENVIRONMENTS),
     Key(

@@ -75,7 +75,8 @@ def _inside(key: Key) -> Schema:
             "additionalProperties": _defined(_ENVIRONMENT),
         }
     if key.kind is Kind.VALUES:
-        return {"additionalProperties": {"anyOf": [*_single(key), {"type": "null"}]}}
+        names = {"propertyNames": dict(key.names.schema)} if key.names else {}
+        return {**names, "additionalProperties": {"anyOf": [*_single(key), {"type": "null"}]}}
     return {"additionalProperties": _defined(_VALUE if key.secrets else _WITHOUT_SECRETS)}
 
 

@@ -11,6 +11,7 @@ from glacierbase.apply.results import BaselinedFile, BaselineResult
 from glacierbase.errors import ConfigurationError, HistoryDisagrees, MigrationFailed
 from glacierbase.history.details import details_of
 from glacierbase.model.columns import ColumnDifference
+from glacierbase.model.result import error_to_json
 from tests.support.project_folder import ProjectFolder
 from tests.support.world import World
 
@@ -101,7 +102,10 @@ def test_a_table_with_other_columns_is_refused_with_each_difference(orders: Worl
     found = [(each.column, each.declared, each.actual) for each in caught.value.data["differences"]]
     assert found == [("amount", "decimal(12,2)", "double"), ("at", "timestamp", None), ("legacy", None, "string")]
     assert "orders, column amount: declared decimal(12,2), actual double" in caught.value.message
-    assert "--accept-differences" in caught.value.hint
+    assert "glacierbase baseline --to 2 --accept-differences --reason '…'" in caught.value.hint
+    assert error_to_json(caught.value)["differences"][2] == {
+        "table": "orders", "column": "legacy", "declared": None, "actual": "string",
+    }  # fmt: skip
 
 
 def test_accepted_differences_are_recorded_with_the_file_that_creates_the_table(orders: World) -> None:
