@@ -15,6 +15,7 @@ from glacierbase.catalogs.schema import catalog_file_schema
 from glacierbase.catalogs.values import CATALOG_NAME
 from glacierbase.errors import ConfigurationError
 from glacierbase.migrations.new_files import already_exists, writing
+from glacierbase.model.command import command, on_catalog
 from glacierbase.model.result import Result
 from glacierbase.model.text import Line, Verbatim
 from glacierbase.run.files import create_file, path_inside
@@ -57,7 +58,7 @@ class InitResult(Result):
             lines.append(
                 f"set these environment variables, which {self.files[0]} describes: {', '.join(self.variables)}"
             )
-        return [*lines, "next:", *(Verbatim(f"  {command}") for command in self.next)]
+        return [*lines, "next:", *(Verbatim(f"  {step}") for step in self.next)]
 
 
 def init(project: str | None, name: str, catalog_type: str) -> InitResult:
@@ -83,7 +84,7 @@ def init(project: str | None, name: str, catalog_type: str) -> InitResult:
     for path, content in written.items():
         with writing(path):
             create_file(path, root, content)
-    steps = tuple(_steps(project, f" --catalog {name}" if others else ""))
+    steps = tuple(_steps(project, name if others else None))
     variables = tuple(dict.fromkeys(_VARIABLE.findall(text)))
     return InitResult(name, "", files=tuple(map(str, written)), variables=variables, next=steps)
 
@@ -114,13 +115,14 @@ def _absent(root: Path) -> Iterator[tuple[Path, str]]:
             yield root / name, text
 
 
-def _steps(project: str | None, only: str) -> Iterator[str]:
+def _steps(project: str | None, catalog: str | None) -> Iterator[str]:
     """Yield the next four commands.
 
     Args:
-        only: the option that chooses the new catalog among others.
+        catalog: the new one, if there are others.
     """
     if project:
         yield f"cd {quote(project)}"
-    for command in ("validate", "doctor", "migrate") if project else ("validate", "doctor", "plan", "migrate"):
-        yield f"glacierbase {command}{only}"
+    with on_catalog(catalog):
+        for name in ("validate", "doctor", "migrate") if project else ("validate", "doctor", "plan", "migrate"):
+            yield command(name)

@@ -9,6 +9,7 @@ from glacierbase.errors import ConfigurationError, MigrationFileError, raise_all
 from glacierbase.migrations.folder import load_migrations
 from glacierbase.migrations.inverse import inverse
 from glacierbase.model.arguments import unknown_version, version_given
+from glacierbase.model.command import command
 
 
 def reverting_sql(root: Path, folder: Path, version: str) -> str:
@@ -37,7 +38,7 @@ def reverting_sql(root: Path, folder: Path, version: str) -> str:
         raise ConfigurationError(
             "NOT_INVERTIBLE",
             f"{found.location}: none of its statements has an inverse; nothing was written",
-            "write the change that you want: glacierbase new 'why'",
+            f"write the change that you want: `{command('new', 'why it is undone')}`",
             path=found.location,
         )
     return sql

@@ -68,9 +68,11 @@ def new(options: Options, catalog: str | None, author: str | None, reverting: st
         from glacierbase.apply.results import WrittenResult
         from glacierbase.apply.reverting import reverting_sql
         from glacierbase.migrations import new_files
+        from glacierbase.model.command import on_catalog
 
         folder = project.folder(catalog)
-        sql = reverting_sql(project.root, folder, reverting) if reverting else ""
+        with on_catalog(catalog):
+            sql = reverting_sql(project.root, folder, reverting) if reverting else ""
         author_ = author or new_files.git_user()
         path = new_files.write_migration(folder, project.root, description, author_, sql=sql)
         return (WrittenResult(catalog or folder.name, "", files=(str(path),)),)

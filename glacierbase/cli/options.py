@@ -64,6 +64,12 @@ class Options:
         self.terminal.signals.watch(project.held_locks)
         return project
 
+    def _run(self, run: Callable[[Project], Sequence[Any]], environment: str | None = None) -> Sequence[Any]:
+        """Run the command on the project. Commands in messages repeat what was chosen, whatever the message comes from."""
+        project = self.load(environment)
+        with project.scope.in_use():
+            return run(project)
+
     def report(
         self,
         run: Callable[[Project], Sequence[Any]],
@@ -79,13 +85,13 @@ class Options:
             lines: returns the text of a result; default its `lines`.
         """
         if len(self.environments) < 2:
-            return self.terminal.report(command or self.command, lambda: run(self.load()), lines)
+            return self.terminal.report(command or self.command, lambda: self._run(run), lines)
         from glacierbase.cli.environments import run_in_each
         from glacierbase.output.side_by_side import side_by_side
 
         return self.terminal.report(
             command or self.command,
-            lambda: run_in_each(self.environments, lambda environment: run(self.load(environment))),
+            lambda: run_in_each(self.environments, lambda environment: self._run(run, environment)),
             shown=side_by_side,
         )
 

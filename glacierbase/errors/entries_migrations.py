@@ -94,7 +94,7 @@ ENTRIES = (
         "A file with template blocks is not inverted.",
         "error: NOT_INVERTIBLE: migrations/analytics/0007_add_device.sql: none of its statements has an inverse; nothing"
         " was written\n"
-        "next: write the change that you want: glacierbase new 'why'",
+        "next: write the change that you want: `glacierbase new 'why it is undone'`",
         ("Write the change that you want into a new file: `glacierbase new 'restore the device column'`.",),
     ),
     Entry(

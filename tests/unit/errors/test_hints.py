@@ -213,3 +213,17 @@ def test_a_catalog_that_was_not_named_is_named_where_there_are_several(lakes: La
     [line] = printed_commands(output.document["error"]["hint"])
     assert chosen(line)["--catalog"] == "shop"
     check_acts_on_prod_only(lakes, line, "--yes")
+
+
+def test_commands_on_files_repeat_what_was_chosen(lakes: Lakes) -> None:
+    """`new` and `rebase` are no methods of a project, and their messages name the same project and catalog."""
+    lakes.project.file("0002_b.sql", "DROP TABLE a")
+    error = lakes.run("new why --author me --catalog shop --reverting 0002 --format json").document["error"]
+    assert error["code"] == "NOT_INVERTIBLE"
+    [line] = printed_commands(error["hint"])
+    assert chosen(line) == {"--project": "../project", "--catalog": "shop"}
+    before = set((lakes.project.root / "migrations/shop").iterdir())
+    assert lakes.paste(line, "--author", "me").code == 0
+    assert len(set((lakes.project.root / "migrations/shop").iterdir()) - before) == 1
+    error = lakes.run("new why --author me --catalog shop --reverting 0009 --format json").document["error"]
+    assert printed_commands(error["hint"]) == ["glacierbase status --catalog shop --project ../project"]
