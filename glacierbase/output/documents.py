@@ -33,18 +33,30 @@ def text_document(results: Sequence[Result], lines: Lines | None = None, show: S
 
 def text_error(error: GlacierbaseError, show: Show = printable) -> str:
     """Return an error as text: its code and message, and the next step."""
-    what, *more = error.lines
-    hint = [f"next: {error.hint}"] if error.hint else []
-    with error.secrets.in_use():
-        return show([f"error: {error.code}: {what}", *more, *hint])
+    return "\n".join(filter(None, (_message(error, show), _next_step(error, show))))
 
 
 def text_errors(errors: Sequence[GlacierbaseError], show: Show = printable) -> str:
-    """Return all errors of a command as text, each once with its hint. The last line is the command that explains their codes."""
+    """Return all errors of a command as text, each once with its hints. The last line is the command that explains their codes."""
     parts = [part for error in errors for part in _parts(error)]
+    # Environments with other variables may have the same error with another hint.
+    texts: dict[str, dict[str, None]] = {}
+    for part in parts:
+        texts.setdefault(_message(part, show), {})[_next_step(part, show)] = None
     codes = dict.fromkeys(part.code for part in parts)
-    texts = dict.fromkeys(text_error(part, show) for part in parts)
-    return "\n".join([*texts, show([f"more: {command('explain', *codes)}"])])
+    lines = [line for message, hints in texts.items() for line in (message, *filter(None, hints))]
+    return "\n".join([*lines, show([f"more: {command('explain', *codes)}"])])
+
+
+def _message(error: GlacierbaseError, show: Show) -> str:
+    what, *more = error.lines
+    with error.secrets.in_use():
+        return show([f"error: {error.code}: {what}", *more])
+
+
+def _next_step(error: GlacierbaseError, show: Show) -> str:
+    with error.secrets.in_use():
+        return show([f"next: {error.hint}"]) if error.hint else ""
 
 
 def _parts(error: GlacierbaseError) -> list[GlacierbaseError]:
