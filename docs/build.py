@@ -49,7 +49,8 @@ def commands() -> str:
         also = ", ".join(f"`{row[0].split('`')[1].split()[0]}`" for row in ordered if row in rows)
         usage = " ".join(filter(None, ["glacierbase", name, "[OPTIONS]", *map(_argument, command.params)]))
         table = f"{_table(_HEADER, own)}\n\n" if own else ""
-        prose = inspect.cleandoc(command.help or "")
+        # Click's mark of a block whose lines are kept.
+        prose = re.sub(r"\x08\n((?:.+\n?)+)", r"```text\n\1\n```", inspect.cleandoc(command.help or ""))
         common = f"Also: {also} ([common options](#common-options))." if also else "It has no other options."
         sections.append(f"## {name}\n\n{prose}\n\n```text\n{usage}\n```\n\n{table}{common}")
     return "\n\n".join(sections)

@@ -36,10 +36,11 @@ from glacierbase.inspect.results import (
     ValidateResult,
 )
 from glacierbase.model.arguments import check_reason, given, version_given
-from glacierbase.model.result import Result, Results
+from glacierbase.model.command import Scope, on_catalog, with_own_scope
+from glacierbase.model.result import Result, raise_first
 from glacierbase.run.held import HeldLocks
 from glacierbase.run.run import Run
-from glacierbase.secrets import Secrets, with_own_secrets
+from glacierbase.secrets import Secrets
 
 R = TypeVar("R", bound=Result)
 P = ParamSpec("P")
@@ -55,13 +56,15 @@ class Project:
     Attributes:
         held_locks: the locks that runs of this project hold now.
         secrets: those of its catalog files; masked in everything that its methods return, raise, log and record.
+        scope: the project and the environment as they were given; commands in messages repeat them.
     """
 
-    def __init__(self, root: Path, files: Sequence[CatalogFile], environment: str | None, secrets: Secrets) -> None:
+    def __init__(self, root: Path, files: Sequence[CatalogFile], scope: Scope, secrets: Secrets) -> None:
         self.root = root
         self.secrets = secrets
+        self.scope = scope
         self.held_locks = HeldLocks()
-        self._choice = CatalogChoice(root / "catalogs", files, environment)
+        self._choice = CatalogChoice(root / "catalogs", files, scope.environment)
 
     @classmethod
     def load(cls, path: str | Path | None = None, environment: str | None = None) -> Project:
@@ -75,18 +78,17 @@ class Project:
             ConfigurationError: there is no project, a catalog file is wrong, or a name is empty.
         """
         path = given("path", path, "GLACIERBASE_PROJECT")
-        environment = given("environment", environment, "GLACIERBASE_ENV")
+        scope, secrets = Scope(path, given("environment", environment, "GLACIERBASE_ENV")), Secrets()
         root = Path(path).resolve() if path else find_root()
-        secrets = Secrets()
-        with secrets.in_use():
-            return cls(root, load_project(root), environment, secrets)
+        with secrets.in_use(), scope.in_use():
+            return cls(root, load_project(root), scope, secrets)
 
     @property
     def catalogs(self) -> tuple[str, ...]:
         """The names of all catalogs."""
         return self._choice.names
 
-    @with_own_secrets
+    @with_own_scope
     def folder(self, catalog: str | None = None) -> Path:
         """Return the migrations folder of a catalog, or of the project's only catalog.
 
@@ -95,23 +97,24 @@ class Project:
         """
         return self.root / "migrations" / self._choice.only([catalog] if catalog else []).stem
 
-    @with_own_secrets
+    @with_own_scope
     def spark_conf(self, catalog: str | None = None) -> dict[str, str]:
         """Return the configuration for your own Spark session on a catalog, or on the only one. Its secrets are not masked."""
         [(file, environment)], _ = self._choice.in_environment([self._choice.only([catalog] if catalog else []).name])
         return executors.spark_conf(file.for_environment(environment, self.root))
 
-    @with_own_secrets
+    @with_own_scope
     def protected(self, catalogs: Collection[str] = ()) -> tuple[str, ...]:
         """Return the environments that a run would change and that are `protected` in a catalog file."""
         return self._choice.protected(catalogs, self.root)
 
-    @with_own_secrets
+    @with_own_scope
     def migrate(
         self,
         catalogs: Collection[str] = (),
         *, to: str | None = None, only: str | None = None, reason: str | None = None,
-        allow_out_of_order: Collection[str] = (), lock_timeout: float = 0, spark: Any = None, cancel: Flag | None = None,
+        allow_out_of_order: Collection[str] = (), confirmed: Collection[PlanResult] | None = None, lock_timeout: float = 0,
+        spark: Any = None, cancel: Flag | None = None,
     ) -> tuple[MigrateResult, ...]:  # fmt: skip
         """Apply what is pending, under each catalog's lock.
 
@@ -119,24 +122,24 @@ class Project:
             to: the highest version to run.
             only: the single version to run; requires `reason`. The versions that it jumps over are recorded, and run later.
             allow_out_of_order: versions that may run although a higher one is applied.
+            confirmed: results of `plan`; a file that would not run as it is in them is refused. Default: every file may run.
             lock_timeout: seconds to wait while another run holds the lock.
             spark: a SparkSession to run in, its catalogs configured as in the catalog files; it is not stopped.
-            cancel: set it from a signal handler or another thread to stop the run. The running statement is cancelled unless it
-                ends within seconds.
+            cancel: set it from a signal handler or another thread to stop the run. A statement that takes longer is cancelled.
 
         Raises:
             GlacierbaseError: the first error; see the module `glacierbase.errors`.
         """
-        selection = Selection(to, only, reason, tuple(allow_out_of_order))
+        selection = Selection(to, only, reason, tuple(allow_out_of_order), confirmed)
         cancelled = cancel.is_set if cancel else lambda: False
         return self._each(catalogs, MigrateResult, apply.migrate, selection, lock_timeout, cancelled, spark)
 
-    @with_own_secrets
+    @with_own_scope
     def pending(self, catalogs: Collection[str] = (), *, spark: Any = None) -> tuple[PendingResult, ...]:
         """Return what the next `migrate` would apply. Writes nothing."""
         return self._each(catalogs, PendingResult, apply.pending, spark)
 
-    @with_own_secrets
+    @with_own_scope
     def plan(
         self,
         catalogs: Collection[str] = (),
@@ -147,17 +150,17 @@ class Project:
         selection = Selection(to, only, reason, tuple(allow_out_of_order))
         return self._each(catalogs, PlanResult, apply.plan, selection, spark)
 
-    @with_own_secrets
+    @with_own_scope
     def status(self, catalogs: Collection[str] = (), *, spark: Any = None) -> tuple[StatusResult, ...]:
         """Return the state of every version, and the lock holder. Writes nothing."""
         return self._each(catalogs, StatusResult, inspect.status, spark)
 
-    @with_own_secrets
+    @with_own_scope
     def history(self, catalogs: Collection[str] = (), *, spark: Any = None) -> tuple[HistoryResult, ...]:
         """Return all events, in order. Writes nothing."""
         return self._each(catalogs, HistoryResult, inspect.history, spark)
 
-    @with_own_secrets
+    @with_own_scope
     def show(self, version: str, catalogs: Collection[str] = (), *, spark: Any = None) -> tuple[ShowResult, ...]:
         """Return all that is known of one version. Writes nothing.
 
@@ -166,7 +169,7 @@ class Project:
         """
         return inspect.found(self._each(catalogs, ShowResult, inspect.show, version_given(version), spark), version)
 
-    @with_own_secrets
+    @with_own_scope
     def render(
         self, versions: Collection[str] = (), catalogs: Collection[str] = (), *, resolve: bool = False
     ) -> tuple[RenderResult, ...]:
@@ -178,15 +181,14 @@ class Project:
         """
         return files.render(self.root, self._choice, catalogs, versions, resolve)
 
-    @with_own_secrets
+    @with_own_scope
     def validate(
         self, catalogs: Collection[str] = (), *, base: str | None = None, resolve: bool = False
     ) -> tuple[ValidateResult, ...]:
         """Check all files of all environments: names, headers, templates, splitting. Contacts nothing.
 
         Args:
-            base: a git ref; its migrations must be here unchanged, under the same catalog's name, and new versions must be
-                above its highest.
+            base: a git ref; its migrations must be unchanged here, and new versions above its highest.
             resolve: as for `render`.
 
         Raises:
@@ -194,7 +196,7 @@ class Project:
         """
         return files.validate(self.root, self._choice, catalogs, base, resolve)
 
-    @with_own_secrets
+    @with_own_scope
     def repair(
         self,
         versions: Collection[str] = (),
@@ -222,7 +224,7 @@ class Project:
             self._choice.only(catalogs)
         return self._each(catalogs, RepairResult, repair.run, lock_timeout, spark)
 
-    @with_own_secrets
+    @with_own_scope
     def unlock(
         self,
         catalogs: Collection[str] = (),
@@ -241,24 +243,24 @@ class Project:
         self._choice.only(catalogs)
         return self._each(catalogs, UnlockResult, apply.unlock, reason, force, dry_run, spark)
 
-    @with_own_secrets
+    @with_own_scope
     def baseline(
         self,
         to: str,
         catalogs: Collection[str] = (),
-        *, reason: str, lock_timeout: float = 0, spark: Any = None,
+        *, reason: str, accept_differences: bool = False, lock_timeout: float = 0, spark: Any = None,
     ) -> tuple[BaselineResult, ...]:  # fmt: skip
         """Record the files up to version `to` as applied and do not run them, because their tables exist already.
 
         Raises:
-            HistoryDisagrees: a table that they create does not exist.
+            HistoryDisagrees: a table that they create does not exist, or its columns differ and `accept_differences` is not set.
         """
-        number = version_given(to)
+        options = (version_given(to), reason, accept_differences, lock_timeout, spark)
         check_reason(reason)
         self._choice.only(catalogs)
-        return self._each(catalogs, BaselineResult, apply.baseline, number, reason, lock_timeout, spark)
+        return self._each(catalogs, BaselineResult, apply.baseline, *options)
 
-    @with_own_secrets
+    @with_own_scope
     def doctor(
         self, catalogs: Collection[str] = (), *, print_ddl: bool = False, spark: Any = None
     ) -> tuple[DoctorResult, ...]:
@@ -272,7 +274,7 @@ class Project:
         """
         return self._each(catalogs, DoctorResult, inspect.doctor, print_ddl, spark)
 
-    @with_own_secrets
+    @with_own_scope
     def warm(self, catalogs: Collection[str] = ()) -> tuple[WarmResult, ...]:
         """Resolve dependencies and build Spark's class archive ahead of time, in the user's cache. Contacts no catalog."""
         return self._each(catalogs, WarmResult, apply.warm)
@@ -287,16 +289,12 @@ class Project:
         for target in load_targets(self.root, chosen, Run.here(self.root, self.held_locks), self.catalogs):
             empty = kind(target.catalog.name, target.catalog.environment)
             try:
-                results.append(run(target, empty, *args, **kwargs))
+                with on_catalog(target.catalog.name if catalogs or len(self.catalogs) > 1 else None):
+                    results.append(run(target, empty, *args, **kwargs))
             except GlacierbaseError as error:
                 results.append(replace(empty, error=error))
             if isinstance(results[-1].error, Interrupted):
                 break
-        environment = self._choice.environment or ""
+        environment = self.scope.environment or ""
         results += [kind(file.name, environment, skipped="it does not have this environment") for file in skipped]
-        results.sort(key=lambda result: self.catalogs.index(result.catalog))
-        first = next((result.error for result in results if result.error), None)
-        if first:
-            first.results = tuple(results)
-            raise first
-        return Results(results)
+        return raise_first(sorted(results, key=lambda result: self.catalogs.index(result.catalog)))

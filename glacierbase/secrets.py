@@ -24,16 +24,12 @@ from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import cache, wraps
+from functools import cache
 from html import escape
 from threading import Lock
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+from typing import Any
 from urllib.parse import unquote
 from weakref import WeakSet
-
-Owner = TypeVar("Owner", bound="_Owner")
-P = ParamSpec("P")
-T = TypeVar("T")
 
 MASK = "***"
 
@@ -286,21 +282,3 @@ def _escaped(character: str) -> str:
     if escape(character) != character:
         forms.append(escape(character))
     return f"(?i:{'|'.join(forms)})"
-
-
-class _Owner(Protocol):
-    """An object that has secrets."""
-
-    @property
-    def secrets(self) -> Secrets: ...
-
-
-def with_own_secrets(method: Callable[Concatenate[Owner, P], T]) -> Callable[Concatenate[Owner, P], T]:
-    """Run a method with the secrets of its object in use."""
-
-    @wraps(method)
-    def run(owner: Owner, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        with owner.secrets.in_use():
-            return method(owner, *args, **kwargs)
-
-    return run

@@ -14,8 +14,6 @@ import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
 from glacierbase.catalogs.folder import load_catalog_files
-from glacierbase.migrations.dialects import DIALECTS
-from glacierbase.migrations.folder import AUTHOR, DESCRIPTION
 from tests.support.project_folder import REPOSITORY, Output, ProjectFolder
 
 README = (REPOSITORY / "README.md").read_text()
@@ -149,53 +147,3 @@ def test_the_annotated_catalog_is_one(project: ProjectFolder, monkeypatch: pytes
     [file] = load_catalog_files(project.root / "catalogs", project.root)
     prod = file.for_environment("prod", project.root)
     assert (prod.protected, prod.variables["sleep"]["events"]["bucketSize"], prod.store.catalog) == (True, 32, "lake")
-
-
-def test_every_error_has_its_entry_in_the_reference() -> None:
-    """Every code with an entry is raised somewhere outside of the entries."""
-    files = [
-        path
-        for path in (REPOSITORY / "glacierbase").rglob("*.py")
-        if path.name not in ("git.py", "run.py") and (path.parent.name != "errors" or path.name == "__init__.py")
-    ]
-    strings = {name for file in files for name in re.findall(r'"([A-Z]+(?:_[A-Z0-9]+)+)"', file.read_text())}
-    others = {
-        "GLACIERBASE_PROJECT",
-        "GLACIERBASE_ENV",
-        "GLACIERBASE_CATALOG",
-        "GLACIERBASE_ENVIRONMENT",
-        "GLACIERBASE_HOOK",
-        "XDG_CACHE_HOME",
-        "SSL_CERT_FILE",
-        "LD_LIBRARY_PATH",
-        "DYLD_LIBRARY_PATH",
-        "JAVA_HOME",
-        "JAVA_TOOL_OPTIONS",
-        "JDK_JAVA_OPTIONS",
-        "SPARK_SUBMIT_OPTS",
-        "SPARK_LAUNCHER_OPTS",
-        "SPARK_CONF_DIR",
-        "SPARK_HOME",
-        "SPARK_CONNECT_MODE",
-        "PYSPARK_SUBMIT_ARGS",
-        "PYSPARK_GATEWAY_PORT",
-        "PYSPARK_GATEWAY_SECRET",
-        "CLOCK_BOOTTIME",
-        DESCRIPTION,
-        AUTHOR,
-    }
-    snowflakes = {
-        "TIMESTAMP_TZ",
-        "LOCK_TIMEOUT",
-        "CLIENT_TELEMETRY_ENABLED",
-        "QUERY_TAG",
-        "ABORT_DETACHED_QUERY",
-        "FAILED_WITH_ERROR",
-        "FAILED_WITH_INCIDENT",
-    }
-    # Conditions of Spark, which an executor compares.
-    inside = {"TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND"}
-    made_up = {f"UNTERMINATED_{each.name.upper()}" for each in DIALECTS["spark"].enclosures} | {"UNTERMINATED_BLOCK"}
-    codes = set(re.findall(r"^### (\S+)$", (REFERENCE / "errors.md").read_text(), re.MULTILINE))
-    listed = {code for code in codes if "_" in code}
-    assert listed == (strings - others - snowflakes - inside) | made_up | {"INTERNAL_ERROR"}

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 from glacierbase import executors
-from glacierbase.apply import baseline as baselining
 from glacierbase.apply import hooks
 from glacierbase.apply import repair as repairing
 from glacierbase.apply import unlock as unlocking
@@ -15,7 +14,7 @@ from glacierbase.apply.migrator import Migrator
 from glacierbase.apply.plan import Plan, Selection
 from glacierbase.apply.preview import pending_files, planned_files
 from glacierbase.apply.progress import Progress
-from glacierbase.apply.repair import Decision, Resolution
+from glacierbase.apply.repair import Decision
 from glacierbase.apply.results import (
     BaselinedFile,
     BaselineResult,
@@ -26,6 +25,7 @@ from glacierbase.apply.results import (
     UnlockResult,
     WarmResult,
 )
+from glacierbase.apply.transitions import Resolution
 from glacierbase.errors import ConfigurationError, GlacierbaseError
 from glacierbase.history.lockrow import lock_holder
 from glacierbase.history.opening import Target
@@ -138,12 +138,20 @@ def unlock(
 
 
 def baseline(
-    target: Target, result: BaselineResult, to: int, reason: str, lock_timeout: float, spark: Any
+    target: Target,
+    result: BaselineResult,
+    to: int,
+    reason: str,
+    accept_differences: bool,
+    lock_timeout: float,
+    spark: Any,
 ) -> BaselineResult:
     """Record the files up to version `to` as applied."""
-    files = baselining.baseline(target, to, reason, lock_timeout, spark)
-    recorded = (BaselinedFile(file.migration.version, file.migration.location) for file in files)
-    return replace(result, baselined=tuple(recorded))
+    from glacierbase.apply import baseline as baselining  # Only this command reads lists of columns.
+
+    done = baselining.baseline(target, to, reason, lock_timeout, spark, accept_differences=accept_differences)
+    recorded = (BaselinedFile(file.migration.version, file.migration.location) for file in done.files)
+    return replace(result, baselined=tuple(recorded), differences=done.differences, warnings=done.warnings)
 
 
 def warm(target: Target, result: WarmResult) -> WarmResult:

@@ -7,6 +7,7 @@ from typing import Any
 from glacierbase.errors import EngineError, Interrupted, MigrationFailed, NeedsRepair
 from glacierbase.migrations.compiled import Compiled
 from glacierbase.migrations.transactions import Step
+from glacierbase.model.command import command
 from glacierbase.model.migration import Statement
 from glacierbase.model.text import numbered, quoted
 from glacierbase.secrets import mask
@@ -29,9 +30,10 @@ def statement_failed(compiled: Compiled, step: Step, statement: Statement, error
             *_first_lines(statement.text),
             f"{done}{rolled_back}",
         ),
-        f"remove the cause and run `glacierbase migrate` again: it continues at statement {first}; or `glacierbase repair"
-        f" {compiled.migration.version} --as done` (somebody completed it by hand) or `--as abandoned` (the file ends here, the"
-        f" fix is a new one); or correct {rest} where no other environment has applied the file",
+        f"remove the cause and run `{command('migrate')}` again: it continues at statement {first}; or"
+        f" `{command('repair', compiled.migration.version, '--as', 'done', reason=True)}` (somebody completed it by hand), or the"
+        f" same with `--as abandoned` (the file ends here, the fix is a new one); or correct {rest} where no other environment has"
+        " applied the file",
         **_place(compiled, statement),
         error_class=error.error_class,
     )
@@ -47,7 +49,7 @@ def outcome_unknown(compiled: Compiled, statement: Statement, error: EngineError
             *_first_lines(statement.text),
             "whether it took effect is unknown",
         ),
-        f"`glacierbase repair {compiled.migration.version}` shows the evidence that the engine has; nothing runs on this catalog"
+        f"`{command('repair', compiled.migration.version)}` shows the evidence that the engine has; nothing runs on this catalog"
         " until that is settled",
         **_place(compiled, statement),
         error_class=error.error_class,
@@ -59,7 +61,7 @@ def stopped_before(what: str, result: str = "what ran before is recorded") -> In
     return Interrupted(
         "INTERRUPTED",
         f"stopped before {what}; {result}",
-        "run `glacierbase migrate` again: it continues where this run stopped",
+        f"run `{command('migrate')}` again: it continues where this run stopped",
     )
 
 

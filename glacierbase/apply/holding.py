@@ -14,6 +14,8 @@ from glacierbase.history.opening import OpenCatalog, Target
 from glacierbase.history.recorder import Recorder
 from glacierbase.history.state import CatalogState, read_history
 from glacierbase.model.migration import EventType
+from glacierbase.run.activity import doing
+from glacierbase.stores import Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,12 +23,14 @@ class LockedCatalog:
     """A target whose lock this run holds.
 
     Attributes:
+        store: opened after the lock was acquired.
         state: as it was read after the lock was acquired.
         recorder: appends the events of this run.
     """
 
     target: Target
     engine: Engine
+    store: Store
     lock: Lock
     state: CatalogState
     recorder: Recorder
@@ -52,7 +56,8 @@ def locked(
     """
     lock = new_lock(opened)
     try:
-        lock.acquire(seen.lock, seen.history.fence, lock_timeout, opened.engine.cancelled)
+        with doing(f"{opened.target.catalog.name}: waiting for the lock", announce=False):
+            lock.acquire(seen.lock, seen.history.fence, lock_timeout, opened.engine.cancelled)
         with holding(opened, lock, environment) as held:
             yield held
     except BaseException:
@@ -83,7 +88,7 @@ def holding(
         recorder = Recorder(store, lock, target.run, opened.engine, state.history)
         if lock.taken_from is not None:
             recorder.defer(lock_taken(taken, lock.taken_from, reason))
-        yield LockedCatalog(target, opened.engine, lock, state, recorder)
+        yield LockedCatalog(target, opened.engine, store, lock, state, recorder)
         recorder.compact()
         lock.finish()
     except BaseException:

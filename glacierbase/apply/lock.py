@@ -19,7 +19,18 @@ from typing import Any
 
 from glacierbase.apply.heartbeat import Heartbeat
 from glacierbase.errors import EngineError, GlacierbaseError, Interrupted, LockHeld, LockLost
-from glacierbase.history.lockrow import HolderWatch, Terms, describe_holder, holder_values, is_held, lease_of
+from glacierbase.history.lockrow import (
+    HolderWatch,
+    Terms,
+    describe_holder,
+    holder_values,
+    is_held,
+    lease_of,
+    name_holder,
+)
+from glacierbase.model.command import command
+from glacierbase.model.text import as_clock
+from glacierbase.run.activity import note
 from glacierbase.run.clock import NEVER, Mark, mark, since
 from glacierbase.run.run import Run
 from glacierbase.run.waiting import Caller, NoAnswer, result
@@ -97,6 +108,7 @@ class Lock:
                 if not is_waiting:
                     _log_wait(row, watch)
                 is_waiting = True
+                note(f"{as_clock(max(0, deadline - time.monotonic()))} left, {name_holder(row)}")
             if cancelled():
                 raise Interrupted("INTERRUPTED", "stopped while waiting for the lock; nothing ran")
             if is_waiting:
@@ -320,7 +332,8 @@ def _held(row: LockRow) -> LockHeld:
     return LockHeld(
         "LOCK_HELD",
         f"the lock of {row.catalog} is {describe_holder(row)}; nothing ran",
-        "wait for it with --lock-timeout 5m; the lock of a dead run can be taken over after its lease, or by `glacierbase unlock`",
+        "wait for it with --lock-timeout 5m; the lock of a dead run can be taken over after its lease, or by"
+        f" `{command('unlock')}`",
         **asdict(holder_values(row)),
     )
 
@@ -329,5 +342,5 @@ def _lost(catalog: str, why: str) -> LockLost:
     return LockLost(
         "LOCK_LOST",
         f"this run lost the lock of {catalog}: {why}; it runs nothing more",
-        "`glacierbase status` shows what was applied; run `glacierbase migrate` again",
+        f"`{command('status')}` shows what was applied; run `{command('migrate')}` again",
     )

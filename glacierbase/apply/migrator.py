@@ -9,21 +9,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from glacierbase.apply import hooks
+from glacierbase.apply import hooks, recover
 from glacierbase.apply.failures import stopped_before
 from glacierbase.apply.holding import LockedCatalog, locked
 from glacierbase.apply.plan import Plan, Selection, check_resumes, make_plan
+from glacierbase.apply.preview import check_confirmed
 from glacierbase.apply.progress import Progress
 from glacierbase.apply.runner import Runner
 from glacierbase.executors.engine import Engine
 from glacierbase.history.lockrow import is_held
-from glacierbase.history.opening import Target
+from glacierbase.history.opening import OpenCatalog, Target
 from glacierbase.history.state import CatalogState, current_state, read_state
 from glacierbase.migrations.git_lost import find_lost
+from glacierbase.migrations.headers import check_required
 from glacierbase.stores import LockRow
 
 
@@ -32,11 +34,13 @@ class Migrator:
 
     def __init__(self, target: Target) -> None:
         self._target = target
+        # Of one run: the plan is made again under the lock.
+        self._find_lost = cache(partial(find_lost, Path(target.run.project)))
 
     def plan(self, selection: Selection, session: Any = None) -> Plan:
         """Return what `migrate` would run. Writes nothing."""
         plan = self._plan(selection, current_state(self._target, session))
-        self._compile(plan)
+        self._compile(plan, selection)
         return plan
 
     def migrate(
@@ -60,22 +64,33 @@ class Migrator:
         if cancelled():
             raise stopped_before(f"catalog {self._target.catalog.name}", "nothing of it ran")
         with self._target.opened(session, cancelled) as opened:
-            state = read_state(opened)
-            plan = self._plan(selection, state)
+            state = self._settled(opened, read_state(opened), progress, lock_timeout)
+            plan = self._plan(selection, state, progress.warnings)
             progress.expect(plan)
             if not plan.pending:
                 return
-            self._compile(plan)
+            self._compile(plan, selection)
             hooks.before(self._target, plan, cancelled)
             _start_early(opened.engine, state.lock)
             with locked(opened, state, lock_timeout) as held:
                 self._run(held, selection, progress)
 
+    def _settled(
+        self, opened: OpenCatalog, state: CatalogState, progress: Progress, lock_timeout: float
+    ) -> CatalogState:
+        """Settle what a dead run left open, where that is possible, and return the state afterwards."""
+        if not recover.is_possible(self._target.catalog, state.history):
+            return state
+        with locked(opened, state, lock_timeout) as held:
+            recover.settle(held, progress)
+        return read_state(opened)
+
     def _run(self, held: LockedCatalog, selection: Selection, progress: Progress) -> None:
-        """Plan again from the history as it is under the lock, and run that."""
+        """Plan again from the history as it is under the lock, and run that. The last holder may have died meanwhile."""
+        held = recover.settle(held, progress)
         plan = self._plan(selection, held.state, progress.warnings)
         progress.expect(plan)
-        self._compile(plan)
+        self._compile(plan, selection)
         if plan.pending:
             held.engine.start()
             held.lock.name_engine(held.engine.process)
@@ -83,13 +98,15 @@ class Migrator:
 
     def _plan(self, selection: Selection, state: CatalogState, warnings: Sequence[str] = ()) -> Plan:
         """Return the plan with all warnings, each once."""
-        find = partial(find_lost, Path(self._target.run.project))
-        plan = make_plan(self._target.migrations, state.history, selection, find)
+        plan = make_plan(self._target.migrations, state.history, selection, self._find_lost)
         return replace(plan, warnings=tuple(dict.fromkeys((*warnings, *state.warnings, *plan.warnings))))
 
-    def _compile(self, plan: Plan) -> None:
-        """Compile the files of the plan, and check them against the statements that are already done."""
+    def _compile(self, plan: Plan, selection: Selection) -> None:
+        """Compile the files of the plan, and check them against the statements that are done and the files that are confirmed."""
+        new = (planned.migration for planned in plan.pending if planned.record is None)
+        check_required(new, self._target.catalog.required_headers)
         check_resumes(plan, self._target.compile(plan.migrations))
+        check_confirmed(self._target, plan, selection)
 
 
 def _start_early(engine: Engine, lock: LockRow | None) -> None:

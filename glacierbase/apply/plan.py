@@ -7,18 +7,21 @@ from dataclasses import dataclass
 from shlex import quote
 from typing import TypeAlias
 
+from glacierbase.apply.results import PlanResult
 from glacierbase.errors import ConfigurationError, GlacierbaseError, HistoryDisagrees, NeedsRepair, raise_all
 from glacierbase.history.records import History, Record
 from glacierbase.history.status import is_late, is_settled, newest_number
 from glacierbase.migrations.compiled import Compiled
 from glacierbase.migrations.git_lost import LostFile, Trace
+from glacierbase.model.arguments import unknown_version
+from glacierbase.model.command import command
 from glacierbase.model.migration import EventType, Migration, State, version_number
 from glacierbase.model.text import counted, numbered
 from glacierbase.run.run import statement_tag
 
 # What git knows of files that are gone, by path.
 Traces: TypeAlias = Mapping[str, Trace]
-FindLost: TypeAlias = Callable[[Sequence[LostFile]], Traces]
+FindLost: TypeAlias = Callable[[tuple[LostFile, ...]], Traces]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +32,14 @@ class Selection:
         to: the highest version to run.
         only: the single version to run, with the reason in `reason`.
         out_of_order: versions that may run although a higher one is applied; None allows all.
+        confirmed: plans, with the files that may run as they are there; None allows all.
     """
 
     to: str | None = None
     only: str | None = None
     reason: str | None = None
     out_of_order: Collection[str] | None = ()
+    confirmed: Collection[PlanResult] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +87,7 @@ def make_plan(
     """
     _check_selection(migrations, selection)
     gone, ahead = _without_file(migrations, history)
-    traces = find([_lost(record) for record in (*gone, *ahead)]) if gone or ahead else {}
+    traces = find(tuple(_lost(record) for record in (*gone, *ahead))) if gone or ahead else {}
     raise_all([*_unknown(history), *_changed(migrations, history), *_missing(gone, traces)])
     unsettled = [m for m in migrations if not is_settled(m, history)]
     chosen = [m for m in unsettled if _is_chosen(m, selection)]
@@ -99,8 +104,13 @@ def make_plan(
 def _without_file(migrations: Sequence[Migration], history: History) -> tuple[list[Record], list[Record]]:
     """Return the records whose file is gone: those at or below the newest file, and those above."""
     files, newest = {migration.number for migration in migrations}, newest_number(migrations)
-    without = [record for number, record in sorted(history.records.items()) if number not in files]
-    gone = [record for record in without if record.number <= newest and not record.is_removed]
+    without = [
+        record
+        for number, record in sorted(history.records.items())
+        # A run that is applying a version has its file.
+        if number not in files and not record.is_removed and record.state is not State.RUNNING
+    ]
+    gone = [record for record in without if record.number <= newest]
     return gone, [record for record in without if record.number > newest]
 
 
@@ -130,7 +140,7 @@ def _done_changed(planned: Planned, index: int) -> HistoryDisagrees:
         "DONE_STATEMENT_CHANGED",
         f"{migration.location}: statement {index} was edited, or renders differently, since it took effect; done in this"
         f" file: {counted(done, 'statement')}; nothing ran",
-        f"restore {numbered('statement', 1, done)} (`glacierbase show {migration.version}` prints them); only the statements"
+        f"restore {numbered('statement', 1, done)} (`{command('show', migration.version)}` prints them); only the statements"
         " after them may change",
         version=migration.version,
         path=migration.location,
@@ -143,11 +153,7 @@ def _check_selection(migrations: Sequence[Migration], selection: Selection) -> N
     named = [selection.to, selection.only, *(selection.out_of_order or ())]
     for version in named:
         if version is not None and version_number(version) not in numbers:
-            raise ConfigurationError(
-                "UNKNOWN_VERSION",
-                f"there is no migration with version {version}",
-                "`glacierbase status` lists all versions",
-            )
+            raise unknown_version(f"there is no migration with version {version}")
     if selection.only and not (selection.reason or "").strip():
         raise ConfigurationError(
             "REASON_MISSING", "running a single version requires a reason", "add --reason 'why this one now'"
@@ -170,7 +176,7 @@ def _outcome_unknown(record: Record) -> NeedsRepair:
         "OUTCOME_UNKNOWN",
         f"{record.started.path}: run {last.run_id} of {last.os_user} on {last.host} ended inside statement {index} of"
         f" {record.statements_total}{named}; whether it took effect is unknown; nothing ran",
-        f"`glacierbase repair {record.version}` shows the statement, the evidence of the engine, and the choices",
+        f"`{command('repair', record.version)}` shows the statement, the evidence of the engine, and the choices",
         version=record.version,
         path=record.started.path,
         statement_index=index,
@@ -188,7 +194,7 @@ def _changed(migrations: Sequence[Migration], history: History) -> list[Glacierb
             f"{migration.location}: edited since it was {record.state} ({_when(record)}): recorded {record.last.checksum},"
             f" the file has {migration.checksum}; nothing ran",
             "restore the file (`git log -p` shows who edited it), and put the change into a new migration; an edit that is"
-            f" intended is accepted by `glacierbase repair {migration.version} --as edited`",
+            f" intended is accepted by `{_accepting(migration.version, 'edited')}`",
             version=migration.version,
             path=migration.location,
             recorded_checksum=record.last.checksum,
@@ -206,12 +212,16 @@ def _missing(lost: Sequence[Record], traces: Traces) -> list[GlacierbaseError]:
             f"{record.started.path}: version {record.version} is {record.state} ({_when(record)}), but its file is gone;"
             " nothing ran",
             f"{_way_back(record, traces)}; a file that was deleted on purpose is accepted by"
-            f" `glacierbase repair {record.version} --as removed`",
+            f" `{_accepting(record.version, 'removed')}`",
             version=record.version,
             path=record.started.path,
         )
         for record in lost
     ]
+
+
+def _accepting(version: str, resolution: str) -> str:
+    return command("repair", version, "--as", resolution, reason=True)
 
 
 def _ahead(ahead: Sequence[Record], traces: Traces) -> Iterator[str]:
@@ -230,7 +240,7 @@ def _way_back(record: Record, traces: Traces) -> str:
     trace = traces.get(path)
     if trace and trace.commit:
         return f"restore it: git checkout {trace.commit} -- {quote(path)}"
-    shown = f"`glacierbase show {record.version}` prints what ran"
+    shown = f"`{command('show', record.version)}` prints what ran"
     if trace is None:
         return f"restore the file; {shown}"
     if trace.was_here:
@@ -252,7 +262,7 @@ def _out_of_order(chosen: Sequence[Migration], history: History, selection: Sele
             f"{migration.location}: version {migration.version} came after version {history.records[history.newest].version}"
             f" was {history.records[history.newest].state}; nothing ran",
             "give it a version above that one (`git mv`), or run it as it is:"
-            f" --allow-out-of-order {migration.version}",
+            f" `{command('migrate', '--allow-out-of-order', migration.version)}`",
             version=migration.version,
             path=migration.location,
             newest=history.records[history.newest].version,
@@ -274,4 +284,5 @@ def _planned(migration: Migration, history: History) -> Planned:
 
 
 def _when(record: Record) -> str:
-    return f"{record.last.recorded_at:%Y-%m-%d %H:%M} UTC" if record.last.recorded_at else "at an unknown time"
+    at = record.applied_at or record.outcome.recorded_at
+    return f"{at:%Y-%m-%d %H:%M} UTC" if at else "at an unknown time"

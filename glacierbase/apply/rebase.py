@@ -12,6 +12,7 @@ from glacierbase.migrations.folder import migration_files, read_migrations
 from glacierbase.migrations.git_base import Base, read_base
 from glacierbase.migrations.git_files import usual_base
 from glacierbase.migrations.rebase import Rename, commit_renames, plan_renames, rename_all
+from glacierbase.model.command import command, on_catalog
 
 
 def rebase(
@@ -38,7 +39,11 @@ def rebase(
     if not dry_run:
         rename_all(renames, root)
         done = commit_renames(renames, root, ref) if commit else None
-    return tuple(_result(name, ref, found, dry_run, done) for name, found in planned.items())
+    results = []
+    for name, found in planned.items():
+        with on_catalog(name if catalogs or len(folders) > 1 else None):
+            results.append(_result(name, ref, found, dry_run, done))
+    return tuple(results)
 
 
 def _planned(root: Path, base: Base, folders: Mapping[str, Path]) -> dict[str, list[Rename]]:
@@ -70,7 +75,8 @@ def _result(name: str, ref: str, renames: Collection[Rename], dry_run: bool, com
 
 
 def _where_applied(file: RenamedFile) -> str:
+    reason = f"renamed to {file.version}"
     return (
-        f"an environment that has applied {file.old_version} will miss it and run the file again as {file.version}; record there:"
-        f" glacierbase repair {file.old_version} --as removed --reason 'renamed to {file.version}'"
+        f"an environment that has applied {file.old_version} will miss it and run the file again as {file.version}; record there,"
+        f" with its --env: {command('repair', file.old_version, '--as', 'removed', '--reason', reason)}"
     )

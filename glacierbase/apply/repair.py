@@ -8,11 +8,12 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from enum import Enum
 from typing import Any
 
 from glacierbase.apply.holding import locked
+from glacierbase.apply.recording import recording
 from glacierbase.apply.results import RepairCase
+from glacierbase.apply.transitions import Becomes, Resolution, after, choices
 from glacierbase.errors import ConfigurationError, GlacierbaseError, MigrationFileError, NeedsRepair
 from glacierbase.executors import Evidence, InFlight
 from glacierbase.executors.engine import Engine
@@ -25,30 +26,10 @@ from glacierbase.history.status import make_status
 from glacierbase.migrations.statements import split_statements
 from glacierbase.migrations.targets import target_tables
 from glacierbase.migrations.transactions import Step, steps
+from glacierbase.model.command import command
 from glacierbase.model.migration import EventType, State
 from glacierbase.run.processes import is_engine_gone
 from glacierbase.run.run import statement_tag
-
-
-class Resolution(str, Enum):
-    """What a person may decide about a version (`--as`)."""
-
-    DONE = "done"
-    NOT_DONE = "not-done"
-    ABANDONED = "abandoned"
-    EDITED = "edited"
-    REMOVED = "removed"
-
-    __str__ = str.__str__
-
-
-_CHOICES = {
-    State.UNKNOWN: (Resolution.DONE, Resolution.NOT_DONE, Resolution.ABANDONED),
-    State.FAILED: (Resolution.DONE, Resolution.ABANDONED),
-    State.INTERRUPTED: (Resolution.ABANDONED,),
-    State.CHANGED: (Resolution.EDITED,),
-    State.MISSING: (Resolution.REMOVED,),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,16 +63,22 @@ def repair(
     Raises:
         ConfigurationError: there is no such version, or the decision is not possible for it.
         NeedsRepair: the engine of the lost run may still execute the statement.
+        KeyboardInterrupt: it says whether the decision was recorded.
     """
-    with target.opened(session) as opened:
+    with recording() as change, target.opened(session) as opened:
         state = read_state(opened)
         _check(_cases(opened, state.history, numbers), decision)
         with locked(opened, state, lock_timeout) as held:
             cases = _cases(opened, held.state.history, numbers)
             _check(cases, decision)
-            records = [held.state.history.records[int(case.version)] for case in cases]
-            held.recorder.append(*(_entry(target, record, decision) for record in records))
+            records = held.state.history.records
+            entries = [resolution_entry(target, case.state, records[int(case.version)], decision) for case in cases]
+            change.make(_recorded(cases, decision), lambda: held.recorder.append(*entries))
     return tuple(replace(case, repaired_as=decision.resolution.value) for case in cases)
+
+
+def _recorded(cases: Sequence[RepairCase], decision: Decision) -> str:
+    return f"recorded: {', '.join(f'version {case.version} is {decision.resolution}' for case in cases)}"
 
 
 def accept_environment(target: Target, was: str, reason: str, lock_timeout: float = 0, session: Any = None) -> None:
@@ -99,43 +86,44 @@ def accept_environment(target: Target, was: str, reason: str, lock_timeout: floa
 
     Raises:
         HistoryDisagrees: the history belongs to another environment.
+        KeyboardInterrupt: it says whether that was recorded.
     """
-    with target.opened(session) as opened:
+    done = f"recorded: the history of environment {was} is that of {target.catalog.environment} from now on"
+    with recording() as change, target.opened(session) as opened:
         state = read_state(opened, was)
         if not state.history.events:
             raise _not_repairable(
                 f"catalog {target.catalog.name} has no history, so its environment cannot have changed"
             )
         with locked(opened, state, lock_timeout, environment=was) as held:
-            held.recorder.append(environment_accepted(was, reason))
+            change.make(done, lambda: held.recorder.append(environment_accepted(was, reason)))
 
 
 def _cases(opened: OpenCatalog, history: History, numbers: Collection[int]) -> tuple[RepairCase, ...]:
     target = opened.target
     states = {int(status.version): status.state for status in make_status(target.migrations, history)}
-    chosen = sorted(numbers or (n for n, record in history.records.items() if _needs_person(states[n], record)))
+    chosen = sorted(numbers or (n for n, record in history.records.items() if _needs_person(states[n])))
     unknown = [number for number in chosen if number not in history.records]
     if unknown:
         raise _not_repairable(f"the history of {target.catalog.name} has no version {unknown[0]}")
     return tuple(_case(opened, history.records[n], states[n]) for n in chosen)
 
 
-def _needs_person(state: State, record: Record) -> bool:
-    return record.state is State.UNKNOWN or state in (State.FAILED, State.CHANGED, State.MISSING)
+def _needs_person(state: State) -> bool:
+    return state in (State.UNKNOWN, State.FAILED, State.CHANGED, State.MISSING)
 
 
 def _case(opened: OpenCatalog, record: Record, state: State) -> RepairCase:
-    # An unknown outcome has precedence over an edited or deleted file.
-    state = State.UNKNOWN if record.state is State.UNKNOWN else state
     step = _step_at_stop(opened.target, record) if state in (State.UNKNOWN, State.FAILED) else None
     first = step[0] if step else None
-    last = record.last
+    run = record.outcome
     # Of a transaction, only the COMMIT decides.
-    tag = statement_tag(last.run_id, record.version, step[-1].index) if step else ""
+    tag = statement_tag(run.run_id, record.version, step[-1].index) if step else ""
     evidence = Evidence()
     if state is State.UNKNOWN:
         evidence = _evidence(opened.engine, record, step, tag)
     may_run = state is State.UNKNOWN and not _has_ended(record, evidence)
+    possible = tuple(choice.value for choice in choices(state))
     return RepairCase(
         version=record.version,
         state=state,
@@ -144,19 +132,20 @@ def _case(opened: OpenCatalog, record: Record, state: State) -> RepairCase:
         statements_total=record.statements_total,
         line=first.line if first else None,
         sql=";\n".join(statement.text for statement in step) if step else None,
-        error_message=last.error_message,
-        run_id=last.run_id,
-        os_user=last.os_user,
-        host=last.host,
-        ci_url=last.ci_url,
+        error_message=run.error_message,
+        run_id=run.run_id,
+        os_user=run.os_user,
+        host=run.host,
+        ci_url=run.ci_url,
         since=record.announced_at,
-        query_id=last.query_id if last.event in (EventType.UNKNOWN, EventType.FAILED) else None,
+        query_id=run.query_id if run.event in (EventType.UNKNOWN, EventType.FAILED) else None,
         query_tag=tag if step and record.has_query_tags else None,
         evidence=evidence.found,
         suggests=None if evidence.took_effect is None else _suggestion(evidence.took_effect).value,
         may_run=may_run,
         engine=_engine_state(record, may_run) if state is State.UNKNOWN else "",
-        choices=tuple(choice.value for choice in _CHOICES.get(state, ())),
+        choices=possible,
+        commands=tuple(command("repair", record.version, "--as", choice, reason=True) for choice in possible),
     )
 
 
@@ -188,7 +177,7 @@ def _engine_state(record: Record, may_run: bool) -> str:
     if not may_run:
         return "the statement is not running any more"
     details = details_of(record.started)
-    where = details.application or f"process {details.process.get('engine_pid')} on {record.last.host}"
+    where = details.application or f"process {details.process.get('engine_pid')} on {record.outcome.host}"
     return f"it may still be running: {where}"
 
 
@@ -199,12 +188,13 @@ def _has_ended(record: Record, evidence: Evidence) -> bool:
 
 def _check(cases: Sequence[RepairCase], decision: Decision) -> None:
     for case in cases:
-        if decision.resolution.value not in case.choices:
-            choices = " or ".join(f"--as {choice}" for choice in case.choices)
+        becomes = after(case.state, decision.resolution)
+        if not isinstance(becomes, Becomes):
             raise ConfigurationError(
                 "NOT_REPAIRABLE",
-                f"version {case.version} is {case.state}: --as {decision.resolution} is not possible; nothing was recorded",
-                choices or "there is nothing to repair",
+                f"version {case.version} is {case.state}: --as {decision.resolution} is not possible: {becomes}; nothing was"
+                " recorded",
+                " or ".join(f"`{each}`" for each in case.commands) or "there is nothing to repair",
                 version=case.version,
             )
         if decision.resolution is Resolution.NOT_DONE and case.may_run and not decision.engine_stopped:
@@ -217,26 +207,17 @@ def _check(cases: Sequence[RepairCase], decision: Decision) -> None:
             )
 
 
-def _entry(target: Target, record: Record, decision: Decision) -> Entry:
-    """Return the event that records the decision. What the decision does not change stays as it was."""
-    state, done = _outcome(target, record, decision.resolution)
-    is_edited = decision.resolution is Resolution.EDITED
-    file = _edited_file(target, record) if is_edited else _recorded_file(record)
-    return repaired(file, state, done, decision.resolution.value, decision.reason, decision.engine_stopped)
-
-
-def _outcome(target: Target, record: Record, resolution: Resolution) -> tuple[State, int]:
-    """Return the state of the version after the decision, and how many statements are done then."""
+def resolution_entry(target: Target, state: State, record: Record, decision: Decision) -> Entry:
+    """Return the event that records the decision about a version in this state. What it does not change stays as it was."""
+    becomes = after(state, decision.resolution)
+    assert isinstance(becomes, Becomes)
     done = record.statements_done
-    if resolution is Resolution.DONE:
+    if becomes is Becomes.CONTINUED:
         step = _step_at_stop(target, record)
         done = step[-1].index if step else done + 1
-        return (State.APPLIED if done == record.statements_total else State.INTERRUPTED), done
-    if resolution is Resolution.NOT_DONE:
-        return State.INTERRUPTED, done
-    if resolution is Resolution.ABANDONED:
-        return State.ABANDONED, done
-    return record.state, done
+    recorded = becomes.state(record.state, is_last=done == record.statements_total)
+    file = _edited_file(target, record) if becomes is Becomes.ACCEPTED else _recorded_file(record)
+    return repaired(file, recorded, done, decision.resolution.value, decision.reason, decision.engine_stopped)
 
 
 def _recorded_file(record: Record) -> FileColumns:
@@ -259,5 +240,5 @@ def _edited_file(target: Target, record: Record) -> FileColumns:
 
 def _not_repairable(what: str) -> ConfigurationError:
     return ConfigurationError(
-        "NOT_REPAIRABLE", f"{what}; nothing was recorded", "`glacierbase status` lists all versions"
+        "NOT_REPAIRABLE", f"{what}; nothing was recorded", f"`{command('status')}` lists all versions"
     )

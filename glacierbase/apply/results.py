@@ -9,13 +9,15 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import chain, repeat
 from pathlib import Path
 from shlex import quote
 from typing import ClassVar
 
+from glacierbase.model.columns import ColumnDifference
 from glacierbase.model.migration import State
 from glacierbase.model.result import LockHolder, Result
-from glacierbase.model.text import Cell, Line, Location, counted, in_seconds, table, time_of
+from glacierbase.model.text import Cell, Line, Location, Mark, counted, in_seconds, table, time_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,21 +30,29 @@ class AppliedFile:
     duration_ms: int
     resumed_at: int
 
+    @property
+    def ran(self) -> int:
+        """How many statements this run ran; a run that failed before ran the others."""
+        return max(0, self.statements - self.resumed_at + 1)
+
     def line(self) -> str:
         """Return the file as a line of text."""
+        ran = f"{self.ran} of " if self.resumed_at > 1 else ""
         resumed = f", resumed at statement {self.resumed_at}" if self.resumed_at > 1 else ""
-        return f"applied  {self.path}  {counted(self.statements, 'statement')}, {in_seconds(self.duration_ms)}{resumed}"
+        statements = ran + counted(self.statements, "statement")
+        return f"applied  {self.path}  {statements}, {in_seconds(self.duration_ms)}{resumed}"
 
 
 @dataclass(frozen=True, slots=True)
 class FailedFile:
-    """The migration that stopped a run: the statement, its line, and the engine's message."""
+    """The migration that stopped a run: the statement, its line, the engine's message, and whether it failed or is unknown."""
 
     version: str
     path: str
     statement: int
     line: int
     message: str
+    state: State
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +68,10 @@ class MigrateResult(Result):
     def lines(self) -> list[str]:
         lines = [file.line() for file in self.applied]
         if self.failed:
-            lines.append(f"FAILED   {self.failed.path}  at statement {self.failed.statement}, line {self.failed.line}")
+            state = self.failed.state.upper()
+            lines.append(
+                f"{state:<7}  {self.failed.path}  at statement {self.failed.statement}, line {self.failed.line}"
+            )
         if self.not_run:
             lines.append(f"not run  {', '.join(self.not_run)}")
         return lines or ([] if self.error else ["nothing to do: every migration is applied"])
@@ -68,7 +81,7 @@ class MigrateResult(Result):
         if not self.applied:
             return self.lines()
         files = counted(len(self.applied), "migration")
-        statements = counted(sum(file.statements for file in self.applied), "statement")
+        statements = counted(sum(file.ran for file in self.applied), "statement")
         duration = in_seconds(sum(file.duration_ms for file in self.applied))
         return [f"applied  {files}, {statements}, {duration}", *self.lines()[len(self.applied) :]]
 
@@ -126,7 +139,7 @@ class PlannedFile:
         """Return a line for the file and one for each statement."""
         resumes = f", resumes at statement {self.resumes_at}" if self.resumes_at > 1 else ""
         return [
-            f"{self.path}: {self.description} ({self.author}){resumes}",
+            Mark(f"{self.path}: {self.description} ({self.author}){resumes}"),
             *(f"  -- statement {each.index}, line {each.line}\n{each.sql};" for each in self.statements),
         ]
 
@@ -154,6 +167,7 @@ class RepairCase:
         may_run: whether the statement, or its transaction, may still be running.
         engine: the same for people, and where.
         choices: the values that `--as` accepts.
+        commands: those that record each of them.
         repaired_as: what was recorded just now.
     """
 
@@ -177,19 +191,18 @@ class RepairCase:
     may_run: bool
     engine: str
     choices: tuple[str, ...]
+    commands: tuple[str, ...]
     repaired_as: str | None = None
 
     def lines(self) -> list[str]:
-        """Return the facts, the evidence and the command that records a choice."""
+        """Return the facts, the evidence and the commands that record each choice."""
         if self.repaired_as:
             return [f"recorded: version {self.version} is {self.repaired_as}"]
         lines = [self._headline(), *(f"  {name:<9} {value}" for name, value in self._facts().items() if value)]
         if self.state is State.UNKNOWN:
             lines += [f"  evidence  {each}" for each in self.evidence or ("none: look at the table",)]
-        if self.choices:
-            choices = " | ".join(self.choices)
-            lines.append(f"  next      glacierbase repair {self.version} --as {choices} --reason '…'")
-        return lines
+        named = zip(chain(["next"], repeat("or")), self.commands, strict=False)
+        return [*lines, *(f"  {name:<9} {each}" for name, each in named)]
 
     def _headline(self) -> str:
         place = f", statement {self.statement_index} of {self.statements_total}" if self.statement_index else ""
@@ -250,12 +263,14 @@ class BaselinedFile:
 
 @dataclass(frozen=True, slots=True)
 class BaselineResult(Result):
-    """What `baseline` recorded, in order."""
+    """What `baseline` recorded, in order, and the differences of columns that were accepted."""
 
     baselined: tuple[BaselinedFile, ...] = ()
+    differences: tuple[ColumnDifference, ...] = ()
 
     def lines(self) -> list[str]:
         lines = [f"baselined  {file.path}" for file in self.baselined]
+        lines += [f"accepted   {difference.line()}" for difference in self.differences]
         return lines or ["nothing to do: all of them are in the history"]
 
 

@@ -7,6 +7,7 @@ import time
 from contextlib import closing
 from datetime import datetime, timezone
 
+from glacierbase.apply import recover
 from glacierbase.apply.failures import outcome_unknown, statement_failed, stopped_before
 from glacierbase.apply.holding import LockedCatalog
 from glacierbase.apply.plan import Plan, Planned
@@ -19,7 +20,8 @@ from glacierbase.history import entries
 from glacierbase.history.entries import Entry
 from glacierbase.migrations.compiled import Compiled
 from glacierbase.migrations.transactions import Step
-from glacierbase.model.migration import EventType, Statement
+from glacierbase.model.migration import EventType, State, Statement
+from glacierbase.run.activity import doing
 from glacierbase.run.run import statement_tag
 
 logger = logging.getLogger("glacierbase")
@@ -84,6 +86,7 @@ class Runner:
         """Record that the statement is about to start, wait for the answer, then prove the lock."""
         if self._held.engine.cancelled():
             self._stop_before(announcement, compiled, statement.index)
+        announcement = recover.with_version(announcement, self._held, compiled, statement)
         # Deferred first, so that it is recorded even if the lock is lost.
         self._recorder.defer(announcement)
         self._flush_and_prove(compiled, statement)
@@ -122,8 +125,13 @@ class Runner:
         migration, total = compiled.migration, len(compiled.statements)
         logger.debug("%s: statement %d of %d starts", migration.location, statement.index, total)
         tag = statement_tag(self._held.target.run.id, migration.version, statement.index)
+        where = f"{migration.version} {statement.index}/{total} (line {statement.line})"
+        what = f"{self._held.target.catalog.name}: running {where}"
         try:
-            with cancelling(session, self._held.engine.cancelled, self._held.engine.close_executor):
+            with (
+                doing(what, session.progress, announce=False),
+                cancelling(session, self._held.engine.cancelled, self._held.engine.close_executor),
+            ):
                 return session.execute(statement.text, tag=tag)
         except EngineError as lost:
             error = self._look_up(lost, InFlight((), began, tag, statement.text, None))
@@ -159,11 +167,13 @@ class Runner:
     ) -> GlacierbaseError:
         """Record the outcome of a statement that did not succeed, and return the error to raise."""
         migration = compiled.migration
-        self._progress.add_failed(
-            FailedFile(migration.version, migration.location, statement.index, statement.line, error.message)
-        )
         # Before its last statement, the end of the session rolls a transaction back, whatever happened.
-        if isinstance(error, StatementRefused) or statement is not step[-1]:
+        had_no_effect = isinstance(error, StatementRefused) or statement is not step[-1]
+        state = State.FAILED if had_no_effect else State.UNKNOWN
+        self._progress.add_failed(
+            FailedFile(migration.version, migration.location, statement.index, statement.line, error.message, state)
+        )
+        if had_no_effect:
             self._recorder.append(entries.failed(compiled, statement, duration_ms, error))
             return statement_failed(compiled, step, statement, error)
         self._recorder.append(entries.unknown(compiled, statement, duration_ms, error))

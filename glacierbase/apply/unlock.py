@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from glacierbase.apply.holding import holding, new_lock
+from glacierbase.apply.recording import recording
 from glacierbase.errors import LockHeld
 from glacierbase.history.lockrow import describe_holder, holder_of, is_held, lease_of
 from glacierbase.history.opening import Target
 from glacierbase.history.state import read_state
 from glacierbase.model.migration import EventType
+from glacierbase.run.activity import doing
 from glacierbase.run.processes import is_gone, is_running_here
-from glacierbase.run.waiting import uninterrupted
 from glacierbase.stores import LockRow, Store
 
 logger = logging.getLogger("glacierbase")
@@ -55,9 +56,10 @@ def unlock(target: Target, reason: str | None, *, force: bool = False, session: 
 
     Raises:
         LockHeld: the run may be alive, or has just renewed its lease; nothing was changed.
-        KeyboardInterrupt: after the lock was freed and the event recorded.
+        KeyboardInterrupt: after the lock was freed and the event recorded, or before anything was changed; it says which.
     """
-    return uninterrupted(lambda: _unlock(target, reason, force, session))
+    with recording() as change:
+        return change.make("the lock is free", lambda: _unlock(target, reason, force, session))
 
 
 def _unlock(target: Target, reason: str | None, force: bool, session: Any) -> HeldLock | None:
@@ -75,7 +77,8 @@ def _unlock(target: Target, reason: str | None, force: bool, session: Any) -> He
             # The holder checks its lease and not the row: it may start a statement until the lease is over, and the history
             # is complete only then.
             logger.info("%s: waiting until the former holder's lease is over", target.catalog.name)
-            time.sleep(lease_of(held.row, target.catalog.store.lease_seconds))
+            with doing(f"{target.catalog.name}: waiting for the former holder's lease", announce=False):
+                time.sleep(lease_of(held.row, target.catalog.store.lease_seconds))
         with holding(opened, lock, taken=EventType.UNLOCKED, reason=reason) as locked:
             locked.recorder.flush()
         return held

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from glacierbase.catalogs.folder import CatalogFile
 from glacierbase.errors import ConfigurationError
+from glacierbase.model.command import command
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,7 @@ class CatalogChoice:
                 )
         if not self.files:
             raise ConfigurationError(
-                "NO_CATALOG", f"{self.folder} holds no catalog file", "`glacierbase init NAME` writes one"
+                "NO_CATALOG", f"{self.folder} holds no catalog file", f"`{command('init')}` writes one"
             )
         return [file for file in self.files if not catalogs or file.name in catalogs]
 

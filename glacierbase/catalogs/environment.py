@@ -58,6 +58,7 @@ class EnvironmentReader:
             variables=resolved(self._variables, self._references, self._errors),
             out_of_order_allowed=self._option("outOfOrder") == "allow",
             digests=dependencies.digests,
+            recovers=self._option("recover") == "auto",
             dependency_places=dependencies.places,
             store=self._store(executor_type, spark_conf, connection),
             hooks=self._hooks(),

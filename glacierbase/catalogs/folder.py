@@ -6,8 +6,8 @@ environment and checks the values that they stand for.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import reduce
 from pathlib import Path
@@ -15,6 +15,7 @@ from pathlib import Path
 from glacierbase.catalogs.catalogfile import SHARED, catalog_name, load_catalog_file
 from glacierbase.catalogs.environment import EnvironmentReader
 from glacierbase.catalogs.external_values import ExternalValues, Placeholders, RealValues
+from glacierbase.catalogs.headers import listed_headers
 from glacierbase.catalogs.nodes import MappingNode, Place, ScalarNode, is_null, merge
 from glacierbase.catalogs.references import References
 from glacierbase.catalogs.yamlfile import yaml_files
@@ -33,6 +34,7 @@ class CatalogFile:
 
     Attributes:
         layers: the content of the shared file, and of this one.
+        headers: the further headers that its migration files may have, and whether each is required.
     """
 
     path: Path
@@ -40,10 +42,15 @@ class CatalogFile:
     environments: tuple[str, ...]
     default_environment: str | None
     layers: tuple[MappingNode, ...] = field(repr=False)
+    headers: Mapping[str, bool] = field(default_factory=dict, hash=False)
 
     @property
     def stem(self) -> str:
         return self.path.stem
+
+    @property
+    def required_headers(self) -> tuple[str, ...]:
+        return tuple(name for name, is_required in self.headers.items() if is_required)
 
     def for_environment(self, environment: str, root: Path, *, resolve: bool = True) -> Catalog:
         """Return the catalog in one of its environments; the references of other environments are not resolved.
@@ -54,9 +61,8 @@ class CatalogFile:
         Raises:
             ConfigurationError, SeveralErrors: `UNSET_REFERENCE`, `INVALID_VALUE` and the like, all of them.
         """
-        return self._reader(environment, root, RealValues(root) if resolve else Placeholders()).catalog(
-            self.path, self.name, environment
-        )
+        reader = self._reader(environment, root, RealValues(root) if resolve else Placeholders())
+        return replace(reader.catalog(self.path, self.name, environment), required_headers=self.required_headers)
 
     def is_protected(self, environment: str, root: Path) -> bool:
         """Return whether changing the environment requires its name as confirmation; errors are left to `for_environment`."""
@@ -120,7 +126,8 @@ def _catalog_file(path: Path, location: str, shared: MappingNode, content: Mappi
     """Return the file merged over the shared one, its name and environments checked."""
     name = catalog_name(content, path.stem, location)
     names = _environments((shared, content)) or (DEFAULT_ENVIRONMENT,)
-    default = merge(shared, content).get("defaultEnvironment")
+    merged = merge(shared, content)
+    default = merged.get("defaultEnvironment")
     chosen = default.text if isinstance(default, ScalarNode) else None
     if default and chosen not in names:
         raise default.place.error(
@@ -128,7 +135,7 @@ def _catalog_file(path: Path, location: str, shared: MappingNode, content: Mappi
             f"defaultEnvironment: there is no environment {chosen}",
             _instead(chosen or "", names),
         )
-    return CatalogFile(path, name, names, chosen, (shared, content))
+    return CatalogFile(path, name, names, chosen, (shared, content), listed_headers(merged))
 
 
 def _instead(chosen: str, names: tuple[str, ...]) -> str:

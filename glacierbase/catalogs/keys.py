@@ -11,6 +11,7 @@ from glacierbase.catalogs.values import (
     CATALOG_NAME,
     COORDINATE,
     ENVIRONMENT_NAME,
+    HEADER_NAME,
     HOOK_TIMEOUT,
     LEASE,
     NAMESPACE,
@@ -45,6 +46,7 @@ class Key:
         default: as it would be written; None where the key has no fixed default.
         keys: of a group, or of the mappings in a list.
         engine: the only `migrationExecutor.type` that the key is allowed for; None where all are.
+        names: what a name is, in a mapping whose names the user chooses; None where it may be any.
         required: whether the mapping that the key belongs to must have it.
         resolved: whether references in the value are resolved.
         secrets: whether they may be references to secrets.
@@ -57,6 +59,7 @@ class Key:
     default: str | None = None
     keys: tuple[Key, ...] = ()
     engine: str | None = None
+    names: ValueType | None = None
     required: bool = False
     resolved: bool = True
     secrets: bool = True
@@ -148,12 +151,32 @@ ENVIRONMENT_KEYS = (
         type=one_of("refuse", "allow"),
         default="refuse",
     ),
+    Key(
+        "recover",
+        "Whether `migrate` settles a statement of a dead run where its table proves the outcome, or asks for `repair`.",
+        type=one_of("auto", "ask"),
+        default="auto",
+    ),
     Key("store", "Where the history and lock tables are, and how they are accessed.", Kind.GROUP, keys=_STORE_KEYS),
     Key("hooks", "Commands that run around `migrate`, each as a list of words.", Kind.GROUP, keys=_HOOK_KEYS),
 )
 SHARED_KEYS = (
     *ENVIRONMENT_KEYS,
-    Key("environments", "The environments; each merges over the keys of the file.", Kind.ENVIRONMENTS),
+    Key(
+        "headers",
+        "Further headers that migration files may have: `TICKET: required` or `TICKET: optional` for `-- MIGRATION_TICKET:`. "
+        "A required one is required of files that were never started.",
+        Kind.VALUES,
+        one_of("required", "optional"),
+        names=HEADER_NAME,
+        resolved=False,
+    ),
+    Key(
+        "environments",
+        "The environments; each merges over the keys of the file.",
+        Kind.ENVIRONMENTS,
+        names=ENVIRONMENT_NAME,
+    ),
     Key(
         "defaultEnvironment",
         "The environment that is used where none is chosen.",

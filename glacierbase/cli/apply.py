@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -14,6 +14,7 @@ from glacierbase.cli.group import Section, cli
 from glacierbase.cli.options import Options, with_lock_timeout, with_options, with_yes
 
 if TYPE_CHECKING:
+    from glacierbase.apply.results import PlanResult
     from glacierbase.model.result import Result
     from glacierbase.project import Project
 
@@ -56,9 +57,14 @@ def migrate(options: Options, lock_timeout: float, dry_run: bool, yes: bool, **s
     """
 
     def run(project: Project) -> Sequence[Result]:
-        options.terminal.confirm(project.protected(options.catalogs), yes)
+        protected = () if yes else project.protected(options.catalogs)
+        planned = _planned(project, options.catalogs, selection) if protected else None
+        if planned and any(each.plan for each in planned):
+            options.terminal.confirm(protected, planned)
         with options.terminal.signals.cancelling() as cancel:
-            return project.migrate(options.catalogs, **selection, lock_timeout=lock_timeout, cancel=cancel)
+            return project.migrate(
+                options.catalogs, **selection, confirmed=planned, lock_timeout=lock_timeout, cancel=cancel
+            )
 
     if dry_run:
         options.report(lambda project: project.plan(options.catalogs, **selection), command="plan")
@@ -68,8 +74,18 @@ def migrate(options: Options, lock_timeout: float, dry_run: bool, yes: bool, **s
         options.report(run, lines=MigrateResult.summary if options.terminal.is_one_screen else None)
 
 
+def _planned(project: Project, catalogs: Sequence[str], selection: Mapping[str, Any]) -> Sequence[PlanResult]:
+    """Return what `migrate` would run. It reports the errors."""
+    from glacierbase.errors import GlacierbaseError
+
+    try:
+        return project.plan(catalogs, **selection)
+    except GlacierbaseError as error:
+        return error.results
+
+
 @cli.command(section=Section.ASK)
-@with_options()
+@with_options(several=True)
 @click.option("--exit-code", is_flag=True, help="Exit with 7 if something is pending.")
 def pending(options: Options, exit_code: bool) -> None:
     """List what `migrate` would apply, in order. Writes nothing."""
@@ -79,7 +95,7 @@ def pending(options: Options, exit_code: bool) -> None:
 
 
 @cli.command(section=Section.ASK)
-@with_options()
+@with_options(several=True)
 @_with_selection
 def plan(options: Options, **selection: Any) -> None:
     """Show the rendered statements that `migrate` would run. Writes nothing."""
@@ -109,12 +125,29 @@ def repair(options: Options, versions: Sequence[str], lock_timeout: float, yes: 
 
     These are versions with an unknown outcome, and failed, edited and removed files. Without --as, show what is known of them:
     the statement, who ran it and when, and the traces of it that the engine keeps. Default: all that need a decision.
+
+    What a version becomes; any other --as is refused:
+
+    \b
+    state        --as       becomes
+    unknown      done       applied after its last statement, else interrupted
+    unknown      not-done   interrupted, once the engine has stopped
+    unknown      abandoned  abandoned
+    failed       done       applied after its last statement, else interrupted
+    failed       abandoned  abandoned
+    interrupted  abandoned  abandoned
+    changed      edited     what it was, with the checksum of the file
+    missing      removed    applied if it was, else abandoned
+    ahead        removed    applied if it was, else abandoned
     """
 
     def run(project: Project) -> Sequence[Result]:
-        if decision["as_"] or decision["environment_was"]:
-            cases = None if decision["environment_was"] else lambda: project.repair(versions, options.catalogs)
-            options.terminal.confirm_change(project.protected(options.catalogs), yes, cases)
+        if not yes and (decision["as_"] or decision["environment_was"]):
+            protected = project.protected(options.catalogs)
+            options.terminal.check_keyboard(protected)
+            cases = () if decision["environment_was"] else project.repair(versions, options.catalogs)
+            if not cases or any(decision["as_"] in case.choices for result in cases for case in result.cases):
+                options.terminal.confirm(protected, cases)
         return project.repair(versions, options.catalogs, lock_timeout=lock_timeout, **decision)
 
     options.report(run)
@@ -136,7 +169,7 @@ def unlock(options: Options, reason: str | None, force: bool, yes: bool) -> None
             held = project.unlock(options.catalogs, dry_run=True)
             if not any(result.lock for result in held):
                 return held
-            options.terminal.confirm_change(project.protected(options.catalogs), yes, lambda: held)
+            options.terminal.confirm(project.protected(options.catalogs), held)
         return project.unlock(options.catalogs, force=force, reason=reason)
 
     options.report(run)
@@ -152,20 +185,40 @@ def unlock(options: Options, reason: str | None, force: bool, yes: bool) -> None
     shell_complete=complete_version,
 )
 @click.option("--reason", metavar="TEXT", required=True, help="Why; recorded in the history.")
+@click.option(
+    "--accept-differences", is_flag=True, help="Also where tables have other columns than declared; recorded."
+)
 @with_lock_timeout
 @with_yes
-def baseline(options: Options, to: str, reason: str, lock_timeout: float, yes: bool) -> None:
+def baseline(options: Options, to: str, yes: bool, **decision: Any) -> None:
     """Adopt existing tables: record migrations as applied.
 
-    They do not run. Refused if a table that they create does not exist.
+    They do not run. Refused if a table that they create does not exist, or has other columns than the files declare.
     """
 
     def run(project: Project) -> Sequence[Result]:
-        protected = project.protected(options.catalogs)
-        options.terminal.confirm_change(protected, yes, lambda: project.pending(options.catalogs))
-        return project.baseline(to, options.catalogs, reason=reason, lock_timeout=lock_timeout)
+        if not yes and (found := _not_started(project, options.catalogs, to)):
+            options.terminal.confirm(project.protected(options.catalogs), found)
+        return project.baseline(to, options.catalogs, **decision)
 
     options.report(run)
+
+
+def _not_started(project: Project, catalogs: Sequence[str], to: str) -> Sequence[Result]:
+    """Return the pending files up to version `to`, by catalog; none where there is none."""
+    from dataclasses import replace
+
+    from glacierbase.errors import GlacierbaseError
+    from glacierbase.model.arguments import version_given
+
+    last = version_given(to)
+    try:
+        found = project.pending(catalogs)
+    except GlacierbaseError as error:
+        error.results = ()  # Those of another command.
+        raise
+    recorded = [replace(each, pending=tuple(f for f in each.pending if int(f.version) <= last)) for each in found]
+    return [each for each in recorded if each.pending]
 
 
 @cli.command(section=Section.APPLY)

@@ -51,11 +51,12 @@ def _entry(code: str) -> Entry:
     from difflib import get_close_matches
 
     from glacierbase.errors.reference import ENTRIES
+    from glacierbase.model.command import command
 
     if code in ENTRIES:
         return ENTRIES[code]
     near = get_close_matches(code, ENTRIES, n=1)
-    hint = f"did you mean {near[0]}?" if near else "`glacierbase explain` lists all codes."
+    hint = f"did you mean {near[0]}?" if near else f"`{command('explain')}` lists all codes."
     raise click.UsageError(f"there is no error code {code}; {hint}", click.get_current_context())
 
 
@@ -82,7 +83,7 @@ def _explained(entries: Iterable[Entry]) -> list[Line]:
 
 
 def _lines(entry: Entry) -> list[Line]:
-    from glacierbase.model.text import Mark, Verbatim
+    from glacierbase.model.text import Mark
 
     classes = ", ".join(error.__name__ for error in entry.errors)
     steps = [line for number, step in enumerate(entry.remedy, start=1) for line in _wrapped(step, f"  {number}. ")]
@@ -92,7 +93,7 @@ def _lines(entry: Entry) -> list[Line]:
         *_wrapped(entry.meaning),
         "",
         "Example:",
-        *(Verbatim(f"  {line}") for line in entry.example.splitlines()),
+        *(f"  {line}" for line in entry.example.splitlines()),
         "",
         "What to do:",
         *steps,

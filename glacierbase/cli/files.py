@@ -53,6 +53,32 @@ def render(options: Options, resolve: bool, versions: Sequence[str]) -> None:
 
 
 @cli.command(section=Section.WRITE)
+@with_options(environment=False, catalogs=False)
+@click.option("--catalog", help="The catalog; required if there are several.", shell_complete=complete_catalog)
+@click.option("--author", help="Default: git's user.name.")
+@click.option("--reverting", metavar="VERSION", help="Write statements that undo this version, as far as possible.")
+@click.argument("description")
+def new(options: Options, catalog: str | None, author: str | None, reverting: str | None, description: str) -> None:
+    """Write the next migration file, with its headers.
+
+    Example: glacierbase new 'add the device column'
+    """
+
+    def write(project: Project) -> Sequence[Result]:
+        from glacierbase.apply.results import WrittenResult
+        from glacierbase.apply.reverting import reverting_sql
+        from glacierbase.migrations import new_files
+
+        folder = project.folder(catalog)
+        sql = reverting_sql(project.root, folder, reverting) if reverting else ""
+        author_ = author or new_files.git_user()
+        path = new_files.write_migration(folder, project.root, description, author_, sql=sql)
+        return (WrittenResult(catalog or folder.name, "", files=(str(path),)),)
+
+    options.report(write)
+
+
+@cli.command(section=Section.WRITE)
 @with_options(environment=False)
 @click.option("--base", metavar="REF", help="The branch to merge into. Default: the default branch of origin.")
 @click.option("--dry-run", is_flag=True, help="Only show the renames.")
@@ -76,28 +102,6 @@ def rebase(options: Options, base: str | None, dry_run: bool, commit: bool) -> N
         return rebase(project.root, folders, options.catalogs, base, dry_run=False, commit=agreed)
 
     options.report(run)
-
-
-@cli.command(section=Section.WRITE)
-@with_options(environment=False, catalogs=False)
-@click.option("--catalog", help="The catalog; required if there are several.", shell_complete=complete_catalog)
-@click.option("--author", help="Default: git's user.name.")
-@click.argument("description")
-def new(options: Options, catalog: str | None, author: str | None, description: str) -> None:
-    """Write the next migration file, with its headers.
-
-    Example: glacierbase new 'add the device column'
-    """
-
-    def write(project: Project) -> Sequence[Result]:
-        from glacierbase.apply.results import WrittenResult
-        from glacierbase.migrations import new_files
-
-        folder = project.folder(catalog)
-        path = new_files.write_migration(folder, project.root, description, author or new_files.git_user())
-        return (WrittenResult(catalog or folder.name, "", files=(str(path),)),)
-
-    options.report(write)
 
 
 @cli.command(section=Section.WRITE)

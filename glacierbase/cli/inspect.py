@@ -10,7 +10,7 @@ from glacierbase.cli.options import Options, with_options
 
 
 @cli.command(section=Section.ASK)
-@with_options()
+@with_options(several=True)
 def status(options: Options) -> None:
     """Show the state of every version and the lock holder. Writes nothing."""
     options.report(lambda project: project.status(options.catalogs))

@@ -24,7 +24,7 @@ class Options:
 
     Attributes:
         project: the project's root, or None for the nearest one.
-        environment: or None for the default.
+        environments: names; empty for the default. Several for a command that shows them side by side.
         catalogs: names; empty for all.
         format: `text` or `json`.
         verbose: whether more is logged to stderr.
@@ -39,12 +39,12 @@ class Options:
         format: str,
         verbose: bool,
         color: str = "auto",
-        environment: str | None = None,
+        environments: Sequence[str] = (),
         catalogs: Sequence[str] = (),
     ) -> None:
         self.command = command
         self.project = project
-        self.environment = environment
+        self.environments = environments
         self.catalogs = catalogs
         self.format = format
         self.verbose = verbose
@@ -57,9 +57,10 @@ class Options:
 
         return Terminal(self.format, self.verbose, self.color)
 
-    def load(self) -> Project:
-        """Return the project in the chosen environment."""
-        project = glacierbase.Project.load(self.project, environment=self.environment)
+    def load(self, environment: str | None = None) -> Project:
+        """Return the project in an environment; by default in the one that was chosen."""
+        environment = environment or next(iter(self.environments), None)
+        project = glacierbase.Project.load(self.project, environment=environment)
         self.terminal.signals.watch(project.held_locks)
         return project
 
@@ -70,24 +71,35 @@ class Options:
         command: str | None = None,
         lines: Lines | None = None,
     ) -> Sequence[Any]:
-        """Run the command on the project, print its results, and exit if it fails; else return the results.
+        """Run the command in each environment, print its results, and exit if it fails; else return the results.
 
         Args:
             run: returns the results.
             command: the name of the JSON document; default the command's.
             lines: returns the text of a result; default its `lines`.
         """
-        return self.terminal.report(command or self.command, lambda: run(self.load()), lines)
+        if len(self.environments) < 2:
+            return self.terminal.report(command or self.command, lambda: run(self.load()), lines)
+        from glacierbase.cli.environments import run_in_each
+        from glacierbase.output.side_by_side import side_by_side
+
+        return self.terminal.report(
+            command or self.command,
+            lambda: run_in_each(self.environments, lambda environment: run(self.load(environment))),
+            shown=side_by_side,
+        )
 
 
-def with_options(environment: bool = True, catalogs: bool = True) -> Callable[[F], F]:
+def with_options(environment: bool = True, catalogs: bool = True, several: bool = False) -> Callable[[F], F]:
     """Add the options of `Options` to a command function, which gets them as its first argument.
 
     Args:
         environment: whether there is `--env`.
         catalogs: whether there is `--catalog`.
+        several: whether `--env` may be repeated.
     """
-    shared = [*_ALWAYS, *([_CATALOGS] if catalogs else []), *([_ENVIRONMENT] if environment else [])]
+    chosen = _ENVIRONMENTS if several else _ENVIRONMENT
+    shared = [*_ALWAYS, *([_CATALOGS] if catalogs else []), *([chosen] if environment else [])]
 
     def decorate(function: F) -> F:
         @functools.wraps(function)
@@ -101,7 +113,7 @@ def with_options(environment: bool = True, catalogs: bool = True) -> Callable[[F
     return decorate
 
 
-_NAMES = ("project", "format", "verbose", "color", "environment", "catalogs")
+_NAMES = ("project", "format", "verbose", "color", "environments", "catalogs")
 with_color = click.option(
     "--color",
     type=click.Choice(["auto", "always", "never"]),
@@ -125,13 +137,24 @@ _CATALOGS = click.option(
     help="A catalog; repeat for several. Default: all.",
     shell_complete=complete_catalog,
 )
-_ENVIRONMENT = click.option(
+
+
+def _only_one(ctx: click.Context, _param: click.Parameter, values: Sequence[str]) -> Sequence[str]:
+    if len(values) > 1:
+        raise click.UsageError(f"--env was given {len(values)} times: {ctx.info_name} takes one environment", ctx)
+    return values
+
+
+_environments = functools.partial(
+    click.option,
     "--env",
     "--environment",
-    "environment",
-    help="The environment. [env: GLACIERBASE_ENV]",
+    "environments",
+    multiple=True,
+    help="The environment; pending, plan and status take several. [env: GLACIERBASE_ENV]",
     shell_complete=complete_environment,
 )
+_ENVIRONMENT, _ENVIRONMENTS = _environments(callback=_only_one), _environments()
 
 
 class _Duration(click.ParamType):  # type: ignore[type-arg,unused-ignore]

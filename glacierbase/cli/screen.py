@@ -20,7 +20,7 @@ def show_on(stream: TextIO, colour: str) -> Show:
         return printable
     from glacierbase.output.screen import Screen  # Imports rich.
 
-    return Screen(_width_of(stream), colour == "always" or (colour == "auto" and _has_colour())).show
+    return Screen(width_of(stream), colour == "always" or (colour == "auto" and _has_colour())).show
 
 
 def _has_colour() -> bool:
@@ -28,7 +28,7 @@ def _has_colour() -> bool:
     return not os.environ.get("NO_COLOR") and os.environ.get("TERM") not in ("dumb", "unknown")
 
 
-def _width_of(stream: TextIO) -> int:
+def width_of(stream: TextIO) -> int:
     """Return the width of a terminal, or of what `COLUMNS` says."""
     columns = os.environ.get("COLUMNS", "")
     try:

@@ -22,7 +22,11 @@ logger = logging.getLogger("glacierbase")
 class Signals:
     """The signals that one command received. The first one stops it, the second one ends the process at once."""
 
-    def __init__(self) -> None:
+    def __init__(self, before_exit: Callable[[], None] = lambda: None) -> None:
+        """Args:
+        before_exit: called before a second signal ends the process.
+        """
+        self._before_exit = before_exit
         self._received: list[int] = []
         self._locks: list[HeldLocks] = []
 
@@ -77,6 +81,7 @@ class Signals:
 
     def _end_process(self, number: int) -> None:
         """End the process without releasing its locks, and name them."""
+        self._before_exit()
         for description in (each for locks in self._locks for each in locks.descriptions()):
             click.echo(printable([f"a lock is left behind: {description}"]), err=True)
         os._exit(128 + number)

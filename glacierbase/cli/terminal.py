@@ -13,9 +13,11 @@ from typing import Any, NoReturn
 
 import click
 
+from glacierbase.cli.display import Display, open_display
 from glacierbase.cli.screen import show_on
 from glacierbase.cli.signals import Signals
-from glacierbase.errors import ConfigurationError, GlacierbaseError, Interrupted
+from glacierbase.errors import ConfigurationError, GlacierbaseError, Interrupted, Stopped
+from glacierbase.model.command import command
 from glacierbase.model.result import Result
 from glacierbase.model.text import split_lines
 from glacierbase.output import documents
@@ -25,6 +27,7 @@ logger = logging.getLogger("glacierbase")
 
 _INTERNAL = 70
 _SIGINT = 130
+_RUN_AGAIN = "run the same command again"
 
 # Raised where no command is given, with the whole help; a class since click 8.2.
 _HELP = getattr(click.exceptions, "NoArgsIsHelpError", ())
@@ -46,7 +49,8 @@ class Terminal:
         self._form = form
         self._verbose = verbose
         self._colour = colour
-        self.signals = Signals()
+        self._display = open_display(form)
+        self.signals = Signals(self._display.close)
 
     @property
     def is_one_screen(self) -> bool:
@@ -58,19 +62,22 @@ class Terminal:
         command: str,
         run: Callable[[], Sequence[Any]],
         lines: documents.Lines | None = None,
+        shown: Callable[[Sequence[Any]], Sequence[Any]] = lambda results: results,
     ) -> Sequence[Any]:
         """Run a command, print its results on stdout and its errors on stderr, and exit if it failed; else return the results.
 
         Args:
             run: returns the results.
             lines: returns the text of a result; default its `lines`.
+            shown: returns the results that the text shows; default all of them, each alone.
         """
-        _log_to_stderr(self._verbose)
-        results, error = self._run(command, run)
+        _log_to_stderr(self._verbose, self._display)
+        with self._display.watching():
+            results, error = self._run(command, run)
         if self._form == "json":
             text = documents.json_document(command, results, error)
         else:
-            text = documents.text_document(results, lines, show_on(sys.stdout, self._colour))
+            text = documents.text_document(shown(results), lines, show_on(sys.stdout, self._colour))
         try:
             if text:
                 click.echo(text, color=True)
@@ -80,8 +87,9 @@ class Terminal:
             discard_stdout()  # The error and its exit code matter more.
         if error:
             if self._form == "text":
+                errors = [result.error for result in results if result.error]
                 show = show_on(sys.stderr, self._colour)
-                click.echo(documents.text_errors(_each_once(error, results), show), err=True, color=True)
+                click.echo(documents.text_errors([error, *errors], show), err=True, color=True)
             sys.exit(error.exit_code)
         return results
 
@@ -93,60 +101,63 @@ class Terminal:
             # An error after a signal is a consequence of the signal.
             error.exit_code = self.signals.exit_code or error.exit_code
             return error.results, error
-        except (KeyboardInterrupt, click.Abort):
-            stopped = Interrupted(
-                "INTERRUPTED", f"{command} was stopped by a signal", f"run `glacierbase {command}` again"
-            )
+        except (KeyboardInterrupt, click.Abort) as stop:
+            state, hint = (f"; {stop.state}", stop.hint) if isinstance(stop, Stopped) else ("", _RUN_AGAIN)
+            stopped = Interrupted("INTERRUPTED", f"{command} was stopped by a signal{state}", hint)
             stopped.exit_code = self.signals.exit_code or _SIGINT
             return (), stopped
 
     def agrees(self, question: str) -> bool:
         """Ask a question; return False where stdin is not a terminal."""
+        self._display.clear()
         return sys.stdin.isatty() and click.confirm(printable([question]), err=True)
 
-    def confirm(self, environments: Sequence[str], yes: bool) -> None:
-        """Ask for the name of each protected environment, unless `yes`.
+    def confirm(self, protected: Sequence[str], facts: Sequence[Result]) -> None:
+        """Show what is about to change, and ask for the name of each protected environment; for a yes where none is.
 
         Raises:
-            ConfigurationError: another name was typed, or stdin is not a terminal.
+            ConfigurationError: the answer was another one, or stdin is not a terminal.
+            Stopped: there was no answer.
         """
-        for environment in () if yes else environments:
-            if not sys.stdin.isatty():
-                raise _unconfirmed(f"environment {environment} is protected, and stdin is not a terminal")
-            question = printable([f"environment {environment} is protected; type its name to go on"])
-            if click.prompt(question, err=True) != environment:
-                raise ConfigurationError("NOT_CONFIRMED", f"that is not {environment}; nothing ran")
+        self._display.clear()
+        if text := documents.text_document(facts, show=show_on(sys.stderr, self._colour)):
+            click.echo(text, err=True, color=True)
+        self.check_keyboard(protected)
+        try:
+            _ask(protected)
+        except (KeyboardInterrupt, click.Abort) as stop:
+            raise Stopped("nothing was changed", _RUN_AGAIN) from stop
 
-    def confirm_change(
-        self, environments: Sequence[str], yes: bool, facts: Callable[[], Sequence[Result]] | None
-    ) -> None:
-        """Show the facts and ask whether the history may be changed, unless `yes`.
-
-        Args:
-            environments: the protected ones.
+    def check_keyboard(self, protected: Sequence[str]) -> None:
+        """Refuse to go on where nobody can confirm.
 
         Raises:
-            ConfigurationError: the answer was no, or stdin is not a terminal.
+            ConfigurationError: stdin is not a terminal.
         """
-        self.confirm(environments, yes)
-        if yes:
-            return
         if not sys.stdin.isatty():
-            raise _unconfirmed("confirmation required, but stdin is not a terminal")
-        if facts:
-            click.echo(documents.text_document(facts(), show=show_on(sys.stderr, self._colour)), err=True, color=True)
-        if not click.confirm("go on", err=True):
-            raise ConfigurationError("NOT_CONFIRMED", "nothing was changed")
+            what = f"environment {protected[0]} is protected, and" if protected else "confirmation required, but"
+            raise ConfigurationError("CONFIRMATION_MISSING", f"{what} stdin is not a terminal", "add --yes")
 
 
-def _each_once(error: GlacierbaseError, results: Sequence[Result]) -> list[GlacierbaseError]:
-    """Return the errors of the results, each once; or `error`, where it is none of them but the sum of all."""
-    errors = {result.error.message: result.error for result in results if result.error}
-    return list(errors.values()) if error.message in errors else [error]
+def _ask(protected: Sequence[str]) -> None:
+    for environment in protected:
+        question = printable([f"environment {environment} is protected; type its name to go on"])
+        if click.prompt(question, err=True) != environment:
+            raise ConfigurationError("NOT_CONFIRMED", f"that is not {environment}; nothing ran")
+    if not protected and not click.confirm("go on", err=True):
+        raise ConfigurationError("NOT_CONFIRMED", "nothing was changed")
 
 
-def _unconfirmed(what: str) -> ConfigurationError:
-    return ConfigurationError("CONFIRMATION_MISSING", what, "add --yes")
+class _Handler(logging.StreamHandler):  # type: ignore[type-arg]
+    """Writes to stderr, where the display is."""
+
+    def __init__(self, display: Display) -> None:
+        super().__init__()
+        self._display = display
+
+    def emit(self, record: logging.LogRecord) -> None:
+        with self._display.paused():
+            super().emit(record)
 
 
 class _PrintableFormatter(logging.Formatter):
@@ -154,8 +165,8 @@ class _PrintableFormatter(logging.Formatter):
         return printable([super().format(record)])
 
 
-def _log_to_stderr(verbose: bool) -> None:
-    handler = logging.StreamHandler()
+def _log_to_stderr(verbose: bool, display: Display) -> None:
+    handler = _Handler(display)
     handler.setFormatter(_PrintableFormatter("%(message)s"))
     logger.handlers = [handler]
     logger.setLevel(logging.DEBUG if verbose else logging.INFO)
@@ -186,17 +197,17 @@ def usage_error(error: click.ClickException, *, as_json: bool) -> NoReturn:
     sys.exit(usage.exit_code)
 
 
-def unexpected(error: Exception, command: str | None = None) -> NoReturn:
+def unexpected(error: Exception, document: str | None = None) -> NoReturn:
     """Write the traceback of a bug to a file, print one line that names the file, and exit.
 
     Args:
-        command: whose JSON document is printed as well.
+        document: the command whose JSON document is printed as well.
     """
     with tempfile.NamedTemporaryFile("w", prefix="glacierbase-", suffix=".log", delete=False) as file:
         file.write(printable(split_lines("".join(traceback.format_exception(error)))))
     what = f"this is a bug in glacierbase; please report it with {file.name}"
-    if command:
-        click.echo(documents.json_document(command, (), GlacierbaseError("INTERNAL_ERROR", what)))
+    if document:
+        click.echo(documents.json_document(document, (), GlacierbaseError("INTERNAL_ERROR", what)))
     message = f"error: INTERNAL_ERROR: {what}"
-    click.echo(printable([message, "more: glacierbase explain INTERNAL_ERROR"]), err=True)
+    click.echo(printable([message, f"more: {command('explain', 'INTERNAL_ERROR')}"]), err=True)
     sys.exit(_INTERNAL)

@@ -15,6 +15,7 @@
           TableNotFound
           CommitConflict
         OutcomeUnknown              the answer was lost, or proves nothing
+    Stopped                         a KeyboardInterrupt that says what is recorded
 
 Every error has a stable `code` (`CHECKSUM_MISMATCH`), a message (what failed, where, the state now) and a hint (the next step).
 Secrets in messages are masked when the error is created. `glacierbase.errors.reference` has an entry for every code; it is not
@@ -116,6 +117,20 @@ class Interrupted(GlacierbaseError):
     """The run was stopped between two statements. What ran is recorded, and the lock is released."""
 
     exit_code = 130
+
+
+class Stopped(KeyboardInterrupt):
+    """A KeyboardInterrupt inside a command that changes the history and runs nothing.
+
+    Attributes:
+        state: what is recorded.
+        hint: the next step.
+    """
+
+    def __init__(self, state: str, hint: str) -> None:
+        self.state = state
+        self.hint = hint
+        super().__init__(state)
 
 
 class EngineError(GlacierbaseError):

@@ -16,8 +16,9 @@ ENTRIES = (
         "    | ALTER TABLE lake.sleep.event ADD COLUMN device STRING\n"
         "done and recorded: statement 1\n"
         "next: remove the cause and run `glacierbase migrate` again: it continues at statement 2; or"
-        " `glacierbase repair 0007 --as done` (somebody completed it by hand) or `--as abandoned` (the file ends"
-        " here, the fix is a new one); or correct statements 2 to 3 where no other environment has applied the file",
+        " `glacierbase repair 0007 --as done --reason '…'` (somebody completed it by hand), or the same with"
+        " `--as abandoned` (the file ends here, the fix is a new one); or correct statements 2 to 3 where no other"
+        " environment has applied the file",
         (
             "If the cause is outside the file (rights, a missing table, a full disk), remove it, "
             "then `glacierbase migrate`. It resumes at the statement that failed.",
@@ -35,7 +36,8 @@ ENTRIES = (
         (NeedsRepair,),
         "It is unknown whether a statement took effect. "
         "Its run died, its answer was lost, it was cancelled, or it failed in one of several steps. "
-        "Nothing runs on this catalog until it is settled. After a signal the exit code is 130 or 143.",
+        "Nothing runs on this catalog until the next `migrate` settles it, because the table proves the outcome, or `repair` does. "
+        "After a signal the exit code is 130 or 143.",
         "error: OUTCOME_UNKNOWN: migrations/analytics/0007_add_device.sql: run 5d0c2f1e of deploy on ci-7 ended"
         " inside statement 2 of 3; whether it took effect is unknown; nothing ran\n"
         "next: `glacierbase repair 0007` shows the statement, the evidence of the engine, and the choices",
@@ -58,7 +60,7 @@ ENTRIES = (
         "error: CHECKSUM_MISMATCH: migrations/analytics/0003_add_scores.sql: edited since it was applied"
         " (2026-11-20 09:41 UTC): recorded v1:sha256:9f2c…, the file has v1:sha256:41ab…; nothing ran\n"
         "next: restore the file (`git log -p` shows who edited it), and put the change into a new migration; an"
-        " edit that is intended is accepted by `glacierbase repair 0003 --as edited`",
+        " edit that is intended is accepted by `glacierbase repair 0003 --as edited --reason '…'`",
         (
             "Find the edit: `git log -p -- migrations/analytics/0003_add_scores.sql`.",
             "Restore the file with git, and put the change into a new one: `glacierbase new 'correct the scores'`. "
@@ -74,7 +76,7 @@ ENTRIES = (
         "error: MIGRATION_MISSING: migrations/analytics/0003_add_scores.sql: version 0003 is applied (2026-11-20"
         " 09:41 UTC), but its file is gone; nothing ran\n"
         "next: restore it: git checkout HEAD -- migrations/analytics/0003_add_scores.sql; a file that was deleted"
-        " on purpose is accepted by `glacierbase repair 0003 --as removed`",
+        " on purpose is accepted by `glacierbase repair 0003 --as removed --reason '…'`",
         (
             "If this checkout is another branch than the one that applied it, check out or merge that branch.",
             "If the file was deleted or renamed by mistake, restore it with the `git checkout` command of the message. "
@@ -91,7 +93,8 @@ ENTRIES = (
         "Other environments would apply the two in the other order. Nothing ran.",
         "error: OUT_OF_ORDER: migrations/analytics/0006_add_device.sql: version 0006 came after version 0007 was"
         " applied; nothing ran\n"
-        "next: give it a version above that one (`git mv`), or run it as it is: --allow-out-of-order 0006",
+        "next: give it a version above that one (`git mv`), or run it as it is:"
+        " `glacierbase migrate --allow-out-of-order 0006`",
         (
             "If the file is applied nowhere yet, rename it: "
             "`git mv migrations/analytics/0006_add_device.sql migrations/analytics/0008_add_device.sql`.",
@@ -120,14 +123,18 @@ ENTRIES = (
     Entry(
         "BASELINE_REFUSED",
         (HistoryDisagrees,),
-        "`baseline` found a table or view missing that the files create, or a file that has begun and is not settled. "
-        "Nothing was recorded.",
+        "`baseline` found that the existing tables are not those that the files create. "
+        "A table or view is missing, a table has other columns than the files declare, "
+        "or a file has begun and is not settled. Nothing was recorded.",
         "error: BASELINE_REFUSED: these tables or views of the files do not exist: lake.sleep.scores; nothing was recorded\n"
         "next: choose a lower --to, and let migrate run the rest; or create them as the file does",
         (
             "If the table does not exist yet, choose the last version whose tables do: "
             "`glacierbase baseline --to 0005 --reason 'tables of the old jobs'`. `migrate` runs the rest.",
             "If the table exists under another name or catalog, correct the files or the catalog file first.",
+            "If columns differ, correct the files, so that a new environment gets the table as it is.",
+            "If a difference is known and stays: "
+            "`glacierbase baseline --to 0005 --accept-differences --reason 'amount is a double since 2019'`.",
             "If a version has begun, settle it first: `glacierbase repair 0005` shows how.",
         ),
     ),
@@ -181,12 +188,12 @@ ENTRIES = (
         (ConfigurationError,),
         "`repair` cannot record this for the version: its state does not allow it, or the history lacks the version. "
         "Nothing was recorded.",
-        "error: NOT_REPAIRABLE: version 0007 is failed: --as not-done is not possible; nothing was recorded\n"
-        "next: --as done or --as abandoned",
+        "error: NOT_REPAIRABLE: version 0007 is failed: --as not-done is not possible: the engine proved already that the"
+        " statement had no effect; nothing was recorded\n"
+        "next: `glacierbase repair 0007 --as done --reason '…'` or `glacierbase repair 0007 --as abandoned --reason '…'`",
         (
             "`glacierbase repair` lists all versions that need a decision, with the values of `--as` for each.",
-            "unknown: `done`, `not-done`, `abandoned`. failed: `done`, `abandoned`. interrupted: `abandoned`. "
-            "changed: `edited`. missing: `removed`.",
+            "`glacierbase repair --help` shows what is possible in each state, and what the version becomes.",
             "For all other states there is nothing to repair. `glacierbase status` shows the states.",
         ),
     ),

@@ -14,7 +14,7 @@ ENTRIES = (
         "Nothing was contacted. Exit code 2 for a catalog file, 3 for a migration.",
         "error: MISNAMED_FILE: migrations/analytics/add device.sql, line 1: a migration's file name is digits,"
         " an underscore, lower-case words and .sql\n"
-        "next: rename it as in 0042_add_device.sql; `glacierbase new` writes valid names",
+        "next: rename it as in 0042_add_device.sql; the command `new` writes such names",
         (
             "Rename it with `git mv`, for example to `0042_add_device.sql`. Choose a version above all others.",
             "For the next file: `glacierbase new 'add the device column'` writes a name that fits.",
@@ -50,7 +50,9 @@ ENTRIES = (
     Entry(
         "MISSING_HEADER",
         (MigrationFileError,),
-        "A migration file lacks its description or its author, or one of them is empty. Nothing was contacted.",
+        "A migration file lacks its description, its author or a header that the catalog file requires. "
+        "An empty header counts as missing. "
+        "A header that the catalog file requires is required of files that were never started. Nothing ran.",
         "error: MISSING_HEADER: migrations/analytics/0007_add_device.sql, line 1: the header MIGRATION_DESCRIPTION is"
         " missing\n"
         "next: write above the SQL: -- MIGRATION_DESCRIPTION: why this change is made",
@@ -58,6 +60,8 @@ ENTRIES = (
             "Write both headers as comments above the first statement: "
             "`-- MIGRATION_DESCRIPTION: TEXT` and `-- MIGRATION_AUTHOR: NAME`.",
             "A header below the first line of SQL does not count.",
+            "If another environment has applied a file without a header that became required, do not edit it: "
+            "list the header as `optional` until this environment has applied it too.",
         ),
     ),
     Entry(
@@ -77,9 +81,21 @@ ENTRIES = (
         " MIGRATION_DESCRIPTON\n"
         "next: did you mean MIGRATION_DESCRIPTION?",
         (
-            "Correct the spelling: `MIGRATION_DESCRIPTION` or `MIGRATION_AUTHOR`.",
+            "Correct the spelling: `MIGRATION_DESCRIPTION`, `MIGRATION_AUTHOR`, or a header that the catalog file lists.",
+            "If it is a header of your own, list it in the catalog file: `headers: {TICKET: optional}`.",
             "If it is meant as a comment, do not begin it with `MIGRATION_` and a colon.",
         ),
+    ),
+    Entry(
+        "NOT_INVERTIBLE",
+        (ConfigurationError,),
+        "`new --reverting` found no statement in the migration that it can invert. Nothing was written. "
+        "It inverts renames, added columns, partition fields, and table properties that no file before sets. "
+        "A file with template blocks is not inverted.",
+        "error: NOT_INVERTIBLE: migrations/analytics/0007_add_device.sql: none of its statements has an inverse; nothing"
+        " was written\n"
+        "next: write the change that you want: glacierbase new 'why'",
+        ("Write the change that you want into a new file: `glacierbase new 'restore the device column'`.",),
     ),
     Entry(
         "BASE_FILE_EDITED",

@@ -57,7 +57,8 @@ ENTRIES = (
         "CONFIRMATION_MISSING",
         (ConfigurationError,),
         "The command needs a confirmation, and stdin is not a terminal. "
-        "The environment is protected, or the command overrules the history. Nothing was changed.",
+        "The environment is protected and there is something to run, or the command overrules the history. "
+        "Nothing was changed.",
         "error: CONFIRMATION_MISSING: environment prod is protected, and stdin is not a terminal\nnext: add --yes",
         (
             "In a job that is meant to change this environment, add `--yes`: `glacierbase migrate --env prod --yes`.",
@@ -68,10 +69,13 @@ ENTRIES = (
     Entry(
         "NOT_CONFIRMED",
         (ConfigurationError,),
-        "The confirmation was declined, or the name of the environment was mistyped. Nothing ran and nothing was changed.",
+        "The confirmation was declined, or the name of the environment was mistyped. "
+        "It is also raised if a file would run that was not in the plan that was shown. "
+        "Nothing ran and nothing was changed.",
         "error: NOT_CONFIRMED: that is not prod; nothing ran",
         (
             "Check that the environment is the one that you mean.",
+            "If the plan changed, a file or the history was changed meanwhile. The command shows the new plan.",
             "Run the command again, and type the full name of the environment, or `y`.",
         ),
     ),
@@ -79,7 +83,7 @@ ENTRIES = (
         "HOOK_FAILED",
         (ConfigurationError,),
         "The hook `beforeMigrate` of the catalog file did not exit with 0, took too long, or could not be started. "
-        "The history was read and a plan was made. The lock was not acquired, nothing ran and nothing was recorded.",
+        "The history was read and a plan was made. No migration was begun or recorded, and the lock is free.",
         "error: HOOK_FAILED: catalog analytics: nothing ran; hook beforeMigrate exited with 1\n"
         "    | the release window opens at 18:00\n"
         "next: remove the cause that the hook reports, or correct hooks.beforeMigrate in the catalog file",
@@ -108,7 +112,7 @@ ENTRIES = (
         "NO_CATALOG",
         (ConfigurationError,),
         "The folder `catalogs/` holds no catalog file. `_shared.yaml` is not a catalog. Nothing was contacted.",
-        "error: NO_CATALOG: /home/ana/lake/catalogs holds no catalog file\nnext: `glacierbase init NAME` writes one",
+        "error: NO_CATALOG: /home/ana/lake/catalogs holds no catalog file\nnext: `glacierbase init` writes one",
         (
             "Write `catalogs/NAME.yaml`, or let `glacierbase init NAME` write one with a first migration.",
             "If the file exists, check that its name ends in `.yaml` and does not begin with a dot.",

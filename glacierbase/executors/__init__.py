@@ -18,6 +18,9 @@ from glacierbase.run.run import Run
 
 Row = tuple[Any, ...]
 
+# The key under which a snapshot in Iceberg names the statement that added it.
+STATEMENT_TAG = "glacierbase-statement"
+
 
 class Session(Protocol):
     """One session of the engine: `USE` and `SET` change nothing outside of it."""
@@ -43,6 +46,12 @@ class Session(Protocol):
         """Cancel the tagged statement that `execute` runs in another thread, if there is one. Never raises.
 
         `execute` then raises what the engine's answer proves, or returns if the statement ended before.
+        """
+
+    def progress(self) -> str | None:
+        """Return how far the tagged statement is that `execute` runs in another thread; None where the engine shows nothing.
+
+        Never raises. May take as long as the engine takes to answer. No number in it decreases while the statement runs.
         """
 
     def close(self) -> None:
@@ -115,6 +124,15 @@ class Executor(Protocol):
 
         Raises:
             EngineError: the engine cannot be queried.
+        """
+
+    def proving_table(self, sql: str, file: str) -> str | None:
+        """Return the table whose version proves whether the statement took effect; None where nothing does.
+
+        Every effect of such a statement is a commit to that one table, and if it adds a snapshot, that is its last commit.
+
+        Args:
+            file: all statements of its file, rendered.
         """
 
     def close(self) -> None:

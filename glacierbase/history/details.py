@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import TypeVar
+from dataclasses import asdict, dataclass, field
+from typing import Any, TypeVar
 
 from glacierbase.errors import NeedsRepair
+from glacierbase.model.columns import ColumnDifference
 from glacierbase.model.migration import Event, version_number
+from glacierbase.model.tableversion import TableVersion
 from glacierbase.secrets import masked
 
 T = TypeVar("T")
@@ -30,21 +32,29 @@ class Details:
     Attributes:
         statement_checksums: of all statements of the file, in order (started, baselined).
         process: of the run and its engine, as `Run.holder` describes them (started).
+        headers: of the file, those that the catalog file lists (started, baselined).
+        ci_actor: who started the CI job of the run (each event that has details).
         jumped_over: versions that a run with `--only` passed by (started).
+        differences: accepted ones between declared and existing columns (baselined).
         former_holder: the run that the lock was taken from (taken_over, unlocked).
         resolution: the value of `repair --as` (repaired).
         engine_stopped: whether a person vouched that the lost run's engine has stopped (repaired).
         environment_was: the former name of the environment (repaired).
+        before: the version of the table of the announced statement, before it (started, statement_done).
         read_fence: the newest fence that a run had read before its first append (the first event of each run).
     """
 
     statement_checksums: tuple[str, ...] | None = None
     process: Mapping[str, object] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
+    ci_actor: str | None = None
     jumped_over: tuple[str, ...] = ()
+    differences: tuple[ColumnDifference, ...] = ()
     former_holder: FormerHolder | None = None
     resolution: str | None = None
     engine_stopped: bool = False
     environment_was: str | None = None
+    before: TableVersion | None = None
     read_fence: int | None = None
 
     @property
@@ -60,6 +70,8 @@ class Details:
 
 
 NO_DETAILS = Details()
+# What is recorded of a table's version.
+_VERSION: Mapping[str, type[Any]] = {"table": str, "uuid": str, "metadata": str, "sequence": int}
 
 
 def details_of(event: Event) -> Details:
@@ -90,17 +102,21 @@ def to_json(details: Details) -> str | None:
 
 
 def _to_document(details: Details) -> dict[str, object]:
-    former = details.former_holder
+    former, before = details.former_holder, details.before
     document = {
         "statement_checksums": None if details.statement_checksums is None else list(details.statement_checksums),
         "process": dict(details.process) or None,
+        "headers": dict(details.headers) or None,
         "jumped_over": list(details.jumped_over) or None,
+        "differences": [asdict(difference) for difference in details.differences] or None,
         "owner": former.owner if former else None,
         "fence": former.fence if former else None,
         "holder": dict(former.process) if former else None,
         "as": details.resolution,
         "engine_stopped": details.engine_stopped or None,
         "environment_was": details.environment_was,
+        "ci_actor": details.ci_actor,
+        "before": {key: getattr(before, key) for key in _VERSION} if before else None,
         "behind": details.read_fence,
     }
     return {key: value for key, value in document.items() if value is not None}
@@ -112,12 +128,29 @@ def _from_document(document: object) -> Details:
     return Details(
         statement_checksums=None if checksums is None else _texts(checksums, "statement_checksums"),
         process=_optional(values, "process", dict) or {},
+        headers=_headers(_optional(values, "headers", dict) or {}),
+        ci_actor=_optional(values, "ci_actor", str),
         jumped_over=_versions(_optional(values, "jumped_over", list) or []),
+        differences=_differences(_optional(values, "differences", list) or []),
         former_holder=_former_holder(values),
         resolution=_optional(values, "as", str),
         engine_stopped=_optional(values, "engine_stopped", bool) or False,
         environment_was=_optional(values, "environment_was", str),
+        before=_table_version(_optional(values, "before", dict)),
         read_fence=_optional(values, "behind", int),
+    )
+
+
+def _differences(values: list[object]) -> tuple[ColumnDifference, ...]:
+    found = [_checked(value, dict, "differences") for value in values]
+    return tuple(
+        ColumnDifference(
+            table=_checked(each.get("table"), str, "differences"),
+            column=_checked(each.get("column"), str, "differences"),
+            declared=_optional(each, "declared", str),
+            actual=_optional(each, "actual", str),
+        )
+        for each in found
     )
 
 
@@ -126,6 +159,17 @@ def _former_holder(values: Mapping[str, object]) -> FormerHolder | None:
     if owner is None or fence is None:
         return None
     return FormerHolder(owner, fence, _optional(values, "holder", dict) or {})
+
+
+def _headers(values: Mapping[str, object]) -> dict[str, str]:
+    return {name: _checked(value, str, "headers") for name, value in values.items()}
+
+
+def _table_version(values: Mapping[str, object] | None) -> TableVersion | None:
+    """Return the version of a table, without what only a look at the table itself shows."""
+    if values is None:
+        return None
+    return TableVersion(**{key: _checked(values.get(key), kind, f"before.{key}") for key, kind in _VERSION.items()})
 
 
 def _versions(values: list[object]) -> tuple[str, ...]:

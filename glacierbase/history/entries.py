@@ -11,6 +11,7 @@ from glacierbase.history.details import NO_DETAILS, Details, FormerHolder
 from glacierbase.history.lockrow import holder_of
 from glacierbase.migrations.compiled import Compiled
 from glacierbase.migrations.targets import target_tables
+from glacierbase.model.columns import ColumnDifference
 from glacierbase.model.migration import EventType, State, Statement
 from glacierbase.stores import LockRow
 
@@ -44,7 +45,11 @@ class FileColumns:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """An event without the columns that all events of a run share; `Recorder` adds them. Names are those of the columns."""
+    """An event without the columns that all events of a run share; `Recorder` adds them. Names are those of the columns.
+
+    Attributes:
+        principal: who decided, where it was not the user as the engine authenticated it.
+    """
 
     event: EventType
     state: State | None = None
@@ -59,6 +64,7 @@ class Entry:
     error_message: str | None = None
     reason: str | None = None
     query_id: str | None = None
+    principal: str | None = None
     details: Details = NO_DETAILS
 
 
@@ -81,7 +87,10 @@ def started(
         started_at=started_at,
         reason=reason,
         details=Details(
-            statement_checksums=compiled.statement_checksums, process=process, jumped_over=tuple(jumped_over)
+            statement_checksums=compiled.statement_checksums,
+            process=process,
+            headers=compiled.migration.headers,
+            jumped_over=tuple(jumped_over),
         ),
     )
 
@@ -154,8 +163,12 @@ def interrupted(compiled: Compiled, statements_done: int) -> Entry:
     )
 
 
-def baselined(compiled: Compiled, reason: str) -> Entry:
-    """Record a file as applied although it was not run."""
+def baselined(compiled: Compiled, reason: str, differences: Sequence[ColumnDifference] = ()) -> Entry:
+    """Record a file as applied although it was not run.
+
+    Args:
+        differences: accepted ones, of the tables that the file creates.
+    """
     return Entry(
         event=EventType.BASELINED,
         state=State.APPLIED,
@@ -163,7 +176,11 @@ def baselined(compiled: Compiled, reason: str) -> Entry:
         rendered_sql=compiled.text,
         statement_index=len(compiled.statements),
         reason=reason,
-        details=Details(statement_checksums=compiled.statement_checksums),
+        details=Details(
+            statement_checksums=compiled.statement_checksums,
+            headers=compiled.migration.headers,
+            differences=tuple(differences),
+        ),
     )
 
 

@@ -65,12 +65,17 @@ def holder_of(row: LockRow) -> Mapping[str, Any]:
 
 def describe_holder(row: LockRow) -> str:
     """Return the holder in words: `held by run 3f2a… of alice on ci-7 (pid 4711), since 12:03:11 UTC (2 min), lease until …`."""
+    until = f", lease until {row.expires_at:%H:%M:%S} UTC" if row.expires_at else ""
+    holder = holder_of(row)
+    ci = f", {holder['ci_url']}" if holder.get("ci_url") else ""
+    return f"held by run {row.owner} of {name_holder(row)}{until}{ci}"
+
+
+def name_holder(row: LockRow) -> str:
+    """Return `alice on ci-7 (pid 4711), since 12:03:11 UTC (2 min)`."""
     holder = holder_of(row)
     since = f", since {row.acquired_at:%H:%M:%S} UTC ({_age(row.acquired_at)})" if row.acquired_at else ""
-    until = f", lease until {row.expires_at:%H:%M:%S} UTC" if row.expires_at else ""
-    ci = f", {holder['ci_url']}" if holder.get("ci_url") else ""
-    person = f"{holder.get('os_user')} on {holder.get('host')} (pid {holder.get('pid')})"
-    return f"held by run {row.owner} of {person}{since}{until}{ci}"
+    return f"{holder.get('os_user')} on {holder.get('host')} (pid {holder.get('pid')}){since}"
 
 
 def lease_of(row: LockRow, lease_seconds: float) -> float:

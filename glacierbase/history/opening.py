@@ -14,7 +14,9 @@ from glacierbase.executors.engine import Engine
 from glacierbase.history.lockrow import Terms
 from glacierbase.migrations.compiled import Compiled, compile_all
 from glacierbase.model.catalog import Catalog
+from glacierbase.model.command import command
 from glacierbase.model.migration import Migration
+from glacierbase.run.activity import doing
 from glacierbase.run.run import Run
 from glacierbase.stores import Store, choice
 
@@ -80,14 +82,17 @@ class Target:
         """
         with closing(self.engine(session, cancelled)) as engine:
             try:
-                yield OpenCatalog(self, engine, self.open_store(self.catalog, engine))
+                with doing(f"{self.catalog.name}: opening history and lock", announce=False):
+                    store = self.open_store(self.catalog, engine)
+                yield OpenCatalog(self, engine, store)
             except EngineError as error:
                 where = f"{self.catalog.store.catalog}.{self.catalog.store.namespace}"
                 raise EngineUnavailable(
                     "STORE_UNAVAILABLE",
                     f"catalog {self.catalog.name}: history and lock in {where} cannot be used: {error.message}",
                     error.hint
-                    or "check the catalog file, its server and the rights on that namespace; `glacierbase doctor` checks each",
+                    or "check the catalog file, its server and the rights on that namespace;"
+                    f" `{command('doctor')}` checks each",
                 ) from error
 
 

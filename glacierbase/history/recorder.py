@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import shlex
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,9 +12,10 @@ from typing import Protocol
 
 from glacierbase.errors import EngineError, NeedsRepair, StatementRefused
 from glacierbase.executors.engine import Engine
-from glacierbase.history.details import to_json
+from glacierbase.history.details import NO_DETAILS, to_json
 from glacierbase.history.entries import Entry
 from glacierbase.history.records import History
+from glacierbase.model.command import command
 from glacierbase.model.migration import Event, EventType
 from glacierbase.run.run import Run
 from glacierbase.secrets import mask, masked
@@ -60,6 +60,7 @@ class Recorder:
         self._lock = lock
         self._engine = engine
         self._os_user = run.os_user
+        self._ci_actor = run.ci_actor
         self._sequence = history.sequence
         self._compacted = history.sequence // store.compacts_every
         self._read_fence: int | None = history.fence  # Recorded in the run's first event only.
@@ -134,14 +135,16 @@ class Recorder:
             )  # fmt: skip
 
     def _signed(self, entry: Entry) -> Event:
-        details = replace(entry.details, read_fence=self._read_fence)
+        # An outcome has the actor of the event that started its file.
+        ci_actor = None if entry.details is NO_DETAILS else self._ci_actor
+        details = replace(entry.details, ci_actor=ci_actor, read_fence=self._read_fence)
         self._read_fence = None
         event = replace(
             self._signature,
             event=entry.event.value,
             state=entry.state.value if entry.state else None,
             # Without an engine, the only known identity is the user of this machine.
-            principal=self._engine.principal or self._os_user,
+            principal=entry.principal or self._engine.principal or self._os_user,
             engine=self._engine.name,
             details=to_json(details),
         )
@@ -252,14 +255,13 @@ def _next_step(event: Event, was_read: bool) -> str:
     """Return the command to run. Recording an event twice would settle the next statement, which never ran."""
     if was_read or not _is_outcome(event):
         return f"run `{_command(event)}`"
-    show = f"glacierbase show {event.version} --catalog {event.catalog} --env {event.environment}"
+    show = command("show", event.version or "")
     return f"run `{show}`: only if it does not show the outcome of statement {event.statement_index}, run `{_command(event)}`"
 
 
 def _command(event: Event) -> str:
     """Return the command that records the event by hand, or that continues where there is nothing to record."""
-    where = f"--catalog {event.catalog} --env {event.environment}"
     if not _is_outcome(event):
-        return f"glacierbase migrate {where}"
-    reason = shlex.quote(f"run {event.run_id} could not write its history")
-    return f"glacierbase repair {event.version} --as {_RESOLUTIONS[event.event]} --reason {reason} {where}"
+        return command("migrate")
+    reason = f"run {event.run_id} could not write its history"
+    return command("repair", event.version or "", "--as", _RESOLUTIONS[event.event], "--reason", reason)

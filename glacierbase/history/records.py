@@ -8,7 +8,8 @@ from datetime import datetime
 
 from glacierbase.errors import HistoryDisagrees, NeedsRepair
 from glacierbase.history.details import Details, details_of
-from glacierbase.model.migration import Event, EventType, Migration, State
+from glacierbase.model.migration import AppliedBy, Event, EventType, Migration, State
+from glacierbase.model.tableversion import TableVersion
 
 # The file of a version in one of these states must not change, and does not run again.
 SETTLED = frozenset({State.APPLIED, State.ABANDONED})
@@ -20,30 +21,35 @@ class Record:
 
     Attributes:
         started: the newest event that started the file, or that settled it without a start.
+        outcome: the newest event that is no repair: what the run that ran the file, or `baseline`, recorded last.
+        repair: the newest `repaired` event after it.
         last: the newest event of the version.
         statements_done: how many statements are known to have taken effect.
         statement_checksums: of all statements, as they were when the file was last started.
+        applied_at, applied_by: of the outcome; of the repair only where a person completed a failed statement by hand.
         announced_at: when the newest statement that was announced was about to start.
+        before: the version of that statement's table then; None where it was not recorded.
+        is_removed: whether `repair --as removed` recorded that its file was deleted on purpose.
     """
 
     version: str
     state: State
     started: Event
+    outcome: Event
+    repair: Event | None
     last: Event
     statements_done: int
     statements_total: int
     statement_checksums: tuple[str, ...]
     applied_at: datetime | None
+    applied_by: AppliedBy | None
     announced_at: datetime | None
+    is_removed: bool
+    before: TableVersion | None = None
 
     @property
     def number(self) -> int:
         return int(self.version)
-
-    @property
-    def is_removed(self) -> bool:
-        """Whether `repair --as removed` recorded that its file was deleted on purpose."""
-        return details_of(self.last).resolution == "removed"
 
     @property
     def has_query_tags(self) -> bool:
@@ -154,17 +160,47 @@ def _advance(record: Record | None, event: Event, details: Details) -> Record:
         done = event.statement_total if event.statement_total is not None else done
     checksums = details.statement_checksums or (record.statement_checksums if record else ())
     total = event.statement_total if event.statement_total is not None else (record.statements_total if record else 0)
+    repairs = kind == EventType.REPAIRED and record is not None
+    applied_at, applied_by = _applied(record, event, state)
     return Record(
         version=event.version or "",
         state=state,
         started=started,
+        outcome=record.outcome if record is not None and repairs else event,
+        repair=event if repairs else None,
         last=event,
         statements_done=done,
         statements_total=total,
         statement_checksums=checksums,
-        applied_at=event.recorded_at if state is State.APPLIED else None,
+        applied_at=applied_at,
+        applied_by=applied_by,
         announced_at=event.recorded_at if state is State.RUNNING else record.announced_at if record else None,
+        is_removed=_is_removed(record, kind, details),
+        before=details.before if state is State.RUNNING else record.before if record else None,
     )
+
+
+def _applied(record: Record | None, event: Event, state: State) -> tuple[datetime | None, AppliedBy | None]:
+    """Return when the version was applied and by what, after one more event; a repair changes neither of an applied version."""
+    if state is not State.APPLIED:
+        return None, None
+    if event.event == EventType.BASELINED:
+        return event.recorded_at, AppliedBy.BASELINE
+    if event.event != EventType.REPAIRED or record is None:
+        return event.recorded_at, AppliedBy.RUN
+    if record.applied_by is not None:
+        return record.applied_at, record.applied_by
+    if record.state is State.FAILED:
+        return event.recorded_at, AppliedBy.REPAIR
+    # The run's last statement took effect; only the answer was lost.
+    return record.outcome.recorded_at, AppliedBy.RUN
+
+
+def _is_removed(record: Record | None, kind: str, details: Details) -> bool:
+    """Return whether the file is known to be deleted on purpose; a run of the file, or an edit of it, shows that it is back."""
+    if kind != EventType.REPAIRED or details.resolution == "edited":
+        return False
+    return details.resolution == "removed" or (record is not None and record.is_removed)
 
 
 def check_environment(history: History, catalog: str, environment: str) -> None:

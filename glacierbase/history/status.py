@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from glacierbase.history.details import details_of
 from glacierbase.history.records import SETTLED, History, Record
-from glacierbase.model.migration import Migration, State
-from glacierbase.model.result import Status
+from glacierbase.model.migration import Event, EventType, Migration, State
+from glacierbase.model.result import RecordedRepair, Status
 
 
 def make_status(migrations: Sequence[Migration], history: History) -> tuple[Status, ...]:
@@ -28,6 +29,15 @@ def is_settled(migration: Migration, history: History) -> bool:
     return record is not None and record.state in SETTLED
 
 
+def statement_at_stop(record: Record) -> int | None:
+    """Return the statement that failed, is running, or has an unknown outcome; else None."""
+    if record.state not in (State.FAILED, State.RUNNING, State.UNKNOWN):
+        return None
+    # Inside a transaction it is not the one after the last that is done.
+    is_named = record.last.event in (EventType.FAILED, EventType.UNKNOWN)
+    return record.last.statement_index if is_named else record.statements_done + 1
+
+
 def newest_number(migrations: Sequence[Migration]) -> int:
     """Return the highest version number of the files; -1 where there is no file."""
     return migrations[-1].number if migrations else -1
@@ -36,20 +46,47 @@ def newest_number(migrations: Sequence[Migration]) -> int:
 def _status(
     migration: Migration | None, record: Record | None, migrations: Sequence[Migration], history: History
 ) -> Status:
-    source = migration or (record.started if record else None)
-    assert source is not None
-    last = record.last if record else None
+    state = _state(migration, record, migrations, history)
+    if record is None:
+        assert migration is not None
+        return Status(
+            version=migration.version,
+            description=migration.description,
+            author=migration.author,
+            path=migration.location,
+            state=state,
+            headers=dict(migration.headers),
+        )
+    source = migration or record.started
     return Status(
-        version=migration.version if migration else record.version if record else "",
+        version=migration.version if migration else record.version,
         description=source.description,
         author=source.author,
-        path=migration.location if migration else record.started.path if record else None,
-        state=_state(migration, record, migrations, history),
-        statements_done=record.statements_done if record else 0,
-        statements_total=record.statements_total if record else None,
-        applied_at=record.applied_at if record else None,
-        run_id=last.run_id if last else None,
-        error_message=last.error_message if last else None,
+        path=migration.location if migration else record.started.path,
+        state=state,
+        statements_done=record.statements_done,
+        statements_total=record.statements_total,
+        applied_at=record.applied_at,
+        run_id=record.outcome.run_id,
+        error_message=record.last.error_message,
+        applied_by=record.applied_by,
+        repaired=_repaired(record.repair) if record.repair else None,
+        stopped_at=statement_at_stop(record),
+        headers=dict(migration.headers if migration else details_of(record.started).headers),
+    )
+
+
+def _repaired(event: Event) -> RecordedRepair:
+    details = details_of(event)
+    return RecordedRepair(
+        resolution=details.resolution,
+        at=event.recorded_at,
+        run_id=event.run_id,
+        os_user=event.os_user,
+        host=event.host,
+        principal=event.principal,
+        ci_actor=details.ci_actor,
+        reason=event.reason,
     )
 
 
@@ -59,11 +96,12 @@ def _state(
     if record is None:
         late = migration is not None and is_late(migration, history)
         return State.OUT_OF_ORDER if late else State.PENDING
+    if record.state in (State.UNKNOWN, State.RUNNING):
+        return record.state
     if migration is None:
         if record.is_removed:
             return record.state
-        ahead = record.number > newest_number(migrations) and record.state in SETTLED
-        return State.AHEAD if ahead else State.MISSING
+        return State.AHEAD if record.number > newest_number(migrations) else State.MISSING
     if record.state in SETTLED and record.last.checksum != migration.checksum:
         return State.CHANGED
     return record.state

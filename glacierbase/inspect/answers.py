@@ -2,56 +2,100 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from glacierbase.errors import GlacierbaseError
+from glacierbase.history.details import details_of
 from glacierbase.history.opening import Target
 from glacierbase.history.records import History, Record
 from glacierbase.history.state import CatalogState
-from glacierbase.history.status import make_status
-from glacierbase.inspect.results import ShownStatement
+from glacierbase.history.status import make_status, statement_at_stop
+from glacierbase.inspect.results import ShownRun, ShownStatement
 from glacierbase.migrations.statements import split_statements
+from glacierbase.model.command import command
 from glacierbase.model.migration import Migration, State
 from glacierbase.model.result import Status
 
-_NEXT = {
-    State.PENDING: "`glacierbase migrate` applies it",
-    State.RUNNING: "a run is applying it",
-    State.FAILED: "remove the cause and run `glacierbase migrate` again; or `glacierbase repair VERSION --as done` (somebody"
-    " completed the statement by hand), `--as abandoned` (the file ends here, the fix is a new one); or correct the statements"
-    " that are not done",
-    State.INTERRUPTED: "run `glacierbase migrate` again: it continues where the run stopped",
-    State.UNKNOWN: "`glacierbase repair VERSION` shows the evidence of the engine; nothing runs until that is settled",
-    State.CHANGED: "restore the file, and put the change into a new migration; or `glacierbase repair VERSION --as edited`",
-    State.MISSING: "`glacierbase pending` prints what restores the file; or `glacierbase repair VERSION --as removed`",
-    State.AHEAD: "`glacierbase pending` says whether this is an older checkout, or what restores the file",
-    State.OUT_OF_ORDER: "give it a newer version (`git mv`), or run it with --allow-out-of-order",
+# Each with the version in it.
+_NEXT: Mapping[State, Callable[[str], str]] = {
+    State.PENDING: lambda _: f"`{command('migrate')}` applies it",
+    State.RUNNING: lambda _: "a run is applying it",
+    State.FAILED: lambda version: (
+        f"remove the cause and run `{command('migrate')}` again; or `{_recording(version, 'done')}`"
+        " (somebody completed the statement by hand), or the same with `--as abandoned` (the file ends here, the fix is a new one);"
+        " or correct the statements that are not done"
+    ),
+    State.INTERRUPTED: lambda _: f"run `{command('migrate')}` again: it continues where the run stopped",
+    State.UNKNOWN: lambda version: (
+        f"`{command('repair', version)}` shows the evidence of the engine; nothing runs until that is settled"
+    ),
+    State.CHANGED: lambda version: (
+        f"restore the file, and put the change into a new migration; or `{_recording(version, 'edited')}`"
+    ),
+    State.MISSING: lambda version: (
+        f"`{command('pending')}` prints what restores the file; or `{_recording(version, 'removed')}`"
+    ),
+    State.AHEAD: lambda version: (
+        f"`{command('pending')}` says whether this is an older checkout, or what restores the file; a file that was deleted on"
+        f" purpose: `{_recording(version, 'removed')}`"
+    ),
+    State.OUT_OF_ORDER: lambda version: (
+        "give it a newer version (`git mv`), or run it as it is:"
+        f" `{command('migrate', '--allow-out-of-order', version)}`"
+    ),
 }
 
 
+def _recording(version: str, resolution: str) -> str:
+    return command("repair", version, "--as", resolution, reason=True)
+
+
 def statuses(target: Target, state: CatalogState) -> tuple[Status, ...]:
-    """Return the status of every version, with a note where an applied file would render differently today."""
+    """Return the status of every version, with a note where it was repaired, or would render differently today."""
     files = {migration.number: migration for migration in target.migrations}
     found = make_status(target.migrations, state.history)
     return tuple(_with_note(status, files.get(int(status.version)), state.history, target) for status in found)
 
 
 def _with_note(status: Status, migration: Migration | None, history: History, target: Target) -> Status:
+    repaired = status.repaired.line() if status.repaired else ""
     record = history.records.get(int(status.version))
-    if migration is None or record is None or status.state is not State.APPLIED:
-        return status
+    rendering = _rendering_note(migration, record, target) if status.state is State.APPLIED else ""
+    return replace(status, note="; ".join(filter(None, (repaired, rendering))) or None)
+
+
+def _rendering_note(migration: Migration | None, record: Record | None, target: Target) -> str:
+    if migration is None or record is None:
+        return ""
     try:
         [compiled] = target.compile([migration])
     except GlacierbaseError as error:
-        return replace(status, note=f"no longer renders: {error.message}")
+        return f"no longer renders: {error.message}"
     if record.last.rendered_checksum in (None, compiled.checksum):
-        return status
-    return replace(status, note="a variable changed since: it would render differently today")
+        return ""
+    return "a variable changed since: it would render differently today"
 
 
 def next_step(status: Status) -> str:
     """Return the next step for a version in this state; empty when there is nothing to do."""
-    return _NEXT.get(status.state, "").replace("VERSION", status.version)
+    next_of = _NEXT.get(status.state)
+    return next_of(status.version) if next_of else ""
+
+
+def shown_run(record: Record) -> ShownRun:
+    """Return the run that applied the version, or ran it last."""
+    event = record.outcome
+    return ShownRun(
+        run_id=event.run_id,
+        os_user=event.os_user,
+        host=event.host,
+        principal=event.principal,
+        ci_actor=details_of(record.started).ci_actor,
+        engine=event.engine,
+        git_commit=event.git_commit,
+        ci_url=event.ci_url,
+    )
 
 
 def statements_of(target: Target, number: int, history: History) -> tuple[ShownStatement, ...]:
@@ -70,6 +114,4 @@ def _state_of(index: int, record: Record | None) -> str:
         return State.PENDING.value
     if index <= record.statements_done:
         return "done"
-    at_stop = index == record.statements_done + 1
-    stopped = record.state in (State.FAILED, State.UNKNOWN, State.RUNNING)
-    return record.state.value if at_stop and stopped else State.PENDING.value
+    return record.state.value if index == statement_at_stop(record) else State.PENDING.value

@@ -20,13 +20,13 @@ from glacierbase.executors.engine import Engine
 from glacierbase.history.lockrow import describe_holder, free_row, is_held
 from glacierbase.history.opening import OpenCatalog, Target
 from glacierbase.inspect.results import Check
+from glacierbase.model.command import command
 from glacierbase.run.waiting import in_context
 from glacierbase.stores import LockRow, Store
 from glacierbase.stores.sql import ddl
 
 # Of the race for the lock.
 _SESSIONS, _ROUNDS = 4, 3
-_RIGHTS_HINT = "grant them, or let a role that has them run the output of `glacierbase doctor --catalog {} --print-ddl`"
 _STORE_HINT = "check the server, and the rights on the tables of history and lock"
 
 
@@ -80,7 +80,9 @@ def _examine_store(opened: OpenCatalog) -> Iterator[Check]:
     store = scratch.open_store(made_up, opened.engine)
     where = catalog.store.catalog + (f".{namespace}" if has_namespace else ", in a namespace made up for this check")
     try:
-        rights = _checked("rights", lambda: _create(store, scratch, where), hint=_RIGHTS_HINT.format(catalog.name))
+        ddl_command = command("doctor", "--print-ddl")
+        hint = f"grant them, or let a role that has them run the output of `{ddl_command}`"
+        rights = _checked("rights", lambda: _create(store, scratch, where), hint=hint)
         if rights.error and opened.store.read_lock():
             yield Check("rights", f"tables cannot be created in {where}, but both exist; the lock was not tried")
             return

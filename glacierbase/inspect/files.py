@@ -15,9 +15,11 @@ from glacierbase.inspect.results import RenderedFile, RenderResult, ValidateResu
 from glacierbase.inspect.unread import about
 from glacierbase.migrations.folder import load_migrations, migration_files
 from glacierbase.migrations.git_check import check_against_base
+from glacierbase.migrations.headers import PREFIX
 from glacierbase.model.arguments import unknown_version
 from glacierbase.model.migration import Migration, version_number
 from glacierbase.model.result import Results
+from glacierbase.model.text import counted
 
 if TYPE_CHECKING:
     from glacierbase.migrations.sandbox import Sandbox
@@ -38,16 +40,30 @@ def validate(
         GlacierbaseError: all that is wrong. Its `results` have an entry per catalog and environment, each with its own errors.
     """
     rendered, errors = _render_all(root, choice, catalogs, resolve, lambda _: False)
+    migrations = {each.catalog: each.migrations for each in rendered}
+    required = {file.name: file.required_headers for file in choice.files}
     warnings: Mapping[str, tuple[str, ...]] = {}
-    if base is not None and not errors:
+    if base is None:
+        warnings = {name: tuple(_lacking(files, required[name])) for name, files in migrations.items()}
+    elif not errors:
         stems = {file.name: file.stem for file in choice.files}
-        migrations = {each.catalog: each.migrations for each in rendered}
         with collected(errors):
-            warnings = check_against_base(root, base, stems, migrations, read_name, all_catalogs=not catalogs)
+            warnings = check_against_base(root, base, stems, migrations, required, read_name, all_catalogs=not catalogs)
         rendered = [replace(each, errors=about(errors, stems[each.catalog])) for each in rendered]
     results = Results(each.validated(warnings.get(each.catalog, ())) for each in rendered)
     raise_all(errors, results)
     return results
+
+
+def _lacking(migrations: Sequence[Migration], required: Collection[str]) -> Iterator[str]:
+    """Yield a warning for each required header that files lack. Without a base, they may be applied, and must not change."""
+    for name in required:
+        lacking = [migration.location for migration in migrations if name not in migration.headers]
+        if lacking:
+            yield (
+                f"{counted(len(lacking), 'migration')} without the required header {PREFIX}{name}, the last one"
+                f" {lacking[-1]}; `validate --base REF` refuses those that are new, `migrate` those that never ran"
+            )
 
 
 def render(
@@ -127,7 +143,9 @@ class _Rendering:
         self._resolve = resolve
         self._keep = keep
         budget = migration_files(root)
-        self._read = {file.stem: load_migrations(root / "migrations" / file.stem, root, budget) for file in files}
+        self._read = {
+            file.stem: load_migrations(root / "migrations" / file.stem, root, budget, file.headers) for file in files
+        }
         self.errors: dict[str, GlacierbaseError] = {}
 
     def count(self, file: CatalogFile) -> int:
@@ -142,8 +160,8 @@ class _Rendering:
             found = _Rendered(file.name, environment, tuple(migrations))
             with collected(errors):
                 found = self._render(sandbox, file, environment)
-            self.errors.update({error.message: error for error in errors})
-            yield replace(found, errors=tuple(errors))
+            # An error that an earlier environment has as well is that one, whatever its hint.
+            yield replace(found, errors=tuple(self.errors.setdefault(error.message, error) for error in errors))
             if sandbox.is_spent:
                 return
 

@@ -9,6 +9,7 @@ from glacierbase.catalogs.folder import CatalogFile, load_catalog_files
 from glacierbase.errors import ConfigurationError, GlacierbaseError, MigrationFileError, collected, raise_all
 from glacierbase.history.opening import Target
 from glacierbase.migrations.folder import load_migrations, migration_files
+from glacierbase.model.command import command
 from glacierbase.model.migration import Migration
 from glacierbase.run.files import FileRefused, is_folder, path_inside
 from glacierbase.run.run import Run
@@ -27,7 +28,7 @@ def find_root(start: Path | None = None) -> Path:
     raise ConfigurationError(
         "PROJECT_NOT_FOUND",
         f"{begin} is not inside a project: neither it nor a folder above holds both catalogs/ and migrations/",
-        "`glacierbase init` makes one here; --project or GLACIERBASE_PROJECT names another place",
+        f"`{command('init')}` makes one here; --project or GLACIERBASE_PROJECT names another place",
     )
 
 
@@ -39,7 +40,7 @@ def load_project(root: Path) -> tuple[CatalogFile, ...]:
     """
     if not is_folder(root / "catalogs"):
         raise ConfigurationError(
-            "PROJECT_NOT_FOUND", f"{root} holds no folder catalogs/", "`glacierbase init` makes one"
+            "PROJECT_NOT_FOUND", f"{root} holds no folder catalogs/", f"`{command('init')}` makes one"
         )
     _check_inside(root)
     paths = sorted(path for path in (root / "migrations").glob("*") if not path.name.startswith("."))
@@ -50,8 +51,9 @@ def load_project(root: Path) -> tuple[CatalogFile, ...]:
         files = load_catalog_files(root / "catalogs", root)
         errors += _without_catalog(folders, files)
     if errors:
-        read = migration_files(root)
-        errors += [error for folder in folders for error in load_migrations(folder, root, read)[1]]
+        read, headers = migration_files(root), {file.stem: file.headers for file in files}
+        for folder in folders:
+            errors += load_migrations(folder, root, read, headers.get(folder.name))[1]
     raise_all(errors)
     return files
 
@@ -73,7 +75,7 @@ def load_targets(
     errors: list[GlacierbaseError] = []
     for file, environment in chosen:
         if file.stem not in read:
-            read[file.stem], wrong = load_migrations(root / "migrations" / file.stem, root, files)
+            read[file.stem], wrong = load_migrations(root / "migrations" / file.stem, root, files, file.headers)
             errors += wrong
         with collected(errors):
             catalog = file.for_environment(environment, root)

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from glacierbase.history.details import details_of
 from glacierbase.history.records import late_events
-from glacierbase.model.migration import Event, EventType, State
+from glacierbase.model.migration import Event, EventType
+from glacierbase.model.result import user_of
 from glacierbase.model.text import Line, Mark, table
 
 _OUTCOMES = frozenset(
@@ -28,8 +30,8 @@ class Outcome:
     """The outcome of one attempt to apply a migration, or of a command that settled it.
 
     Attributes:
-        outcome: `started` where none is recorded yet, `repaired: STATE` with the state that `repair` recorded.
-        run_by: user and host.
+        outcome: `started` where none is recorded yet; `repaired as edited: applied` with the state after a repair.
+        run_by: user and host, and who started the CI job.
     """
 
     version: str
@@ -49,17 +51,26 @@ def outcomes(events: Sequence[Event]) -> tuple[Outcome, ...]:
     late = late_events(events)
     counted = [event for event in events if event.version and (event.fence, event.sequence) not in late]
     last = {event.version: event for event in counted}
-    return tuple(_outcome(event) for event in counted if event.event in _OUTCOMES or event is last[event.version])
+    chosen = (event for event in counted if event.event in _OUTCOMES or event is last[event.version])
+    actors = ci_actors(events)
+    return tuple(_outcome(event, actors.get(event.run_id)) for event in chosen)
 
 
-def _outcome(event: Event) -> Outcome:
+def ci_actors(events: Sequence[Event]) -> dict[str, str]:
+    """Return who started the CI job, for the runs that were part of one, by the run's id."""
+    # Parsed only where it can be: the details of a started file are long.
+    found = ((event.run_id, details_of(event).ci_actor) for event in events if "ci_actor" in (event.details or ""))
+    return {run_id: actor for run_id, actor in found if actor}
+
+
+def _outcome(event: Event, ci_actor: str | None) -> Outcome:
     return Outcome(
         version=event.version or "",
         outcome=_name(event),
         at=event.recorded_at,
         author=event.author,
         description=event.description,
-        run_by=f"{event.os_user}@{event.host}",
+        run_by=user_of(event.os_user, event.host, ci_actor),
     )
 
 
@@ -68,7 +79,8 @@ def _name(event: Event) -> str:
         return EventType.STARTED.value
     if event.event != EventType.REPAIRED:
         return event.event
-    return State.ABANDONED.value if event.state == State.ABANDONED else f"repaired: {event.state}"
+    resolution = details_of(event).resolution
+    return f"{event.state}" if resolution == event.state else f"repaired as {resolution}: {event.state}"
 
 
 def outcome_table(found: Sequence[Outcome]) -> list[Line]:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from glacierbase.errors import GlacierbaseError
-from glacierbase.inspect.outcomes import outcome_table, outcomes
+from glacierbase.errors import GlacierbaseError, SeveralErrors
+from glacierbase.inspect.outcomes import ci_actors, outcome_table, outcomes
 from glacierbase.model.escape import on_one_line
 from glacierbase.model.migration import Event, State
-from glacierbase.model.result import LockHolder, Result, Status
+from glacierbase.model.result import LockHolder, Result, Status, user_of
 from glacierbase.model.text import Cell, Line, Mark, Verbatim, counted, split_lines, table
 
 
@@ -22,18 +22,22 @@ class StatusResult(Result):
     lock: LockHolder | None = None
 
     def lines(self) -> Sequence[Line]:
-        header = ("version", "state", "statements", "applied at", "author", "description")
-        lines = table(header, [_status_row(each) for each in self.migrations]) or ["no migrations"]
+        header = ("version", "state", "done", "applied at", "author", "description")
+        return [*(table(header, [_status_row(each) for each in self.migrations]) or ["no migrations"]), *self.notes()]
+
+    def notes(self) -> list[str]:
+        """Return the lines below the table: errors, notes and the lock holder."""
+        lines = []
         for each in self.migrations:
             if each.error_message and each.state is not State.APPLIED:
-                lines.append(f"{each.version} {each.state} at statement {each.progress}: {each.error_message}")
+                lines.append(f"{each.version} {each.state}{each.place}: {each.error_message}")
             if each.note:
                 lines.append(f"{each.version} note: {each.note}")
         return [*lines, self.lock.line()] if self.lock else lines
 
 
 def _status_row(each: Status) -> tuple[Cell, ...]:
-    return (each.version, Mark(each.state), each.progress, each.applied_at, each.author, each.description)
+    return (each.version, Mark(each.state_name), each.progress, each.applied_at, each.author, each.description)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,20 +56,21 @@ class HistoryResult(Result):
         return event_table(self.events) or self.lines()
 
 
-def event_table(events: Iterable[Event]) -> list[Line]:
+def event_table(events: Sequence[Event]) -> list[Line]:
     """Return a table with a row per event."""
     header = ("at", "event", "what", "version", "statement", "who", "run", "why")
-    return table(header, [_event_row(event) for event in events])
+    actors = ci_actors(events)
+    return table(header, [_event_row(event, actors.get(event.run_id)) for event in events])
 
 
-def _event_row(event: Event) -> tuple[Cell, ...]:
+def _event_row(event: Event, ci_actor: str | None) -> tuple[Cell, ...]:
     return (
         event.recorded_at,
         f"{event.fence}.{event.sequence}",
         Mark(event.event),
         event.version,
         f"{event.statement_index}/{event.statement_total}" if event.statement_total is not None else "",
-        f"{event.os_user}@{event.host}",
+        user_of(event.os_user, event.host, ci_actor),
         event.run_id[:8],
         event.error_message or event.reason,
     )
@@ -82,10 +87,31 @@ class ShownStatement:
 
 
 @dataclass(frozen=True, slots=True)
+class ShownRun:
+    """The run that applied the version, or ran it last; for a baselined version the run of `baseline`."""
+
+    run_id: str
+    os_user: str | None
+    host: str | None
+    principal: str | None
+    ci_actor: str | None
+    engine: str | None
+    git_commit: str | None
+    ci_url: str | None
+
+    def rows(self) -> Iterator[tuple[Cell, Cell]]:
+        """Yield the run, and its commit and CI job where it has them."""
+        engine = f", {self.engine}" if self.engine else ""
+        yield "run", f"{self.run_id} of {user_of(self.os_user, self.host, self.ci_actor)} as {self.principal}{engine}"
+        yield from ((name, value) for name, value in (("commit", self.git_commit), ("ci", self.ci_url)) if value)
+
+
+@dataclass(frozen=True, slots=True)
 class ShowResult(Result):
-    """All that is known of one version: description, author, statements, events, and the next step."""
+    """All that is known of one version: description, author, run, statements, events, and the next step."""
 
     migration: Status | None = None
+    run: ShownRun | None = None
     statements: tuple[ShownStatement, ...] = ()
     events: tuple[Event, ...] = ()
     next: str = ""
@@ -96,8 +122,10 @@ class ShowResult(Result):
             return ["no such version"]
         lines: list[Line] = [
             Mark(f"{status.version}  {status.description}"),
-            *table((), [*_summary(status), *(_run(self.events[-1]) if self.events else ())]),
+            *table((), [*_summary(status), *(self.run.rows() if self.run else ())]),
         ]
+        if status.note:
+            lines.append(f"note: {status.note}")
         for each in self.statements:
             lines += ["", f"statement {each.index}, line {each.line}: {each.state}\n{each.sql}"]
         if status.error_message and status.state is not State.APPLIED:
@@ -108,16 +136,13 @@ class ShowResult(Result):
 
 
 def _summary(status: Status) -> Iterator[tuple[Cell, Cell]]:
-    yield "state", Mark(f"{status.state}, {status.progress} statements")
+    yield "state", Mark(f"{status.state_name}{status.place}")
+    yield "done", f"{status.progress} statements"
     yield "author", status.author
+    yield from status.headers.items()
     yield "file", status.path
     if status.applied_at:
         yield "applied at", status.applied_at
-
-
-def _run(last: Event) -> Iterator[tuple[Cell, Cell]]:
-    yield "run", f"{last.run_id} of {last.os_user}@{last.host} as {last.principal}, {last.engine}"
-    yield from ((name, value) for name, value in (("commit", last.git_commit), ("ci", last.ci_url)) if value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,11 +186,15 @@ class Check:
     error: GlacierbaseError | None = None
 
     def found(self) -> str:
-        """Return what was found, or the error and its hint, on one line."""
+        """Return what was found, or the errors with their hints, on one line."""
         if self.error is None:
             return self.detail
-        message = " ".join(f"{self.error.code}: {self.error.message}".split())
-        return f"{message}; next: {self.error.hint}" if self.error.hint else message
+        return "; ".join(map(_on_a_line, self.error.errors if isinstance(self.error, SeveralErrors) else [self.error]))
+
+
+def _on_a_line(error: GlacierbaseError) -> str:
+    message = " ".join(f"{error.code}: {error.message}".split())
+    return f"{message}; next: {error.hint}" if error.hint else message
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,27 +4,20 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
-from difflib import get_close_matches
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
-from glacierbase.errors import GlacierbaseError, MigrationFileError, collected, raise_all
+from glacierbase.errors import GlacierbaseError, MigrationFileError, collected
+from glacierbase.migrations.headers import AUTHOR, DESCRIPTION, file_error, further_headers, read_headers
+from glacierbase.model.command import command
 from glacierbase.model.migration import Migration, checksum
 from glacierbase.run.files import FileReader, FileRefused, path_inside
 
-DESCRIPTION = "MIGRATION_DESCRIPTION"
-AUTHOR = "MIGRATION_AUTHOR"
-
 _FILE_NAME = re.compile(r"(?P<version>[0-9]+)_(?P<name>[a-z0-9]+(?:_[a-z0-9]+)*)\.sql")
-_LINE = re.compile(r"([^\r\n]*)(?:\r\n|\r|\n|\Z)")
-_COMMENT = re.compile(r"\s*(?:--.*)?")
-_HEADER = re.compile(r"\s*--\s*(MIGRATION_[A-Z_]{1,60})\s*:(.*)")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _MOST_BYTES, _MOST_BYTES_IN_ALL = 10 * 2**20, 256 * 2**20
 # Python 3.11 and earlier walk folders by recursion.
 _DEEPEST = 100
-# Of one file's headers; more would only lengthen the output.
-_MOST_ERRORS = 20
 
 
 def migration_files(root: Path) -> FileReader:
@@ -33,7 +26,7 @@ def migration_files(root: Path) -> FileReader:
 
 
 def load_migrations(
-    folder: Path, root: Path, files: FileReader | None = None
+    folder: Path, root: Path, files: FileReader | None = None, headers: Collection[str] | None = None
 ) -> tuple[tuple[Migration, ...], list[GlacierbaseError]]:
     """Return a catalog's migrations in ascending order, from sub-folders too, and the errors of files that are not valid.
 
@@ -41,8 +34,9 @@ def load_migrations(
         folder: an absent folder is an empty one.
         root: of the project; `Migration.location` is relative to it.
         files: the `migration_files` of a command that reads several catalogs; their limits are shared.
+        headers: names of the further headers that the catalog file lists; None allows any, for callers that do not check files.
     """
-    read, errors = read_migrations(folder, root, files)
+    read, errors = read_migrations(folder, root, files, headers)
     found: dict[int, Migration] = {}
     for migration in read:
         first = found.setdefault(migration.number, migration)
@@ -52,19 +46,19 @@ def load_migrations(
 
 
 def read_migrations(
-    folder: Path, root: Path, files: FileReader | None = None
+    folder: Path, root: Path, files: FileReader | None = None, headers: Collection[str] | None = None
 ) -> tuple[list[Migration], list[GlacierbaseError]]:
     """Return a catalog's migrations in the order of their paths, duplicate versions included, and the errors of the others.
 
     Args:
-        folder, root, files: as for `load_migrations`.
+        folder, root, files, headers: as for `load_migrations`.
     """
     files = files or migration_files(root)
     found: list[Migration] = []
     errors: list[GlacierbaseError] = []
     for path in _sql_files(folder, root, errors):
         with collected(errors):
-            found.append(_load(path, path.relative_to(root).as_posix(), files))
+            found.append(_load(path, path.relative_to(root).as_posix(), files, headers))
     return found, errors
 
 
@@ -75,11 +69,11 @@ def highest_version(folder: Path, root: Path) -> int:
 
 
 def _duplicate(migration: Migration, first: Migration) -> MigrationFileError:
-    return _error(
+    return file_error(
         migration.location,
         "DUPLICATE_VERSION",
         f"has the same version as {first.location}",
-        "rename the newer file to a version above all others; in a git branch, `glacierbase rebase` does that",
+        f"rename the newer file to a version above all others; in a git branch, `{command('rebase')}` does that",
     )
 
 
@@ -122,18 +116,18 @@ def _folder_refused(error: OSError | FileRefused, location: str) -> GlacierbaseE
     return MigrationFileError(error.code, f"{location}: {error.what}", error.hint, path=location)
 
 
-def _load(path: Path, location: str, files: FileReader) -> Migration:
+def _load(path: Path, location: str, files: FileReader, listed: Collection[str] | None) -> Migration:
     named = _FILE_NAME.fullmatch(path.name)
     if not named:
-        raise _error(
+        raise file_error(
             location,
             "MISNAMED_FILE",
             "a migration's file name is digits, an underscore, lower-case words and .sql",
-            "rename it as in 0042_add_device.sql; `glacierbase new` writes valid names",
+            "rename it as in 0042_add_device.sql; the command `new` writes such names",
         )
     content = _read(path, location, files)
     text = _decoded(content.removeprefix(_BYTE_ORDER_MARK), location)
-    headers = _headers(text, location)
+    headers = read_headers(text, location, listed)
     return Migration(
         version=named["version"],
         name=named["name"],
@@ -143,6 +137,7 @@ def _load(path: Path, location: str, files: FileReader) -> Migration:
         location=location,
         text=text,
         checksum=checksum(content),
+        headers=further_headers(headers),
     )
 
 
@@ -150,7 +145,7 @@ def _read(path: Path, location: str, files: FileReader) -> bytes:
     try:
         return files.read(path)
     except FileRefused as error:
-        raise _error(location, error.code, error.what, error.hint) from error
+        raise file_error(location, error.code, error.what, error.hint) from error
 
 
 def _decoded(content: bytes, location: str) -> str:
@@ -158,57 +153,10 @@ def _decoded(content: bytes, location: str) -> str:
         return content.decode("utf-8")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise _error(
+        raise file_error(
             location,
             "NOT_UTF8",
             f"byte {content[error.start]:#04x} is not UTF-8",
             "save the file as UTF-8",
             line,
         ) from error
-
-
-def _headers(text: str, location: str) -> dict[str, str]:
-    """Return the headers among the comments above the SQL."""
-    found: dict[str, str] = {}
-    errors: list[GlacierbaseError] = []
-    for number, line in _comments_above(text):
-        header = _HEADER.fullmatch(line)
-        if not header:
-            continue
-        name, value = header[1], header[2].strip()
-        with collected(errors):
-            _check_header(name, found, location, number)
-            found[name] = value
-        if len(errors) == _MOST_ERRORS:
-            raise_all(errors)
-    errors += _missing_headers(found, location)
-    raise_all(errors)
-    return found
-
-
-def _missing_headers(found: dict[str, str], location: str) -> Iterator[MigrationFileError]:
-    for name, example in ((DESCRIPTION, "why this change is made"), (AUTHOR, "the person or team responsible for it")):
-        if not found.get(name):
-            what = f"the header {name} is {'empty' if name in found else 'missing'}"
-            yield _error(location, "MISSING_HEADER", what, f"write above the SQL: -- {name}: {example}")
-
-
-def _comments_above(text: str) -> Iterator[tuple[int, str]]:
-    at = 0
-    for number, line in enumerate(_LINE.finditer(text), start=1):
-        if at == len(text) or not _COMMENT.fullmatch(line[1]):
-            return
-        yield number, line[1]
-        at = line.end()
-
-
-def _check_header(name: str, found: dict[str, str], location: str, line: int) -> None:
-    if name not in (DESCRIPTION, AUTHOR):
-        near = get_close_matches(name, (DESCRIPTION, AUTHOR), n=1, cutoff=0)[0]
-        raise _error(location, "UNKNOWN_HEADER", f"unknown header {name}", f"did you mean {near}?", line)
-    if name in found:
-        raise _error(location, "DUPLICATE_HEADER", f"duplicate header {name}", "keep one of them", line)
-
-
-def _error(location: str, code: str, what: str, hint: str, line: int = 1) -> MigrationFileError:
-    return MigrationFileError(code, f"{location}, line {line}: {what}", hint, path=location, line=line)

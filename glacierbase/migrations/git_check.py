@@ -6,12 +6,14 @@ at the base's tip, which the branch will be merged into.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from shlex import quote
 
 from glacierbase.errors import GlacierbaseError, HistoryDisagrees, MigrationFileError, raise_all
 from glacierbase.migrations.git_base import Base, BaseCatalog, BaseFile, Compared, ReadName, read_base
+from glacierbase.migrations.headers import missing_headers
+from glacierbase.model.command import command
 from glacierbase.model.migration import Migration
 
 
@@ -20,6 +22,7 @@ def check_against_base(
     ref: str,
     stems: Mapping[str, str],
     migrations: Mapping[str, Sequence[Migration]],
+    required_headers: Mapping[str, Collection[str]],
     read_name: ReadName,
     *,
     all_catalogs: bool,
@@ -29,20 +32,21 @@ def check_against_base(
     Args:
         stems: the stems of all catalog files in the work tree, by the catalog's name.
         migrations: the migrations of the catalogs to compare, by the catalog's name.
+        required_headers: names of the headers that their new files must have, by the catalog's name.
         read_name: reads a catalog's name from its file in the base.
         all_catalogs: whether a catalog that only the base has is an error.
 
     Raises:
         ConfigurationError: as `read_base`.
         HistoryDisagrees: every file that was edited or deleted, and every new one whose version is not above the base's.
-        MigrationFileError: every new file whose version is also that of another file of the base.
+        MigrationFileError: every new file whose version is also that of another file of the base, or that lacks a header.
     """
     base = read_base(root, ref, stems, read_name)
-    errors = [
-        error
-        for name, files in migrations.items()
-        for error in _of_catalog(base.compared(name, files), f"migrations/{stems[name]}")
-    ]
+    errors: list[GlacierbaseError] = []
+    for name, files in migrations.items():
+        compared = base.compared(name, files)
+        errors += _of_catalog(compared, f"migrations/{stems[name]}")
+        errors += missing_headers(compared.new(), required_headers[name])
     if all_catalogs:
         errors += _gone(base, stems)
     raise_all(errors)
@@ -158,4 +162,4 @@ def _order(compared: Compared, migration: Migration) -> Iterator[GlacierbaseErro
 def _rebase(base: Base) -> str:
     """Return the command that gives the file a new version; that comes before a merge, which could conflict otherwise."""
     merge = f"; then merge: git merge {quote(base.ref)}" if base.fork.is_behind else ""
-    return f"`glacierbase rebase --base {quote(base.ref)}` gives it a version above{merge}"
+    return f"`{command('rebase', '--base', base.ref)}` gives it a version above{merge}"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -12,8 +14,8 @@ from glacierbase.migrations.git_files import inside_work_tree, next_object
 from glacierbase.model.migration import checksum
 from glacierbase.run.git import GitFailed, git, work_tree
 
-# Files to search for, and commits to look at for each: git may walk the whole history for each file.
-_MOST_FILES, _MOST_COMMITS = 20, 10
+# Commits to look at for each file, and seconds for all files together: git may walk the whole history for each.
+_MOST_COMMITS, _LONGEST = 10, 3.0
 _MOST_BYTES = 10 * 2**20
 _COMMIT = re.compile("^[0-9a-f]{40,64}")
 
@@ -47,29 +49,36 @@ class Trace:
 
 
 def find_lost(root: Path, lost: Sequence[LostFile]) -> dict[str, Trace]:
-    """Return what git knows of lost files, by path; nothing where git cannot answer. Contacts no remote."""
+    """Return what git knows of lost files, by path: of all, or of fewer where git is slow or cannot answer. Contacts no remote."""
+    found: dict[str, Trace] = {}
+    until = time.monotonic() + _LONGEST
     # Paths come from the history table; `cat-file --batch` reads one object per line.
-    searched = [file for file in lost if file.path.isprintable()][:_MOST_FILES]
-    if work_tree(root) is None:
-        return {}
-    try:
-        return {file.path: _trace(root, file) for file in searched}
-    except (OSError, GitFailed):
-        return {}
+    searched = [file for file in lost if file.path.isprintable()] if work_tree(root) else []
+    with suppress(OSError, GitFailed):
+        for file in searched:
+            if time.monotonic() < until:
+                found[file.path] = _trace(root, file)
+    return found
 
 
 def _trace(root: Path, file: LostFile) -> Trace:
     full = str(inside_work_tree(root) / file.path)
+    if _with_content(root, full, ["HEAD"], file.checksum):
+        return Trace("HEAD", was_here=True)
     count = f"--max-count={_MOST_COMMITS}"
     found = git(root, "--literal-pathspecs", "rev-list", count, "HEAD", "--", full).decode().split()
     recorded = _COMMIT.findall(file.commit or "")  # Without `+dirty`.
     # A commit that deleted the file lacks it, but the one before has it.
-    names = ["HEAD", *(name for commit in found for name in (commit, f"{commit}^")), *recorded]
-    contents = _contents(root, [f"{name}:{full}" for name in names])
-    pairs = zip(names, contents, strict=True)
-    same = (name for name, content in pairs if content and checksum(content) == file.checksum)
+    names = [*(name for commit in found for name in (commit, f"{commit}^")), *recorded]
     was_here = bool(found) or any(_is_in_head(root, commit) for commit in recorded)
-    return Trace(next(map(_shortened, same), None), was_here)
+    return Trace(_with_content(root, full, names, file.checksum), was_here)
+
+
+def _with_content(root: Path, path: str, commits: Sequence[str], recorded: str | None) -> str | None:
+    """Return the first commit in which the file has the recorded checksum."""
+    contents = _contents(root, [f"{commit}:{path}" for commit in commits])
+    pairs = zip(commits, contents, strict=True)
+    return next((_shortened(name) for name, content in pairs if content and checksum(content) == recorded), None)
 
 
 def _is_in_head(root: Path, commit: str) -> bool:

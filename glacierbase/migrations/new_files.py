@@ -11,6 +11,7 @@ from pathlib import Path
 
 from glacierbase.errors import ConfigurationError
 from glacierbase.migrations.folder import highest_version
+from glacierbase.model.command import command
 from glacierbase.run.files import FileRefused, create_file, one_at_a_time
 from glacierbase.run.git import GitFailed, git
 
@@ -25,7 +26,9 @@ _LATIN = str.maketrans(
 )
 
 
-def write_migration(folder: Path, root: Path, description: str, author: str, now: datetime | None = None) -> Path:
+def write_migration(
+    folder: Path, root: Path, description: str, author: str, now: datetime | None = None, sql: str = ""
+) -> Path:
     """Write a migration into a catalog's folder, and return its path.
 
     Its version is the current UTC time, or one above the highest of the folder where that is not below it. Processes that write
@@ -33,6 +36,7 @@ def write_migration(folder: Path, root: Path, description: str, author: str, now
 
     Args:
         root: of the project; a link that leads out of it is an error.
+        sql: what the file holds below its headers.
 
     Raises:
         ConfigurationError: the description has no word for the file name, the file exists, or the folder is not in `root`.
@@ -43,13 +47,13 @@ def write_migration(folder: Path, root: Path, description: str, author: str, now
         raise ConfigurationError(
             "INVALID_VALUE",
             "a migration needs a description with a word in it, and an author",
-            "glacierbase new --help",
+            command("new", "--help"),
         )
     with one_at_a_time(root):
         path = folder / f"{next_version(highest_version(folder, root), now)}_{words}.sql"
         try:
             with writing(path):
-                create_file(path, root, _TEMPLATE.format(description=description, author=author))
+                create_file(path, root, _TEMPLATE.format(description=description, author=author) + sql)
         except FileExistsError as error:
             raise already_exists(path, "", "use other words") from error
     return path

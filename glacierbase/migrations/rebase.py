@@ -11,6 +11,7 @@ from pathlib import Path, PurePosixPath
 from glacierbase.errors import ConfigurationError, GlacierbaseError
 from glacierbase.migrations.git_base import Compared
 from glacierbase.migrations.new_files import next_version
+from glacierbase.model.command import command
 from glacierbase.model.migration import Migration
 from glacierbase.run.files import path_inside
 from glacierbase.run.git import GitFailed, git, work_tree
@@ -163,4 +164,4 @@ def _in_git(path: Path, root: Path) -> str:
 
 
 def _failed(what: str) -> GlacierbaseError:
-    return ConfigurationError("GIT_FAILED", what, "remove the cause, and run `glacierbase rebase` again")
+    return ConfigurationError("GIT_FAILED", what, f"remove the cause, and run `{command('rebase')}` again")

@@ -24,10 +24,11 @@ _TARGET = re.compile(
 
 def target_tables(statements: Iterable[Statement]) -> str | None:
     """Return the tables that the statements change, as a JSON list; None if a statement is not recognised."""
-    names: list[str] = []
-    for statement in statements:
-        found = _TARGET.match(statement.text)
-        if not found:
-            return None
-        names.append(recorded_name(found["name"]))
-    return json.dumps(list(dict.fromkeys(names)))
+    names = [target_table(statement.text) for statement in statements]
+    return None if None in names else json.dumps(list(dict.fromkeys(names)))
+
+
+def target_table(sql: str) -> str | None:
+    """Return the table that a statement changes, as the history records names; None if it is not recognised."""
+    found = _TARGET.match(sql)
+    return recorded_name(found["name"]) if found else None

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from glacierbase.errors import ConfigurationError
+from glacierbase.model.command import command
 from glacierbase.model.migration import version_number
 
 
@@ -50,4 +51,4 @@ def version_given(version: str) -> int:
 
 def unknown_version(what: str) -> ConfigurationError:
     """Return the error for a version that does not exist."""
-    return ConfigurationError("UNKNOWN_VERSION", what, "`glacierbase status` lists all versions")
+    return ConfigurationError("UNKNOWN_VERSION", what, f"`{command('status')}` lists all versions")

@@ -53,6 +53,8 @@ class Catalog:
         dependency_places: file and line of each coordinate.
         connection: for Snowflake, keywords of the connector.
         out_of_order_allowed: whether a version below an applied one runs without `--allow-out-of-order`.
+        required_headers: names of the further headers that migration files must have.
+        recovers: whether `migrate` settles a statement of a dead run where its table proves the outcome.
     """
 
     name: str
@@ -68,5 +70,7 @@ class Catalog:
     out_of_order_allowed: bool
     store: StoreOptions
     digests: tuple[tuple[str, str], ...] = ()
+    recovers: bool = True
     dependency_places: Mapping[str, tuple[str, int]] = field(default_factory=dict, repr=False)
     hooks: Hooks = field(default_factory=Hooks, repr=False)
+    required_headers: tuple[str, ...] = ()

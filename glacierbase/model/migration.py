@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
@@ -23,6 +24,16 @@ class State(str, Enum):
     MISSING = "missing"
     AHEAD = "ahead"
     OUT_OF_ORDER = "out_of_order"
+
+    __str__ = str.__str__
+
+
+class AppliedBy(str, Enum):
+    """What made a version applied: the run of its statements, `baseline`, or a person who completed a failed one by hand."""
+
+    RUN = "run"
+    BASELINE = "baseline"
+    REPAIR = "repair"
 
     __str__ = str.__str__
 
@@ -73,6 +84,7 @@ class Migration:
         path: where the file is; `location` is the same relative to the project, for people and history.
         text: the file's text after a byte order mark is dropped; line ends as they are.
         checksum: of the raw file, `v1:sha256:…`.
+        headers: those that the catalog file lists, by name: `{"TICKET": "OPS-17"}`.
     """
 
     version: str
@@ -83,6 +95,7 @@ class Migration:
     location: str
     text: str = field(repr=False)
     checksum: str
+    headers: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     @property
     def number(self) -> int:

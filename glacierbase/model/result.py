@@ -14,7 +14,7 @@ from enum import Enum
 from typing import Any, ClassVar, TypeVar
 
 from glacierbase.errors import GlacierbaseError, SeveralErrors
-from glacierbase.model.migration import State
+from glacierbase.model.migration import AppliedBy, State
 from glacierbase.model.text import Line, time_from, time_of
 from glacierbase.secrets import Secrets, mask, secrets_in_use
 
@@ -72,25 +72,75 @@ class Results(tuple[R, ...]):
 
 
 @dataclass(frozen=True, slots=True)
+class RecordedRepair:
+    """What `repair` recorded about a version after its run: a fact beside that run, with its own time, run and user."""
+
+    resolution: str | None
+    at: datetime | None
+    run_id: str
+    os_user: str | None
+    host: str | None
+    principal: str | None
+    ci_actor: str | None
+    reason: str | None
+
+    def line(self) -> str:
+        """Return the repair as a line of text."""
+        who = user_of(self.os_user, self.host, self.ci_actor)
+        principal = "" if self.principal in (None, self.os_user) else f" as {self.principal}"
+        return f"repaired as {self.resolution} at {time_of(self.at)} by {who}{principal}: {self.reason}"
+
+
+def user_of(os_user: str | None, host: str | None, ci_actor: str | None) -> str:
+    """Return who ran: `ann@laptop`, or on a CI service also who started its job: `octocat (runner@ci-7)`."""
+    user = f"{os_user}@{host}"
+    return f"{ci_actor} ({user})" if ci_actor else user
+
+
+@dataclass(frozen=True, slots=True)
 class Status:
-    """The state of one version. `note` holds a fact that is no error."""
+    """The state of one version.
+
+    Attributes:
+        applied_at, run_id: of the run that applied the version, or ran it last; a repair changes neither.
+        applied_by: `run`, `baseline`, or `repair` where a person completed a failed statement by hand; None if not applied.
+        repaired: the newest repair since that run, or None.
+        headers: those of the file that the catalog file lists, by name.
+        note: facts that are no errors.
+        stopped_at: the statement (from 1) that failed, is running, or has an unknown outcome; else None.
+    """
 
     version: str
     description: str | None
     author: str | None
     path: str | None
     state: State
-    statements_done: int
-    statements_total: int | None
-    applied_at: datetime | None
-    run_id: str | None
-    error_message: str | None
+    statements_done: int = 0
+    statements_total: int | None = None
+    applied_at: datetime | None = None
+    run_id: str | None = None
+    error_message: str | None = None
+    applied_by: AppliedBy | None = None
+    repaired: RecordedRepair | None = None
+    headers: dict[str, str] = field(default_factory=dict)
     note: str | None = None
+    stopped_at: int | None = None
+
+    @property
+    def state_name(self) -> str:
+        """The state for people: `baselined` where the version was recorded as applied and did not run."""
+        is_baselined = self.state is State.APPLIED and self.applied_by is AppliedBy.BASELINE
+        return "baselined" if is_baselined else str(self.state)
 
     @property
     def progress(self) -> str:
         """`2/5`: statements done, of all; empty where the number of all is not known."""
         return f"{self.statements_done}/{self.statements_total}" if self.statements_total is not None else ""
+
+    @property
+    def place(self) -> str:
+        """` at statement 3 of 5`; empty where the version did not stop at a statement."""
+        return f" at statement {self.stopped_at} of {self.statements_total}" if self.stopped_at else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +161,15 @@ class LockHolder:
         ago = f" ({time_from(self.acquired_at, datetime.now(timezone.utc))})" if self.acquired_at else ""
         times = f"since {time_of(self.acquired_at)}{ago}, lease until {time_of(self.expires_at)}"
         return f"lock: run {self.owner} of {place}, {times}"
+
+
+def raise_first(results: Sequence[R]) -> Results[R]:
+    """Return the results, or raise the first error in them, with all of them in its attribute `results`."""
+    first = next((result.error for result in results if result.error), None)
+    if first:
+        first.results = tuple(results)
+        raise first
+    return Results(results)
 
 
 def document(command: str, results: Sequence[Result], error: GlacierbaseError | None) -> dict[str, Any]:

@@ -77,6 +77,13 @@ def in_seconds(milliseconds: int) -> str:
     return f"{milliseconds / 1000:.1f} s"
 
 
+def as_clock(seconds: float) -> str:
+    """Return `00:41`, or `1:02:03` from an hour on."""
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes:02}:{rest:02}"
+
+
 def time_of(instant: datetime | None) -> str:
     """Return `2026-11-20 10:30:00 UTC`, or nothing for None."""
     return f"{instant.astimezone(timezone.utc):%Y-%m-%d %H:%M:%S} UTC" if instant else ""

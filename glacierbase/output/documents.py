@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from glacierbase.errors import GlacierbaseError, SeveralErrors
+from glacierbase.model.command import command
 from glacierbase.model.result import Result, document
 from glacierbase.model.text import Line, Mark, split_lines
 from glacierbase.output.printable import Show, printable, printable_json
@@ -39,11 +40,15 @@ def text_error(error: GlacierbaseError, show: Show = printable) -> str:
 
 
 def text_errors(errors: Sequence[GlacierbaseError], show: Show = printable) -> str:
-    """Return all errors of a command as text. The last line is the command that explains their codes."""
-    parts = [part for error in errors for part in (error.errors if isinstance(error, SeveralErrors) else (error,))]
-    codes = " ".join(dict.fromkeys(part.code for part in parts))
-    texts = [text_error(error, show) for error in errors]
-    return "\n".join([*texts, show([f"more: glacierbase explain {codes}"])])
+    """Return all errors of a command as text, each once with its hint. The last line is the command that explains their codes."""
+    parts = [part for error in errors for part in _parts(error)]
+    codes = dict.fromkeys(part.code for part in parts)
+    texts = dict.fromkeys(text_error(part, show) for part in parts)
+    return "\n".join([*texts, show([f"more: {command('explain', *codes)}"])])
+
+
+def _parts(error: GlacierbaseError) -> list[GlacierbaseError]:
+    return [part for each in error.errors for part in _parts(each)] if isinstance(error, SeveralErrors) else [error]
 
 
 def _text(result: Result, lines: Lines, show: Show) -> str:

@@ -187,7 +187,7 @@ def _broken(tokens: Iterable[str], first: int, width: int) -> list[str]:
     lines = [""]
     for token in tokens:
         room = width if len(lines) > 1 else first
-        if lines[-1] and cell_len(f"{lines[-1]}{token.rstrip()}") > room:
+        if lines[-1].strip() and cell_len(f"{lines[-1]}{token.rstrip()}") > room:
             lines.append("")
         lines[-1] += token
     return [line.rstrip() for line in lines]
@@ -201,7 +201,7 @@ def _fitted(columns: Sequence[Sequence[_Styled]], room: int) -> list[int]:
     for lines in count(1):
         widths = [_width_for(lines, cells, least) for cells, least in zip(largest, narrowest, strict=True)]
         if sum(widths) <= room:
-            return [*widths[:-1], room - sum(widths[:-1])]
+            return [*widths[:-1], max(widths[-1], min(room - sum(widths[:-1]), largest[-1][0].widest))]
         if widths == narrowest:
             break
     return []

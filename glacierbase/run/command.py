@@ -5,13 +5,11 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
 
 from glacierbase.run.waiting import start_thread
 
@@ -53,28 +51,37 @@ def run_command(
         cancelled: returns True once the run is cancelled; the command is ended then as well.
     """
     try:
-        process = subprocess.Popen(
-            words,
-            cwd=folder,
-            env={**os.environ, **variables},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,  # A process group of its own, which Ctrl-C on the terminal does not reach.
-        )
+        process = _start(words, folder, variables)
     except (OSError, ValueError) as error:  # ValueError: a null byte.
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         return Ending(f"could not be started: {reason}", "")
-    assert process.stdin
-    assert process.stdout
-    _Feed(process.stdin, content)
-    output = _Output(process.stdout)
+    start_thread(lambda: _write(process, content), "glacierbase-command-input")
+    output = _Output(process)
     try:
         failure = _failure(process, seconds, cancelled)
     except BaseException:
         _end(process)
         raise
     return Ending(failure, output.text())
+
+
+def _start(words: Sequence[str], folder: Path, variables: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        words,
+        cwd=folder,
+        env={**os.environ, **variables},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,  # A process group of its own, which Ctrl-C on the terminal does not reach.
+    )
+
+
+def _write(process: subprocess.Popen[bytes], content: bytes) -> None:
+    """Write the input of a command, which may not read it."""
+    assert process.stdin
+    with suppress(OSError), process.stdin:
+        process.stdin.write(content)
 
 
 def _failure(process: subprocess.Popen[bytes], seconds: float, cancelled: Callable[[], bool]) -> str:
@@ -109,27 +116,15 @@ def _end(process: subprocess.Popen[bytes]) -> None:
             process.wait(_GRACE_SECONDS)
 
 
-class _Feed:
-    """Writes the input of a command, which may not read it."""
-
-    def __init__(self, pipe: IO[bytes], content: bytes) -> None:
-        self._pipe = pipe
-        self._content = content
-        start_thread(self._write, "glacierbase-command-input")
-
-    def _write(self) -> None:
-        with suppress(OSError), self._pipe:
-            self._pipe.write(self._content)
-
-
 class _Output:
     """Reads the output of a command, and keeps its end."""
 
-    def __init__(self, pipe: IO[bytes]) -> None:
-        self._pipe = pipe
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        assert process.stdout
+        self._pipe = process.stdout
         self._kept = b""
         self._is_cut = False
-        self._thread: threading.Thread = start_thread(self._read, "glacierbase-command-output")
+        self._thread = start_thread(self._read, "glacierbase-command-output")
 
     def _read(self) -> None:
         with self._pipe:

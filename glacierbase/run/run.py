@@ -13,13 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import glacierbase
+from glacierbase.run.ci import ci_actor, ci_url
 from glacierbase.run.git import GitFailed, git
 from glacierbase.run.held import HeldLocks
 from glacierbase.run.processes import this_process
 from glacierbase.secrets import masked
-
-# Variables in which CI services publish the address of the running job.
-_CI_JOB_URL = ("CI_JOB_URL", "BUILD_URL", "CIRCLE_BUILD_URL", "BUILDKITE_BUILD_URL", "TRAVIS_BUILD_WEB_URL")
 
 
 @dataclass(frozen=True)
@@ -27,6 +25,7 @@ class Run:
     """One run of glacierbase. Every event that it appends holds these values.
 
     Attributes:
+        ci_actor: who started the CI job.
         held: the locks that the run holds now.
     """
 
@@ -34,6 +33,7 @@ class Run:
     os_user: str
     host: str
     ci_url: str | None
+    ci_actor: str | None
     tool_version: str
     project: str
     held: HeldLocks = field(default_factory=HeldLocks, compare=False, repr=False)
@@ -49,7 +49,8 @@ class Run:
             id=uuid.uuid4().hex,
             os_user=_os_user(),
             host=socket.gethostname(),
-            ci_url=_ci_url(),
+            ci_url=ci_url(),
+            ci_actor=ci_actor(),
             tool_version=glacierbase.__version__,
             project=str(project),
             held=held if held is not None else HeldLocks(),
@@ -90,13 +91,6 @@ def _os_user() -> str:
         return getpass.getuser()
     except (KeyError, OSError):  # A container's user may have no name.
         return str(os.getuid())
-
-
-def _ci_url() -> str | None:
-    if os.environ.get("GITHUB_RUN_ID"):
-        server = os.environ.get("GITHUB_SERVER_URL", "https://github.com")
-        return f"{server}/{os.environ.get('GITHUB_REPOSITORY')}/actions/runs/{os.environ['GITHUB_RUN_ID']}"
-    return next((os.environ[name] for name in _CI_JOB_URL if os.environ.get(name)), None)
 
 
 def _git_commit(project: Path) -> str | None:

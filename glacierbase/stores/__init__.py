@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Protocol
 
 from glacierbase.model.migration import Event
+from glacierbase.model.tableversion import TableVersion
 
 FORMAT_VERSION = 1
 
@@ -65,6 +66,10 @@ class Store(Protocol):
     @property
     def has_clock(self) -> bool: ...
 
+    @property
+    def commit_seconds(self) -> float | None:
+        """How long a commit to a table may be under way after the process that sent it has ended; None where no bound is known."""
+
     def now(self) -> datetime:
         """Return the time of the lease clock: the server's if all runs share one and the lock was read, else this machine's."""
 
@@ -76,6 +81,13 @@ class Store(Protocol):
 
     def read_lock(self) -> LockRow | None:
         """Return the lock's row, or None if there is no lock table."""
+
+    def table_version(self, table: str) -> TableVersion | None:
+        """Return the version of a user's table, uncached; None if this store cannot see it: it is in another catalog, or gone.
+
+        Args:
+            table: its name as recorded in the history.
+        """
 
     def has_namespace(self) -> bool:
         """Return whether the namespace of the tables exists."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from glacierbase.errors import EngineUnavailable, OutcomeUnknown
 from glacierbase.model.migration import Event
+from glacierbase.model.tableversion import TableVersion
 from glacierbase.run.waiting import Caller, NoAnswer, result
 from glacierbase.stores import LockRow, Store
 
@@ -44,6 +45,10 @@ class BoundedStore:
     def has_clock(self) -> bool:
         return self._store.has_clock
 
+    @property
+    def commit_seconds(self) -> float | None:
+        return self._store.commit_seconds
+
     def now(self) -> datetime:
         return self._clock_source.now()
 
@@ -59,6 +64,10 @@ class BoundedStore:
         row: LockRow | None = self._call("read_lock")
         self._clock_source = self._store  # A store that was opened again has no server time before its first read.
         return row
+
+    def table_version(self, table: str) -> TableVersion | None:
+        version: TableVersion | None = self._call("table_version", table)
+        return version
 
     def has_namespace(self) -> bool:
         return bool(self._call("has_namespace"))

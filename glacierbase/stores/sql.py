@@ -12,6 +12,7 @@ from glacierbase.executors import Executor, Row, Session
 from glacierbase.model.catalog import Catalog, StoreOptions
 from glacierbase.model.migration import Event
 from glacierbase.model.names import snowflake_identifier, spark_identifier
+from glacierbase.model.tableversion import TableVersion
 from glacierbase.run.clock import seconds
 from glacierbase.stores import LockRow
 from glacierbase.stores.tables import (
@@ -229,6 +230,10 @@ class SqlStore:
     def has_clock(self) -> bool:
         return bool(self._syntax.now)
 
+    @property
+    def commit_seconds(self) -> float | None:
+        return None
+
     def now(self) -> datetime:
         if self._clock is None:
             return datetime.now(timezone.utc)
@@ -322,6 +327,9 @@ class SqlStore:
 
     def _ensure(self, sql: str, exists: Callable[[], bool]) -> None:
         ensure(lambda: self._session.execute(sql), exists)
+
+    def table_version(self, table: str) -> TableVersion | None:  # noqa: ARG002 (the port's)
+        return None
 
     def has_namespace(self) -> bool:
         store = self._tables.store

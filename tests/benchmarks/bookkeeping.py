@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from itertools import count
 from typing import Any
 
@@ -45,8 +46,9 @@ def rows(order: Order) -> Iterator[Row | Absent]:
 
         def record() -> None:
             """Record as `Runner` does between two statements."""
+            version = held.store.table_version("lake.a.t")
             held.lock.renew_if_expired()
-            held.recorder.append(entry)
+            held.recorder.append(replace(entry, details=replace(entry.details, before=version)))
             held.lock.prove()
 
         # The first round warms all up. Compaction comes behind a file.

@@ -23,7 +23,11 @@ INSIDE = {"snowflake": (1, 2, 3, 5, 6), "sql": (1, 2, 3, 4, 5), "iceberg": (1, 2
 
 
 class Shop(ABC):
-    """A project of three files on a new table, and an engine to read the table with."""
+    """A project of three files on a new table, and an engine to read the table with.
+
+    Attributes:
+        asked: how often a person had to decide.
+    """
 
     slow: str  # A query that returns the value after a second.
     session: Any = None  # The session for runs in this process, where an engine is slow to start.
@@ -34,6 +38,7 @@ class Shop(ABC):
         self._bed = bed
         self.project = project
         self.table = table
+        self.asked = 0
         project.catalog(catalog)
         bed.executor.open_session().execute(f"CREATE TABLE {table} (a INT){self.using}")
 
@@ -70,24 +75,32 @@ class Shop(ABC):
 
     def finish(self) -> None:
         """Migrate until everything is applied, and repair by what the table holds."""
-        for _ in range(5):
+        has_ended = False
+        for _ in range(6):
             try:
                 self.load().migrate(lock_timeout=60, spark=self.session)
                 return
             except NeedsRepair:
-                self.answer()
+                if has_ended:
+                    self.answer()
+                else:  # Once its engine has ended, the next run may settle the statement.
+                    self.wait_for_engine()
+                has_ended = not has_ended
             except LockLost:  # On a machine too busy to renew a lease of a second.
                 continue
         raise AssertionError("it never came to an end")
 
-    def answer(self) -> None:
-        """Repair the statement in flight as done or not done, once it cannot take effect any more."""
+    def wait_for_engine(self) -> None:
+        """Wait until the statement in flight cannot take effect any more."""
         deadline = time.monotonic() + 60
-        [case] = self.load().repair(spark=self.session)[0].cases
-        while self.may_run(case):
+        while self.may_run(self.load().repair(spark=self.session)[0].cases[0]):
             assert time.monotonic() < deadline
             time.sleep(0.2)
-            [case] = self.load().repair(spark=self.session)[0].cases
+
+    def answer(self) -> None:
+        """Repair the statement in flight as done or not done."""
+        self.asked += 1
+        [case] = self.load().repair(spark=self.session)[0].cases
         truth = "done" if self.row_of(case) in self.rows else "not-done"
         assert case.suggests in (truth, None)
         self.load().repair(
@@ -104,11 +117,12 @@ class Shop(ABC):
             [freed] = self.load().unlock(spark=self.session)
             assert freed.released
 
-    def check_history(self) -> None:
-        """Check that the history has no gap and no event under an old fence."""
+    def check_history(self) -> int:
+        """Check that the history has no gap and no event under an old fence. Return how many outcomes were open in between."""
         [history] = self.load().history(spark=self.session)
         sequences = [event.sequence for event in history.events]
         assert sequences == list(range(1, len(sequences) + 1))
+        return [event.event for event in history.events].count("repaired")
 
 
 class SnowShop(Shop):

@@ -105,7 +105,10 @@ def test_the_path_has_as_many_steps_as_the_matrix(
 
 @pytest.mark.parametrize(("bed", "at", "whom"), sampled(KILLS, KILLS_SAMPLED, KILLS_QUICK))
 def test_killed_anywhere_each_effect_is_there_once_in_the_end(bed: str, at: str, whom: str, shop: Shop) -> None:
-    """The history has every run that wrote to it. A JVM ends after its Python; a Python whose JVM is gone ends with one error."""
+    """The history has every run that wrote to it. A JVM ends after its Python; a Python whose JVM is gone ends with one error.
+
+    On Iceberg through PyIceberg, no kill needs a person: the table proves the outcome.
+    """
     run = shop.start(at, "SIGKILL", whom)
     stderr = run.communicate(timeout=120)[1]
     killed = {-signal.SIGKILL} | ({0} if at.startswith("after") else set())
@@ -113,7 +116,9 @@ def test_killed_anywhere_each_effect_is_there_once_in_the_end(bed: str, at: str,
     assert "Traceback" not in stderr
     shop.finish()
     shop.check()
-    shop.check_history()
+    settled = shop.check_history()
+    print(f"killed {bed} {at} {whom}: outcomes open {settled}, decided by a person {shop.asked}")  # noqa: T201 (-rP)
+    assert not (bed == "iceberg" and shop.asked)
 
 
 def stop(run: subprocess.Popen[str]) -> None:
@@ -141,8 +146,10 @@ def take_over(shop: Shop, run: subprocess.Popen[str], at: str) -> None:
     try:
         [second] = shop.load().migrate(lock_timeout=60, spark=shop.session)
     except NeedsRepair:  # It may have begun a statement, whose outcome is open until the run continues.
+        # On a busy machine its lease is over before the lock is looked at: then nobody has taken the lock from it.
+        [status] = shop.load().status(spark=shop.session)
         go_on(run)
-        assert run.returncode == 4
+        assert run.returncode == (4 if status.lock is None else 0)
         shop.finish()
     except EngineUnavailable:  # Its heartbeat was stopped in SQLite's commit, which locks the database.
         stderr = go_on(run)

@@ -23,7 +23,7 @@ from tests.docs.pages import PAGES, REPOSITORY, Block, all_blocks, blocks, build
 
 LANGUAGES = {"sh", "sql", "yaml", "json", "python", "text", "mermaid", "dockerfile"}
 _HEREDOC = re.compile(r"<<'?(\w+)'?([^\n]*)\n.*?^\1$", re.DOTALL | re.MULTILINE)
-_CATALOG_KEYS = {"migrationExecutor", "environments", "variables", "store", "hooks"}
+_CATALOG_KEYS = {"migrationExecutor", "environments", "variables", "store", "hooks", "headers"}
 # What the templates on the pages read.
 _VARIABLES = """\
 variables:
@@ -175,7 +175,7 @@ def test_every_migration_on_the_pages_renders_and_splits(tmp_path: Path) -> None
         for block in all_blocks("sql")
         if "MIGRATION_DESCRIPTION" in block.text and "snowflake" not in block.page
     ]
-    make_project(tmp_path, _EXECUTOR + _VARIABLES, found)
+    make_project(tmp_path, _EXECUTOR + _VARIABLES + "headers: {TICKET: optional}\n", found)
     [result] = glacierbase.Project.load(tmp_path).validate()
     assert result.files == len(found) > 5
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from glacierbase import Project
+from glacierbase.apply import transitions
 from glacierbase.model.migration import Event, EventType, State
 from glacierbase.stores import LockRow
 from tests import test_architecture
@@ -67,6 +68,12 @@ def test_the_tables_page_has_every_column_in_order(marker: str, row_type: type) 
     """Each column is shown with its type in the store."""
     columns = [(f"`{field.name}`", _TYPES[str(field.type).partition(" ")[0]]) for field in fields(row_type)]
     assert [(row[0], row[1]) for row in table(DOCS / "reference" / "tables.md", marker)] == columns
+
+
+def test_the_guide_of_failures_has_the_transitions_of_repair() -> None:
+    """State, decision and what the version becomes, in the order of the help."""
+    rows = [(f"`{state}`", f"`{resolution}`", becomes) for state, resolution, becomes in transitions.table()]
+    assert [tuple(row) for row in table(DOCS / "guides" / "failed-migration.md", "transitions of repair")] == rows
 
 
 @pytest.mark.parametrize("names", [EventType, State])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import threading
 import time
@@ -12,10 +13,13 @@ from pathlib import Path
 import pytest
 
 from glacierbase import Project
+from glacierbase.cli.display import LiveLine
+from glacierbase.executors.snowflake import progress
 from tests.support.beds import SnowBed
 from tests.support.catalog_files import SNOWFLAKE_PASSWORD
 from tests.support.project_folder import Output, ProjectFolder, migration
 from tests.support.snowflake.bed import SnowflakeServer
+from tests.support.terminal import terminal
 
 
 @pytest.fixture(params=["emulated", pytest.param("account", marks=pytest.mark.account)])
@@ -328,6 +332,23 @@ def test_the_sessions_of_history_and_lock_are_kept_alive(
     kept = [each["parameters"].get("CLIENT_SESSION_KEEP_ALIVE") for each in logins]
     assert len(logins) == 3
     assert [str(each).lower() for each in kept].count("true") == 2  # Not the one that the files share.
+
+
+def test_the_state_of_a_query_is_asked_for_once_in_a_while(
+    wired: ProjectFolder, snowflake_server: SnowflakeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One statement finds the id; further requests need no warehouse. A short statement causes none."""
+    monkeypatch.setattr(progress, "_INTERVAL_SECONDS", 1.0)
+    wired.file("0001_slow.sql", "SELECT 1;\nSELECT 2 /* takes 4 s */;")
+    before = start_log(snowflake_server)
+    with terminal() as recording, LiveLine(recording.stream).watching():
+        Project.load(wired.root).migrate()
+    assert any(
+        re.fullmatch(r"shop: running 0001 2/2 \(line 5\) 00:0\d, query running", line) for line in recording.live
+    )
+    sent = snowflake_server.requests[before:]
+    assert len([each for each in sent if "QUERY_HISTORY(" in each.get("sql", "")]) == 1
+    assert 1 <= len([each for each in sent if each["path"].startswith("/monitoring/queries/")]) <= 4
 
 
 def test_a_second_sigint_ends_it_at_once_and_names_the_lock_that_stays(

@@ -12,6 +12,7 @@ from typing import Any
 from glacierbase.errors import OutcomeUnknown, StatementRefused, TableNotFound
 from glacierbase.executors import Evidence, InFlight
 from glacierbase.model.migration import Event
+from glacierbase.model.tableversion import TableVersion
 from glacierbase.stores import LockRow
 
 _KINDS = {"no such table": TableNotFound, "interrupted": OutcomeUnknown}
@@ -20,15 +21,23 @@ _KINDS = {"no such table": TableNotFound, "interrupted": OutcomeUnknown}
 class FakeSession:
     """A SQLite connection behind the port of a session."""
 
-    def __init__(self, uri: str, before: Callable[[str], None]) -> None:
+    def __init__(
+        self, uri: str, before: Callable[[str], None], progress: Callable[[], str | None] = lambda: None
+    ) -> None:
         self._connection = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
         self._before = before
+        self._progress = progress
 
     def execute(self, sql: str, parameters: Sequence[Any] = (), *, tag: str | None = None) -> None:
         self.query(sql, parameters)
 
     def query(self, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         self._before(sql)
+        if sql.startswith("SET "):
+            return []
+        if sql.startswith("DESCRIBE TABLE "):
+            table = sql.removeprefix("DESCRIBE TABLE ")
+            return [(row[1], row[2]) for row in self.query(f"PRAGMA table_info({table})")]
         try:
             return self._connection.execute(sql, tuple(parameters)).fetchall()
         except sqlite3.Error as error:
@@ -37,6 +46,9 @@ class FakeSession:
 
     def cancel(self) -> None:
         self._connection.interrupt()
+
+    def progress(self) -> str | None:
+        return self._progress()
 
     def close(self) -> None:
         self._connection.close()
@@ -47,7 +59,9 @@ class FakeExecutor:
 
     Attributes:
         before: called with each statement; may raise what an engine would.
+        progress: returns how far each statement is.
         recorded: the evidence that the engine has about every statement.
+        proving: the table whose version proves the outcome of every statement.
     """
 
     dialect = "spark"
@@ -57,16 +71,21 @@ class FakeExecutor:
     def __init__(self) -> None:
         self.process: dict[str, Any] = {"application": None}
         self.before: Callable[[str], None] = lambda sql: None
+        self.progress: Callable[[], str | None] = lambda: None
         self._uri = f"file:{uuid.uuid4().hex}?mode=memory&cache=shared"
         self._keeper = sqlite3.connect(self._uri, uri=True)
         self.closed = 0
         self.recorded = Evidence()
+        self.proving: str | None = None
 
     def open_session(self, *, bookkeeping: bool = False) -> FakeSession:
-        return FakeSession(self._uri, lambda sql: self.before(sql))
+        return FakeSession(self._uri, lambda sql: self.before(sql), lambda: self.progress())
 
     def evidence(self, statement: InFlight) -> Evidence:
         return self.recorded
+
+    def proving_table(self, sql: str, file: str) -> str | None:
+        return self.proving
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
         """Return the rows of a query without calling `before`."""
@@ -85,6 +104,8 @@ class MemoryTables:
         self.mutex = threading.Lock()
         self.appends = 0
         self.compactions: list[int] = []  # The number of events at each.
+        self.versions: dict[str, TableVersion] = {}  # Of the users' tables.
+        self.commit_seconds: float | None = 5.0
 
 
 class MemoryStore:
@@ -98,6 +119,10 @@ class MemoryStore:
         self._name = name
         self._before = before
         self.proves_by_lease = False
+
+    @property
+    def commit_seconds(self) -> float | None:
+        return self._tables.commit_seconds
 
     def now(self) -> datetime:
         return datetime.now(timezone.utc)
@@ -113,6 +138,10 @@ class MemoryStore:
     def read_lock(self) -> LockRow | None:
         self._before("read_lock")
         return self._tables.locks.get(self._name)
+
+    def table_version(self, table: str) -> TableVersion | None:
+        self._before("table_version")
+        return self._tables.versions.get(table)
 
     def has_namespace(self) -> bool:
         return self._name in self._tables.histories

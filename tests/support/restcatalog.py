@@ -41,6 +41,7 @@ class RestCatalog:
         token: the bearer token that a request must have.
         requests: the method and path of each request so far.
         loses: requests that are executed but get no answer, each once.
+        before: called with each request before it is executed; False drops the request without an answer.
     """
 
     def __init__(self, jvm: Any, folder: Path, token: str, busy_timeout: int) -> None:
@@ -50,6 +51,7 @@ class RestCatalog:
         self._handlers = self._iceberg.rest.CatalogHandlers
         self.requests: list[str] = []
         self.loses: list[str] = []
+        self.before: Callable[[str], bool] = lambda request: True
         properties = jvm.java.util.HashMap()
         properties.put("uri", f"jdbc:sqlite:{folder}/rest.db?busy_timeout={busy_timeout}")
         properties.put("warehouse", f"file://{folder}/tables")
@@ -171,8 +173,12 @@ def rest_catalog(jvm: Any, folder: Path, token: str, busy_timeout: int = 30000) 
 
         def _serve(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()
+            request = f"{self.command} {self.path}"
+            if not catalog.before(request):
+                self.close_connection = True
+                return
             status, said = catalog.answer(self.command, self.path, body, self.headers.get("Authorization"))
-            if (request := f"{self.command} {self.path}") in catalog.loses:
+            if request in catalog.loses:
                 catalog.loses.remove(request)
                 self.close_connection = True
                 return

@@ -54,7 +54,7 @@ class World:
         catalog = replace(catalog, environment=self.environment)
         return Target(
             catalog,
-            load_migrations(self.project.root / "migrations" / name, self.project.root)[0],
+            load_migrations(self.project.root / "migrations" / name, self.project.root, headers=file.headers)[0],
             Run.here(self.project.root),
             open_executor=lambda *_: self.engine,
             open_store=lambda catalog, engine: BoundedStore(

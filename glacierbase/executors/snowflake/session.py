@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from datetime import datetime, timezone
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,10 @@ from glacierbase.errors import ConfigurationError, EngineUnavailable
 from glacierbase.executors import Evidence, Executor, InFlight, Row, Session
 from glacierbase.executors.snowflake.errors import error_text, map_error
 from glacierbase.executors.snowflake.evidence import ENDED, assess
+from glacierbase.executors.snowflake.progress import QueryState
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.names import snowflake_identifier
+from glacierbase.run.activity import doing
 from glacierbase.run.clock import SKEW
 from glacierbase.run.run import Run, run_tag
 from glacierbase.run.waiting import Caller, result
@@ -31,6 +34,10 @@ _BOOKKEEPING_KEYWORDS = {"client_session_keep_alive": True}
 _LOG_OUT_SECONDS = 10.0
 # Whether a logout checks for running queries first; version 5 of the connector warns if it is not set.
 _LOGS_OUT = "enable_server_session_keep_alive_auto_detection"
+
+# Authenticators whose login a person confirms.
+# https://docs.snowflake.com/en/developer-guide/python-connector/python-connector-connect
+_ASKS_A_PERSON = re.compile("(?i)browser|mfa|authorization_code")
 
 # Attributes of a session that are set at login, and must be unchanged when the next migration gets the session.
 _STATE = ("role", "warehouse", "database", "schema")
@@ -60,15 +67,22 @@ class SnowflakeSession:
     """A connection of the connector behind the executor's port."""
 
     def __init__(
-        self, connection: Any, on_close: Callable[[SnowflakeSession], None], cancel: Callable[[str], None]
+        self,
+        connection: Any,
+        on_close: Callable[[SnowflakeSession], None],
+        cancel: Callable[[str], None],
+        watch: Callable[[str], QueryState],
     ) -> None:
         """Args:
         on_close: called with the session when its user closes it.
         cancel: called with the tag of the statement to cancel.
+        watch: called with the tag of each statement that starts.
         """
         self._connection = connection
         self._on_close = on_close
         self._cancel = cancel
+        self._watch = watch
+        self._watched: QueryState | None = None  # Of the statement that runs.
         self._tag: str | None = None  # Of the statement that runs.
         self._began_as = self._state()
         # On the main thread, the connector installs a handler for SIGINT while a statement runs.
@@ -86,6 +100,7 @@ class SnowflakeSession:
     def _send(self, sql: str, parameters: Sequence[Any], tag: str | None) -> tuple[str | None, list[Row]]:
         clean, self.is_clean = self.is_clean and _KEEPS_SESSION_STATE.match(sql) is not None, False
         self._tag = tag
+        self._watched = self._watch(tag) if tag else None
         try:
             answer = self._caller.submit(lambda: self._run(sql, parameters, tag)).result()
         except Exception as error:
@@ -94,7 +109,7 @@ class SnowflakeSession:
             self.cancel()  # A KeyboardInterrupt in the caller, which does not wait for the answer any more.
             raise
         finally:
-            self._tag = None
+            self._tag = self._watched = None
         self.is_clean = clean and self._state() == self._began_as
         return answer
 
@@ -120,6 +135,16 @@ class SnowflakeSession:
             with suppress(Exception):
                 self._cancel(tag)
 
+    def progress(self) -> str | None:
+        """Return the state of the running statement's query, as of some seconds ago."""
+        with suppress(Exception):
+            return self._watched.read() if self._watched else None
+        return None
+
+    def state_of(self, query_id: str) -> str:
+        """Return the state of a query of this account, by a request that needs no warehouse."""
+        return str(self._caller.submit(lambda: self._connection.get_query_status(query_id)).result().name)
+
     def close(self) -> None:
         """Hand the session back to its executor."""
         self._on_close(self)
@@ -142,8 +167,11 @@ class _SnowflakeExecutor:
         self._opened_at = datetime.now(timezone.utc)
         self._open: list[SnowflakeSession] = []
         self._idle: SnowflakeSession | None = None
+        self._watcher: SnowflakeSession | None = None
+        self._may_watch = not _ASKS_A_PERSON.search(str(catalog.connection.get("authenticator")))
         connector = _connector(catalog)
-        first = self._connect(bookkeeping=True)
+        with doing(f"{catalog.name}: connecting to Snowflake"):
+            first = self._connect(bookkeeping=True)
         self._first: SnowflakeSession | None = self._session(first, SnowflakeSession.log_out)
         self.engine = f"snowflake, connector {connector.__version__}"
         self.principal = f"{first.user} (role {first.role})"
@@ -165,6 +193,10 @@ class _SnowflakeExecutor:
         with closing(self.open_session(bookkeeping=True)) as session:
             rows = self._queries(session, statement.since, statement.tag)
         return assess(rows, statement.sql)
+
+    def proving_table(self, sql: str, file: str) -> str | None:  # noqa: ARG002 (the port's)
+        """Return None: Snowflake shows no version of a table, but the state of each query."""
+        return None
 
     def _queries(self, session: Session, since: datetime, tag: str) -> list[Row]:
         """Return id, status and error of the statements with this tag. The query history covers seven days.
@@ -189,8 +221,23 @@ class _SnowflakeExecutor:
                 if status not in ENDED:
                     session.query("SELECT SYSTEM$CANCEL_QUERY(?)", [query_id])
 
+    def _watch(self, tag: str) -> QueryState:
+        def find() -> Callable[[], str] | None:
+            watcher = self._open_watcher()
+            rows = self._queries(watcher, self._opened_at, tag) if watcher else []
+            return partial(watcher.state_of, rows[-1][0]) if watcher and rows else None
+
+        return QueryState(find)
+
+    def _open_watcher(self) -> SnowflakeSession | None:
+        """Return the session that asks for the states of queries; None where its login would ask a person, or has failed."""
+        if self._may_watch:
+            self._may_watch = False
+            self._watcher = self._session(self._connect(bookkeeping=True), SnowflakeSession.log_out)
+        return self._watcher
+
     def _session(self, connection: Any, on_close: Callable[[SnowflakeSession], None]) -> SnowflakeSession:
-        session = SnowflakeSession(connection, on_close, self._cancel)
+        session = SnowflakeSession(connection, on_close, self._cancel, self._watch)
         self._open.append(session)
         return session
 

@@ -10,6 +10,7 @@ from glacierbase.executors.spark.executor import SparkExecutor, current_user, un
 from glacierbase.executors.spark.installed import spark_version
 from glacierbase.executors.spark.session import ConnectSessionPort
 from glacierbase.model.catalog import Catalog
+from glacierbase.run.activity import doing
 from glacierbase.secrets import address, shown
 
 _REMOTE = "spark.remote"
@@ -29,9 +30,10 @@ class ConnectExecutor(SparkExecutor):
         self._catalog = catalog
         self._created: list[Any] = []
         try:
-            spark = self._create()
-            process = {"application": address(catalog.spark_conf[_REMOTE])}
-            super().__init__(catalog, spark, process, current_user(spark))
+            server = address(catalog.spark_conf[_REMOTE])
+            with doing(f"{catalog.name}: connecting to {server}"):
+                spark = self._create()
+                super().__init__(catalog, spark, {"application": server}, current_user(spark))
         except ImportError as error:
             raise ConfigurationError(
                 "CONNECT_NOT_INSTALLED",

@@ -12,6 +12,7 @@ from glacierbase.executors import Evidence, InFlight, Session
 from glacierbase.executors.spark.commits import commits
 from glacierbase.executors.spark.errors import map_error
 from glacierbase.executors.spark.evidence import assess
+from glacierbase.executors.spark.proof import proving_table
 from glacierbase.executors.spark.session import SparkSessionPort
 from glacierbase.model.catalog import Catalog
 from glacierbase.run.clock import SKEW
@@ -46,6 +47,10 @@ class SparkExecutor:
         with closing(self.open_session()) as session:
             found = [commit for table in statement.tables for commit in commits(session, table)]
         return assess(found, statement, SKEW if self._is_remote else timedelta(0))
+
+    def proving_table(self, sql: str, file: str) -> str | None:
+        """Return the table whose version proves whether the statement took effect; None where nothing does."""
+        return proving_table(sql, file)
 
     def close(self) -> None:
         """Stop what the executor started: here, nothing."""

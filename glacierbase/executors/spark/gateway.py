@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import struct
 import subprocess
@@ -17,6 +18,7 @@ from typing import IO, Any
 from glacierbase.errors import EngineUnavailable
 from glacierbase.executors.spark.installed import spark_home
 from glacierbase.executors.spark.properties import with_properties
+from glacierbase.run.activity import note
 from glacierbase.run.run import Run
 from glacierbase.run.waiting import start_thread
 from glacierbase.secrets import mask
@@ -31,6 +33,8 @@ _LAUNCH = (
     "spark.archives",
     "spark.yarn.",
 )
+# A line of Ivy's output: the address, of which the file's name is enough.
+_DOWNLOAD = re.compile(r"downloading \S*/(\S+) \.\.\.")
 _COPY_SECONDS = 20
 _POLL_SECONDS = 0.01
 # Flags of the launcher: a short-lived JVM that builds the command line of Spark's JVM.
@@ -171,6 +175,8 @@ def _copy_masked(process: subprocess.Popen[str], target: IO[str]) -> None:
     assert process.stdout
     with process.stdout, target:
         for line in process.stdout:
+            if found := _DOWNLOAD.match(line):
+                note(f"downloading {found[1]}")
             target.write(mask(line))
             target.flush()
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +15,8 @@ from glacierbase.executors.spark.gateway import Gateway
 from glacierbase.executors.spark.installed import spark_home, spark_version
 from glacierbase.executors.spark.jars import record_jars
 from glacierbase.model.catalog import Catalog
+from glacierbase.run.activity import doing
 from glacierbase.run.run import Run
-
-logger = logging.getLogger("glacierbase")
 
 # The catalog file's settings override these. With the FAIR scheduler a heartbeat's job starts beside a long one.
 _DEFAULTS = {
@@ -83,8 +82,8 @@ def resolve(catalog: Catalog, run: Run, java_home: Path) -> list[Path]:
     Raises:
         EngineUnavailable: they cannot be resolved.
     """
-    logger.info("%s: resolving %d dependencies (first time)", catalog.name, len(catalog.dependencies))
-    gateway = Gateway(launch_conf(catalog, None), run, java_home)
+    with resolving(catalog):
+        gateway = Gateway(launch_conf(catalog, None), run, java_home)
     try:
         found = gateway.py4j.jvm.java.lang.System.getProperty("spark.jars") or ""
     except Exception as error:
@@ -92,6 +91,11 @@ def resolve(catalog: Catalog, run: Run, java_home: Path) -> list[Path]:
     finally:
         gateway.close(GRACE_SECONDS)
     return record_jars(catalog.spark_conf, catalog.dependencies, list(filter(None, found.split(","))))
+
+
+def resolving(catalog: Catalog) -> AbstractContextManager[None]:
+    """Name the resolution of the dependencies in the block. The detail is the file that Spark downloads."""
+    return doing(f"{catalog.name}: resolving {len(catalog.dependencies)} dependencies (first time)")
 
 
 def start_jvm(conf: Mapping[str, str], run: Run, java_home: Path, flags: str | None) -> Gateway:

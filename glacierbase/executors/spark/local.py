@@ -6,6 +6,7 @@ import logging
 import re
 import sys
 from collections.abc import Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,10 @@ from glacierbase.executors.spark.executor import SparkExecutor, application_id, 
 from glacierbase.executors.spark.gateway import Gateway
 from glacierbase.executors.spark.jars import check_digests, check_jars, record_jars, resolved_jars
 from glacierbase.executors.spark.java import find_java_home
-from glacierbase.executors.spark.launch import GRACE_SECONDS, launch_conf, resolve, start_jvm
+from glacierbase.executors.spark.launch import GRACE_SECONDS, launch_conf, resolve, resolving, start_jvm
 from glacierbase.executors.spark.unresolved import explaining
 from glacierbase.model.catalog import Catalog
+from glacierbase.run.activity import doing
 from glacierbase.run.processes import engine_process
 from glacierbase.run.run import Run
 from glacierbase.run.waiting import Caller
@@ -36,22 +38,24 @@ class LocalExecutor(SparkExecutor):
         _check_no_session(catalog)
         check_jars(catalog.spark_conf, catalog.dependencies)
         java_home = find_java_home()
-        with explaining(catalog):
-            jars = _jars(catalog, run, java_home)
-            conf = launch_conf(catalog, jars)
-            _make_sqlite_folders(conf)
-            self._gateway = start_jvm(conf, run, java_home, flags)
-        logger.debug("%s: the JVM's output is in %s", catalog.name, self._gateway.log)
-        try:
-            spark = _create_session(self._gateway, conf)
-            if jars is None:
-                found = spark.sparkContext.getConf().get("spark.jars", "")
-                record_jars(catalog.spark_conf, catalog.dependencies, list(filter(None, found.split(","))))
-            process = {**engine_process(self._gateway.pid), "application": application_id(spark)}
-            super().__init__(catalog, spark, process, spark.sparkContext.sparkUser())
-        except Exception as error:
-            self.close()
-            raise unavailable(catalog, error, f"see {self._gateway.log}") from error
+        with doing(f"{catalog.name}: starting Spark"):
+            with explaining(catalog):
+                jars = _jars(catalog, run, java_home)
+                conf = launch_conf(catalog, jars)
+                _make_sqlite_folders(conf)
+                with resolving(catalog) if jars is None else nullcontext():
+                    self._gateway = start_jvm(conf, run, java_home, flags)
+            logger.debug("%s: the JVM's output is in %s", catalog.name, self._gateway.log)
+            try:
+                spark = _create_session(self._gateway, conf)
+                if jars is None:
+                    found = spark.sparkContext.getConf().get("spark.jars", "")
+                    record_jars(catalog.spark_conf, catalog.dependencies, list(filter(None, found.split(","))))
+                process = {**engine_process(self._gateway.pid), "application": application_id(spark)}
+                super().__init__(catalog, spark, process, spark.sparkContext.sparkUser())
+            except Exception as error:
+                self.close()
+                raise unavailable(catalog, error, f"see {self._gateway.log}") from error
 
     def close(self, grace_seconds: float = GRACE_SECONDS) -> None:
         """End the JVM, which stops Spark. The next catalog starts its own."""
@@ -84,8 +88,6 @@ def _jars(catalog: Catalog, run: Run, java_home: Path) -> list[Path] | None:
     if jars is None and catalog.digests:
         jars = resolve(catalog, run, java_home)
     check_digests(jars or [], catalog.digests)
-    what = f"resolving {len(catalog.dependencies)} dependencies (first time)" if jars is None else "starting Spark"
-    logger.info("%s: %s", catalog.name, what)
     return jars
 
 

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from typing import Any
 
-from glacierbase.executors import Row
+from glacierbase.executors import STATEMENT_TAG, Row
 from glacierbase.executors.spark.catalogs import close_catalogs
 from glacierbase.executors.spark.errors import map_error
 from glacierbase.executors.spark.literals import bound
+from glacierbase.executors.spark.tasks import Tasks
 
 # Delta writes its value into the userMetadata of each commit:
 # https://docs.delta.io/latest/delta-batch.html#set-user-defined-commit-metadata
 _DELTA_TAG = "spark.databricks.delta.commitInfo.userMetadata"
+# Iceberg writes its value into the summary of each snapshot:
+# https://iceberg.apache.org/docs/latest/spark-configuration/#spark-sql-options
+_ICEBERG_TAG = f"spark.sql.iceberg.snapshot-property.{STATEMENT_TAG}"
 # Spark stores the settings of the session with these.
 _STORES_SETTINGS = re.compile(r"(?i)\b(?:VIEW|FUNCTION)\b")
 _POOL = "spark.scheduler.pool"
@@ -31,9 +35,10 @@ class SparkSessionPort:
         self._spark = spark
         self._pool = "glacierbase" if bookkeeping else None
         self._tag: str | None = None  # Of the statement that runs.
+        self._tasks = Tasks()
 
     def execute(self, sql: str, parameters: Sequence[Any] = (), *, tag: str | None = None) -> None:
-        """Run a statement to its end. The tag is set on its jobs and on its Delta commits.
+        """Run a statement to its end. The tag is set on its jobs, and on its commits in Delta and Iceberg.
 
         Spark runs a command at once, but a query only when its result is used: it is written to the `noop` sink.
         """
@@ -59,9 +64,9 @@ class SparkSessionPort:
     @contextmanager
     def _tagged(self, tag: str, sql: str) -> Iterator[None]:
         self._add_tag(tag)
-        self._tag = tag
+        self._tasks, self._tag = Tasks(), tag
         try:
-            with nullcontext() if _STORES_SETTINGS.search(sql) else self._delta_tagged(tag):
+            with nullcontext() if _STORES_SETTINGS.search(sql) else self._commits_tagged(tag):
                 yield
         finally:
             self._tag = None
@@ -69,16 +74,21 @@ class SparkSessionPort:
                 self._remove_tag(tag)
 
     @contextmanager
-    def _delta_tagged(self, tag: str) -> Iterator[None]:
-        """Set the tag on Delta's commits, unless the migration sets a value itself. Other formats ignore the setting."""
+    def _commits_tagged(self, tag: str) -> Iterator[None]:
+        """Set the tag on the commits of Iceberg, and on Delta's unless the migration sets a value itself.
+
+        Other formats ignore the settings.
+        """
         conf = self._spark.conf
         with suppress(Exception):  # The statement fails for the same reason and reports it.
+            conf.set(_ICEBERG_TAG, tag)
             if conf.get(_DELTA_TAG, None) is None:
                 conf.set(_DELTA_TAG, tag)
         try:
             yield
         finally:
             with suppress(Exception):
+                conf.unset(_ICEBERG_TAG)
                 if conf.get(_DELTA_TAG, None) == tag:
                     conf.unset(_DELTA_TAG)
 
@@ -97,6 +107,17 @@ class SparkSessionPort:
     def _cancel(self, tag: str) -> None:
         self._spark.sparkContext.cancelJobsWithTag(tag)
 
+    def progress(self) -> str | None:
+        """Return how many stages and tasks the running statement has started and completed."""
+        tag, tasks = self._tag, self._tasks
+        with suppress(Exception):  # The JVM may have ended.
+            if tag:
+                self._count(tasks, tag)
+        return str(tasks) if tag and tasks else None
+
+    def _count(self, tasks: Tasks, tag: str) -> None:
+        tasks.read(self._spark.sparkContext, tag)
+
     def close(self) -> None:
         """Close the session's catalogs; Spark keeps the rest of a session until its JVM ends."""
         close_catalogs(self._spark)
@@ -104,6 +125,20 @@ class SparkSessionPort:
 
 class ConnectSessionPort(SparkSessionPort):
     """A session on a Spark Connect server behind the executor's port."""
+
+    def __init__(self, spark: Any) -> None:
+        super().__init__(spark)
+        if hasattr(spark, "registerProgressHandler"):  # Since Spark 4.0.
+            spark.registerProgressHandler(self._keep)
+
+    def _keep(self, stages: Iterable[Any] | None, **_: Any) -> None:
+        """Count the stages that the server reports. An exception here would end the statement."""
+        with suppress(Exception):
+            for stage in stages or ():
+                self._tasks.add(stage.stage_id, stage.num_completed_tasks, stage.num_tasks)
+
+    def _count(self, tasks: Tasks, tag: str) -> None:
+        """The server reports by itself."""
 
     def _add_tag(self, tag: str) -> None:
         self._spark.addTag(tag)

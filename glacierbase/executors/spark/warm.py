@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import re
 import time
 from collections.abc import Iterator, Mapping
@@ -19,9 +18,8 @@ from glacierbase.executors.spark.java import find_java_home
 from glacierbase.executors.spark.launch import class_archive, is_local, launch_conf
 from glacierbase.executors.spark.local import LocalExecutor
 from glacierbase.model.catalog import Catalog
+from glacierbase.run.activity import doing
 from glacierbase.run.run import Run
-
-logger = logging.getLogger("glacierbase")
 
 _CATALOG = re.compile(r"spark\.sql\.catalog\.(\w+)")
 _ICEBERG = "org.apache.iceberg.spark."
@@ -51,8 +49,8 @@ def warm(catalog: Catalog, run: Run) -> Warmed:
         archive = class_archive(find_java_home(), launch_conf(rehearsal, jars))
         start_ms = _start_with(archive, rehearsal, run)
         if start_ms is None:
-            logger.info("%s: making the class archive", catalog.name)
-            _make(archive, rehearsal, run, Path(folder))
+            with doing(f"{catalog.name}: making the class archive"):
+                _make(archive, rehearsal, run, Path(folder))
             start_ms = _start_with(archive, rehearsal, run)
     if start_ms is None:
         archive.path.unlink(missing_ok=True)

@@ -43,7 +43,13 @@ def check_implementations(properties: Mapping[str, Any], source: str) -> None:
 
 
 class Guarded(Catalog):  # type: ignore[misc]
-    """Checks the properties of every table before PyIceberg uses them."""
+    """Checks the properties of every table before PyIceberg uses them.
+
+    Attributes:
+        commit_seconds: as `Store.commit_seconds`.
+    """
+
+    commit_seconds: float | None = None
 
     def _load_file_io(self, properties: Mapping[str, Any] | None = None, location: str | None = None) -> Any:
         """Check first: PyIceberg calls this with the properties of each table that it loads."""

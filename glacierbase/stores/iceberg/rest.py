@@ -7,6 +7,7 @@ from typing import Any
 
 from pyiceberg.catalog.rest import RestCatalog as _RestCatalog
 
+from glacierbase.stores.bounded import CALL_SECONDS
 from glacierbase.stores.iceberg.guard import Guarded, check_implementations
 
 # Iceberg's properties and defaults in milliseconds. 0 waits without limit, as in the engine.
@@ -20,6 +21,8 @@ class RestCatalog(Guarded, _RestCatalog):  # type: ignore[misc]
     def __init__(self, name: str, **properties: str) -> None:
         # Read from the catalog file, because the server's answer replaces the catalog's properties.
         self._timeouts = tuple(int(properties.get(*timeout)) / 1000 or None for timeout in (_CONNECT, _ANSWER))
+        # The time-outs of this catalog are the only bound that the catalog file gives for the server's work.
+        self.commit_seconds = sum(timeout or CALL_SECONDS for timeout in self._timeouts)
         super().__init__(name, **properties)
 
     def _create_session(self) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 from pyiceberg.catalog.sql import SqlCatalog as _SqlCatalog
 from sqlalchemy import event
 
+from glacierbase.stores.bounded import CALL_SECONDS
 from glacierbase.stores.iceberg.errors import database_locked
 from glacierbase.stores.iceberg.guard import Guarded
 
@@ -23,7 +24,10 @@ class SqlCatalog(Guarded, _SqlCatalog):  # type: ignore[misc]
         """Register the listeners before the engine is first used."""
         event.listen(self.engine, "handle_error", _discard)
         # libpq limits only network waits. Set per transaction, because a pooler refuses or shares the settings of a session.
-        if timeout := int(self.engine.url.query.get("tcp_user_timeout", 0)):
+        timeout = int(self.engine.url.query.get("tcp_user_timeout", 0))
+        # SQLite runs inside the process that commits, and ends with it.
+        self.commit_seconds = 0.0 if self.engine.dialect.name == "sqlite" else timeout / 1000 or CALL_SECONDS
+        if timeout:
             limit = f"SET LOCAL statement_timeout = {timeout}"
             event.listen(self.engine, "begin", lambda connection: connection.exec_driver_sql(limit))
         super()._init_catalog()

@@ -15,10 +15,12 @@ from typing import Any, TypeVar
 from glacierbase.errors import CommitConflict, ConfigurationError, EngineError, TableNotFound
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.migration import Event
+from glacierbase.model.tableversion import TableVersion
 from glacierbase.stores import LockRow
 from glacierbase.stores.iceberg import compaction
 from glacierbase.stores.iceberg.errors import mapped
 from glacierbase.stores.iceberg.properties import Opening, opening
+from glacierbase.stores.iceberg.version import identifier, version_of
 from glacierbase.stores.tables import (
     ICEBERG_PROPERTIES,
     catalog_of,
@@ -76,6 +78,11 @@ class IcebergStore:
     def has_clock(self) -> bool:
         return False
 
+    @property
+    def commit_seconds(self) -> float | None:
+        seconds: float | None = self._opened.commit_seconds
+        return seconds
+
     def now(self) -> datetime:
         return datetime.now(timezone.utc)
 
@@ -127,6 +134,12 @@ class IcebergStore:
                     return read()
         except TableNotFound:
             return None
+
+    def table_version(self, table: str) -> TableVersion | None:
+        name = identifier(table, self._opening.name)
+        if name is None or self.commit_seconds is None:
+            return None
+        return self._of_table(lambda: version_of(table, self._catalog.load_table(name)))
 
     def create(self, free: LockRow) -> None:
         if not self._is_there(self._history):

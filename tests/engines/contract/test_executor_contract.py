@@ -149,6 +149,29 @@ def test_a_cancelled_statement_ends_without_its_effect_and_the_error_names_that(
     assert bed.executor.open_session().query(f"SELECT a FROM {bed.table('slow')}") == []
 
 
+def test_progress_is_shown_from_another_thread_and_disturbs_nothing(bed: Bed) -> None:
+    """It is text or nothing, before, during and after a statement, and after the session's end. It never raises."""
+    session, seen, ended = bed.executor.open_session(), [], threading.Event()
+
+    def look() -> None:
+        seen.append(session.progress())
+        while not ended.wait(0.05):
+            seen.append(session.progress())
+
+    looking = threading.Thread(target=look)
+    looking.start()
+    try:
+        session.execute(f"CREATE TABLE {bed.table('seen')} (a INT)", tag=f"glacierbase;{uuid.uuid4().hex};1;1")
+        session.execute(f"INSERT INTO {bed.table('seen')} VALUES (1)", tag=f"glacierbase;{uuid.uuid4().hex};1;2")
+        assert session.query(f"SELECT a FROM {bed.table('seen')}") == [(1,)]
+    finally:
+        ended.set()
+        looking.join()
+    session.close()
+    assert seen
+    assert all(text is None or "\n" not in text for text in [*seen, session.progress()])
+
+
 def test_closing_one_session_leaves_the_others(bed: Bed) -> None:
     """The session of a file is closed while the store's stays open."""
     first, second = bed.executor.open_session(), bed.executor.open_session(bookkeeping=True)

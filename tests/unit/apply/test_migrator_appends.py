@@ -11,7 +11,8 @@ import pytest
 from glacierbase.apply.migrator import Migrator
 from glacierbase.apply.plan import Selection
 from glacierbase.apply.progress import Progress
-from glacierbase.apply.repair import Decision, Resolution, repair
+from glacierbase.apply.repair import Decision, repair
+from glacierbase.apply.transitions import Resolution
 from glacierbase.errors import (
     EngineUnavailable,
     LockLost,
@@ -47,7 +48,7 @@ def test_a_history_that_cannot_be_written_stops_the_run_before_the_statement(wor
     with pytest.raises(NeedsRepair) as caught:
         world.migrate()
     assert caught.value.code == "HISTORY_NOT_WRITTEN"
-    assert caught.value.hint.endswith("`glacierbase migrate --catalog shop --env default`")
+    assert caught.value.hint.endswith("`glacierbase migrate`")
     assert world.events == []
     assert world.engine.rows("SELECT name FROM sqlite_master") == []
 
@@ -85,7 +86,7 @@ def test_giving_up_a_run_prints_the_command_that_records_what_ran(world: World) 
     world.store_before = lambda verb: None
     command = shlex.split(caught.value.hint.partition("`")[2].rpartition("`")[0])
     assert command[:5] == ["glacierbase", "repair", "1", "--as", "done"]
-    assert command[-4:] == ["--catalog", "shop", "--env", "default"]
+    assert command[-2] == "--reason"
     decision = Decision(Resolution(command[4]), command[6])
     repair(world.target(), [int(command[2])], decision)
     world.migrate()
@@ -136,7 +137,7 @@ def test_the_error_about_an_unreadable_history_does_not_claim_a_missing_event(wo
         world.migrate()
     assert ("statement_done", "1") in world.kinds
     assert "it may lack the event 'statement_done'" in caught.value.message
-    assert "run `glacierbase show 1 --catalog shop --env default`: only if it does not show" in caught.value.hint
+    assert "run `glacierbase show 1`: only if it does not show" in caught.value.hint
 
 
 @pytest.mark.parametrize(("sql", "outcome"), [("SELECT 1", "applied"), ("INSERT INTO missing VALUES (1)", "failed")])

@@ -8,8 +8,9 @@ from typing import Any
 import click
 import pytest
 
-from glacierbase.apply.repair import Decision, Resolution, accept_environment, repair, repair_cases
+from glacierbase.apply.repair import Decision, accept_environment, repair, repair_cases
 from glacierbase.apply.results import RepairCase
+from glacierbase.apply.transitions import Resolution
 from glacierbase.cli import apply as commands
 from glacierbase.errors import GlacierbaseError, HistoryDisagrees, MigrationFailed, NeedsRepair
 from glacierbase.executors import Evidence

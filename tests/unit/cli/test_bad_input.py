@@ -123,9 +123,10 @@ def test_an_engine_that_cannot_be_reached_is_one_clear_message(project: ProjectF
     project.file("1_a.sql", GOOD)
     output = project.run("migrate")
     assert output.code == 5
-    assert output.stderr.startswith("error: SPARK_UNAVAILABLE: catalog shop: failed to connect to all addresses")
-    assert output.stderr.count("\n") == 3
-    assert "Traceback" not in output.stderr
+    error = output.stderr[output.stderr.index("error: ") :]  # A slow attempt to connect is named before it.
+    assert error.startswith("error: SPARK_UNAVAILABLE: catalog shop: failed to connect to all addresses")
+    assert error.count("\n") == 3
+    assert "Traceback" not in error
 
 
 def test_a_missing_jar_is_one_clear_message(project: ProjectFolder) -> None:
@@ -177,15 +178,6 @@ def test_an_environment_that_was_not_chosen_is_an_error_that_lists_them(project:
     project.catalog(UNREACHABLE + "environments: {dev: {}, prod: {}}\ndefaultEnvironment: dev\n")
     project.catalog(UNREACHABLE + "environments: {dev: {}, prod: {}}\ndefaultEnvironment: prod\n", "other")
     assert project.ask("migrate").document["error"]["code"] == "ENVIRONMENT_NOT_CHOSEN"
-
-
-def test_a_protected_environment_requires_yes_off_a_terminal(project: ProjectFolder) -> None:
-    """The error comes before anything is contacted."""
-    project.catalog(UNREACHABLE + "protected: true\n")
-    project.file("1_a.sql", GOOD)
-    output = project.ask("migrate")
-    assert (output.code, output.document["error"]["code"]) == (2, "CONFIRMATION_MISSING")
-    assert project.ask("migrate", "--yes").code == 5
 
 
 def test_validate_renders_every_environment_of_every_catalog(project: ProjectFolder) -> None:

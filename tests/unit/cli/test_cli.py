@@ -22,7 +22,7 @@ from tests.support.project_folder import ProjectFolder
 
 # By the section of the list of commands, in its order.
 COMMANDS = {
-    "Write migrations": ["rebase", "new", "init"],
+    "Write migrations": ["new", "rebase", "init"],
     "Check files and connections": ["validate", "render", "doctor", "schemas"],
     "Apply migrations": ["migrate", "baseline", "warm"],
     "Ask (read-only)": ["pending", "plan", "status", "history", "show"],

@@ -19,7 +19,7 @@ from glacierbase import Project
 from glacierbase.apply.results import AppliedFile, MigrateResult
 from glacierbase.cli import main
 from glacierbase.cli.screen import show_on
-from glacierbase.model.text import Mark
+from glacierbase.model.text import Mark, table
 from tests.support.project_folder import ProjectFolder
 
 PATH = "migrations/shop/1_a.sql"
@@ -74,6 +74,12 @@ def test_the_width_is_80_where_it_is_unknown(columns: str | None, width: int, mo
         monkeypatch.setenv("COLUMNS", columns)
     lines = show_on(Screen(), "auto")(["word " * 100]).split("\n")
     assert width - 5 < max(map(len, lines)) <= width
+
+
+def test_a_width_beyond_all_measure_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No line is filled up to the width."""
+    monkeypatch.setenv("COLUMNS", "9" * 15)
+    assert show_on(Screen(), "never")(table(("a", "b"), [("1", "2"), ("3", "4")])) == "a  b\n1  2\n3  4"
 
 
 def migrate(

@@ -48,7 +48,7 @@ def count(target: Target, result: CountResult, spark: Any) -> CountResult:
 # A method in project.py.
 IMPORT = "from glacierbase.inspect.count import CountResult, count\n"
 METHOD = '''\
-    @with_own_secrets
+    @with_own_scope
     def count(self, catalogs: Collection[str] = (), *, spark: Any = None) -> tuple[CountResult, ...]:
         """Return the number of events. Writes nothing."""
         return self._each(catalogs, CountResult, count, spark)

@@ -37,12 +37,12 @@ FILE = "0007_add_device.sql"
 Arrange = Callable[[ProjectFolder], object]
 
 
-def validate(project: ProjectFolder) -> object:
-    return Project.load(project.root).validate()
+def validate(_: ProjectFolder) -> object:
+    return Project.load().validate()
 
 
-def pending(project: ProjectFolder) -> object:
-    return Project.load(project.root).pending()
+def pending(_: ProjectFolder) -> object:
+    return Project.load().pending()
 
 
 def catalog(text: str, name: str = "analytics", run: Arrange = validate) -> Arrange:
@@ -84,7 +84,7 @@ def two(run: Callable[[Project], object], **options: str) -> Arrange:
     def arrange(project: ProjectFolder) -> object:
         project.catalog(CONF, "analytics")
         project.catalog(CONF, "billing")
-        return run(Project.load(project.root, **options))
+        return run(Project.load(**options))
 
     return arrange
 
@@ -127,7 +127,7 @@ def existing(project: ProjectFolder) -> object:
 
 def protected(project: ProjectFolder) -> object:
     project.catalog(CONF, "analytics")
-    return project.run("migrate", "--env", "prod")
+    return project.run("repair", "--env", "prod", "--environment-was", "dev", "--reason", "renamed")
 
 
 def git(project: ProjectFolder, *arguments: str) -> None:
@@ -145,7 +145,7 @@ def against_base(change: Callable[[Path], object]) -> Arrange:
         git(project, "commit", "-m", "base")
         git(project, "update-ref", "refs/remotes/origin/main", "HEAD")
         change(project.root / "migrations/analytics")
-        return Project.load(project.root).validate(base="origin/main")
+        return Project.load().validate(base="origin/main")
 
     return arrange
 
@@ -170,7 +170,7 @@ def conflicted(project: ProjectFolder) -> object:
 def without_base(project: ProjectFolder) -> object:
     catalog(CONF)(project)
     git(project, "init")
-    return Project.load(project.root).validate(base="origin/main")
+    return Project.load().validate(base="origin/main")
 
 
 def commented(text: str) -> bytes:
@@ -239,6 +239,10 @@ ARRANGED: dict[str, Arrange] = {
             )
         }
     ),
+    "NOT_INVERTIBLE": files(
+        run=lambda project: project.run("new", "undo", "--author", "Ana", "--reverting", "7"),
+        **{"0007_add_device": "SELECT 1"},
+    ),
     "BASE_FILE_EDITED": against_base(lambda folder: (folder / "0007_add_scores.sql").write_text(migration("SELECT 2"))),
     "BASE_FILE_DELETED": against_base(lambda folder: (folder / "0001_create.sql").unlink()),
     "VERSION_BELOW_BASE": against_base(
@@ -267,8 +271,9 @@ ARRANGED: dict[str, Arrange] = {
 
 
 @pytest.fixture(autouse=True)
-def _environ(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No variable of this machine decides."""
+def _environ(project: ProjectFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No variable of this machine decides, and the project is the one around the working directory."""
+    monkeypatch.chdir(project.root)
     for name in [name for name in os.environ if name.startswith("GLACIERBASE_") or name == "CATALOG_CREDENTIAL"]:
         monkeypatch.delenv(name)
 

@@ -115,7 +115,7 @@ def test_errors_end_with_the_command_that_explains_them() -> None:
     several = SeveralErrors([GlacierbaseError("ONE", "a"), GlacierbaseError("TWO", "b", "do this")])
     text = text_errors([several, GlacierbaseError("ONE", "c"), GlacierbaseError("THREE", "d")])
     assert text.splitlines() == [
-        "error: ONE: 2 errors", "ONE: a", "TWO: b", "error: ONE: c", "error: THREE: d",
+        "error: ONE: a", "error: TWO: b", "next: do this", "error: ONE: c", "error: THREE: d",
         "more: glacierbase explain ONE TWO THREE",
     ]  # fmt: skip
 

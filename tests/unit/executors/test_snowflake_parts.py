@@ -10,8 +10,10 @@ from snowflake.connector import errors
 
 from glacierbase import Project
 from glacierbase.errors import ConfigurationError, EngineError, OutcomeUnknown, StatementRefused, TableNotFound
+from glacierbase.executors.snowflake import progress
 from glacierbase.executors.snowflake.errors import is_atomic, map_error
 from glacierbase.executors.snowflake.evidence import assess
+from glacierbase.executors.snowflake.progress import QueryState
 from glacierbase.executors.snowflake.session import SnowflakeSession
 from tests.support.project_folder import ProjectFolder
 
@@ -206,12 +208,26 @@ class Connection:
 )
 def test_a_session_stays_clean_only_under_statements_that_are_known_to_leave_it(sql: str, clean: bool) -> None:
     """The next migration must not inherit the state of the session."""
-    session = SnowflakeSession(Connection(), lambda _: None, lambda _: None)
+    session = SnowflakeSession(Connection(), lambda _: None, lambda _: None, lambda _: QueryState(lambda: None))
     session.execute("SELECT 1")
     assert session.is_clean
     session.execute(sql)
     assert session.is_clean is clean
     session.log_out()
+
+
+def test_the_state_of_a_query_is_asked_for_at_most_every_ten_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The id is looked up until the query history has it, and then no more."""
+    now, requests = [0.0], []
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    found = [None, lambda: requests.append(now[0]) or "RESUMING_WAREHOUSE"]
+    watched = QueryState(lambda: found.pop(0))
+    seen = []
+    for second in range(1, 36):
+        now[0] = float(second)
+        seen.append(watched.read())
+    assert seen == [None] * 19 + ["query resuming warehouse"] * 16
+    assert (found, requests) == ([], [20.0, 30.0])
 
 
 def test_without_the_connector_the_error_names_what_to_install(

@@ -8,6 +8,7 @@ import subprocess
 import tempfile
 import time
 from pathlib import Path
+from threading import Thread
 from types import SimpleNamespace
 
 import pytest
@@ -21,7 +22,9 @@ from glacierbase.executors.spark.installed import spark_version
 from glacierbase.executors.spark.jars import check_jars, record_jars, resolved_jars
 from glacierbase.executors.spark.java import find_java_home
 from glacierbase.executors.spark.properties import with_properties
+from glacierbase.executors.spark.tasks import Tasks
 from glacierbase.executors.spark.trust import trust_store
+from glacierbase.run.activity import doing, watched
 from glacierbase.run.run import Run
 from tests.support.beds import LakeBed
 from tests.support.catalog_files import RUNTIME
@@ -368,6 +371,39 @@ def test_the_log_of_spark_is_for_the_user_alone(broken_spark: Path, project: Pro
     assert {stat.S_IMODE(log.stat().st_mode) for log in logs} == {0o600}
     assert stat.S_IMODE(logs[0].parent.stat().st_mode) == 0o700
     assert sorted(logs) == sorted((project.root / ".glacierbase/logs").iterdir())
+
+
+def test_the_start_names_the_file_that_spark_downloads(broken_spark: Path, project: ProjectFolder) -> None:
+    """Only the name: the address of a repository may hold a password."""
+    address, seen, read = "https://me:canary@host/maven/a", [], project.root / "read"
+    (broken_spark / "bin/spark-submit").write_text(
+        f"#!/bin/sh\necho ':: loading'\necho 'downloading {address}/a-1.0.jar ...'\nuntil [ -e {read} ]; do sleep 0.05; done\n"
+    )
+
+    def look() -> None:
+        deadline = time.monotonic() + 20
+        while not seen and time.monotonic() < deadline:
+            seen.extend(filter(None, (each.detail() for each in activities)))
+        read.touch()
+
+    with watched() as activities, doing("resolving"):
+        looking = Thread(target=look)
+        looking.start()
+        failed_start(project, {})
+    looking.join()
+    assert seen == ["downloading a-1.0.jar"]
+
+
+def test_the_numbers_of_a_statement_never_decrease() -> None:
+    """Tasks of a stage that runs again after a lost executor, and stages that Spark forgets, stay counted."""
+    tasks = Tasks()
+    assert not tasks
+    seen = []
+    for stage, completed, total in [(4, 0, 8), (4, 5, 8), (4, 3, 8), (7, 0, 200), (7, 199, 200)]:
+        tasks.add(stage, completed, total)
+        seen.append(str(tasks))
+    assert seen[:3] == ["stage 1, 0/8 tasks", "stage 1, 5/8 tasks", "stage 1, 5/8 tasks"]
+    assert seen[3:] == ["stage 2, 5/208 tasks", "stage 2, 204/208 tasks"]
 
 
 def test_an_interrupted_start_leaves_no_process(

@@ -10,7 +10,9 @@ import pytest
 from glacierbase.errors import HistoryDisagrees, MigrationFailed, NeedsRepair
 from glacierbase.history.details import NO_DETAILS, Details, FormerHolder, details_of, to_json
 from glacierbase.history.records import fold
+from glacierbase.model.columns import ColumnDifference
 from glacierbase.model.migration import Event
+from glacierbase.model.tableversion import TableVersion
 from glacierbase.secrets import register
 from tests.support.world import World
 
@@ -34,6 +36,17 @@ WRITTEN = [
     ),
     ('{"as": "not-done", "engine_stopped": true}', Details(resolution="not-done", engine_stopped=True)),
     ('{"environment_was": "dev"}', Details(environment_was="dev")),
+    (
+        '{"headers": {"TICKET": "OPS-17"}, "differences": [{"table": "t", "column": "c", "declared": null, "actual": "int"}],'
+        ' "ci_actor": "octocat"}',
+        Details(
+            headers={"TICKET": "OPS-17"}, differences=(ColumnDifference("t", "c", None, "int"),), ci_actor="octocat"
+        ),
+    ),
+    (
+        '{"before": {"table": "lake.a.t", "uuid": "u", "metadata": "file:///m.json", "sequence": 7}}',
+        Details(before=TableVersion("lake.a.t", "u", "file:///m.json", 7)),
+    ),
     (None, NO_DETAILS),
 ]
 
@@ -72,6 +85,14 @@ DAMAGED = [
     '{"owner": 1, "fence": 1}',
     '{"as": 1}',
     '{"engine_stopped": "yes"}',
+    '{"headers": ["TICKET"]}',
+    '{"headers": {"TICKET": 17}}',
+    '{"ci_actor": 17}',
+    '{"differences": [17]}',
+    '{"differences": [{"table": "t"}]}',
+    '{"before": "m.json"}',
+    '{"before": {"table": "lake.a.t", "uuid": "u", "metadata": "m.json"}}',
+    '{"before": {"table": "lake.a.t", "uuid": "u", "metadata": "m.json", "sequence": "7"}}',
 ]
 
 

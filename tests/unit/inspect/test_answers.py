@@ -55,10 +55,10 @@ def test_status_is_a_table_with_the_engines_message(world: World) -> None:
     result = StatusResult("shop", "dev", migrations=statuses(world.target(), world.state))
     text = text_document([result]).splitlines()
     assert text[0] == "shop (dev)"
-    assert text[1].split() == ["version", "state", "statements", "applied", "at", "author", "description"]
+    assert text[1].split() == ["version", "state", "done", "applied", "at", "author", "description"]
     assert text[2].split()[:3] == ["1", "failed", "2/5"]
     assert text[3].split()[:2] == ["2", "pending"]
-    assert text[4] == "  1 failed at statement 2/5: no such table: nowhere"
+    assert text[4] == "  1 failed at statement 3 of 5: no such table: nowhere"
     entry = json.loads(json_document("status", [result], None))["catalogs"][0]
     assert [(each["version"], each["state"]) for each in entry["migrations"]] == [("1", "failed"), ("2", "pending")]
     assert entry["lock"] is None

@@ -9,7 +9,8 @@ from datetime import datetime, timezone
 import pytest
 
 from glacierbase.apply.plan import Selection
-from glacierbase.apply.repair import Decision, Resolution, repair
+from glacierbase.apply.repair import Decision, repair
+from glacierbase.apply.transitions import Resolution
 from glacierbase.errors import MigrationFailed
 from glacierbase.inspect.outcomes import Outcome, outcomes
 from glacierbase.inspect.results import HistoryResult
@@ -75,12 +76,19 @@ def test_an_attempt_without_an_outcome_is_started(last: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("state", "outcome"),
-    [("applied", "repaired: applied"), ("interrupted", "repaired: interrupted"), ("abandoned", "abandoned")],
+    ("resolution", "state", "outcome"),
+    [
+        ("done", "applied", "repaired as done: applied"),
+        ("not-done", "interrupted", "repaired as not-done: interrupted"),
+        ("edited", "applied", "repaired as edited: applied"),
+        ("removed", "abandoned", "repaired as removed: abandoned"),
+        ("abandoned", "abandoned", "abandoned"),
+    ],
 )
-def test_a_repair_is_an_outcome_with_the_state_that_it_recorded(state: str, outcome: str) -> None:
-    """`abandoned` is a state that only `repair` records."""
-    found = outcomes(events(("unknown", "1", "unknown"), ("repaired", "1", state)))
+def test_a_repair_is_an_outcome_of_its_own_with_the_state_after_it(resolution: str, state: str, outcome: str) -> None:
+    """The outcome of the run before it stays as it was."""
+    run, repair = events(("unknown", "1", "unknown"), ("repaired", "1", state))
+    found = outcomes([run, replace(repair, details=f'{{"as": "{resolution}"}}')])
     assert named(found) == [("1", "unknown"), ("1", outcome)]
 
 

@@ -22,7 +22,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def load(folder: Path) -> tuple[tuple[Migration, ...], list[GlacierbaseError]]:
-    return load_migrations(folder, folder.parent.parent)
+    return load_migrations(folder, folder.parent.parent, headers=())
 
 
 def error_of(folder: Path, content: bytes, name: str = "1_a.sql") -> GlacierbaseError:

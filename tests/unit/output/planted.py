@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import types
 from dataclasses import fields, is_dataclass
 from datetime import datetime, timezone
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from glacierbase.errors import GlacierbaseError
+from glacierbase.model.migration import Event
 from glacierbase.secrets import Secrets
 from tests.support.hostile import PAYLOAD
 
@@ -22,6 +24,12 @@ def planted(kind: Any) -> Any:
         return planted(next(each for each in get_args(kind) if each is not type(None)))
     if get_origin(kind) is tuple:
         return (planted(get_args(kind)[0]),)
+    if get_origin(kind) is dict:
+        return {PAYLOAD: planted(get_args(kind)[1])}
+    if kind is Event:
+        hints = get_type_hints(kind)
+        columns = {field.name: planted(hints[field.name]) for field in fields(kind)}
+        return Event(**{**columns, "details": json.dumps({"ci_actor": PAYLOAD})})
     if is_dataclass(kind):
         hints = get_type_hints(kind)
         return kind(**{field.name: planted(hints[field.name]) for field in fields(kind)})

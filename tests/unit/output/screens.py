@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, fields, replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any, TypeVar, get_args, get_type_hints
@@ -36,6 +36,7 @@ from glacierbase.inspect.results import (
     Check,
     DoctorResult,
     HistoryResult,
+    ShownRun,
     ShownStatement,
     ShowResult,
     StatusResult,
@@ -45,6 +46,7 @@ from glacierbase.model.result import LockHolder, Result, Status
 from glacierbase.output.documents import text_document, text_errors
 from glacierbase.output.printable import Show
 from glacierbase.output.screen import Screen
+from glacierbase.output.side_by_side import side_by_side
 
 GOLDEN = Path(__file__).parent / "golden"
 WIDTHS = (80, 120)
@@ -102,11 +104,12 @@ _STATUS = (
     _status(0, State.APPLIED, statements_done=2, statements_total=2, applied_at=_at(days=20)),
     _status(1, State.CHANGED, statements_done=1, statements_total=1, applied_at=_at(hours=5)),
     _status(
-        2, State.FAILED, statements_done=1, statements_total=2,
+        2, State.FAILED, statements_done=1, statements_total=2, stopped_at=2,
         error_message="[FIELDS_ALREADY_EXISTS] Cannot add column device: it is in struct<id: bigint, device: string>",
     ),
     _status(3, State.PENDING, statements_total=None),
 )  # fmt: skip
+_PASSED = tuple(replace(each, error_message=None, stopped_at=None) for each in _STATUS)
 _LOCK = LockHolder(_RUN, "build-host-17", 4711, "ann", None, _at(minutes=3), _at(seconds=-40))
 _EVENTS = (
     _event("started", 2, 41, recorded_at=_at(minutes=4), statement_index=1, statement_total=2),
@@ -144,7 +147,7 @@ def _migrate(**given: Any) -> MigrateResult:
 
 
 _FAILED = _migrate(
-    failed=FailedFile(_VERSIONS[2], _PATHS[2], 2, 7, "no"), not_run=_VERSIONS[3:], error=_FAILURE
+    failed=FailedFile(_VERSIONS[2], _PATHS[2], 2, 7, "no", State.FAILED), not_run=_VERSIONS[3:], error=_FAILURE
 )  # fmt: skip
 _PENDING = tuple(made(PendingFile, version=_VERSIONS[i], description=_WHY[i], author="Data Platform Team", path=_PATHS[i],
                       statements=i, resumes_at=4 - i) for i in (2, 3))  # fmt: skip
@@ -152,8 +155,12 @@ _PLANNED = made(
     PlannedFile, version=_VERSIONS[2], description=_WHY[2], author="Data Platform Team", path=_PATHS[2], resumes_at=2,
     statements=(PlannedStatement(2, 7, _SQL),),
 )  # fmt: skip
+_LAST = _EVENTS[-1]
 _SHOWN = ShowResult(
     "analytics", "prod", migration=_STATUS[2], events=_EVENTS,
+    run=ShownRun(
+        _LAST.run_id, _LAST.os_user, _LAST.host, _LAST.principal, None, _LAST.engine, _LAST.git_commit, _LAST.ci_url
+    ),
     statements=(
         ShownStatement(1, 4, "done", "ALTER TABLE lake.sleep.events SET TBLPROPERTIES ('a'='1')"),
         ShownStatement(2, 7, "failed", _SQL),
@@ -178,6 +185,9 @@ _CASE = made(
     sql=_SQL, run_id=_RUN, os_user="ann", host="build-host-17", since=_at(minutes=3),
     engine="Spark application app-1 on build-host-17",
     evidence=("lake.sleep.events: snapshot 8812 by another application, 16:53:09 UTC",), choices=("done", "not-done"),
+    commands=tuple(
+        f"glacierbase repair {_VERSIONS[2]} --as {each} --reason '…' --env prod" for each in ("done", "not-done")
+    ),
 )  # fmt: skip
 
 
@@ -198,6 +208,16 @@ SCREENS: dict[str, Callable[[Show], str]] = {
     "migrate-failed": _of(_FAILED, errors=(_FAILURE,)),
     "pending": _of(PendingResult("analytics", "prod", pending=_PENDING)),
     "status": _of(StatusResult("analytics", "prod", migrations=_STATUS, lock=_LOCK, warnings=("2 runs are ahead",))),
+    "status-environments": _of(
+        *side_by_side(
+            [
+                StatusResult(
+                    "analytics", "dev", migrations=tuple(replace(each, state=State.APPLIED) for each in _PASSED)
+                ),
+                StatusResult("analytics", "prod", migrations=_STATUS),
+            ]
+        )
+    ),
     "history": _of(HistoryResult("analytics", "prod", events=_EVENTS)),
     "show": _of(_SHOWN),
     "plan": _of(PlanResult("analytics", "prod", plan=(_PLANNED,))),

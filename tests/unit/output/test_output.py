@@ -23,9 +23,9 @@ from glacierbase.cli import signals, terminal
 from glacierbase.errors import EngineError, GlacierbaseError, OutcomeUnknown, SeveralErrors, StatementRefused
 from glacierbase.history.lockrow import Terms, free_row
 from glacierbase.inspect import results as inspect_results
-from glacierbase.inspect.results import DoctorResult, HistoryResult, RenderResult
+from glacierbase.inspect.results import Check, DoctorResult, HistoryResult, RenderResult
 from glacierbase.model.result import Result
-from glacierbase.output.documents import json_document, text_document, text_error
+from glacierbase.output.documents import json_document, text_document, text_error, text_errors
 from glacierbase.run.run import Run
 from glacierbase.secrets import Secrets, register
 from tests.support.fakes import MemoryStore, MemoryTables
@@ -75,9 +75,21 @@ def test_an_error_is_printed_without_obeying_any_value_in_it(error: GlacierbaseE
 def test_several_errors_are_a_line_each() -> None:
     """A line break in an error does not look like another error."""
     several = SeveralErrors([GlacierbaseError("ONE", "a\nTWO: forged", "do this"), GlacierbaseError("TWO", "b")])
-    assert text_error(several).splitlines() == [
-        "error: ONE: 2 errors", "ONE: a", "    | TWO: forged", "TWO: b", "next: do this",
+    assert text_errors([several]).splitlines() == [
+        "error: ONE: a", "    | TWO: forged", "next: do this", "error: TWO: b", "more: glacierbase explain ONE TWO",
     ]  # fmt: skip
+
+
+def test_each_of_several_errors_has_its_own_hint() -> None:
+    """It is in the text, in the JSON document and in a line of `doctor`."""
+    several = SeveralErrors([GlacierbaseError("ONE", "a", "do this"), GlacierbaseError("TWO", "b", "do that")])
+    errors = json.loads(json_document("status", [], several))["error"]["errors"]
+    assert [each["hint"] for each in errors] == ["do this", "do that"]
+    assert [line for line in text_errors([several]).splitlines() if "next" in line] == [
+        "next: do this",
+        "next: do that",
+    ]
+    assert Check("files", error=several).found() == "ONE: a; next: do this; TWO: b; next: do that"
 
 
 @pytest.mark.parametrize("kind", [StatementRefused, OutcomeUnknown])
@@ -282,7 +294,7 @@ def test_a_prompt_is_printed_without_obeying_the_name_in_it(
     """The prompt shows the environment's name in escapes."""
     monkeypatch.setattr(sys, "stdin", _Keyboard("no\n"))
     with pytest.raises(GlacierbaseError):
-        terminal.Terminal("text", False).confirm([PAYLOAD], yes=False)
+        terminal.Terminal("text", False).confirm([PAYLOAD], [])
     output = capsys.readouterr()
     assert "is protected" in output.err + output.out
     check_safe(output.err + output.out)

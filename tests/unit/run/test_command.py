@@ -78,28 +78,32 @@ def test_a_command_that_does_not_run_to_its_end_has_a_failure(words: list[str], 
     assert run(tmp_path, *words).failure.startswith(failure)
 
 
+def test_a_command_is_ended_at_its_time_limit(tmp_path: Path) -> None:
+    """Its failure names the limit."""
+    assert run(tmp_path, "sleep", "600", seconds=0.5) == Ending("was ended after 0.5 s, its time limit", "")
+
+
 @pytest.mark.parametrize("trap", ["", "trap '' TERM; "])
-def test_a_command_is_ended_with_its_children_at_its_time_limit(trap: str, tmp_path: Path) -> None:
-    """Processes that ignore SIGTERM are killed."""
+def test_a_command_is_ended_with_its_children_when_the_run_is_cancelled(trap: str, tmp_path: Path) -> None:
+    """Processes that ignore SIGTERM are killed; what was printed before is kept."""
+    pids = [tmp_path / name for name in ("parent", "child")]
     script = (
-        f"{trap}sh -c '{trap}echo $$ > child; sleep 600; :' & echo $$ > parent; echo waiting; wait; wait; sleep 600"
+        f"{trap}echo waiting; sh -c '{trap}echo $$ > child; sleep 600; :' & echo $$ > parent; wait; wait; sleep 600"
     )
-    ending = sh(tmp_path, script, seconds=1.0)
-    assert ending == Ending("was ended after 1 s, its time limit", "waiting\n")
-    assert all(is_gone(int((tmp_path / name).read_text())) for name in ("parent", "child"))
+    ending = sh(tmp_path, script, cancelled=lambda: all(map(is_written, pids)))
+    assert ending == Ending("was ended because the run was stopped", "waiting\n")
+    assert all(is_gone(int(pid.read_text())) for pid in pids)
 
 
-def test_a_command_is_ended_when_the_run_is_cancelled(tmp_path: Path) -> None:
-    """It is looked at while the command runs."""
-    ending = sh(tmp_path, "echo $$ > pid; sleep 600", cancelled=lambda: (tmp_path / "pid").exists())
-    assert ending.failure == "was ended because the run was stopped"
+def is_written(path: Path) -> bool:
+    return path.exists() and path.read_text().endswith("\n")
 
 
 def test_a_command_is_ended_when_the_caller_is_interrupted(tmp_path: Path) -> None:
     """A KeyboardInterrupt of a program that uses the Python API leaves no process behind."""
 
     def interrupt() -> bool:
-        if (tmp_path / "pid").exists() and (tmp_path / "pid").read_text().strip():
+        if is_written(tmp_path / "pid"):
             raise KeyboardInterrupt
         return False
 

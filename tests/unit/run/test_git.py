@@ -63,6 +63,8 @@ def test_a_bare_repository_among_the_files_of_a_branch_runs_nothing(embedded: Pr
     assert not canary.exists()
     embedded.ask("validate", "--base", "main")
     assert not canary.exists()
+    embedded.ask("rebase", "--base", "main", "--commit")
+    assert not canary.exists()
     [written] = embedded.ask("new", "add a column").entry()["files"]
     assert "MIGRATION_AUTHOR: Alice" in Path(written).read_text()
     assert not canary.exists()

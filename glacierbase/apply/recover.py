@@ -1,0 +1,147 @@
+"""Settles a statement of a dead run where its table proves the outcome. `docs/how/crash-safety.md` has the argument.
+
+The announcement of a statement records the version of its table. Once the engine has ended, no further commit is sent; a commit
+that was sent before takes effect within `Store.commit_seconds`, or never. All else is left to `repair`.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+from glacierbase.apply.failures import stopped_before
+from glacierbase.apply.holding import LockedCatalog
+from glacierbase.apply.progress import Progress
+from glacierbase.apply.repair import Decision, resolution_entry
+from glacierbase.apply.transitions import Resolution
+from glacierbase.errors import EngineError
+from glacierbase.history.details import details_of
+from glacierbase.history.entries import Entry
+from glacierbase.history.records import History, Record
+from glacierbase.history.state import read_history
+from glacierbase.migrations.compiled import Compiled
+from glacierbase.model.catalog import Catalog
+from glacierbase.model.migration import State, Statement
+from glacierbase.model.tableversion import TableVersion
+from glacierbase.run.processes import is_engine_gone
+from glacierbase.run.run import statement_tag
+
+logger = logging.getLogger("glacierbase")
+
+_POLL_SECONDS = 0.2
+# The column `principal` of an event that no person decided.
+_PRINCIPAL = "glacierbase"
+
+
+def with_version(announcement: Entry, held: LockedCatalog, compiled: Compiled, statement: Statement) -> Entry:
+    """Return the announcement of a statement with the version of its table, where that can prove the outcome later."""
+    # An engine without a process on this machine is never shown to have ended.
+    if not held.target.catalog.recovers or not held.engine.process.get("engine_pid"):
+        return announcement
+    table = held.engine.start().proving_table(statement.text, compiled.text)
+    before = _version(held, table) if table else None
+    return replace(announcement, details=replace(announcement.details, before=before)) if before else announcement
+
+
+def _version(held: LockedCatalog, table: str) -> TableVersion | None:
+    try:
+        return held.store.table_version(table)
+    except EngineError as error:  # Without a version the statement runs as well.
+        logger.debug("%s: its version could not be read: %s", table, error.message)
+        return None
+
+
+def is_possible(catalog: Catalog, history: History) -> bool:
+    """Return whether a table may prove the outcome of a statement that is unknown."""
+    return any(_may_be_proven(catalog, record) for record in history.records.values())
+
+
+def _may_be_proven(catalog: Catalog, record: Record) -> bool:
+    is_recorded = catalog.recovers and record.state is State.UNKNOWN and record.before is not None
+    return is_recorded and is_engine_gone(details_of(record.started).process)
+
+
+def settle(held: LockedCatalog, progress: Progress) -> LockedCatalog:
+    """Record what the tables prove, and return the catalog with its state afterwards. What was found becomes a warning.
+
+    Raises:
+        Interrupted: the run was cancelled while it waited for a late commit.
+        LockLost: this run lost the lock meanwhile.
+    """
+    catalog, records = held.target.catalog, held.state.history.records.values()
+    found = [_settle(held, each, each.before) for each in records if each.before and _may_be_proven(catalog, each)]
+    if not found:
+        return held
+    progress.warnings = (*progress.warnings, *found)
+    return replace(held, state=read_history(catalog, held.store, held.lock.row))
+
+
+def _settle(held: LockedCatalog, record: Record, before: TableVersion) -> str:
+    """Record the outcome of the statement if its table proves it. Return what was found."""
+    index = record.statements_done + 1
+    what = f"statement {index} of {record.statements_total} of version {record.version}"
+    name, run_id = held.target.catalog.name, record.started.run_id
+    took_effect, why = _look(held, before, statement_tag(run_id, record.version, index), f"{name}: {what}")
+    if took_effect is not None:
+        resolution = Resolution.DONE if took_effect else Resolution.NOT_DONE
+        entry = resolution_entry(held.target, State.UNKNOWN, record, Decision(resolution, why))
+        held.lock.prove()
+        held.recorder.append(replace(entry, principal=_PRINCIPAL))
+        why += f"; recorded as {resolution}"
+    found = f"{what} was lost in run {run_id}: {why}"
+    logger.info("%s: %s", name, found)
+    return found
+
+
+def _look(held: LockedCatalog, before: TableVersion, tag: str, what: str) -> tuple[bool | None, str]:
+    """Return whether the statement took effect, and why; looks a second time before it says that it did not."""
+    bound = held.store.commit_seconds
+    if bound is None:
+        return None, f"the catalog of {before.table} sets no bound for a late commit"
+    try:
+        found = verdict(before, held.store.table_version(before.table), tag)
+        if found[0] is False:
+            _wait(max(held.lock.lease_seconds, bound), held.engine.cancelled, f"{what}: {before.table}")
+            found = verdict(before, held.store.table_version(before.table), tag)
+    except EngineError as error:
+        return None, f"{before.table} could not be read: {error.message}"
+    return found
+
+
+def verdict(before: TableVersion, now: TableVersion | None, tag: str) -> tuple[bool | None, str]:
+    """Return whether the statement took effect, None where the table proves nothing, and what the table shows. Pure.
+
+    Args:
+        now: read after the engine ended; None if the table is gone.
+        tag: of the statement.
+    """
+    table = before.table
+    if now is None:
+        return None, f"{table} is gone"
+    if now.uuid != before.uuid:
+        return None, f"{table} is another table now"
+    if (now.metadata, now.sequence) == (before.metadata, before.sequence):
+        return False, f"{table} has had no commit since ({_file(now.metadata)}), so it had no effect"
+    if now.previous != before.metadata:
+        return None, f"{table} has had several commits since {_file(before.metadata)}"
+    if now.sequence == before.sequence + 1 and now.tag == tag:
+        return True, f"the only commit to {table} since is its own ({_file(now.metadata)}), so it took effect"
+    return None, f"{table} has had one commit since, which does not name this statement ({_file(now.metadata)})"
+
+
+def _wait(seconds: float, cancelled: Callable[[], bool], what: str) -> None:
+    logger.info(
+        "%s has had no commit; looking again in %.0f s, when no commit can be under way any more", what, seconds
+    )
+    # A clock that stands still while the machine is suspended, so that the wait is never too short.
+    deadline = time.monotonic() + seconds
+    while (left := deadline - time.monotonic()) > 0:
+        if cancelled():
+            raise stopped_before("the second look at a table", "nothing ran")
+        time.sleep(min(_POLL_SECONDS, left))
+
+
+def _file(location: str) -> str:
+    return location.rpartition("/")[2]

@@ -1,0 +1,53 @@
+"""The headers that a catalog file allows in its migration files, beside description and author."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from glacierbase.catalogs.keys import KEYS
+from glacierbase.catalogs.nodes import MappingNode, ScalarNode
+from glacierbase.catalogs.values import HEADER_NAME
+from glacierbase.errors import ConfigurationError, raise_all
+
+# Finding the nearest spelling of an unknown header compares it with each.
+_MOST = 100
+
+
+def listed_headers(content: MappingNode) -> Mapping[str, bool]:
+    """Return the names of the listed headers, and whether each is required.
+
+    Args:
+        content: of the catalog file, merged over the shared one.
+
+    Raises:
+        ConfigurationError, SeveralErrors: a name cannot be a header's, or a value is neither `required` nor `optional`.
+    """
+    node = content.get("headers")
+    if not isinstance(node, MappingNode):
+        return {}
+    raise_all(list(_wrong(node)))
+    return {name: value.text == "required" for name, value in node.values.items() if isinstance(value, ScalarNode)}
+
+
+def _wrong(node: MappingNode) -> Iterator[ConfigurationError]:
+    if len(node.values) > _MOST:
+        yield node.place.error("INVALID_VALUE", f"headers: there are {len(node.values)}", f"list at most {_MOST}")
+        return
+    for name, value in node.values.items():
+        if not _is_name(name):
+            what = f"headers: {name!r} cannot be listed"
+            hint = (
+                "use capital letters and _, without the prefix MIGRATION_; DESCRIPTION and AUTHOR are always required"
+            )
+            yield node.keys.get(name, node.place).error("INVALID_NAME", what, hint)
+        elif not isinstance(value, ScalarNode) or value.text not in ("required", "optional"):
+            what = f"headers.{name}: this is not {KEYS['headers'].type.expected}"
+            yield value.place.error("INVALID_VALUE", what, f"write {name}: required, or {name}: optional")
+
+
+def _is_name(name: str) -> bool:
+    try:
+        HEADER_NAME.convert(name)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,219 @@
+"""The display of what a command is doing: a live line on a terminal, a line a minute in a log, nothing beside JSON."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import contextmanager, suppress
+from typing import TextIO
+from unicodedata import east_asian_width
+
+from glacierbase.cli.screen import width_of
+from glacierbase.model.escape import on_one_line
+from glacierbase.model.text import as_clock
+from glacierbase.run.activity import Activity, watched
+from glacierbase.run.waiting import Caller, NoAnswer, result, start_thread
+
+logger = logging.getLogger("glacierbase")
+
+# What takes less than this is not shown.
+_SHORT_SECONDS = 1.0
+# Between two lines of a log about one activity.
+_LINE_SECONDS = 60.0
+# How long a line waits for the engine's answer; without one it shows the last.
+_ANSWER_SECONDS = 0.3
+# How long an end waits for a terminal that accepts no output.
+_BLOCKED_SECONDS = 0.5
+_ERASE = "\r\x1b[K"
+
+
+def open_display(form: str) -> Display:
+    """Return the display of a command whose result has this format, `text` or `json`."""
+    if form == "json":
+        return Display()
+    return LiveLine(sys.stderr) if _is_live(sys.stderr) else LogLines()
+
+
+def _is_live(stream: TextIO | None) -> bool:
+    """Return whether a line can be rewritten in place. A CI service records a terminal as it records a pipe."""
+    terminal = os.environ.get("TERM") or "dumb"
+    return stream is not None and stream.isatty() and terminal not in ("dumb", "unknown") and not os.environ.get("CI")
+
+
+class Display:
+    """Shows nothing."""
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """Show what happens in the block."""
+        yield
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Show nothing while the block writes to the same terminal."""
+        yield
+
+    def clear(self) -> None:
+        """Remove what is shown."""
+
+    def close(self) -> None:
+        """Remove what is shown, and show nothing from now on."""
+
+
+class _Poller(Display):
+    """Looks at the newest activity each second, in a thread that is idle during the first."""
+
+    def __init__(self) -> None:
+        self._closed = threading.Event()
+        self._details = _Details()
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        with watched() as activities:
+            start_thread(lambda: self._poll(activities), "glacierbase-display")
+            try:
+                yield
+            finally:
+                self.close()
+
+    def _poll(self, activities: Sequence[Activity]) -> None:
+        wait = _SHORT_SECONDS
+        while not self._closed.wait(wait):
+            newest = next(iter(activities[-1:]), None)
+            with suppress(OSError, ValueError):  # The terminal or the pipe was closed.
+                self._show(newest, activities)
+            # Just after the next full second of the activity, so that no second is left out.
+            wait = 1.02 - (_age(newest) % 1 if newest else 0.02)
+
+    def _show(self, newest: Activity | None, activities: Sequence[Activity]) -> None:
+        raise NotImplementedError
+
+    def _text(self, activity: Activity) -> str:
+        detail = self._details.of(activity)
+        text = f"{activity.what} {as_clock(_age(activity))}"
+        return on_one_line(f"{text}, {detail}" if detail else text)
+
+    def close(self) -> None:
+        self._closed.set()
+        self.clear()
+
+
+class LiveLine(_Poller):
+    """One line of a terminal that is rewritten in place."""
+
+    def __init__(self, stream: TextIO) -> None:
+        super().__init__()
+        self._stream = stream
+        self._is_shown = False
+        # Reentrant: a signal handler logs in the main thread, which may be inside `paused`.
+        self._lock = threading.RLock()
+
+    def _show(self, newest: Activity | None, activities: Sequence[Activity]) -> None:
+        if newest is None or _age(newest) < _SHORT_SECONDS:
+            self.clear()
+            return
+        line = _cut(self._text(newest), width_of(self._stream) - 1)
+        with self._lock:
+            # It may have ended, and something else may be on the line by now.
+            if newest in activities and not self._closed.is_set() and self._is_foreground():
+                self._is_shown = True
+                self._write(f"\r{line}{_ERASE[1:]}")
+
+    def _is_foreground(self) -> bool:
+        """Return whether this is the job that the shell shows; one in the background leaves its prompt alone."""
+        try:
+            return os.tcgetpgrp(self._stream.fileno()) == os.getpgrp()
+        except OSError:  # It is not the terminal that controls this process.
+            return True
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        with self._lock:
+            self._erase()
+            yield
+
+    def clear(self) -> None:
+        if self._lock.acquire(timeout=_BLOCKED_SECONDS):
+            try:
+                self._erase()
+            finally:
+                self._lock.release()
+
+    def _erase(self) -> None:
+        if self._is_shown:
+            self._is_shown = False
+            with suppress(OSError, ValueError):
+                self._write(_ERASE)
+
+    def _write(self, text: str) -> None:
+        self._stream.write(text)
+        self._stream.flush()
+
+
+class LogLines(_Poller):
+    """A line at the start of each phase that takes longer than a second, and one a minute of whatever takes longer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._due: dict[Activity, float] = {}  # The age at which the next line is due.
+
+    def _show(self, newest: Activity | None, activities: Sequence[Activity]) -> None:  # noqa: ARG002 (the port's)
+        if newest is None:
+            return
+        first = _SHORT_SECONDS if newest.announce else _LINE_SECONDS
+        age = _age(newest)
+        if age < self._due.get(newest, first):
+            return
+        announces = newest.announce and newest not in self._due
+        logger.info("%s", on_one_line(newest.what) if announces else self._text(newest))
+        self._due[newest] = age + _LINE_SECONDS
+
+
+class _Details:
+    """Asks for the details of activities, in a thread that an engine without an answer may keep."""
+
+    def __init__(self) -> None:
+        self._caller: Caller | None = None
+        self._activity: Activity | None = None
+        self._answer: Future[str | None] | None = None
+        self._last = ""
+
+    def of(self, activity: Activity) -> str:
+        """Return the detail, or the last one if there is no answer within a moment."""
+        if activity is not self._activity:
+            self._begin(activity)
+        self._caller = self._caller or Caller()
+        self._answer = self._answer or self._caller.submit(activity.detail)
+        try:
+            self._last = result(self._answer, _ANSWER_SECONDS) or self._last
+        except NoAnswer:
+            return self._last
+        except Exception as error:
+            logger.debug("%s: no detail: %s", activity.what, error)
+        self._answer = None
+        return self._last
+
+    def _begin(self, activity: Activity) -> None:
+        if self._caller and self._answer:
+            self._caller.end()
+            self._caller = None
+        self._activity, self._answer, self._last = activity, None, ""
+
+
+def _age(activity: Activity) -> float:
+    return time.monotonic() - activity.since
+
+
+def _cut(line: str, columns: int) -> str:
+    """Return the part of the line that fits; it must not wrap, because only the last line of a terminal is rewritten."""
+    used = 0
+    for index, character in enumerate(line):
+        used += 2 if east_asian_width(character) in "WF" else 1
+        if used > columns:
+            return line[:index]
+    return line

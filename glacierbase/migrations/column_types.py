@@ -1,0 +1,152 @@
+"""Types of columns in one spelling, so that a declared type and the one that an engine reports can be compared.
+
+Spark: https://spark.apache.org/docs/latest/sql-ref-datatypes.html. Iceberg stores bytes and shorts as integers, and chars and
+varchars as strings: https://iceberg.apache.org/docs/latest/spark-getting-started/#type-compatibility.
+Snowflake: https://docs.snowflake.com/en/sql-reference/intro-summary-data-types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from glacierbase.migrations.cursor import Cursor, NotUnderstood
+
+# Types of several words, each word with those that may follow.
+_FOLLOWING = {
+    "DOUBLE": ("PRECISION",),
+    "CHAR": ("VARYING",),
+    "CHARACTER": ("VARYING",),
+    "NCHAR": ("VARYING",),
+}
+_SPARK = {
+    "INTEGER": "int", "LONG": "bigint", "SHORT": "smallint", "BYTE": "tinyint", "REAL": "float", "DEC": "decimal",
+    "NUMERIC": "decimal", "CHARACTER": "char", "TIMESTAMP_LTZ": "timestamp",
+}  # fmt: skip
+# What a table format may store instead.
+_STORED = {"tinyint": "int", "smallint": "int", "char": "string", "varchar": "string"}
+_SNOWFLAKE = {
+    **dict.fromkeys(("DECIMAL", "DEC", "NUMERIC"), "NUMBER"),
+    **dict.fromkeys(("FLOAT4", "FLOAT8", "DOUBLE", "DOUBLE PRECISION", "REAL"), "FLOAT"),
+    **dict.fromkeys(
+        ("STRING", "TEXT", "NVARCHAR", "NVARCHAR2", "CHAR VARYING", "CHARACTER VARYING", "NCHAR VARYING"), "VARCHAR"
+    ),
+    "VARBINARY": "BINARY",
+    "DATETIME": "TIMESTAMP_NTZ",
+    "TIMESTAMP": "TIMESTAMP_NTZ",
+    "TIMESTAMPNTZ": "TIMESTAMP_NTZ",
+    "TIMESTAMPLTZ": "TIMESTAMP_LTZ",
+    "TIMESTAMPTZ": "TIMESTAMP_TZ",
+}
+_INTEGERS = ("INT", "INTEGER", "BIGINT", "SMALLINT", "TINYINT", "BYTEINT")
+_ONE_CHARACTER = ("CHAR", "CHARACTER", "NCHAR")
+# The lengths that Snowflake reports for a type without a length, now and before its limits were raised.
+_LONGEST = {"VARCHAR": ("16777216", "134217728"), "BINARY": ("8388608", "67108864")}
+_DEFAULTS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "spark": {"decimal": ("10", "0")},
+    "snowflake": {
+        "NUMBER": ("38", "0"), "TIME": ("9",), "TIMESTAMP_NTZ": ("9",), "TIMESTAMP_LTZ": ("9",), "TIMESTAMP_TZ": ("9",),
+    },
+}  # fmt: skip
+
+
+def read_type(cursor: Cursor, *, stored: bool = False) -> str:
+    """Move past a type, and return it in one spelling.
+
+    Args:
+        stored: return the type as a table format without small integers and bounded strings stores it.
+
+    Raises:
+        NotUnderstood: it has a form that is not supported.
+    """
+    word = cursor.next()
+    if not word.isidentifier():
+        raise NotUnderstood(f"{word or 'the end'} where a type is expected")
+    while cursor.word() in _FOLLOWING.get(word, ()):
+        word = f"{word} {cursor.next()}"
+    if cursor.word() == "<":
+        return _nested(cursor, word, stored)
+    parameters = _parameters(cursor)
+    if cursor.dialect == "snowflake":
+        return _with_parameters("snowflake", *_snowflake(word, parameters))
+    name = _SPARK.get(word, word.lower())
+    if stored and name in _STORED:
+        return _STORED[name]
+    return _with_parameters("spark", name, parameters)
+
+
+def normalised(text: str, dialect: str) -> str:
+    """Return a type as an engine reports it in the spelling of `read_type`.
+
+    Raises:
+        NotUnderstood: it has a form that is not supported.
+    """
+    cursor = Cursor(text, dialect)
+    found = read_type(cursor)
+    if cursor.word() and not cursor.take("COLLATE"):
+        raise NotUnderstood(f"the type {text}")
+    return found
+
+
+def _nested(cursor: Cursor, word: str, stored: bool) -> str:
+    """Return a type with types inside: `array<int>`, `map<string,int>`, `struct<a:int,b:string>`."""
+    cursor.expect("<")
+    inside: list[str] = []
+    while not cursor.take(">"):
+        field = f"{_field_name(cursor)}:" if word == "STRUCT" else ""
+        inside.append(field + read_type(cursor, stored=stored))
+        _skip_field_options(cursor)
+        if cursor.word() != ">":
+            cursor.expect(",")
+    return f"{word.lower()}<{','.join(inside)}>"
+
+
+def _field_name(cursor: Cursor) -> str:
+    """Move past the name of a field and its colon. Spark reports a name such as `a b` without its quotes."""
+    words = 0
+    while cursor.word(words) not in (":", ",", "<", ">", ""):
+        words += 1
+    if cursor.word(words) == ":" and words > 1:
+        start = cursor.position
+        for _ in range(words):
+            cursor.next()
+        name = cursor.text_since(start).lower()
+    else:
+        name = cursor.name()
+    cursor.take(":")
+    return name
+
+
+def _skip_field_options(cursor: Cursor) -> None:
+    cursor.take("NOT", "NULL")
+    if cursor.take("COMMENT"):
+        cursor.next()
+
+
+def _parameters(cursor: Cursor) -> tuple[str, ...]:
+    found: list[str] = []
+    if not cursor.take("("):
+        return ()
+    while not cursor.take(")"):
+        word = cursor.next()
+        if not word.isdigit():
+            raise NotUnderstood(f"{word or 'the end'} where a length is expected")
+        found.append(word)
+        cursor.take(",")
+    return tuple(found)
+
+
+def _snowflake(word: str, parameters: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
+    if word in _INTEGERS:
+        return "NUMBER", ()
+    if word in _ONE_CHARACTER:
+        return "VARCHAR", parameters or ("1",)
+    name = _SNOWFLAKE.get(word, word)
+    if name == "FLOAT" or (name in _LONGEST and parameters and parameters[0] in _LONGEST[name]):
+        return name, ()
+    return name, parameters
+
+
+def _with_parameters(dialect: str, name: str, parameters: tuple[str, ...]) -> str:
+    defaults = _DEFAULTS[dialect].get(name, ())
+    whole = (*parameters, *defaults[len(parameters) :])
+    return f"{name}({','.join(whole)})" if whole else name

@@ -1,0 +1,110 @@
+"""The headers of a migration file: comments `-- MIGRATION_NAME: value` above its SQL.
+
+Description and author are required of every file. Further headers are those that the catalog file lists. One that it requires is
+required of files that were never started only: a file that is applied must not change any more.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from difflib import get_close_matches
+
+from glacierbase.errors import GlacierbaseError, MigrationFileError, collected, raise_all
+from glacierbase.model.migration import Migration
+
+PREFIX = "MIGRATION_"
+DESCRIPTION, AUTHOR = "DESCRIPTION", "AUTHOR"
+
+_LINE = re.compile(r"([^\r\n]*)(?:\r\n|\r|\n|\Z)")
+_COMMENT = re.compile(r"\s*(?:--.*)?")
+_HEADER = re.compile(rf"\s*--\s*{PREFIX}([A-Z_]{{1,60}})\s*:(.*)")
+_EXAMPLES = {DESCRIPTION: "why this change is made", AUTHOR: "the person or team responsible for it"}
+# Of one file's headers; more would only lengthen the output.
+_MOST_ERRORS = 20
+
+
+def read_headers(text: str, location: str, listed: Collection[str] | None) -> dict[str, str]:
+    """Return the headers of a file by name, without the prefix; further ones only where they have a value.
+
+    Args:
+        listed: names of the further headers that are allowed; None allows any.
+
+    Raises:
+        MigrationFileError, SeveralErrors: a header is unknown or duplicate; description or author is missing.
+    """
+    found: dict[str, str] = {}
+    errors: list[GlacierbaseError] = []
+    for number, line in _comments_above(text):
+        header = _HEADER.fullmatch(line)
+        if not header:
+            continue
+        name, value = header[1], header[2].strip()
+        with collected(errors):
+            _check_header(name, found, listed, location, number)
+            found[name] = value
+        if len(errors) == _MOST_ERRORS:
+            raise_all(errors)
+    errors += (
+        _missing(name, "is empty" if name in found else "is missing", location)
+        for name in _EXAMPLES
+        if not found.get(name)
+    )
+    raise_all(errors)
+    return {name: value for name, value in found.items() if value}
+
+
+def check_required(migrations: Iterable[Migration], required: Collection[str]) -> None:
+    """Check that files which were never started have the headers that the catalog file requires.
+
+    Raises:
+        MigrationFileError, SeveralErrors: `MISSING_HEADER`, each of them.
+    """
+    raise_all(list(missing_headers(migrations, required)))
+
+
+def missing_headers(migrations: Iterable[Migration], required: Collection[str]) -> Iterator[MigrationFileError]:
+    """Yield an error for each required header that one of the files lacks."""
+    for migration in migrations:
+        for name in required:
+            if name not in migration.headers:
+                yield _missing(name, "is missing or empty; the catalog file requires it", migration.location)
+
+
+def further_headers(found: Mapping[str, str]) -> dict[str, str]:
+    """Return the headers that the catalog file lists."""
+    return {name: value for name, value in found.items() if name not in _EXAMPLES}
+
+
+def file_error(location: str, code: str, what: str, hint: str, line: int = 1) -> MigrationFileError:
+    """Return the error for a line of a migration file."""
+    return MigrationFileError(code, f"{location}, line {line}: {what}", hint, path=location, line=line)
+
+
+def _missing(name: str, what: str, location: str) -> MigrationFileError:
+    line = f"-- {PREFIX}{name}: {_EXAMPLES.get(name, 'VALUE')}"
+    return file_error(location, "MISSING_HEADER", f"the header {PREFIX}{name} {what}", f"write above the SQL: {line}")
+
+
+def _comments_above(text: str) -> Iterator[tuple[int, str]]:
+    at = 0
+    for number, line in enumerate(_LINE.finditer(text), start=1):
+        if at == len(text) or not _COMMENT.fullmatch(line[1]):
+            return
+        yield number, line[1]
+        at = line.end()
+
+
+def _check_header(
+    name: str, found: Mapping[str, str], listed: Collection[str] | None, location: str, line: int
+) -> None:
+    if listed is not None and name not in _EXAMPLES and name not in listed:
+        near = get_close_matches(name, [*_EXAMPLES, *listed], n=1)
+        hint = (
+            f"did you mean {PREFIX}{near[0]}?"
+            if near
+            else f"allow it in the catalog file: headers: {{{name}: optional}}"
+        )
+        raise file_error(location, "UNKNOWN_HEADER", f"unknown header {PREFIX}{name}", hint, line)
+    if name in found:
+        raise file_error(location, "DUPLICATE_HEADER", f"duplicate header {PREFIX}{name}", "keep one of them", line)

@@ -1,0 +1,95 @@
+"""The glacierbase commands that messages print: complete, so that a pasted command acts where the failed one did.
+
+A command repeats what the caller chose: the project, the environment, and the catalog that was worked on.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from functools import wraps
+from typing import Concatenate, ParamSpec, Protocol, TypeVar
+
+from glacierbase.secrets import Secrets
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+# The options that choose project, environment and catalog, for the commands that lack one of them.
+_OPTIONS: Mapping[str, tuple[str, ...]] = {
+    "explain": (),
+    "init": ("--project",),
+    "new": ("--catalog", "--project"),
+    "rebase": ("--catalog", "--project"),
+}
+_ALL_OPTIONS = ("--catalog", "--env", "--project")
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What the caller chose, as it was given; None where nothing was given.
+
+    Attributes:
+        catalog: the one that is worked on, where the project has several or one was named.
+    """
+
+    project: str | None = None
+    environment: str | None = None
+    catalog: str | None = None
+
+    @contextmanager
+    def in_use(self) -> Iterator[None]:
+        """Let `command` repeat this choice, in this thread and those that it starts with `start_thread`."""
+        token = _current.set(self)
+        try:
+            yield
+        finally:
+            _current.reset(token)
+
+
+_current: ContextVar[Scope] = ContextVar("glacierbase_scope", default=Scope())  # noqa: B039 (frozen)
+
+
+def on_catalog(name: str | None) -> AbstractContextManager[None]:
+    """Let `command` name this catalog, besides what the caller chose."""
+    return replace(_current.get(), catalog=name).in_use()
+
+
+def command(name: str, *arguments: str, reason: bool = False) -> str:
+    """Return a command line of glacierbase, quoted for a shell, that acts on what the caller chose.
+
+    Args:
+        reason: add `--reason` with a placeholder.
+    """
+    scope = _current.get()
+    values = {"--catalog": scope.catalog, "--env": scope.environment, "--project": scope.project}
+    chosen = [(option, values[option]) for option in _OPTIONS.get(name, _ALL_OPTIONS)]
+    given = [part for option, value in chosen if value is not None for part in (option, value)]
+    return shlex.join(["glacierbase", name, *arguments, *(["--reason", "…"] if reason else []), *given])
+
+
+class _Owner(Protocol):
+    """An object that has secrets and a scope."""
+
+    @property
+    def secrets(self) -> Secrets: ...
+
+    @property
+    def scope(self) -> Scope: ...
+
+
+Owner = TypeVar("Owner", bound=_Owner)
+
+
+def with_own_scope(method: Callable[Concatenate[Owner, P], T]) -> Callable[Concatenate[Owner, P], T]:
+    """Run a method with the secrets and the scope of its object in use."""
+
+    @wraps(method)
+    def run(owner: Owner, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        with owner.secrets.in_use(), owner.scope.in_use():
+            return method(owner, *args, **kwargs)
+
+    return run

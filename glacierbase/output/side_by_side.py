@@ -1,0 +1,98 @@
+"""The results of `status`, `pending` and `plan` in several environments as text, side by side.
+
+JSON has one entry per catalog and environment instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from glacierbase.apply.results import PendingFile, PlanResult
+from glacierbase.inspect.results import StatusResult
+from glacierbase.model.migration import State
+from glacierbase.model.result import Result, Status
+from glacierbase.model.text import Cell, Line, Mark, table
+
+_ABSENT = "-"
+
+
+@dataclass(frozen=True, slots=True)
+class _SideBySide(Result):
+    """The text of one catalog in several environments. The secrets of all of them are masked in it."""
+
+    text: tuple[Line, ...] = ()
+
+    def lines(self) -> Sequence[Line]:
+        return self.text
+
+
+def side_by_side(results: Sequence[Result]) -> list[Result]:
+    """Return results to print: one per catalog with its environments in columns; for `plan`, one per group of equal plans."""
+    catalogs: dict[str, list[Result]] = {}
+    for result in results:
+        catalogs.setdefault(result.catalog, []).append(result)
+    return [joined for found in catalogs.values() for joined in _joined(found)]
+
+
+def _joined(found: Sequence[Result]) -> Iterator[Result]:
+    known = [each for each in found if not each.skipped and not each.error]
+    if isinstance(found[0], PlanResult):
+        yield from _groups(known)
+        yield from (each for each in found if each.skipped)
+    elif known:
+        text = (*_table(known), *(line for each in found for line in _notes(each)))
+        warnings = tuple(f"{each.environment}: {warning}" for each in known for warning in each.warnings)
+        yield _SideBySide(found[0].catalog, _names(found), warnings=warnings, text=text)
+
+
+def _groups(results: Sequence[Any]) -> Iterator[Result]:
+    """Yield one result for the environments whose plans are equal."""
+    groups: dict[Any, list[PlanResult]] = {}
+    for each in results:
+        groups.setdefault((each.plan, each.warnings), []).append(each)
+    yield from (replace(group[0], environment=_names(group)) for group in groups.values())
+
+
+def _names(results: Sequence[Result]) -> str:
+    return ", ".join(each.environment for each in results)
+
+
+def _table(results: Sequence[Result]) -> Sequence[Line]:
+    """Return the versions in lines, the environments in columns, and which lines differ."""
+    columns = [_cells(each) for each in results]
+    rows: list[tuple[Cell, ...]] = []
+    for number in sorted({number for column in columns for number in column}):
+        version, _, description = next(column[number] for column in columns if number in column)
+        cells = [column[number][1] if number in column else _ABSENT for column in columns]
+        rows.append((version, *map(Mark, cells), "differs" if len(set(cells)) > 1 else "", description))
+    header = ("version", *(each.environment for each in results), "", "description")
+    return table(header, rows) or ["no migrations" if isinstance(results[0], StatusResult) else "nothing is pending"]
+
+
+def _cells(result: Any) -> Mapping[int, tuple[str, str, str]]:
+    """Return version, cell and description of each version, by its number."""
+    is_status = isinstance(result, StatusResult)
+    files = ((each, _state(each)) for each in result.migrations) if is_status else _pending(result.pending)
+    return {int(each.version): (each.version, cell, each.description or "") for each, cell in files}
+
+
+def _state(each: Status) -> str:
+    if each.stopped_at:
+        return f"{each.state} at {each.stopped_at}/{each.statements_total}"
+    return f"{each.state}, {each.progress} done" if each.state is State.INTERRUPTED else str(each.state)
+
+
+def _pending(files: Sequence[PendingFile]) -> Iterator[tuple[PendingFile, str]]:
+    for each in files:
+        yield each, f"pending from {each.resumes_at}/{each.statements}" if each.resumes_at > 1 else "pending"
+
+
+def _notes(each: Result) -> Iterator[str]:
+    if each.skipped:
+        yield f"{each.environment}: skipped, {each.skipped}"
+    elif each.error:
+        yield f"{each.environment}: not known: {each.error.code}"
+    elif isinstance(each, StatusResult):
+        yield from (f"{each.environment}: {line}" for line in each.notes())

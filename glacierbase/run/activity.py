@@ -1,0 +1,65 @@
+"""What a command is doing now, for a display in another thread. Nothing is printed here."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+
+Detail = Callable[[], str | None]
+
+
+@dataclass(slots=True, eq=False)
+class Activity:
+    """Something that may take longer than a second.
+
+    Attributes:
+        what: the catalog and what is done to it, such as `shop: starting Spark`.
+        detail: returns how far it is, or None; may take as long as an engine takes to answer.
+        announce: whether its start is worth a line of a log.
+        since: the reading of the monotonic clock at its start.
+    """
+
+    what: str
+    detail: Detail
+    announce: bool
+    since: float = field(default_factory=time.monotonic)
+
+
+_watched: ContextVar[list[Activity] | None] = ContextVar("glacierbase_watched", default=None)
+_innermost: ContextVar[Activity | None] = ContextVar("glacierbase_innermost", default=None)
+
+
+@contextmanager
+def watched() -> Iterator[Sequence[Activity]]:
+    """Collect the activities of this thread, and of those that it starts with `start_thread`; the newest is last."""
+    activities: list[Activity] = []
+    token = _watched.set(activities)
+    try:
+        yield activities
+    finally:
+        _watched.reset(token)
+
+
+@contextmanager
+def doing(what: str, detail: Detail = lambda: None, *, announce: bool = True) -> Iterator[None]:
+    """Name what happens in the block; the arguments are the attributes of `Activity`."""
+    activity, activities = Activity(what, detail, announce), _watched.get()
+    token = _innermost.set(activity)
+    try:
+        if activities is not None:
+            activities.append(activity)
+        yield
+    finally:
+        _innermost.reset(token)
+        if activities is not None:
+            with suppress(ValueError):  # An interrupt may arrive before the activity is in the list.
+                activities.remove(activity)
+
+
+def note(text: str) -> None:
+    """Set the detail of the innermost activity, from its thread or from one that it started with `start_thread`."""
+    if (activity := _innermost.get()) is not None:
+        activity.detail = lambda: text

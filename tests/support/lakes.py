@@ -1,0 +1,118 @@
+"""A project of two catalogs in several environments; each environment has an engine and tables in memory."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import shlex
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from glacierbase import project as facade
+from glacierbase.cli import main
+from glacierbase.history.opening import Target
+from glacierbase.model.migration import Event
+from glacierbase.stores import LockRow
+from glacierbase.stores.bounded import BoundedStore
+from tests.support.catalog_files import LAKE
+from tests.support.fakes import FakeExecutor, MemoryStore, MemoryTables
+from tests.support.project_folder import Output, ProjectFolder
+
+CATALOGS = ("shop", "web")
+ENVIRONMENTS = "environments: {dev: {}, prod: {}}\ndefaultEnvironment: dev\n"
+# In backticks, or at the end of a line that a label begins.
+_COMMAND = re.compile(r"`(glacierbase \w[^`]*)`|^ *(?:more:|next|or) +(glacierbase .*)$", re.MULTILINE)
+
+
+class Keyboard(io.StringIO):
+    """What a person types at a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+class Place:
+    """An engine and the tables of history and lock of one environment.
+
+    Attributes:
+        store_before: called with each verb of the store; may raise what a store would.
+    """
+
+    def __init__(self) -> None:
+        self.engine = FakeExecutor()
+        self.tables = MemoryTables()
+        self.store_before: Callable[[str], None] = lambda verb: None
+
+    def open(self, target: Target) -> Target:
+        """Return the target with this engine and these tables."""
+        return replace(
+            target,
+            open_executor=lambda *_: self.engine,
+            open_store=lambda catalog, engine: BoundedStore(
+                lambda: MemoryStore(self.tables, catalog.name, lambda verb: self.store_before(verb)), engine.cancelled
+            ),
+        )
+
+    def events(self, catalog: str = "shop") -> list[Event]:
+        return self.tables.histories.get(catalog, [])
+
+    def content(self) -> tuple[Mapping[str, Sequence[Event]], Mapping[str, LockRow]]:
+        """Return a copy of the tables."""
+        return {name: tuple(events) for name, events in self.tables.histories.items()}, dict(self.tables.locks)
+
+
+class Lakes:
+    """The project, and the program run on it in this process."""
+
+    def __init__(self, project: ProjectFolder, monkeypatch: pytest.MonkeyPatch, more: str = ENVIRONMENTS) -> None:
+        self.project = project
+        self.places: dict[str, Place] = {}
+        self._monkeypatch = monkeypatch
+        for name in CATALOGS:
+            project.catalog(LAKE.replace("WAREHOUSE", "/nowhere") + more, name)
+        load = facade.load_targets
+
+        def load_targets(*arguments: Any) -> list[Target]:
+            return [self.place(target.catalog.environment).open(target) for target in load(*arguments)]
+
+        monkeypatch.setattr(facade, "load_targets", load_targets)
+        elsewhere = project.root.parent / "elsewhere"
+        elsewhere.mkdir()
+        monkeypatch.chdir(elsewhere)
+
+    def place(self, environment: str) -> Place:
+        return self.places.setdefault(environment, Place())
+
+    def call(self, *arguments: str, typed: str | Keyboard | None = None) -> Output:
+        """Run the program from another folder; `typed` is the input of a terminal."""
+        stdout, stderr, code = io.StringIO(), io.StringIO(), 0
+        keyboard = Keyboard(typed) if isinstance(typed, str) else typed
+        self._monkeypatch.setattr(sys, "stdin", io.StringIO() if keyboard is None else keyboard)
+        with redirect_stdout(stdout), redirect_stderr(stderr):
+            try:
+                main(arguments)
+            except SystemExit as done:
+                code = int(done.code or 0)
+        return Output(code, stdout.getvalue(), stderr.getvalue())
+
+    def run(self, command: str, *more: str, typed: str | Keyboard | None = None) -> Output:
+        """Run a command on the project, which `--project` names as seen from the working directory."""
+        where = os.path.relpath(self.project.root)
+        return self.call(*shlex.split(command), *more, "--project", where, typed=typed)
+
+    def paste(self, command: str, *more: str) -> Output:
+        """Run a command line as a message printed it."""
+        program, *arguments = shlex.split(command)
+        assert program == "glacierbase"
+        return self.call(*arguments, *more)
+
+
+def printed_commands(text: str) -> list[str]:
+    """Return the commands of glacierbase in a text, each once."""
+    return list(dict.fromkeys(quoted or labelled for quoted, labelled in _COMMAND.findall(text)))

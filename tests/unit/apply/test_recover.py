@@ -1,0 +1,382 @@
+"""A statement of a dead run is settled where its table proves the outcome, and nowhere else."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+
+from glacierbase.apply import recover
+from glacierbase.apply.plan import Selection
+from glacierbase.apply.progress import Progress
+from glacierbase.apply.recover import verdict
+from glacierbase.errors import GlacierbaseError, Interrupted, LockLost, NeedsRepair, OutcomeUnknown
+from glacierbase.history.details import details_of
+from glacierbase.history.records import fold
+from glacierbase.model.tableversion import TableVersion
+from glacierbase.run.processes import engine_process, this_process
+from glacierbase.run.run import statement_tag
+from tests.support.fakes import lost_answer
+from tests.support.project_folder import ProjectFolder
+from tests.support.world import World
+
+TABLE = "lake.a.t"
+LEASE = 60.0  # The default.
+BEFORE = TableVersion(
+    TABLE, "uuid-1", "file:///t/metadata/00003-c.metadata.json", 7, "file:///t/metadata/00002-b.metadata.json"
+)
+TAG = "glacierbase;run;0007;2"
+OWN = replace(
+    BEFORE, metadata="file:///t/metadata/00004-d.metadata.json", sequence=8, previous=BEFORE.metadata, tag=TAG
+)
+
+VERDICTS = [
+    ("unchanged", BEFORE, False),
+    ("one commit of its own", OWN, True),
+    ("a commit of another statement of the same run", replace(OWN, tag="glacierbase;run;0007;1"), None),
+    ("a commit of another application", replace(OWN, tag=None), None),
+    ("an ALTER of whoever", replace(OWN, sequence=7, tag=None), None),
+    # The last snapshot may be its own and older than the announcement, of an earlier run that used its tag.
+    ("a change of metadata after a snapshot with its tag", replace(OWN, sequence=7), None),
+    ("its own commit, then another one", replace(OWN, metadata="e", previous=OWN.metadata, sequence=9, tag=None), None),
+    ("another commit, then its own", replace(OWN, metadata="e", previous="d", sequence=9), None),
+    ("its own commit beside another in one commit", replace(OWN, sequence=9), None),
+    ("rolled back to its snapshot before", replace(OWN, metadata="e", previous=OWN.metadata, sequence=8), None),
+    ("its log does not reach back", replace(OWN, previous=None), None),
+    ("dropped", None, None),
+    ("dropped and created again", replace(OWN, uuid="uuid-2", previous=None, sequence=1), None),
+    ("dropped, and another one registered at the same place", replace(BEFORE, uuid="uuid-2"), None),
+    ("format version 1", replace(OWN, sequence=0, tag=None), None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("now", "took_effect"), [case[1:] for case in VERDICTS], ids=[case[0] for case in VERDICTS])
+def test_the_table_proves_only_no_commit_at_all_and_a_single_commit_of_the_statement(
+    now: TableVersion | None, took_effect: bool | None
+) -> None:
+    """Everything else in between proves nothing."""
+    found, why = verdict(BEFORE, now, TAG)
+    assert found is took_effect
+    assert TABLE in why
+
+
+class Clock:
+    """A clock that only sleeping moves.
+
+    Attributes:
+        at: what happens at a number of seconds.
+    """
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.at: list[tuple[float, Callable[[], Any]]] = []
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+        due, self.at = (
+            [each for each in self.at if each[0] <= self.now],
+            [each for each in self.at if each[0] > self.now],
+        )
+        for _, happens in due:
+            happens()
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """The clock of the wait for a late commit."""
+    clock = Clock()
+    monkeypatch.setattr(recover, "time", clock)
+    return clock
+
+
+@pytest.fixture
+def dead() -> dict[str, Any]:
+    """The values that identify the process of an engine that has ended."""
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    found = engine_process(ended.pid)
+    ended.wait()
+    return found
+
+
+@pytest.fixture
+def world(project: ProjectFolder, dead: dict[str, Any]) -> World:
+    """A table in the fake engine, whose process has ended and whose statements are proven by the table's version."""
+    world = World(project)
+    world.file("1_a.sql", "CREATE TABLE t (a INT)")
+    world.migrate()
+    world.engine.process = dead
+    world.engine.proving = TABLE
+    world.tables.versions[TABLE] = BEFORE
+    world.file("2_b.sql", "INSERT INTO t VALUES (1); INSERT INTO t VALUES (2)")
+    return world
+
+
+def lose(world: World) -> None:
+    """Run until the answer to a statement is lost; the table does not have its row."""
+    world.break_at("VALUES (2)", lost_answer)
+    with pytest.raises(NeedsRepair):
+        world.migrate()
+
+
+def commit(world: World, tag: str | None = None) -> None:
+    """Commit to the table what the lost statement would have."""
+    before = world.tables.versions[TABLE]
+    own = tag or statement_tag(world.events[-1].run_id, "2", 2)
+    world.tables.versions[TABLE] = replace(
+        before, metadata=f"{before.metadata}+", previous=before.metadata, sequence=before.sequence + 1, tag=own
+    )
+    world.engine.open_session().execute("INSERT INTO t VALUES (2)")
+
+
+def test_a_statement_without_any_commit_runs_again(world: World, clock: Clock) -> None:
+    """The outcome is an event with its evidence; the result and the log say what was found."""
+    lose(world)
+    lost_in = world.events[-1].run_id
+    done = world.migrate()
+    assert world.values() == [1, 2]
+    assert [kind for kind, _ in world.kinds][-3:] == ["repaired", "started", "applied"]
+    event = world.events[-3]
+    assert (event.state, event.statement_index, event.principal) == ("interrupted", 1, "glacierbase")
+    assert details_of(event).resolution == "not-done"
+    assert event.reason == "lake.a.t has had no commit since (00003-c.metadata.json), so it had no effect"
+    assert done.warnings == (
+        f"statement 2 of 2 of version 2 was lost in run {lost_in}: {event.reason}; recorded as not-done",
+    )
+    assert [file.resumed_at for file in done.applied] == [2]
+
+
+def test_a_statement_whose_own_commit_is_the_only_one_is_done(world: World, clock: Clock) -> None:
+    """It is not run again, and nothing waits: a commit that is there cannot vanish."""
+    lose(world)
+    commit(world)
+    done = world.migrate()
+    assert world.values() == [1, 2]
+    assert [kind for kind, _ in world.kinds][-2:] == ["unknown", "repaired"]
+    assert (world.events[-1].state, details_of(world.events[-1]).resolution) == ("applied", "done")
+    assert (done.applied, done.not_run) == ([], ())
+    assert clock.now == 0
+
+
+@pytest.mark.parametrize(("bound", "grace"), [(5.0, LEASE), (90.0, 90.0)])
+def test_a_commit_that_lands_late_is_waited_for(world: World, clock: Clock, bound: float, grace: float) -> None:
+    """The second look is after the longer of the lease and the time-out of the catalog, and not before."""
+    world.tables.commit_seconds = bound
+    lose(world)
+    clock.at = [(grace - 0.5, lambda: commit(world))]
+    world.migrate()
+    assert world.values() == [1, 2]
+    assert details_of(world.events[-1]).resolution == "done"
+    assert clock.now == pytest.approx(grace)
+
+
+def needs_person(world: World) -> NeedsRepair:
+    """Migrate, and check that nothing is run or recorded."""
+    before = list(world.events)
+    with pytest.raises(NeedsRepair) as caught:
+        world.migrate()
+    assert caught.value.code == "OUTCOME_UNKNOWN"
+    assert world.events == before
+    assert not world.tables.locks["shop"].owner
+    return caught.value
+
+
+def test_what_the_table_does_not_prove_needs_a_person(world: World, clock: Clock) -> None:
+    """The warning says what the table shows."""
+    lose(world)
+    commit(world, tag="another")
+    before, progress = list(world.events), Progress()
+    with pytest.raises(NeedsRepair):
+        world.migrator().migrate(Selection(), progress)
+    assert world.events == before
+    assert "lake.a.t has had one commit since, which does not name this statement" in progress.warnings[-1]
+
+
+def test_a_commit_of_another_writer_during_the_wait_needs_a_person(world: World, clock: Clock) -> None:
+    """The first look alone would have found that the statement had no effect."""
+    lose(world)
+    clock.at = [(1.0, lambda: commit(world, tag="another"))]
+    needs_person(world)
+
+
+def test_an_engine_that_may_be_alive_needs_a_person(world: World, clock: Clock) -> None:
+    """The engine is this process, which runs. Nothing waits for it."""
+    world.engine.process = engine_process(os.getpid())
+    lose(world)
+    needs_person(world)
+    assert clock.now == 0
+
+
+def test_an_engine_on_another_machine_needs_a_person(
+    world: World, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process id of another machine proves nothing here."""
+    lose(world)
+    monkeypatch.setattr("glacierbase.run.processes.socket.gethostname", lambda: "another")
+    needs_person(world)
+
+
+def test_with_recover_ask_no_version_is_read_and_a_person_decides(world: World, clock: Clock) -> None:
+    """The key turns off both halves: the version before the statement, and the look at the table afterwards."""
+    read: list[str] = []
+    world.store_before = read.append
+    world.variables += "recover: ask\n"
+    lose(world)
+    needs_person(world)
+    assert "table_version" not in read
+    world.variables = world.variables.replace("ask", "auto")
+    needs_person(world)
+
+
+def test_only_statements_that_a_version_can_prove_cost_a_read(world: World) -> None:
+    """It is read once before each of them, just before the event that announces it."""
+    read: list[str] = []
+    world.store_before = read.append
+    world.migrate()
+    calls = [verb for verb in read if verb in ("table_version", "append")]
+    assert calls[:4] == ["table_version", "append", "table_version", "append"]
+    assert calls.count("table_version") == 2
+    assert [details_of(event).before for event in world.events[-3:-1]] == [
+        replace(BEFORE, previous=None), replace(BEFORE, previous=None),
+    ]  # fmt: skip
+    world.engine.proving = None
+    world.file("3_c.sql", "INSERT INTO t VALUES (3)")
+    read.clear()
+    world.migrate()
+    assert "table_version" not in read
+
+
+def test_an_engine_without_a_process_here_costs_no_read(world: World) -> None:
+    """Such an engine is never shown to have ended, as on Spark Connect."""
+    world.engine.process = {"application": "a server"}
+    read: list[str] = []
+    world.store_before = read.append
+    world.migrate()
+    assert "table_version" not in read
+
+
+def test_a_version_that_cannot_be_read_does_not_stop_the_statement(world: World, clock: Clock) -> None:
+    """The statement runs; should it be lost, a person decides."""
+
+    def fail(verb: str) -> None:
+        if verb == "table_version":
+            raise OutcomeUnknown("Timeout", "no answer")
+
+    world.store_before = fail
+    lose(world)
+    world.store_before = lambda verb: None
+    needs_person(world)
+    assert clock.now == 0
+
+
+def test_a_table_that_cannot_be_read_afterwards_needs_a_person(world: World, clock: Clock) -> None:
+    """The catalog may answer the history and not the table."""
+
+    def fail(verb: str) -> None:
+        if verb == "table_version":
+            raise OutcomeUnknown("Timeout", "no answer")
+
+    lose(world)
+    world.store_before = fail
+    needs_person(world)
+
+
+def test_a_catalog_without_a_bound_needs_a_person(world: World, clock: Clock) -> None:
+    """A commit that was sent before may take effect at any time."""
+    lose(world)
+    world.tables.commit_seconds = None
+    needs_person(world)
+    assert clock.now == 0
+
+
+def test_a_run_that_is_stopped_while_it_waits_records_nothing(world: World, clock: Clock) -> None:
+    """It frees the lock, and the next run looks again."""
+    lose(world)
+    before, stop = list(world.events), [False]
+    clock.at = [(7.0, lambda: stop.__setitem__(0, True))]
+    with pytest.raises(Interrupted):
+        world.migrate(cancelled=lambda: stop[0])
+    assert world.events == before
+    assert not world.tables.locks["shop"].owner
+    assert clock.now < 8
+    world.migrate()
+    assert world.values() == [1, 2]
+
+
+def test_a_run_that_loses_the_lock_while_it_waits_runs_nothing(world: World, clock: Clock) -> None:
+    """Another run may have settled the statement meanwhile; what this one records counts nothing."""
+    lose(world)
+
+    def take() -> None:
+        world.tables.locks["shop"] = replace(world.tables.locks["shop"], owner="another", fence=99)
+
+    clock.at = [(7.0, take)]
+    with pytest.raises(LockLost):
+        world.migrate()
+    assert world.values() == [1]
+    assert fold(world.events).records[2].state == "unknown"
+
+
+def test_a_statement_that_a_kill_left_open_is_settled_too(world: World, clock: Clock) -> None:
+    """The history ends with the announcement: the run recorded nothing more."""
+    lose(world)
+    del world.events[-1]
+    world.tables.locks["shop"] = replace(world.tables.locks["shop"], head_sequence=len(world.events))
+    assert world.events[-1].event == "statement_done"
+    world.migrate()
+    assert world.values() == [1, 2]
+    assert [kind for kind, _ in world.kinds][-3:] == ["repaired", "started", "applied"]
+
+
+def test_a_run_that_dies_while_this_one_waits_for_its_lock_is_settled_too(
+    world: World, clock: Clock, dead: dict[str, Any]
+) -> None:
+    """At first its statement is running; under the lock it is open."""
+    lose(world)
+    lost = world.events.pop()
+    alive = this_process()
+    killed = {**alive, "pid": dead["engine_pid"], "pid_started": dead["engine_pid_started"], **dead}
+    row = replace(
+        world.tables.locks["shop"], owner=lost.run_id, fence=lost.fence, head_sequence=len(world.events),
+        expires_at=datetime.now(timezone.utc) + timedelta(seconds=60), holder=json.dumps(alive),
+    )  # fmt: skip
+    world.tables.locks["shop"] = row
+
+    def die(verb: str) -> None:
+        reads.append(verb)
+        if reads.count("create") and world.tables.locks["shop"].owner == lost.run_id:
+            world.tables.locks["shop"] = replace(row, holder=json.dumps(killed))
+
+    reads: list[str] = []
+    world.store_before = die
+    world.migrate(lock_timeout=30)
+    assert world.values() == [1, 2]
+    assert [kind for kind, _ in world.kinds][-4:] == ["taken_over", "repaired", "started", "applied"]
+
+
+def test_the_version_of_an_earlier_statement_is_not_taken_for_that_of_a_later_one(world: World, clock: Clock) -> None:
+    """Statement 1 was proven by its table; statement 2 is not, and the table has not changed."""
+    proving = iter([TABLE, None])
+    world.engine.proving_table = lambda sql, file: next(proving)  # type: ignore[method-assign]
+    lose(world)
+    needs_person(world)
+
+
+def test_an_older_glacierbase_reads_the_outcome_as_that_of_a_repair(world: World, clock: Clock) -> None:
+    """The columns alone, without the keys of `details` that it does not know, lead to the same state."""
+    lose(world)
+    world.break_at("VALUES (2)", lost_answer)
+    with pytest.raises(GlacierbaseError):
+        world.migrate()
+    upto = next(number for number, event in enumerate(world.events) if event.event == "repaired")
+    record = fold([replace(event, details=None) for event in world.events[: upto + 1]]).records[2]
+    assert (record.state, record.statements_done) == ("interrupted", 1)
