@@ -45,8 +45,8 @@ class Key:
         type: of a single value, or of the single values in a list.
         default: as it would be written; None where the key has no fixed default.
         keys: of a group, or of the mappings in a list.
-        names: of the keys that the user chooses below it; None where any text is one.
         engine: the only `migrationExecutor.type` that the key is allowed for; None where all are.
+        names: what a name is, in a mapping whose names the user chooses; None where it may be any.
         required: whether the mapping that the key belongs to must have it.
         resolved: whether references in the value are resolved.
         secrets: whether they may be references to secrets.
@@ -58,8 +58,8 @@ class Key:
     type: ValueType = TEXT
     default: str | None = None
     keys: tuple[Key, ...] = ()
-    names: ValueType | None = None
     engine: str | None = None
+    names: ValueType | None = None
     required: bool = False
     resolved: bool = True
     secrets: bool = True
@@ -171,7 +171,12 @@ SHARED_KEYS = (
         names=HEADER_NAME,
         resolved=False,
     ),
-    Key("environments", "The environments; each merges over the keys of the file.", Kind.ENVIRONMENTS),
+    Key(
+        "environments",
+        "The environments; each merges over the keys of the file.",
+        Kind.ENVIRONMENTS,
+        names=ENVIRONMENT_NAME,
+    ),
     Key(
         "defaultEnvironment",
         "The environment that is used where none is chosen.",

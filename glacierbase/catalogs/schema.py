@@ -11,7 +11,7 @@ from typing import Any
 
 from glacierbase.catalogs.keys import ENVIRONMENT_KEYS, FILE_KEYS, Key, Kind
 from glacierbase.catalogs.references import KNOWN_PLAIN, KNOWN_SECRET
-from glacierbase.catalogs.values import ENVIRONMENT_NAME, TEXT, whole
+from glacierbase.catalogs.values import TEXT, whole
 
 Schema = dict[str, Any]
 
@@ -64,20 +64,17 @@ def _of_kind(key: Key) -> Schema:
         return _mapping(key.keys)
     if key.kind is Kind.LIST:
         return {"type": ["array", "null"], "items": {"anyOf": [*_single(key), *_items(key)]}}
-    return {"type": ["object", "null"], **_inside(key)}
+    names = {"propertyNames": dict(key.names.schema)} if key.names else {}
+    return {"type": ["object", "null"], **names, "additionalProperties": _inside(key)}
 
 
 def _inside(key: Key) -> Schema:
-    """Return what holds for the values of a mapping whose keys the user names."""
+    """Return the schema of the values in a mapping whose keys the user names."""
     if key.kind is Kind.ENVIRONMENTS:
-        return {
-            "propertyNames": dict(ENVIRONMENT_NAME.schema),
-            "additionalProperties": _defined(_ENVIRONMENT),
-        }
+        return _defined(_ENVIRONMENT)
     if key.kind is Kind.VALUES:
-        names = {"propertyNames": dict(key.names.schema)} if key.names else {}
-        return {**names, "additionalProperties": {"anyOf": [*_single(key), {"type": "null"}]}}
-    return {"additionalProperties": _defined(_VALUE if key.secrets else _WITHOUT_SECRETS)}
+        return {"anyOf": [*_single(key), {"type": "null"}]}
+    return _defined(_VALUE if key.secrets else _WITHOUT_SECRETS)
 
 
 def _items(key: Key) -> list[Schema]:

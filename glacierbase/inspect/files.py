@@ -160,8 +160,8 @@ class _Rendering:
             found = _Rendered(file.name, environment, tuple(migrations))
             with collected(errors):
                 found = self._render(sandbox, file, environment)
-            self.errors.update({error.message: error for error in errors})
-            yield replace(found, errors=tuple(errors))
+            # An error that an earlier environment has as well is that one, whatever its hint.
+            yield replace(found, errors=tuple(self.errors.setdefault(error.message, error) for error in errors))
             if sandbox.is_spent:
                 return
 

@@ -104,6 +104,13 @@ def test_there_is_a_template_for_each_type() -> None:
         "environments: {dev: {environments: {}}}\n",
         "environments: {dev: {protected: 3}}\n",
         "defaultEnvironment: [dev]\n",
+        "headers: {ticket: required}\n",
+        "headers: {AUTHOR: required}\n",
+        "headers: {MIGRATION_TICKET: required}\n",
+        "headers: {TICKET: maybe}\n",
+        "headers: {TICKET: '${env:X}'}\n",
+        "hooks: {onFailure: notify.sh}\n",
+        "recover: never\n",
     ],
 )
 def test_a_wrong_file_is_refused_by_schema_and_loader(text: str, tmp_path: Path) -> None:
@@ -168,7 +175,7 @@ REFERENCES = st.sampled_from(
     ]
 )
 SCALARS = st.one_of(st.none(), st.booleans(), st.integers(-9, 9), TEXTS, REFERENCES)
-NAMES = st.sampled_from(["a", "b", "dev", "x.y", "Prod-1"])
+NAMES = st.sampled_from(["a", "b", "dev", "x.y", "Prod-1", "TICKET", "AUTHOR", "MIGRATION_X", "A_B", "A\n"])
 
 
 def single(key: Key) -> st.SearchStrategy[Any]:
@@ -217,7 +224,7 @@ def is_across(error: GlacierbaseError) -> bool:
         or re.search(rf"'{DURATION}' is not a duration from", error.message) is not None  # Its range.
         or "there is no environment" in error.message
         or "is not the name of a schema" in error.message  # Snowflake's namespaces are more restricted.
-        or "would be on Java's command line" in error.message
+        or "would be on a command line" in error.message
         # A reference that is resolved to another type than the key's.
         or (error.code == "INVALID_VALUE" and "${" in error.message)
     )
