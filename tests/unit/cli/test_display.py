@@ -28,12 +28,17 @@ from tests.support.world import World
 logger = logging.getLogger("glacierbase")
 
 
-@pytest.fixture
-def tty(monkeypatch: pytest.MonkeyPatch) -> Iterator[Recording]:
-    """A terminal of 80 columns, as stderr where a test calls `watching` or `report`."""
+@pytest.fixture(autouse=True)
+def environment_of_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No variable replaces the width of the terminal; pytest-xdist sets one."""
     monkeypatch.setenv("TERM", "xterm")
     for name in ("CI", "COLUMNS"):
         monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def tty() -> Iterator[Recording]:
+    """A terminal of 80 columns, as stderr where a test calls `watching` or `report`."""
     with terminal() as recording:
         yield recording
 
