@@ -1,0 +1,68 @@
+"""The version of a table is read before the statement that it may prove."""
+
+from __future__ import annotations
+
+import os
+import threading
+
+import pytest
+
+from glacierbase.errors import Interrupted
+from glacierbase.model.tableversion import TableVersion
+from glacierbase.run.processes import engine_process
+from tests.support.project_folder import ProjectFolder
+from tests.support.world import World
+
+TABLE = "lake.a.t"
+BEFORE = TableVersion(TABLE, "uuid-1", "file:///t/metadata/00003-c.metadata.json", 7)
+
+
+@pytest.fixture
+def world(project: ProjectFolder) -> World:
+    """A table in the fake engine, whose statements are proven by the table's version, and a file of two of them."""
+    world = World(project)
+    world.file("1_a.sql", "CREATE TABLE t (a INT)")
+    world.migrate()
+    world.engine.process = engine_process(os.getpid())
+    world.engine.proving = TABLE
+    world.tables.versions[TABLE] = BEFORE
+    world.file("2_b.sql", "INSERT INTO t VALUES (1); INSERT INTO t VALUES (2)")
+    return world
+
+
+def test_a_stop_while_the_version_is_read_starts_no_statement(world: World) -> None:
+    """The catalog may take long to answer; the signal is looked at after that."""
+    stop = threading.Event()
+    world.store_before = lambda verb: stop.set() if verb == "table_version" else None
+    with pytest.raises(Interrupted):
+        world.migrate(cancelled=stop.is_set)
+    assert world.values() == []
+    assert world.kinds == [("started", "1"), ("applied", "1")]
+
+
+def test_a_stopped_run_reads_no_version(world: World) -> None:
+    """It records what is done, and ends without a further request."""
+    stop, read = threading.Event(), list[str]()
+    world.store_before = read.append
+    world.break_at("VALUES (1)", lambda sql: stop.set())
+    with pytest.raises(Interrupted):
+        world.migrate(cancelled=stop.is_set)
+    assert world.kinds[-2:] == [("statement_done", "2"), ("interrupted", "2")]
+    assert read.count("table_version") == 1
+
+
+def test_an_interrupt_while_the_version_is_read_leaves_no_statement_open(world: World) -> None:
+    """After KeyboardInterrupt in a notebook, the statement before is recorded as done, and the next run continues after it."""
+    read: list[str] = []
+
+    def interrupt(verb: str) -> None:
+        read.append(verb)
+        if verb == "table_version" and read.count(verb) == 2:
+            raise KeyboardInterrupt
+
+    world.store_before = interrupt
+    with pytest.raises(KeyboardInterrupt):
+        world.migrate()
+    assert world.kinds[-2:] == [("statement_done", "2"), ("interrupted", "2")]
+    assert world.migrate().applied[0].resumed_at == 2
+    assert world.values() == [1, 2]
