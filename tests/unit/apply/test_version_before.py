@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from glacierbase.errors import Interrupted
+from glacierbase.errors import Interrupted, OutcomeUnknown
 from glacierbase.model.tableversion import TableVersion
 from glacierbase.run.processes import engine_process
 from tests.support.project_folder import ProjectFolder
@@ -66,3 +66,18 @@ def test_an_interrupt_while_the_version_is_read_leaves_no_statement_open(world: 
     assert world.kinds[-2:] == [("statement_done", "2"), ("interrupted", "2")]
     assert world.migrate().applied[0].resumed_at == 2
     assert world.values() == [1, 2]
+
+
+def test_a_table_whose_version_cannot_be_read_is_read_once_in_a_run(world: World) -> None:
+    """Each failure opens the store again; the connections of the former ones stay open until the run ends."""
+    read: list[str] = []
+
+    def fail(verb: str) -> None:
+        read.append(verb)
+        if verb == "table_version":
+            raise OutcomeUnknown("ValidationError", "no metadata that PyIceberg reads")
+
+    world.store_before = fail
+    world.migrate()
+    assert world.values() == [1, 2]
+    assert read.count("table_version") == 1
