@@ -1,15 +1,21 @@
-"""The version of a table is read before the statement that it may prove."""
+"""The version of a table is read before the statement that it may prove, and its snapshots name one statement only."""
 
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import threading
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from glacierbase.errors import Interrupted, OutcomeUnknown
 from glacierbase.model.tableversion import TableVersion
 from glacierbase.run.processes import engine_process
+from tests.support.fakes import FakeSession, lost_answer
+from tests.support.lakes import CATALOGS, Lakes
 from tests.support.project_folder import ProjectFolder
 from tests.support.world import World
 
@@ -81,3 +87,45 @@ def test_a_table_whose_version_cannot_be_read_is_read_once_in_a_run(world: World
     world.migrate()
     assert world.values() == [1, 2]
     assert read.count("table_version") == 1
+
+
+def test_a_commit_of_another_catalog_in_the_same_command_proves_nothing(
+    project: ProjectFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two catalogs have a table in common, and a statement on it with the same version and index."""
+    lakes = Lakes(project, monkeypatch)
+    for catalog in CATALOGS:
+        project.file("1_a.sql", "CREATE TABLE IF NOT EXISTS t (a INT); INSERT INTO t VALUES (1)", catalog)
+    place, execute = lakes.place("dev"), FakeSession.execute
+    place.engine.process, place.engine.proving = ended_process(), TABLE
+    place.tables.versions[TABLE] = BEFORE
+    lost: list[str] = []
+
+    def lose_the_first(sql: str) -> None:
+        if "INSERT" in sql and not lost:
+            lost.append(sql)
+            lost_answer()
+
+    def commit(session: FakeSession, sql: str, parameters: Any = (), *, tag: str | None = None) -> None:
+        execute(session, sql, parameters, tag=tag)
+        if "INSERT" in sql:
+            now = place.tables.versions[TABLE]
+            place.tables.versions[TABLE] = replace(
+                now, metadata=f"{now.metadata}+", previous=now.metadata, sequence=now.sequence + 1, tag=tag
+            )
+
+    place.engine.before = lose_the_first
+    monkeypatch.setattr(FakeSession, "execute", commit)
+    assert lakes.run("migrate").code == 6
+    assert [place.events(catalog)[-1].state for catalog in CATALOGS] == ["unknown", "applied"]
+    again = lakes.run("migrate --catalog shop")
+    assert (again.code, place.events("shop")[-1].state) == (6, "unknown"), again.stdout
+    assert place.engine.rows("SELECT a FROM t") == [(1,)]
+
+
+def ended_process() -> dict[str, Any]:
+    """Return the values that identify the process of an engine that has ended."""
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    found = engine_process(ended.pid)
+    ended.wait()
+    return found
