@@ -64,7 +64,7 @@ class Migrator:
         if cancelled():
             raise stopped_before(f"catalog {self._target.catalog.name}", "nothing of it ran")
         with self._target.opened(session, cancelled) as opened:
-            state = self._settled(opened, read_state(opened), progress, lock_timeout)
+            state = self._settled(opened, read_state(opened), selection, progress, lock_timeout)
             plan = self._plan(selection, state, progress.warnings)
             progress.expect(plan)
             if not plan.pending:
@@ -76,10 +76,11 @@ class Migrator:
                 self._run(held, selection, progress)
 
     def _settled(
-        self, opened: OpenCatalog, state: CatalogState, progress: Progress, lock_timeout: float
+        self, opened: OpenCatalog, state: CatalogState, selection: Selection, progress: Progress, lock_timeout: float
     ) -> CatalogState:
         """Settle what a dead run left open, where that is possible, and return the state afterwards."""
-        if not recover.is_possible(self._target.catalog, state.history):
+        # A confirmed plan does not announce what would be recorded here.
+        if selection.confirmed is not None or not recover.is_possible(self._target.catalog, state.history):
             return state
         with locked(opened, state, lock_timeout) as held:
             recover.settle(held, progress)
@@ -87,7 +88,7 @@ class Migrator:
 
     def _run(self, held: LockedCatalog, selection: Selection, progress: Progress) -> None:
         """Plan again from the history as it is under the lock, and run that. The last holder may have died meanwhile."""
-        held = recover.settle(held, progress)
+        held = held if selection.confirmed is not None else recover.settle(held, progress)
         plan = self._plan(selection, held.state, progress.warnings)
         progress.expect(plan)
         self._compile(plan, selection)

@@ -175,7 +175,9 @@ def _outcome_unknown(record: Record) -> NeedsRepair:
     # Other events have the query id of the statement before.
     query_id = last.query_id if last.event == EventType.UNKNOWN else None
     named = "".join(f", {what} {value}" for what, value in (("query tag", tag), ("query id", query_id)) if value)
-    first = f"`{command('migrate')}` settles it if its engine has ended and its table proves the outcome; else "
+    first = (
+        f"`{command('migrate', '--yes')}` settles it if its engine has ended and its table proves the outcome; else "
+    )
     return NeedsRepair(
         "OUTCOME_UNKNOWN",
         f"{record.started.path}: run {last.run_id} of {last.os_user} on {last.host} ended inside statement {index} of"

@@ -197,7 +197,7 @@ class RepairCase:
     def lines(self) -> list[str]:
         """Return the facts, the evidence and the commands that record each choice."""
         if self.repaired_as:
-            return [f"recorded: version {self.version} is {self.repaired_as}"]
+            return [f"recorded: version {self.version} as {self.repaired_as}"]
         lines = [self._headline(), *(f"  {name:<9} {value}" for name, value in self._facts().items() if value)]
         if self.state is State.UNKNOWN:
             lines += [f"  evidence  {each}" for each in self.evidence or ("none: look at the table",)]

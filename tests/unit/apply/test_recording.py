@@ -35,7 +35,7 @@ def world(project: ProjectFolder) -> World:
 
 def repairing(world: World) -> tuple[Change, str]:
     decision = Decision(Resolution.DONE, "seen")
-    return lambda: repair(world.target(), [1], decision), "recorded: version 1 is done"
+    return lambda: repair(world.target(), [1], decision), "recorded: version 1 as done"
 
 
 def accepting(world: World) -> tuple[Change, str]:
@@ -165,6 +165,6 @@ def test_the_command_line_says_what_is_recorded(project: ProjectFolder, monkeypa
     output = lakes.run("repair 1 --as done --reason seen --yes --catalog shop --env dev")
     assert output.code == 143
     first, hint, _ = output.stderr.splitlines()
-    assert first == "error: INTERRUPTED: repair was stopped by a signal; recorded: version 0001 is done"
+    assert first == "error: INTERRUPTED: repair was stopped by a signal; recorded: version 0001 as done"
     assert printed_commands(hint) == ["glacierbase status --catalog shop --env dev --project ../project"]
     assert dev.events()[-1].state == "applied"

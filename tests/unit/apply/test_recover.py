@@ -394,3 +394,15 @@ def test_an_older_glacierbase_reads_the_outcome_as_that_of_a_repair(world: World
     upto = next(number for number, event in enumerate(world.events) if event.event == "repaired")
     record = fold([replace(event, details=None) for event in world.events[: upto + 1]]).records[2]
     assert (record.state, record.statements_done) == ("interrupted", 1)
+
+
+def test_a_confirmed_run_settles_nothing(world: World, clock: Clock) -> None:
+    """What a person confirmed is a plan of files; nothing else is recorded, and the error names what is open."""
+    lose(world)
+    before = len(world.events)
+    with pytest.raises(NeedsRepair) as caught:
+        world.migrate(Selection(confirmed=()))
+    assert (caught.value.code, len(world.events), clock.now) == ("OUTCOME_UNKNOWN", before, 0.0)
+    assert "migrate --yes" in caught.value.hint
+    world.migrate()
+    assert [event.event for event in world.events[before:]].count("repaired") == 1
