@@ -48,15 +48,13 @@ def _entry(code: str) -> Entry:
     Raises:
         click.UsageError: there is no such code.
     """
-    from difflib import get_close_matches
-
     from glacierbase.errors.reference import ENTRIES
     from glacierbase.model.command import command
+    from glacierbase.model.spelling import did_you_mean
 
     if code in ENTRIES:
         return ENTRIES[code]
-    near = get_close_matches(code, ENTRIES, n=1)
-    hint = f"did you mean {near[0]}?" if near else f"`{command('explain')}` lists all codes."
+    hint = did_you_mean(code, ENTRIES, f"`{command('explain')}` lists all codes.")
     raise click.UsageError(f"there is no error code {code}; {hint}", click.get_current_context())
 
 

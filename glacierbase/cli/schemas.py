@@ -47,10 +47,8 @@ def schemas(form: str, color: str, name: str | None) -> None:
 
 
 def _unknown(name: str, names: Iterable[str]) -> click.UsageError:
-    from difflib import get_close_matches
-
     from glacierbase.model.command import command
+    from glacierbase.model.spelling import did_you_mean
 
-    near = get_close_matches(name, list(names), n=1)
-    hint = f"did you mean {near[0]}?" if near else f"`{command('schemas')}` lists all."
+    hint = did_you_mean(name, names, f"`{command('schemas')}` lists all.")
     return click.UsageError(f"there is no schema {name}; {hint}", click.get_current_context())
