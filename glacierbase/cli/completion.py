@@ -6,7 +6,6 @@ completed: a message would be written into the line that the user edits.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,8 +16,6 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
     from glacierbase.catalogs.folder import CatalogFile
-
-_VERSION = re.compile(r"([0-9]+)_([a-z0-9_]+)\.sql")
 
 
 def complete_catalog(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
@@ -36,9 +33,11 @@ def complete_version(ctx: click.Context, _param: click.Parameter, incomplete: st
     """Return the versions of the chosen catalogs' files that begin so, in ascending order, with the words of the file's name."""
     from click.shell_completion import CompletionItem
 
+    from glacierbase.migrations.folder import FILE_NAME
+
     migrations = _project(ctx)[0] / "migrations"
     paths = (path for file in _chosen(ctx) for path in (migrations / file.stem).rglob("*.sql"))
-    names = {found[1]: found[2] for path in paths if (found := _VERSION.fullmatch(path.name))}
+    names = {found["version"]: found["name"] for path in paths if (found := FILE_NAME.fullmatch(path.name))}
     versions = sorted((each for each in names if each.startswith(incomplete)), key=int)
     return [CompletionItem(version, help=names[version].replace("_", " ")) for version in versions]
 
