@@ -29,13 +29,11 @@ def _has_colour() -> bool:
 
 
 def width_of(stream: TextIO) -> int:
-    """Return the width of a terminal, or of what `COLUMNS` says."""
+    """Return the value of `COLUMNS` where it is set, else the width of the terminal, else 80."""
     columns = os.environ.get("COLUMNS", "")
     try:
-        return (
-            int(columns)
-            if columns.isdecimal() and int(columns)
-            else os.get_terminal_size(stream.fileno()).columns or _WIDTH
-        )
+        if columns.isdecimal() and int(columns):
+            return int(columns)
+        return os.get_terminal_size(stream.fileno()).columns or _WIDTH
     except (OSError, ValueError):
         return _WIDTH
