@@ -66,12 +66,10 @@ def _project(ctx: click.Context) -> tuple[Path, Sequence[CatalogFile]]:
     """Return the root and the catalog files of the project; no files if anything is wrong with it."""
     from glacierbase.errors import GlacierbaseError
     from glacierbase.inspect.folders import find_root, load_project
-    from glacierbase.model.arguments import given
     from glacierbase.secrets import Secrets
 
     try:
-        path = given("path", ctx.params.get("project"), "GLACIERBASE_PROJECT")
-        root = Path(path).resolve() if path else find_root()
+        root = find_root(ctx.params.get("project"))
         with Secrets().in_use():
             return root, load_project(root)
     except GlacierbaseError:
