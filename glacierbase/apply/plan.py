@@ -14,7 +14,7 @@ from glacierbase.history.status import is_late, is_settled, newest_number
 from glacierbase.migrations.compiled import Compiled
 from glacierbase.migrations.git_lost import LostFile, Trace
 from glacierbase.model.arguments import unknown_version
-from glacierbase.model.command import command
+from glacierbase.model.command import command, repair_as
 from glacierbase.model.migration import EventType, Migration, State, version_number
 from glacierbase.model.text import counted, numbered
 from glacierbase.run.run import statement_tag
@@ -196,7 +196,7 @@ def _changed(migrations: Sequence[Migration], history: History) -> list[Glacierb
             f"{migration.location}: edited since it was {record.state} ({_when(record)}): recorded {record.last.checksum},"
             f" the file has {migration.checksum}; nothing ran",
             "restore the file (`git log -p` shows who edited it), and put the change into a new migration; an edit that is"
-            f" intended is accepted by `{_accepting(migration.version, 'edited')}`",
+            f" intended is accepted by `{repair_as(migration.version, 'edited')}`",
             version=migration.version,
             path=migration.location,
             recorded_checksum=record.last.checksum,
@@ -214,16 +214,12 @@ def _missing(lost: Sequence[Record], traces: Traces) -> list[GlacierbaseError]:
             f"{record.started.path}: version {record.version} is {record.state} ({_when(record)}), but its file is gone;"
             " nothing ran",
             f"{_way_back(record, traces)}; a file that was deleted on purpose is accepted by"
-            f" `{_accepting(record.version, 'removed')}`",
+            f" `{repair_as(record.version, 'removed')}`",
             version=record.version,
             path=record.started.path,
         )
         for record in lost
     ]
-
-
-def _accepting(version: str, resolution: str) -> str:
-    return command("repair", version, "--as", resolution, reason=True)
 
 
 def _ahead(ahead: Sequence[Record], traces: Traces) -> Iterator[str]:

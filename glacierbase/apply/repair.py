@@ -26,7 +26,7 @@ from glacierbase.history.status import make_status
 from glacierbase.migrations.statements import split_statements
 from glacierbase.migrations.targets import target_tables
 from glacierbase.migrations.transactions import Step, steps
-from glacierbase.model.command import command
+from glacierbase.model.command import command, repair_as
 from glacierbase.model.migration import EventType, State
 from glacierbase.run.processes import is_engine_gone
 from glacierbase.run.run import statement_tag
@@ -145,7 +145,7 @@ def _case(opened: OpenCatalog, record: Record, state: State) -> RepairCase:
         may_run=may_run,
         engine=_engine_state(record, may_run) if state is State.UNKNOWN else "",
         choices=possible,
-        commands=tuple(command("repair", record.version, "--as", choice, reason=True) for choice in possible),
+        commands=tuple(repair_as(record.version, choice) for choice in possible),
     )
 
 
