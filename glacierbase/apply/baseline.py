@@ -16,7 +16,7 @@ from glacierbase.history.opening import Target
 from glacierbase.history.records import SETTLED, History
 from glacierbase.history.state import read_state
 from glacierbase.migrations.compiled import Compiled
-from glacierbase.migrations.declared import declared_tables
+from glacierbase.migrations.declared_tables import declared_tables
 from glacierbase.migrations.headers import check_required
 from glacierbase.model.arguments import unknown_version
 from glacierbase.model.columns import ColumnDifference

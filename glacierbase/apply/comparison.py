@@ -12,7 +12,7 @@ from glacierbase.executors.columns import read_columns
 from glacierbase.migrations.column_lists import Column
 from glacierbase.migrations.column_types import normalised
 from glacierbase.migrations.cursor import NotUnderstood
-from glacierbase.migrations.declared import Declared
+from glacierbase.migrations.declared_tables import Declared
 from glacierbase.model.columns import ColumnDifference
 
 
