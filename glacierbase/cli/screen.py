@@ -10,13 +10,18 @@ from glacierbase.output.printable import Show, printable
 _WIDTH = 80
 
 
-def show_on(stream: TextIO, colour: str) -> Show:
+def is_terminal(stream: TextIO | None) -> bool:
+    """Return whether a standard stream is a terminal. One that was closed before the start is None."""
+    return stream is not None and stream.isatty()
+
+
+def show_on(stream: TextIO | None, colour: str) -> Show:
     """Return how lines are shown on a stream.
 
     Args:
         colour: `auto`, `always` or `never`, as `--color` has it.
     """
-    if not stream.isatty() and colour != "always":
+    if stream is None or not (is_terminal(stream) or colour == "always"):
         return printable
     from glacierbase.output.screen import Screen  # Imports rich.
 
