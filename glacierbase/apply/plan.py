@@ -19,7 +19,7 @@ from glacierbase.model.migration import EventType, Migration, State, version_num
 from glacierbase.model.text import counted, numbered
 from glacierbase.run.run import statement_tag
 
-# What git knows of files that are gone, by path.
+# What git holds of files that are gone, by path.
 Traces: TypeAlias = Mapping[str, Trace]
 FindLost: TypeAlias = Callable[[tuple[LostFile, ...]], Traces]
 
@@ -78,7 +78,7 @@ def make_plan(
     """Return which of the migrations are to run after the history.
 
     Args:
-        find: returns what git knows of files that are gone; called only if there are any.
+        find: returns what git holds of files that are gone; called only if there are any.
 
     Raises:
         NeedsRepair: a statement's outcome is unknown.
@@ -233,7 +233,7 @@ def _ahead(ahead: Sequence[Record], traces: Traces) -> Iterator[str]:
 
 
 def _way_back(record: Record, traces: Traces) -> str:
-    """Return how to get back a file that is gone."""
+    """Return the step that restores a file that is gone."""
     path = record.started.path or ""
     trace = traces.get(path)
     if trace and trace.commit:

@@ -175,7 +175,7 @@ class LogLines(_Poller):
 
 
 class _Details:
-    """Asks for the details of activities, in a thread that an engine without an answer may keep."""
+    """Reads the details of activities, in a thread that an engine without an answer may block."""
 
     def __init__(self) -> None:
         self._caller: Caller | None = None

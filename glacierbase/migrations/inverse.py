@@ -27,7 +27,7 @@ _LONGEST = 120
 
 
 class NotInverted(Exception):
-    """A statement that cannot be inverted; the message says why."""
+    """A statement that cannot be inverted; the message is the reason."""
 
 
 def inverse(text: str, dialect: str, earlier: Sequence[str]) -> tuple[str, bool]:
