@@ -39,7 +39,6 @@ from glacierbase.model.arguments import check_reason, given, version_given
 from glacierbase.model.command import Scope, on_catalog, with_own_scope
 from glacierbase.model.result import Result, raise_first
 from glacierbase.run.held import HeldLocks
-from glacierbase.run.run import Run
 from glacierbase.secrets import Secrets
 
 R = TypeVar("R", bound=Result)
@@ -285,7 +284,7 @@ class Project:
         """Run a command for each catalog, after all catalogs and headers of migrations have been read and checked."""
         chosen, skipped = self._choice.in_environment(catalogs)
         results: list[R] = []
-        for target in load_targets(self.root, chosen, Run.here(self.root, self.held_locks), self.catalogs):
+        for target in load_targets(self.root, chosen, self.held_locks, self.catalogs):
             empty = kind(target.catalog.name, target.catalog.environment)
             try:
                 with on_catalog(target.catalog.name if catalogs or len(self.catalogs) > 1 else None):

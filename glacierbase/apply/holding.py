@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from glacierbase.apply.lock import Lock
 from glacierbase.executors.engine import Engine
@@ -26,6 +26,7 @@ class LockedCatalog:
         store: opened after the lock was acquired.
         state: as it was read after the lock was acquired.
         recorder: appends the events of this run.
+        unreadable: the tables of users whose version this run could not read.
     """
 
     target: Target
@@ -34,6 +35,7 @@ class LockedCatalog:
     lock: Lock
     state: CatalogState
     recorder: Recorder
+    unreadable: set[str] = field(default_factory=set)
 
 
 def new_lock(opened: OpenCatalog) -> Lock:

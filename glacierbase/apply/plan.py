@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 from shlex import quote
 from typing import TypeAlias
 
@@ -19,7 +20,7 @@ from glacierbase.model.migration import EventType, Migration, State, version_num
 from glacierbase.model.text import counted, numbered
 from glacierbase.run.run import statement_tag
 
-# What git holds of files that are gone, by path.
+# What git holds of files that are gone or edited, by path.
 Traces: TypeAlias = Mapping[str, Trace]
 FindLost: TypeAlias = Callable[[tuple[LostFile, ...]], Traces]
 
@@ -78,7 +79,7 @@ def make_plan(
     """Return which of the migrations are to run after the history.
 
     Args:
-        find: returns what git holds of files that are gone; called only if there are any.
+        find: returns what git holds of files that are gone or edited; called only if there are any.
 
     Raises:
         NeedsRepair: a statement's outcome is unknown.
@@ -87,11 +88,13 @@ def make_plan(
     """
     _check_selection(migrations, selection)
     gone, ahead = _without_file(migrations, history)
-    traces = find(tuple(_lost(record) for record in (*gone, *ahead))) if gone or ahead else {}
-    raise_all([*_unknown(history), *_changed(migrations, history), *_missing(gone, traces)])
+    edited = [(m, r) for m in migrations if (r := _settled(m, history)) and r.last.checksum != m.checksum]
+    lost = (*(_lost(record) for record in (*gone, *ahead)), *(_lost(record, file.location) for file, record in edited))
+    traces = find(lost) if lost else {}
+    raise_all([*_unknown(history), *_changed(edited, traces), *_missing(gone, traces)])
     unsettled = [m for m in migrations if not is_settled(m, history)]
     chosen = [m for m in unsettled if _is_chosen(m, selection)]
-    raise_all(_out_of_order(chosen, history, selection))
+    raise_all(_out_of_order(chosen, history, selection, newest_number(migrations)))
     jumped_over = [m.version for m in unsettled if selection.only and m.number < int(selection.only)]
     return Plan(
         pending=tuple(_planned(migration, history) for migration in chosen),
@@ -188,23 +191,37 @@ def _outcome_unknown(record: Record) -> NeedsRepair:
     )
 
 
-def _changed(migrations: Sequence[Migration], history: History) -> list[GlacierbaseError]:
-    pairs = [(m, history.records[m.number]) for m in migrations if is_settled(m, history)]
+def _settled(migration: Migration, history: History) -> Record | None:
+    """Return the record of a version that is applied or abandoned."""
+    return history.records[migration.number] if is_settled(migration, history) else None
+
+
+def _changed(edited: Sequence[tuple[Migration, Record]], traces: Traces) -> list[GlacierbaseError]:
     return [
         HistoryDisagrees(
             "CHECKSUM_MISMATCH",
             f"{migration.location}: edited since it was {record.state} ({_when(record)}): recorded {record.last.checksum},"
             f" the file has {migration.checksum}; nothing ran",
-            "restore the file (`git log -p` shows who edited it), and put the change into a new migration; an edit that is"
-            f" intended is accepted by `{repair_as(migration.version, 'edited')}`",
+            f"{_restoring(migration.location, traces)}; put the change into a new migration; an edit that is intended is"
+            f" accepted by `{repair_as(migration.version, 'edited')}`",
             version=migration.version,
             path=migration.location,
             recorded_checksum=record.last.checksum,
             file_checksum=migration.checksum,
         )
-        for migration, record in pairs
-        if record.last.checksum != migration.checksum
+        for migration, record in edited
     ]
+
+
+def _restoring(path: str, traces: Traces) -> str:
+    """Return how to undo the edit of a file."""
+    return _checkout(path, traces) or f"restore the file (`git log -p -- {quote(path)}` shows who edited it)"
+
+
+def _checkout(path: str, traces: Traces) -> str | None:
+    """Return the command that restores a file as it was recorded; None where git has no such file."""
+    trace = traces.get(path)
+    return f"restore it: git checkout {trace.commit} -- {quote(path)}" if trace and trace.commit else None
 
 
 def _missing(lost: Sequence[Record], traces: Traces) -> list[GlacierbaseError]:
@@ -236,8 +253,8 @@ def _way_back(record: Record, traces: Traces) -> str:
     """Return the step that restores a file that is gone."""
     path = record.started.path or ""
     trace = traces.get(path)
-    if trace and trace.commit:
-        return f"restore it: git checkout {trace.commit} -- {quote(path)}"
+    if checkout := _checkout(path, traces):
+        return checkout
     shown = f"`{command('show', record.version)}` prints what ran"
     if trace is None:
         return f"restore the file; {shown}"
@@ -246,28 +263,38 @@ def _way_back(record: Record, traces: Traces) -> str:
     return f"git has no such file on this branch: merge the branch that has it; {shown}"
 
 
-def _lost(record: Record) -> LostFile:
-    return LostFile(record.started.path or "", record.last.checksum, record.started.git_commit)
+def _lost(record: Record, path: str | None = None) -> LostFile:
+    """Return the recorded file; `path` is that of an edited one, which may have been moved."""
+    return LostFile(path or record.started.path or "", record.last.checksum, record.started.git_commit)
 
 
-def _out_of_order(chosen: Sequence[Migration], history: History, selection: Selection) -> list[GlacierbaseError]:
+def _out_of_order(
+    chosen: Sequence[Migration], history: History, selection: Selection, newest: int
+) -> list[GlacierbaseError]:
+    """Args:
+    newest: the highest version of all files.
+    """
     if selection.out_of_order is None:
         return []
     allowed = {int(version) for version in selection.out_of_order}
-    return [
-        HistoryDisagrees(
-            "OUT_OF_ORDER",
-            f"{migration.location}: version {migration.version} came after version {history.records[history.newest].version}"
-            f" was {history.records[history.newest].state}; nothing ran",
-            "give it a version above that one (`git mv`), or run it as it is:"
-            f" `{command('migrate', '--allow-out-of-order', migration.version)}`",
-            version=migration.version,
-            path=migration.location,
-            newest=history.records[history.newest].version,
-        )
-        for migration in chosen
-        if is_late(migration, history) and migration.number not in allowed
-    ]
+    late = [migration for migration in chosen if is_late(migration, history) and migration.number not in allowed]
+    above = max(history.newest, newest)
+    return [_late(migration, history, number) for number, migration in enumerate(late, start=above + 1)]
+
+
+def _late(migration: Migration, history: History, free: int) -> HistoryDisagrees:
+    """Return the error for a file that is out of order; `free` is a version above all others."""
+    path, newest = PurePosixPath(migration.location), history.records[history.newest]
+    renamed = path.with_name(f"{str(free).zfill(len(migration.version))}_{migration.name}.sql")
+    return HistoryDisagrees(
+        "OUT_OF_ORDER",
+        f"{path}: version {migration.version} came after version {newest.version} was {newest.state}; nothing ran",
+        f"give it a version above that one: `git mv {quote(str(path))} {quote(str(renamed))}`, or run it as it is:"
+        f" `{command('migrate', '--allow-out-of-order', migration.version)}`",
+        version=migration.version,
+        path=migration.location,
+        newest=newest.version,
+    )
 
 
 def _is_chosen(migration: Migration, selection: Selection) -> bool:

@@ -28,7 +28,8 @@ def check_confirmed(target: Target, plan: Plan, selection: Selection) -> None:
     """
     if selection.confirmed is None:
         return
-    results = (result for result in selection.confirmed if result.catalog == target.catalog.name)
+    here = (target.catalog.name, target.catalog.environment)
+    results = (result for result in selection.confirmed if (result.catalog, result.environment) == here)
     confirmed = {file for result in results for file in result.plan}
     for file in planned_files(target, plan):
         if file not in confirmed:

@@ -40,7 +40,7 @@ _PRINCIPAL = "glacierbase"
 def with_version(announcement: Entry, held: LockedCatalog, compiled: Compiled, statement: Statement) -> Entry:
     """Return the announcement of a statement with the version of its table, where that can prove the outcome later."""
     # An engine without a process on this machine is never shown to have ended.
-    if not held.target.catalog.recovers or not held.engine.process.get("engine_pid"):
+    if not held.target.catalog.recovers or not held.engine.process.get("engine_pid") or held.engine.cancelled():
         return announcement
     table = held.engine.start().proving_table(statement.text, compiled.text)
     before = _version(held, table) if table else None
@@ -48,9 +48,13 @@ def with_version(announcement: Entry, held: LockedCatalog, compiled: Compiled, s
 
 
 def _version(held: LockedCatalog, table: str) -> TableVersion | None:
+    if table in held.unreadable:
+        return None
     try:
         return held.store.table_version(table)
     except EngineError as error:  # Without a version the statement runs as well.
+        # Not once per statement: the store may open a connection again after each failure, or wait until a time limit.
+        held.unreadable.add(table)
         logger.debug("%s: its version could not be read: %s", table, error.message)
         return None
 

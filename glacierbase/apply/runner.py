@@ -84,20 +84,24 @@ class Runner:
 
     def _announce(self, announcement: Entry, compiled: Compiled, statement: Statement) -> None:
         """Record that the statement is about to start, wait for the answer, then prove the lock."""
-        if self._held.engine.cancelled():
-            self._stop_before(announcement, compiled, statement.index)
-        announcement = recover.with_version(announcement, self._held, compiled, statement)
+        try:
+            versioned = recover.with_version(announcement, self._held, compiled, statement)
+            # After the version was read, which takes as long as the catalog takes to answer.
+            if self._held.engine.cancelled():
+                raise stopped_before(f"statement {statement.index} of {compiled.migration.location}")
+        except BaseException:
+            self._record_stop(announcement, compiled, statement.index)
+            raise
         # Deferred first, so that it is recorded even if the lock is lost.
-        self._recorder.defer(announcement)
+        self._recorder.defer(versioned)
         self._flush_and_prove(compiled, statement)
 
-    def _stop_before(self, announcement: Entry, compiled: Compiled, index: int) -> None:
-        """Record what is done and that no statement is in flight, and raise `Interrupted`."""
+    def _record_stop(self, announcement: Entry, compiled: Compiled, index: int) -> None:
+        """Record what is done, and that no statement is in flight."""
         if announcement.event is EventType.STARTED:
             self._recorder.flush()
         else:
             self._recorder.append(announcement, entries.interrupted(compiled, index - 1))
-        raise stopped_before(f"statement {index} of {compiled.migration.location}")
 
     def _flush_and_prove(self, compiled: Compiled, first: Statement) -> None:
         """Append the deferred entries and prove the lock. Nothing of the step that begins with `first` runs before that."""

@@ -94,13 +94,16 @@ def rebase(options: Options, base: str | None, dry_run: bool, commit: bool) -> N
 
     def run(project: Project) -> Sequence[Result]:
         from glacierbase.apply.rebase import rebase
+        from glacierbase.model.text import counted
 
         folders = {name: project.folder(name) for name in (*project.catalogs, *options.catalogs)}
         found = rebase(project.root, folders, options.catalogs, base, dry_run=True, commit=False)
         if dry_run:
             return found
         count = sum(file.tracked for each in found for file in each.renamed)
-        agreed = commit or (count > 0 and options.terminal.agrees(f"rename {count} tracked files: commit that, too"))
+        agreed = commit or (
+            count > 0 and options.terminal.agrees(f"commit the renames, too ({counted(count, 'tracked file')})")
+        )
         return rebase(project.root, folders, options.catalogs, base, dry_run=False, commit=agreed)
 
     options.report(run)

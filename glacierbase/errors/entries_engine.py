@@ -50,8 +50,9 @@ ENTRIES = (
         (ConfigurationError,),
         "A jar of the catalog is built for another Spark than the installed one. "
         "Every statement would fail, so Spark was not started.",
-        "error: SPARK_VERSION_MISMATCH: org.apache.iceberg:iceberg-spark-runtime-4.0_2.13:1.12.0 is built for Spark 4.0, but"
-        " pyspark 4.1.1 is installed\n"
+        "error: SPARK_VERSION_MISMATCH: catalogs/analytics.yaml, line 7:"
+        " org.apache.iceberg:iceberg-spark-runtime-4.0_2.13:1.12.0 is built for Spark 4.0, but pyspark 4.1.1 is installed;"
+        " Spark was not started\n"
         "next: pip install 'pyspark==4.0.*', or choose the artifact for Spark 4.1 where one is published",
         (
             "If the project decides the version, install its Spark: `pip install 'pyspark==4.0.*'`.",

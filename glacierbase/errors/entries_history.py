@@ -59,12 +59,14 @@ ENTRIES = (
         "Line ends and a byte order mark do not count as edits.",
         "error: CHECKSUM_MISMATCH: migrations/analytics/0003_add_scores.sql: edited since it was applied"
         " (2026-11-20 09:41 UTC): recorded v1:sha256:9f2c…, the file has v1:sha256:41ab…; nothing ran\n"
-        "next: restore the file (`git log -p` shows who edited it), and put the change into a new migration; an"
-        " edit that is intended is accepted by `glacierbase repair 0003 --as edited --reason '…'`",
+        "next: restore the file (`git log -p -- migrations/analytics/0003_add_scores.sql` shows who edited it); put"
+        " the change into a new migration; an edit that is intended is accepted by"
+        " `glacierbase repair 0003 --as edited --reason '…'`",
         (
             "Find the edit: `git log -p -- migrations/analytics/0003_add_scores.sql`.",
-            "Restore the file with git, and put the change into a new one: `glacierbase new 'correct the scores'`. "
-            "This is the usual way: the edit never reached the table.",
+            "Restore the file, and put the change into a new one: `glacierbase new 'correct the scores'`. "
+            "This is the usual way: the edit never reached the table. "
+            "Where git has the file as it was recorded, the message prints the `git checkout` command that restores it.",
             "If the edit changes no statement and is meant to stay, such as a typo in a comment: "
             "`glacierbase repair 0003 --as edited --reason 'a typo in a comment'`. Do so in every environment.",
         ),
@@ -93,11 +95,11 @@ ENTRIES = (
         "Other environments would apply the two in the other order. Nothing ran.",
         "error: OUT_OF_ORDER: migrations/analytics/0006_add_device.sql: version 0006 came after version 0007 was"
         " applied; nothing ran\n"
-        "next: give it a version above that one (`git mv`), or run it as it is:"
+        "next: give it a version above that one:"
+        " `git mv migrations/analytics/0006_add_device.sql migrations/analytics/0008_add_device.sql`, or run it as it is:"
         " `glacierbase migrate --allow-out-of-order 0006`",
         (
-            "If the file is applied nowhere yet, rename it: "
-            "`git mv migrations/analytics/0006_add_device.sql migrations/analytics/0008_add_device.sql`.",
+            "If the file is applied nowhere yet, rename it with the `git mv` command of the message.",
             "If other environments have applied it as it is, and it does not depend on the order: "
             "`glacierbase migrate --allow-out-of-order 0006`.",
             "If the team merges in any order on purpose, write `outOfOrder: allow` into the catalog file.",

@@ -41,7 +41,7 @@ _NEXT: Mapping[State, Callable[[str], str]] = {
         f" purpose: `{repair_as(version, 'removed')}`"
     ),
     State.OUT_OF_ORDER: lambda version: (
-        "give it a newer version (`git mv`), or run it as it is:"
+        f"`{command('pending')}` prints the command that gives it a newer version; or run it as it is:"
         f" `{command('migrate', '--allow-out-of-order', version)}`"
     ),
 }

@@ -13,6 +13,7 @@ from glacierbase.model.arguments import given
 from glacierbase.model.command import command
 from glacierbase.model.migration import Migration
 from glacierbase.run.files import FileRefused, is_folder, path_inside
+from glacierbase.run.held import HeldLocks
 from glacierbase.run.run import Run
 
 
@@ -66,11 +67,12 @@ def load_project(root: Path) -> tuple[CatalogFile, ...]:
 
 
 def load_targets(
-    root: Path, chosen: Iterable[tuple[CatalogFile, str]], run: Run, names: Collection[str]
+    root: Path, chosen: Iterable[tuple[CatalogFile, str]], held: HeldLocks, names: Collection[str]
 ) -> list[Target]:
-    """Return the chosen catalogs, each in its environment, with their migrations.
+    """Return the chosen catalogs, each in its environment, with their migrations and a run.
 
     Args:
+        held: where the runs list the locks that they hold.
         names: of all catalogs of the project.
 
     Raises:
@@ -86,7 +88,8 @@ def load_targets(
             errors += wrong
         with collected(errors):
             catalog = file.for_environment(environment, root)
-            found.append(Target(catalog, read[file.stem], run, set(names) - {file.name}))
+            # A run of its own: the id of a run, a version and an index name one statement, also in a table that catalogs share.
+            found.append(Target(catalog, read[file.stem], Run.here(root, held), set(names) - {file.name}))
     # Catalogs share a file: an error in it is reported once.
     raise_all(list({error.message: error for error in errors}.values()))
     return found

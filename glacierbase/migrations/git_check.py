@@ -160,6 +160,10 @@ def _order(compared: Compared, migration: Migration) -> Iterator[GlacierbaseErro
 
 
 def _rebase(base: Base) -> str:
-    """Return the command that gives the file a new version; that comes before a merge, which could conflict otherwise."""
+    """Return the command that gives the file a new version; that comes before a merge, which could conflict otherwise.
+
+    It commits: git refuses to merge while a rename is staged.
+    """
+    commit = ("--commit",) if base.fork.is_behind else ()
     merge = f"; then merge: git merge {quote(base.ref)}" if base.fork.is_behind else ""
-    return f"`{command('rebase', '--base', base.ref)}` gives it a version above{merge}"
+    return f"`{command('rebase', '--base', base.ref, *commit)}` gives it a version above{merge}"

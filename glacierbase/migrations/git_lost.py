@@ -1,4 +1,4 @@
-"""Find files of the history that are not in the work tree: the commit from which git restores each with its recorded content."""
+"""Find files of the history that are deleted or edited here: the commit from which git restores each with its recorded content."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _COMMIT = re.compile("^[0-9a-f]{40,64}")
 
 @dataclass(frozen=True, slots=True)
 class LostFile:
-    """A file of the history that is not in the work tree.
+    """A file of the history that is not in the work tree, or is edited there.
 
     Attributes:
-        path: as recorded, relative to the project.
+        path: as recorded, or of the edited file; relative to the project.
         checksum: as recorded.
         commit: that the run recorded which applied the file, or None.
     """

@@ -66,12 +66,13 @@ def _is_here(holder: Mapping[str, Any]) -> bool:
 
 def _is_alive(holder: Mapping[str, Any], key: str) -> bool:
     """Return whether the process may be alive. One that is hidden (proc(5), `hidepid`) or another user's counts as alive."""
-    pid = holder[key]
+    pid, recorded = holder[key], holder.get(f"{key}_started")
     started = _pid_started(pid)
     if started is None:
         return _exists(pid) and not _is_zombie(pid)
-    # The kernel reuses process ids: the same id with another start is another process.
-    return started == holder.get(f"{key}_started")
+    # The kernel reuses process ids: the same id with another start is another process. A start that was not recorded, or that
+    # holds a masked secret by chance, shows nothing.
+    return started == recorded or not (isinstance(recorded, str) and recorded.isdecimal())
 
 
 def _exists(pid: int) -> bool:

@@ -22,7 +22,7 @@ from glacierbase.secrets import masked
 
 @dataclass(frozen=True)
 class Run:
-    """One run of glacierbase. Every event that it appends holds these values.
+    """One run of glacierbase on one catalog. Every event that it appends holds these values.
 
     Attributes:
         ci_actor: who started the CI job.

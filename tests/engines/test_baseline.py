@@ -19,7 +19,7 @@ def test_on_iceberg_by_the_command_line(lake_project: ProjectFolder, lake: LakeB
     """It finds a table, a view and a name that USE completes, and requires a confirmation."""
     create = "CREATE TABLE t (a INT) USING iceberg"
     view = "CREATE OR REPLACE VIEW lake.adopted.v AS SELECT a FROM lake.adopted.t"
-    lake_project.catalog(lake.text)
+    lake_project.catalog(f"{lake.text}store: {{namespace: baseline}}\n")
     lake_project.file("1_t.sql", f"CREATE NAMESPACE IF NOT EXISTS lake.adopted;\nUSE lake.adopted;\n{create};")
     lake_project.file("2_v.sql", f"{view};")
     arguments = ("baseline", "--to", "2", "--reason", "made by hand", "--yes")

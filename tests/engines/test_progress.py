@@ -53,7 +53,7 @@ def numbers_of(lines: list[str]) -> list[tuple[int, ...]]:
 
 def test_a_line_grows_with_the_seconds_the_stages_and_the_tasks(lake: LakeBed, project: ProjectFolder) -> None:
     """The counts are those of the statement alone, and no number decreases."""
-    project.catalog(lake.text)
+    project.catalog(f"{lake.text}store: {{namespace: progress_history}}\n")
     project.file("0002_create.sql", "CREATE NAMESPACE lake.progress; CREATE TABLE lake.progress.t (id BIGINT)")
     project.file("0003_slow.sql", f"SELECT 1;\nINSERT INTO lake.progress.t {IN_TWO_STAGES};")
     with shown() as recording:

@@ -26,7 +26,7 @@ ALTER TABLE lake.reverted.t RENAME TO reverted.u;
 @pytest.mark.long
 def test_a_table_has_its_former_schema_after_the_inverse(lake_project: ProjectFolder, lake: LakeBed) -> None:
     """Columns, partitioning and properties are those before; the comment for the INSERT does not run."""
-    lake_project.catalog(lake.text + "variables: {schema: reverted}\n")
+    lake_project.catalog(lake.text + "variables: {schema: reverted}\nstore: {namespace: reverting}\n")
     create = (
         "CREATE TABLE lake.reverted.t (id bigint, kind string, ts timestamp) USING iceberg PARTITIONED BY (days(ts))"
     )

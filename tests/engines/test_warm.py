@@ -27,7 +27,7 @@ FLAGS = "spark.driver.defaultJavaOptions"
 class Warmed:
     """A user's cache after `warm`, and the environment of that run."""
 
-    environ: dict[str, str]
+    environ: dict[str, str | None]
     folder: Path
     project: ProjectFolder
     said: Output
@@ -60,10 +60,10 @@ def with_conf(project: ProjectFolder, conf: str = "") -> str:
 def warmed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Warmed:
     """The Java of the wheel, or the machine's."""
     folder = tmp_path_factory.mktemp("warm")
-    environ = {"XDG_CACHE_HOME": str(folder / "cache")}
+    environ: dict[str, str | None] = {"XDG_CACHE_HOME": str(folder / "cache")}
     if request.param == "wheel":
         other = java_home(folder / "java", "11.0.2")
-        environ |= {"JAVA_HOME": str(other), "PATH": f"{other / 'bin'}:{os.environ['PATH']}"}
+        environ |= {"JAVA_HOME": None, "PATH": f"{other / 'bin'}:{os.environ['PATH']}"}
     project = ProjectFolder(folder / "warm")
     project.catalog(with_conf(project))
     return Warmed(environ, folder, project, project.ask("warm", environ=environ))
@@ -97,8 +97,10 @@ def test_other_jars_leave_it_alone(warmed: Warmed, monkeypatch: pytest.MonkeyPat
         file.writestr("META-INF/MANIFEST.MF", "Manifest-Version: 1.0\n")
     conf = f"      spark.driver.extraClassPath: {jar}\n"
     assert "(top)" not in warmed.loaded("others", conf)
+    monkeypatch.delenv("JAVA_HOME", raising=False)
     for key, value in warmed.environ.items():
-        monkeypatch.setenv(key, value)
+        if value is not None:
+            monkeypatch.setenv(key, value)
     shutil.copy(warmed.archive, place_of(warmed.folder / "others"))
     assert "(top)" not in warmed.loaded("misled", conf)
 

@@ -2,39 +2,29 @@
 
 from __future__ import annotations
 
-import io
 import os
 import re
 import shlex
-import sys
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from glacierbase import project as facade
-from glacierbase.cli import main
 from glacierbase.history.opening import Target
 from glacierbase.model.migration import Event
 from glacierbase.stores import LockRow
 from glacierbase.stores.bounded import BoundedStore
 from tests.support.catalog_files import LAKE
 from tests.support.fakes import FakeExecutor, MemoryStore, MemoryTables
+from tests.support.program import Keyboard, call_program
 from tests.support.project_folder import Output, ProjectFolder
 
 CATALOGS = ("shop", "web")
 ENVIRONMENTS = "environments: {dev: {}, prod: {}}\ndefaultEnvironment: dev\n"
 # In backticks, or at the end of a line that a label begins.
 _COMMAND = re.compile(r"`(glacierbase \w[^`]*)`|^ *(?:more:|next|or) +(glacierbase .*)$", re.MULTILINE)
-
-
-class Keyboard(io.StringIO):
-    """What a person types at a terminal."""
-
-    def isatty(self) -> bool:
-        return True
 
 
 class Place:
@@ -73,7 +63,6 @@ class Lakes:
     def __init__(self, project: ProjectFolder, monkeypatch: pytest.MonkeyPatch, more: str = ENVIRONMENTS) -> None:
         self.project = project
         self.places: dict[str, Place] = {}
-        self._monkeypatch = monkeypatch
         for name in CATALOGS:
             project.catalog(LAKE.replace("WAREHOUSE", "/nowhere") + more, name)
         load = facade.load_targets
@@ -91,15 +80,7 @@ class Lakes:
 
     def call(self, *arguments: str, typed: str | Keyboard | None = None) -> Output:
         """Run the program from another folder; `typed` is the input of a terminal."""
-        stdout, stderr, code = io.StringIO(), io.StringIO(), 0
-        keyboard = Keyboard(typed) if isinstance(typed, str) else typed
-        self._monkeypatch.setattr(sys, "stdin", io.StringIO() if keyboard is None else keyboard)
-        with redirect_stdout(stdout), redirect_stderr(stderr):
-            try:
-                main(arguments)
-            except SystemExit as done:
-                code = int(done.code or 0)
-        return Output(code, stdout.getvalue(), stderr.getvalue())
+        return call_program(arguments, typed)
 
     def run(self, command: str, *more: str, typed: str | Keyboard | None = None) -> Output:
         """Run a command on the project, which `--project` names as seen from the working directory."""

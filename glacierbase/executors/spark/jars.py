@@ -31,8 +31,11 @@ _RESOLVER_KEYS = (
 )
 
 
-def check_jars(conf: Mapping[str, str], dependencies: Sequence[str]) -> None:
+def check_jars(conf: Mapping[str, str], dependencies: Sequence[str], places: Mapping[str, tuple[str, int]]) -> None:
     """Refuse a runtime jar that was built for another Spark than the installed one: every statement would fail.
+
+    Args:
+        places: file and line of the dependencies.
 
     Raises:
         ConfigurationError: `SPARK_VERSION_MISMATCH`.
@@ -42,10 +45,14 @@ def check_jars(conf: Mapping[str, str], dependencies: Sequence[str]) -> None:
     for jar in [*dependencies, *(conf.get(key, "") for key in _JAR_KEYS)]:
         for found in _BUILT_FOR.finditer(jar):
             if found[1] != short:
+                path, line = places.get(jar, (None, None))
+                where = f"{path}, line {line}: " if path else ""
                 raise ConfigurationError(
                     "SPARK_VERSION_MISMATCH",
-                    f"{jar} is built for Spark {found[1]}, but pyspark {installed} is installed",
+                    f"{where}{jar} is built for Spark {found[1]}, but pyspark {installed} is installed; Spark was not started",
                     f"pip install 'pyspark=={found[1]}.*', or choose the artifact for Spark {short} where one is published",
+                    path=path,
+                    line=line,
                 )
 
 

@@ -36,7 +36,7 @@ class LocalExecutor(SparkExecutor):
         flags: JVM flags in place of the class archive's.
         """
         _check_no_session(catalog)
-        check_jars(catalog.spark_conf, catalog.dependencies)
+        check_jars(catalog.spark_conf, catalog.dependencies, catalog.dependency_places)
         java_home = find_java_home()
         with doing(f"{catalog.name}: starting Spark"):
             with explaining(catalog):

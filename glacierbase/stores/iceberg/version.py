@@ -11,10 +11,10 @@ from glacierbase.model.tableversion import TableVersion
 
 def identifier(table: str, catalog: str) -> tuple[str, ...] | None:
     """Return namespace and name of a table; None where its name does not prove that it is in `catalog`."""
-    first, *rest = name_parts(table)
+    parts = name_parts(table)
     # Without the catalog's name, the table depends on `USE`. A dot inside a name may be read as a namespace of two levels.
-    is_certain = first == catalog and len(rest) > 1 and not any("." in part for part in rest)
-    return tuple(rest) if is_certain else None
+    is_certain = parts[:1] == [catalog] and len(parts) > 2 and not any("." in part for part in parts)
+    return tuple(parts[1:]) if is_certain else None
 
 
 def version_of(name: str, table: Any) -> TableVersion | None:

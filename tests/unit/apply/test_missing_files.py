@@ -1,4 +1,4 @@
-"""A file of the history that is not in the work tree: the message says what happened to it, and the command that restores it."""
+"""A file of the history that is deleted or edited here: the message says what happened to it, and the command that restores it."""
 
 from __future__ import annotations
 
@@ -203,3 +203,30 @@ def test_an_older_checkout_is_called_one(world: World) -> None:
     git(world.project.root, "switch", "-q", "--detach", "HEAD~1")
     [warning] = warnings(world)
     assert warning.endswith("but newer than every file here: this is an older checkout; git pull")
+
+
+@pytest.mark.parametrize("is_committed", [False, True])
+def test_the_command_of_the_message_restores_an_edited_file(world: World, is_committed: bool) -> None:
+    """It names a commit in which the file has the recorded content, also after the edit was committed."""
+    before = file(world).read_bytes()
+    world.project.file("0001_a.sql", "SELECT 'edited'")
+    if is_committed:
+        commit_all(world.project.root, "edit")
+    with pytest.raises(HistoryDisagrees) as caught:
+        world.migrate()
+    assert caught.value.code == "CHECKSUM_MISMATCH"
+    run_checkout(world, caught.value.hint)
+    assert file(world).read_bytes() == before
+    assert world.migrate().applied == []
+
+
+def test_an_edited_file_that_git_does_not_have_is_no_work_of_git(world: World) -> None:
+    """The message has no command that would restore something else."""
+    world.project.file("0003_c.sql", "CREATE TABLE t3 (a INT)")
+    world.migrate()
+    world.project.file("0003_c.sql", "SELECT 'edited'")
+    commit_all(world.project.root, "edited before it was committed")
+    with pytest.raises(HistoryDisagrees) as caught:
+        world.migrate()
+    assert "git checkout" not in caught.value.hint
+    assert "`git log -p -- migrations/shop/0003_c.sql`" in caught.value.hint

@@ -99,11 +99,18 @@ def test_a_late_version_is_refused_with_both_ways_out() -> None:
     """Another branch was merged first; the file is renamed, or allowed by its version."""
     [error] = errors(files("1", "2", "3"), applied("1", "3"))
     assert (error.code, error.exit_code, error.data["newest"]) == ("OUT_OF_ORDER", 3, "3")
-    assert "git mv" in error.hint
+    assert "`git mv migrations/shop/2_a.sql migrations/shop/4_a.sql`" in error.hint
     assert "--allow-out-of-order 2" in error.hint
     assert pending(files("1", "2", "3"), applied("1", "3"), out_of_order=("2",)) == ["2"]
     assert pending(files("1", "2", "3"), applied("1", "3"), out_of_order=None) == ["2"]
     assert states(files("1", "2", "3"), applied("1", "3"))[1] == ("2", "out_of_order")
+
+
+def test_late_files_get_versions_above_all_others_in_their_order() -> None:
+    """Each keeps the width of its version; a file that is pending anyway is not passed."""
+    found = errors(files("0001", "0002", "3", "8", "0012"), applied("0001", "8"))
+    renamed = [error.hint.split("`")[1].rpartition("/")[2] for error in found]
+    assert renamed == ["0013_a.sql", "14_a.sql"]
 
 
 def test_only_the_version_that_is_named_may_be_late() -> None:

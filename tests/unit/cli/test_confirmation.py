@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from glacierbase import Project
+from glacierbase.errors import ConfigurationError
 from tests.support.fakes import lost_answer
 from tests.support.lakes import Keyboard, Lakes, printed_commands
 from tests.support.project_folder import ProjectFolder
@@ -170,3 +171,14 @@ def test_nothing_that_appears_after_an_empty_plan_runs(applied: Lakes, monkeypat
     output = applied.run(f"migrate {PROD} --format json")
     assert (output.code, output.document["error"]["code"]) == (2, "NOT_CONFIRMED")
     assert len(applied.place("prod").events()) == 2
+
+
+def test_a_plan_of_another_environment_confirms_nothing(lakes: Lakes) -> None:
+    """Its statements are the same; the tables are not."""
+    planned = Project.load(lakes.project.root, "dev").plan(["shop"])
+    prod = Project.load(lakes.project.root, "prod")
+    with pytest.raises(ConfigurationError) as caught:
+        prod.migrate(["shop"], confirmed=planned)
+    assert caught.value.code == "NOT_CONFIRMED"
+    assert lakes.place("prod").events() == []
+    assert prod.migrate(["shop"], confirmed=prod.plan(["shop"]))[0].applied

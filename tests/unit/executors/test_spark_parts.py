@@ -181,19 +181,20 @@ def test_the_wheels_java_trusts_what_the_machine_trusts(
 def test_a_jar_for_another_spark_is_refused(jar: str, key: str) -> None:
     """The jar is found under every key; it would fail in every statement with an obscure error."""
     with pytest.raises(ConfigurationError) as caught:
-        check_jars({} if key == "dependencies" else {key: jar}, [jar] if key == "dependencies" else [])
+        check_jars({} if key == "dependencies" else {key: jar}, [jar] if key == "dependencies" else [], {})
     assert caught.value.code == "SPARK_VERSION_MISMATCH"
     assert spark_version() in caught.value.message
     assert "pip install" in caught.value.hint
 
 
 def test_it_is_refused_before_anything_starts(lake_project: ProjectFolder) -> None:
-    """The exit code is 2, and no log of a JVM is written."""
+    """The exit code is 2, the message names the line of the catalog file, and no log of a JVM is written."""
     path = lake_project.root / "catalogs/shop.yaml"
     path.write_text(path.read_text().replace("runtime-4.1_2.13", "runtime-3.5_2.13"))
     lake_project.file("1_a.sql", "SELECT 1")
     told = lake_project.run("migrate")
-    assert (told.code, told.stderr.partition(" org.")[0]) == (2, "error: SPARK_VERSION_MISMATCH:")
+    where = "error: SPARK_VERSION_MISMATCH: catalogs/shop.yaml, line 12:"
+    assert (told.code, told.stderr.partition(" org.")[0]) == (2, where)
     assert not (lake_project.root / ".glacierbase").exists()
 
 
@@ -209,7 +210,7 @@ def test_a_spark_home_without_spark_is_one_clear_message(lake_project: ProjectFo
 
 def test_the_jars_that_fit_pass() -> None:
     """The sample's jars, and jars without a Spark version in their name, are accepted."""
-    check_jars({}, [RUNTIME, "org.xerial:sqlite-jdbc:3.54.1.0", "org.apache.iceberg:iceberg-aws-bundle:1.12.0"])
+    check_jars({}, [RUNTIME, "org.xerial:sqlite-jdbc:3.54.1.0", "org.apache.iceberg:iceberg-aws-bundle:1.12.0"], {})
 
 
 def test_resolved_jars_are_remembered_until_a_file_or_a_coordinate_changes(cache: Path, tmp_path: Path) -> None:

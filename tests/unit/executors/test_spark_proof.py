@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from glacierbase.executors.spark import proof
 from glacierbase.executors.spark.proof import proving_table
 
 PROVEN = [
@@ -18,6 +19,7 @@ PROVEN = [
     "ALTER TABLE lake.a.t RENAME COLUMN a TO b",
     "ALTER TABLE lake . `a` . t SET TBLPROPERTIES ('x' = 'RENAME TO')",
     "ALTER TABLE lake.a.t CREATE BRANCH b",
+    "INSERT INTO TABLE lake.a.t/* a comment */ (a, b) SELECT s.a, s.b FROM lake.a.u AS s",
 ]
 OPEN = [
     "ALTER TABLE lake.a.t RENAME TO a.u",
@@ -34,6 +36,10 @@ OPEN = [
     "MERGE WITH SCHEMA EVOLUTION INTO lake.a.t USING s ON true WHEN MATCHED THEN DELETE",
     "INSERT OVERWRITE DIRECTORY '/tmp/x' SELECT 1",
     "INSERT INTO lake.a.${x} VALUES (1)",
+    # Another table, in the namespace a.t.
+    "INSERT INTO lake.a.t/* */.u VALUES (1)",
+    "DELETE FROM lake.a.t -- a comment\n. u WHERE a = 1",
+    "ALTER TABLE lake.a.t\ufeff.`u` ADD COLUMN b INT",
     "EXECUTE IMMEDIATE 'INSERT INTO lake.a.t VALUES (1)'",
     "COMMENT ON TABLE lake.a.t IS 'x'",
     "SELECT 1",
@@ -67,3 +73,18 @@ def test_a_file_that_may_move_the_catalog_is_proven_by_no_table(before: str) -> 
     insert = "INSERT INTO lake.a.t VALUES (1)"
     assert proving_table(insert, f"USE lake.a;\n{insert}") == "lake.a.t"
     assert proving_table(insert, f"{before};\n{insert}") is None
+
+
+def test_a_file_is_searched_once_for_all_its_statements(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Searched for each statement, a file of thousands of them would take minutes."""
+    searched: list[str] = []
+
+    class Search:
+        def search(self, file: str) -> None:
+            searched.append(file)
+
+    monkeypatch.setattr(proof, "_MAY_MOVE_CATALOGS", Search())
+    statements = [f"INSERT INTO lake.a.t VALUES ({number})" for number in range(100)]
+    file = ";\n".join(statements)
+    assert {proving_table(statement, file) for statement in statements} == {"lake.a.t"}
+    assert searched == [file]

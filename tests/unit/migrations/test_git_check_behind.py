@@ -91,10 +91,11 @@ def test_a_version_that_the_base_got_since_names_both_files(branch: ProjectFolde
 
 
 def run_hint(project: ProjectFolder, hint: str) -> None:
-    """Run `glacierbase rebase`, commit, and run `git merge`, as the hint says."""
+    """Run `glacierbase rebase` and `git merge` as the hint prints them."""
     rebase, merge = hint.split("`")[1], hint.partition("then merge: git ")[2]
+    for key, value in (("user.name", "Alice"), ("user.email", "alice@example.com")):
+        git(project.root, "config", key, value)
     assert project.run(*shlex.split(rebase)[1:]).code == 0
-    commit_all(project.root, "rebased")
     git(project.root, *shlex.split(merge))
 
 

@@ -62,6 +62,12 @@ def test_a_process_that_has_ended_is_gone_and_so_is_one_whose_id_is_used_again(h
     assert is_gone({**here, "pid_started": "1"})
 
 
+@pytest.mark.parametrize("started", [None, "12***9", 1])
+def test_a_process_whose_start_is_not_recorded_counts_as_alive(started: object, here: dict[str, object]) -> None:
+    """Masking may have hit the digits: a part of a long number may be a secret."""
+    assert not is_gone({**here, "pid_started": started})
+
+
 def test_a_run_whose_engine_lives_on_is_not_gone(here: dict[str, object]) -> None:
     """An orphaned JVM may finish its statement, so the run counts as alive until the JVM has ended."""
     child = subprocess.Popen(["sleep", "60"])

@@ -84,7 +84,8 @@ def test_a_table_that_is_created_again_has_another_uuid(vendor: SqlCatalog, stor
 
 
 @pytest.mark.parametrize(
-    "name", ["t", "a.t", "other.a.t", "LAKE.a.t", "lake.t", "lake.`a.t`", "lake.`a.t`.t", "`lake.a`.t"]
+    "name",
+    ["t", "a.t", "other.a.t", "LAKE.a.t", "lake.t", "lake.`a.t`", "lake.`a.t`.t", "`lake.a`.t", "", ".", "lake..t"],
 )
 def test_a_name_that_may_mean_another_table_has_no_version(vendor: SqlCatalog, store: IcebergStore, name: str) -> None:
     """Only catalog, namespace and name say beyond `USE` which table it is."""
