@@ -76,9 +76,8 @@ class Project:
         Raises:
             ConfigurationError: there is no project, a catalog file is wrong, or a name is empty.
         """
-        path = given("path", path, "GLACIERBASE_PROJECT")
-        scope, secrets = Scope(path, given("environment", environment, "GLACIERBASE_ENV")), Secrets()
-        root = Path(path).resolve() if path else find_root()
+        scope = Scope(given("path", path, "GLACIERBASE_PROJECT"), given("environment", environment, "GLACIERBASE_ENV"))
+        root, secrets = find_root(path), Secrets()
         with secrets.in_use(), scope.in_use():
             return cls(root, load_project(root), scope, secrets)
 

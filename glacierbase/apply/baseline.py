@@ -16,7 +16,7 @@ from glacierbase.history.opening import Target
 from glacierbase.history.records import SETTLED, History
 from glacierbase.history.state import read_state
 from glacierbase.migrations.compiled import Compiled
-from glacierbase.migrations.declared import declared_tables
+from glacierbase.migrations.declared_tables import declared_tables
 from glacierbase.migrations.headers import check_required
 from glacierbase.model.arguments import unknown_version
 from glacierbase.model.columns import ColumnDifference
@@ -58,7 +58,7 @@ def baseline(
         HistoryDisagrees: a table or view that the files create does not exist or has other columns, or one of the files was
             started and is not settled.
         MigrationFileError: a file lacks a required header.
-        KeyboardInterrupt: it says whether they were recorded.
+        Stopped: for a KeyboardInterrupt, with what was recorded.
     """
     candidates = _files_up_to(target, to)
     with recording() as change, target.opened(session) as opened:

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 
 from glacierbase.errors import StatementRefused, TableNotFound
 from glacierbase.executors import Executor, Session
-from glacierbase.executors.columns import read_columns
+from glacierbase.executors.columns import described_columns
 from glacierbase.migrations.column_lists import Column
 from glacierbase.migrations.column_types import normalised
 from glacierbase.migrations.cursor import NotUnderstood
-from glacierbase.migrations.declared import Declared
+from glacierbase.migrations.declared_tables import Declared
 from glacierbase.model.columns import ColumnDifference
 
 
@@ -72,7 +72,7 @@ def _compare(executor: Executor, table: Declared) -> tuple[ColumnDifference, ...
 def _actual(session: Session, dialect: str, table: str) -> dict[str, str]:
     """Return the types of the table's columns by name, in one spelling."""
     try:
-        found = read_columns(session, dialect, table)
+        found = described_columns(session, dialect, table)
     except StatementRefused as error:
         raise NotUnderstood(f"the engine does not describe it: {error.message}") from error
     if not found:

@@ -7,7 +7,7 @@ from typing import Any
 from glacierbase.errors import EngineError, Interrupted, MigrationFailed, NeedsRepair
 from glacierbase.migrations.compiled import Compiled
 from glacierbase.migrations.transactions import Step
-from glacierbase.model.command import command
+from glacierbase.model.command import command, repair_as
 from glacierbase.model.migration import Statement
 from glacierbase.model.text import numbered, quoted
 from glacierbase.secrets import mask
@@ -31,7 +31,7 @@ def statement_failed(compiled: Compiled, step: Step, statement: Statement, error
             f"{done}{rolled_back}",
         ),
         f"remove the cause and run `{command('migrate')}` again: it continues at statement {first}; or"
-        f" `{command('repair', compiled.migration.version, '--as', 'done', reason=True)}` (somebody completed it by hand), or the"
+        f" `{repair_as(compiled.migration.version, 'done')}` (somebody completed it by hand), or the"
         f" same with `--as abandoned` (the file ends here, the fix is a new one); or correct {rest} where no other environment has"
         " applied the file",
         **_place(compiled, statement),

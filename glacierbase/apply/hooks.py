@@ -22,7 +22,7 @@ from glacierbase.history.opening import Target
 from glacierbase.model.result import document
 from glacierbase.model.text import split_lines
 from glacierbase.run.activity import doing
-from glacierbase.run.command import Ending, run_command
+from glacierbase.run.user_command import Ending, run_command
 from glacierbase.secrets import mask
 
 logger = logging.getLogger("glacierbase")

@@ -15,12 +15,12 @@ from glacierbase.history.status import is_late, is_settled, newest_number
 from glacierbase.migrations.compiled import Compiled
 from glacierbase.migrations.git_lost import LostFile, Trace
 from glacierbase.model.arguments import unknown_version
-from glacierbase.model.command import command
+from glacierbase.model.command import command, repair_as
 from glacierbase.model.migration import EventType, Migration, State, version_number
 from glacierbase.model.text import counted, numbered
 from glacierbase.run.run import statement_tag
 
-# What git knows of files that are gone or edited, by path.
+# What git holds of files that are gone or edited, by path.
 Traces: TypeAlias = Mapping[str, Trace]
 FindLost: TypeAlias = Callable[[tuple[LostFile, ...]], Traces]
 
@@ -79,7 +79,7 @@ def make_plan(
     """Return which of the migrations are to run after the history.
 
     Args:
-        find: returns what git knows of files that are gone or edited; called only if there are any.
+        find: returns what git holds of files that are gone or edited; called only if there are any.
 
     Raises:
         NeedsRepair: a statement's outcome is unknown.
@@ -205,7 +205,7 @@ def _changed(edited: Sequence[tuple[Migration, Record]], traces: Traces) -> list
             f"{migration.location}: edited since it was {record.state} ({_when(record)}): recorded {record.last.checksum},"
             f" the file has {migration.checksum}; nothing ran",
             f"{_restoring(migration.location, traces)}; put the change into a new migration; an edit that is intended is"
-            f" accepted by `{_accepting(migration.version, 'edited')}`",
+            f" accepted by `{repair_as(migration.version, 'edited')}`",
             version=migration.version,
             path=migration.location,
             recorded_checksum=record.last.checksum,
@@ -233,16 +233,12 @@ def _missing(lost: Sequence[Record], traces: Traces) -> list[GlacierbaseError]:
             f"{record.started.path}: version {record.version} is {record.state} ({_when(record)}), but its file is gone;"
             " nothing ran",
             f"{_way_back(record, traces)}; a file that was deleted on purpose is accepted by"
-            f" `{_accepting(record.version, 'removed')}`",
+            f" `{repair_as(record.version, 'removed')}`",
             version=record.version,
             path=record.started.path,
         )
         for record in lost
     ]
-
-
-def _accepting(version: str, resolution: str) -> str:
-    return command("repair", version, "--as", resolution, reason=True)
 
 
 def _ahead(ahead: Sequence[Record], traces: Traces) -> Iterator[str]:
@@ -256,7 +252,7 @@ def _ahead(ahead: Sequence[Record], traces: Traces) -> Iterator[str]:
 
 
 def _way_back(record: Record, traces: Traces) -> str:
-    """Return how to get back a file that is gone."""
+    """Return the step that restores a file that is gone."""
     path = record.started.path or ""
     trace = traces.get(path)
     if checkout := _checkout(path, traces):

@@ -36,7 +36,7 @@ class Recording:
 
 @contextmanager
 def recording() -> Iterator[Recording]:
-    """Let a KeyboardInterrupt in the block say what was recorded.
+    """Raise a KeyboardInterrupt in the block with what was recorded before it.
 
     Raises:
         Stopped: for a KeyboardInterrupt.

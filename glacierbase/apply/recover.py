@@ -1,4 +1,4 @@
-"""Settles a statement of a dead run where its table proves the outcome. `docs/how/crash-safety.md` has the argument.
+"""Settle a statement of a dead run where its table proves the outcome. `docs/how/crash-safety.md` has the argument.
 
 The announcement of a statement records the version of its table. Once the engine has ended, no further commit is sent; a commit
 that was sent before takes effect within `Store.commit_seconds`, or never. All else is left to `repair`.
@@ -102,7 +102,7 @@ def _settle(held: LockedCatalog, record: Record, before: TableVersion) -> str:
 
 
 def _look(held: LockedCatalog, before: TableVersion, tag: str, what: str) -> tuple[bool | None, str]:
-    """Return whether the statement took effect, and why; looks a second time before it says that it did not."""
+    """Return whether the statement took effect, and why; reads the table a second time before it returns that it did not."""
     bound = held.store.commit_seconds
     if bound is None:
         return None, f"the catalog of {before.table} sets no bound for a late commit"
@@ -141,7 +141,7 @@ def _wait(seconds: float, cancelled: Callable[[], bool], what: str) -> None:
     logger.info(
         "%s has had no commit; looking again in %.0f s, when no commit can be under way any more", what, seconds
     )
-    # A clock that stands still while the machine is suspended, so that the wait is never too short.
+    # A clock that stops while the machine is suspended, so that the wait is never too short.
     deadline = time.monotonic() + seconds
     with doing(f"{what}: looking again", lambda: f"in {as_clock(deadline - time.monotonic())}", announce=False):
         while (left := deadline - time.monotonic()) > 0:

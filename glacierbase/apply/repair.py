@@ -26,7 +26,7 @@ from glacierbase.history.status import make_status
 from glacierbase.migrations.statements import split_statements
 from glacierbase.migrations.targets import target_tables
 from glacierbase.migrations.transactions import Step, steps
-from glacierbase.model.command import command
+from glacierbase.model.command import command, repair_as
 from glacierbase.model.migration import EventType, State
 from glacierbase.run.processes import is_engine_gone
 from glacierbase.run.run import statement_tag
@@ -37,7 +37,7 @@ class Decision:
     """What to record.
 
     Attributes:
-        engine_stopped: whether the person vouches that the engine of the lost run has stopped.
+        engine_stopped: whether the person confirms that the engine of the lost run has stopped.
     """
 
     resolution: Resolution
@@ -63,7 +63,7 @@ def repair(
     Raises:
         ConfigurationError: there is no such version, or the decision is not possible for it.
         NeedsRepair: the engine of the lost run may still execute the statement.
-        KeyboardInterrupt: it says whether the decision was recorded.
+        Stopped: for a KeyboardInterrupt, with what was recorded.
     """
     with recording() as change, target.opened(session) as opened:
         state = read_state(opened)
@@ -86,7 +86,7 @@ def accept_environment(target: Target, was: str, reason: str, lock_timeout: floa
 
     Raises:
         HistoryDisagrees: the history belongs to another environment.
-        KeyboardInterrupt: it says whether that was recorded.
+        Stopped: for a KeyboardInterrupt, with what was recorded.
     """
     done = f"recorded: the history of environment {was} is that of {target.catalog.environment} from now on"
     with recording() as change, target.opened(session) as opened:
@@ -145,7 +145,7 @@ def _case(opened: OpenCatalog, record: Record, state: State) -> RepairCase:
         may_run=may_run,
         engine=_engine_state(record, may_run) if state is State.UNKNOWN else "",
         choices=possible,
-        commands=tuple(command("repair", record.version, "--as", choice, reason=True) for choice in possible),
+        commands=tuple(repair_as(record.version, choice) for choice in possible),
     )
 
 
@@ -208,7 +208,7 @@ def _check(cases: Sequence[RepairCase], decision: Decision) -> None:
 
 
 def resolution_entry(target: Target, state: State, record: Record, decision: Decision) -> Entry:
-    """Return the event that records the decision about a version in this state. What it does not change stays as it was."""
+    """Return the event that records the decision about a version in this state. All else is unchanged."""
     becomes = after(state, decision.resolution)
     assert isinstance(becomes, Becomes)
     done = record.statements_done

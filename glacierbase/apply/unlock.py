@@ -56,7 +56,7 @@ def unlock(target: Target, reason: str | None, *, force: bool = False, session: 
 
     Raises:
         LockHeld: the run may be alive, or has just renewed its lease; nothing was changed.
-        KeyboardInterrupt: after the lock was freed and the event recorded, or before anything was changed; it says which.
+        Stopped: for a KeyboardInterrupt: after the lock was freed and the event recorded, or before anything was changed.
     """
     with recording() as change:
         return change.make("the lock is free", lambda: _unlock(target, reason, force, session))

@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from glacierbase.catalogs.declared import DECLARED, wrong_catalogs
+from glacierbase.catalogs.declared_catalogs import DECLARED, wrong_catalogs
 from glacierbase.catalogs.dependencies import Dependencies, DependencyReader
 from glacierbase.catalogs.keys import CONF_KEYS, ENGINES, KEYS
 from glacierbase.catalogs.nodes import MappingNode, Node, ScalarNode, SequenceNode

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from functools import reduce
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from glacierbase.catalogs.references import References
 from glacierbase.catalogs.yamlfile import yaml_files
 from glacierbase.errors import GlacierbaseError, collected, raise_all
 from glacierbase.model.catalog import Catalog
+from glacierbase.model.spelling import did_you_mean
 
 DEFAULT_ENVIRONMENT = "default"
 
@@ -141,8 +141,7 @@ def _catalog_file(path: Path, location: str, shared: MappingNode, content: Mappi
 def _instead(chosen: str, names: tuple[str, ...]) -> str:
     if len(names) > _MOST_COMPARED:
         return f"there are: {', '.join(names[:_MOST_COMPARED])} and {len(names) - _MOST_COMPARED} more"
-    near = get_close_matches(chosen, names, n=1)
-    return f"did you mean {near[0]}?" if near else f"there are: {', '.join(names)}"
+    return did_you_mean(chosen, names, f"there are: {', '.join(names)}")
 
 
 def _environments(layers: Iterable[MappingNode]) -> tuple[str, ...]:

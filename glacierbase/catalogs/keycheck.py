@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from difflib import get_close_matches
 
 from glacierbase.catalogs.keys import ENVIRONMENT_KEYS, Key, Kind
 from glacierbase.catalogs.nodes import MappingNode, Node, ScalarNode, SequenceNode, is_null
 from glacierbase.catalogs.values import ENVIRONMENT_NAME
 from glacierbase.errors import ConfigurationError
+from glacierbase.model.spelling import did_you_mean
 
 # Every file is rendered in each of them.
 _MOST_ENVIRONMENTS = 1_000
@@ -93,9 +93,8 @@ def _fits(node: Node, kind: Kind) -> bool:
 
 
 def _unknown_key(name: str, node: MappingNode, known: Sequence[str], path: str) -> ConfigurationError:
-    near = get_close_matches(name, known, n=1)
     where = f" under {path}" if path else ""
-    hint = f"did you mean {near[0]}?" if near else f"allowed: {', '.join(known)}"
+    hint = did_you_mean(name, known, f"allowed: {', '.join(known)}")
     return node.keys[name].error("UNKNOWN_KEY", f"unknown key {name}{where}", hint)
 
 

@@ -153,7 +153,7 @@ ENVIRONMENT_KEYS = (
     ),
     Key(
         "recover",
-        "Whether `migrate` settles a statement of a dead run where its table proves the outcome, or asks for `repair`.",
+        "Whether `migrate` settles a statement of a dead run where its table proves the outcome, or leaves it to `repair`.",
         type=one_of("auto", "ask"),
         default="auto",
     ),

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from difflib import get_close_matches
 from typing import Any
 
 from glacierbase.catalogs.external_values import KINDS, ExternalValues, too_many_secrets, unset
 from glacierbase.catalogs.nodes import MappingNode, Node, Place, ScalarNode, SequenceNode, is_null
 from glacierbase.catalogs.values import ValueType
 from glacierbase.errors import GlacierbaseError, collected
+from glacierbase.model.spelling import did_you_mean
 from glacierbase.secrets import TooManySecrets, reaches_command_line, register_setting
 
 _REFERENCE = re.compile(r"\$\$\{|\$\{([^{}]*)\}")
@@ -119,11 +119,11 @@ class References:
             return self._external.value(kind, rest, place)
         if name.startswith("variables."):
             return _as_text(self._variable(name, place))
-        near = get_close_matches(name, [*_KNOWN, *self._names], n=1)
+        allowed = f"allowed: {', '.join(_KNOWN)}; $${{ is a literal ${{"
         raise place.error(
             "UNKNOWN_REFERENCE",
             f"unknown reference ${{{name}}}",
-            f"did you mean ${{{near[0]}}}?" if near else f"allowed: {', '.join(_KNOWN)}; $${{ is a literal ${{",
+            did_you_mean(name, (*_KNOWN, *self._names), allowed, "${{{}}}"),
         )
 
     def _variable(self, name: str, place: Place) -> str | int | float | bool | None:

@@ -6,7 +6,6 @@ completed: a message would be written into the line that the user edits.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,8 +16,6 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
     from glacierbase.catalogs.folder import CatalogFile
-
-_VERSION = re.compile(r"([0-9]+)_([a-z0-9_]+)\.sql")
 
 
 def complete_catalog(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
@@ -36,9 +33,11 @@ def complete_version(ctx: click.Context, _param: click.Parameter, incomplete: st
     """Return the versions of the chosen catalogs' files that begin so, in ascending order, with the words of the file's name."""
     from click.shell_completion import CompletionItem
 
+    from glacierbase.migrations.folder import FILE_NAME
+
     migrations = _project(ctx)[0] / "migrations"
     paths = (path for file in _chosen(ctx) for path in (migrations / file.stem).rglob("*.sql"))
-    names = {found[1]: found[2] for path in paths if (found := _VERSION.fullmatch(path.name))}
+    names = {found["version"]: found["name"] for path in paths if (found := FILE_NAME.fullmatch(path.name))}
     versions = sorted((each for each in names if each.startswith(incomplete)), key=int)
     return [CompletionItem(version, help=names[version].replace("_", " ")) for version in versions]
 
@@ -67,12 +66,10 @@ def _project(ctx: click.Context) -> tuple[Path, Sequence[CatalogFile]]:
     """Return the root and the catalog files of the project; no files if anything is wrong with it."""
     from glacierbase.errors import GlacierbaseError
     from glacierbase.inspect.folders import find_root, load_project
-    from glacierbase.model.arguments import given
     from glacierbase.secrets import Secrets
 
     try:
-        path = given("path", ctx.params.get("project"), "GLACIERBASE_PROJECT")
-        root = Path(path).resolve() if path else find_root()
+        root = find_root(ctx.params.get("project"))
         with Secrets().in_use():
             return root, load_project(root)
     except GlacierbaseError:

@@ -10,7 +10,7 @@ import click
 
 from glacierbase.cli.completion import complete_code
 from glacierbase.cli.group import Section, cli
-from glacierbase.cli.options import with_color
+from glacierbase.cli.options import with_color, with_format
 
 if TYPE_CHECKING:
     from glacierbase.errors.entry import Entry
@@ -20,12 +20,10 @@ _WIDTH = 80
 
 
 @cli.command(section=Section.MEND)
-@click.option(
-    "--format", "form", type=click.Choice(["text", "json"]), default="text", help="The format of the result. [text]"
-)
+@with_format
 @with_color
 @click.argument("codes", nargs=-1, metavar="[CODE]...", shell_complete=complete_code)
-def explain(form: str, color: str, codes: Sequence[str]) -> None:
+def explain(format: str, color: str, codes: Sequence[str]) -> None:
     """Explain error codes; without CODE, list all.
 
     Prints what a code means, an example, and what to do. Works offline and outside of a project.
@@ -35,7 +33,7 @@ def explain(form: str, color: str, codes: Sequence[str]) -> None:
     from glacierbase.output.documents import json_document
 
     entries = [_entry(code) for code in dict.fromkeys(map(str.upper, codes))] or list(ENTRIES.values())
-    if form == "json":
+    if format == "json":
         click.echo(json_document("explain", (), None, entries=list(map(_to_json, entries))))
     else:
         show = show_on(sys.stdout, color)
@@ -48,15 +46,13 @@ def _entry(code: str) -> Entry:
     Raises:
         click.UsageError: there is no such code.
     """
-    from difflib import get_close_matches
-
     from glacierbase.errors.reference import ENTRIES
     from glacierbase.model.command import command
+    from glacierbase.model.spelling import did_you_mean
 
     if code in ENTRIES:
         return ENTRIES[code]
-    near = get_close_matches(code, ENTRIES, n=1)
-    hint = f"did you mean {near[0]}?" if near else f"`{command('explain')}` lists all codes."
+    hint = did_you_mean(code, ENTRIES, f"`{command('explain')}` lists all codes.")
     raise click.UsageError(f"there is no error code {code}; {hint}", click.get_current_context())
 
 

@@ -88,8 +88,8 @@ def new(options: Options, catalog: str | None, author: str | None, reverting: st
 def rebase(options: Options, base: str | None, dry_run: bool, commit: bool) -> None:
     """Give new files versions above those of a base branch.
 
-    For a branch whose base got higher versions meanwhile. All files are renamed in their order, or none; their content stays.
-    Contacts nothing, so it does not know where a file is applied already.
+    For a branch whose base got higher versions meanwhile. Renames all files in their order, or none, and changes no content.
+    Contacts nothing: whether a file is applied anywhere is not checked.
     """
 
     def run(project: Project) -> Sequence[Result]:
@@ -117,7 +117,7 @@ def rebase(options: Options, base: str | None, dry_run: bool, commit: bool) -> N
     type=click.Choice(["spark", "rest", "glue", "hive", "jdbc", "delta", "hudi", "snowflake"]),
     default="spark",
     show_default=True,
-    help="What the catalog file is for: spark, delta and hudi work on local files, the others ask for environment variables.",
+    help="What the catalog file is for: spark, delta and hudi work on local files, the others read environment variables.",
 )
 @click.argument("name", default="analytics")
 def init(options: Options, catalog_type: str, name: str) -> None:

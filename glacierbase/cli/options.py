@@ -126,13 +126,14 @@ with_color = click.option(
     default="auto",
     help="Colour the output; auto: on a terminal, unless NO_COLOR is set. [auto]",
 )
+with_format = click.option(
+    "--format", type=click.Choice(["text", "json"]), default="text", help="The format of the result. [text]"
+)
 _ALWAYS = [
     click.option(
         "--project", type=click.Path(file_okay=False), help="The project's root folder. [env: GLACIERBASE_PROJECT]"
     ),
-    click.option(
-        "--format", type=click.Choice(["text", "json"]), default="text", help="The format of the result. [text]"
-    ),
+    with_format,
     click.option("-v", "--verbose", is_flag=True, help="Log more to stderr."),
     with_color,
 ]

@@ -9,16 +9,14 @@ import click
 
 from glacierbase.cli.completion import complete_schema
 from glacierbase.cli.group import Section, cli
-from glacierbase.cli.options import with_color
+from glacierbase.cli.options import with_color, with_format
 
 
 @cli.command(section=Section.CHECK)
-@click.option(
-    "--format", "form", type=click.Choice(["text", "json"]), default="text", help="The format of the result. [text]"
-)
+@with_format
 @with_color
 @click.argument("name", required=False, shell_complete=complete_schema)
-def schemas(form: str, color: str, name: str | None) -> None:
+def schemas(format: str, color: str, name: str | None) -> None:
     """Print the JSON Schema NAME; without NAME, list all.
 
     They describe the documents of --format json, and catalog files. Works offline and outside of a project.
@@ -36,7 +34,7 @@ def schemas(form: str, color: str, name: str | None) -> None:
     if name and name not in described:
         raise _unknown(name, described)
     names = [name] if name else list(described)
-    if form == "json":
+    if format == "json":
         found = [{"name": each, "describes": described[each], "json_schema": json_schema(each)} for each in names]
         click.echo(json_document("schemas", (), None, schemas=found))
     elif name:
@@ -47,10 +45,8 @@ def schemas(form: str, color: str, name: str | None) -> None:
 
 
 def _unknown(name: str, names: Iterable[str]) -> click.UsageError:
-    from difflib import get_close_matches
-
     from glacierbase.model.command import command
+    from glacierbase.model.spelling import did_you_mean
 
-    near = get_close_matches(name, list(names), n=1)
-    hint = f"did you mean {near[0]}?" if near else f"`{command('schemas')}` lists all."
+    hint = did_you_mean(name, names, f"`{command('schemas')}` lists all.")
     return click.UsageError(f"there is no schema {name}; {hint}", click.get_current_context())

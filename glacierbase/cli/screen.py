@@ -10,13 +10,18 @@ from glacierbase.output.printable import Show, printable
 _WIDTH = 80
 
 
-def show_on(stream: TextIO, colour: str) -> Show:
+def is_terminal(stream: TextIO | None) -> bool:
+    """Return whether a standard stream is a terminal. One that was closed before the start is None."""
+    return stream is not None and stream.isatty()
+
+
+def show_on(stream: TextIO | None, colour: str) -> Show:
     """Return how lines are shown on a stream.
 
     Args:
         colour: `auto`, `always` or `never`, as `--color` has it.
     """
-    if not stream.isatty() and colour != "always":
+    if stream is None or not (is_terminal(stream) or colour == "always"):
         return printable
     from glacierbase.output.screen import Screen  # Imports rich.
 
@@ -29,13 +34,11 @@ def _has_colour() -> bool:
 
 
 def width_of(stream: TextIO) -> int:
-    """Return the width of a terminal, or of what `COLUMNS` says."""
+    """Return the value of `COLUMNS` where it is set, else the width of the terminal, else 80."""
     columns = os.environ.get("COLUMNS", "")
     try:
-        return (
-            int(columns)
-            if columns.isdecimal() and int(columns)
-            else os.get_terminal_size(stream.fileno()).columns or _WIDTH
-        )
+        if columns.isdecimal() and int(columns):
+            return int(columns)
+        return os.get_terminal_size(stream.fileno()).columns or _WIDTH
     except (OSError, ValueError):
         return _WIDTH

@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 import click
 
 from glacierbase.cli.display import Display, open_display
-from glacierbase.cli.screen import show_on
+from glacierbase.cli.screen import is_terminal, show_on
 from glacierbase.cli.signals import Signals
 from glacierbase.errors import ConfigurationError, GlacierbaseError, Interrupted, Stopped
 from glacierbase.model.command import command
@@ -55,7 +55,7 @@ class Terminal:
     @property
     def is_one_screen(self) -> bool:
         """Whether the text of the result and the log go to a terminal, so that a file in both would be reported twice."""
-        return self._form == "text" and sys.stdout.isatty() and sys.stderr.isatty()
+        return self._form == "text" and is_terminal(sys.stdout) and is_terminal(sys.stderr)
 
     def report(
         self,
@@ -110,7 +110,7 @@ class Terminal:
     def agrees(self, question: str) -> bool:
         """Ask a question; return False where stdin is not a terminal."""
         self._display.clear()
-        return sys.stdin.isatty() and click.confirm(printable([question]), err=True)
+        return is_terminal(sys.stdin) and click.confirm(printable([question]), err=True)
 
     def confirm(self, protected: Sequence[str], facts: Sequence[Result]) -> None:
         """Show what is about to change, and ask for the name of each protected environment; for a yes where none is.
@@ -134,7 +134,7 @@ class Terminal:
         Raises:
             ConfigurationError: stdin is not a terminal.
         """
-        if not sys.stdin.isatty():
+        if not is_terminal(sys.stdin):
             what = f"environment {protected[0]} is protected, and" if protected else "confirmation required, but"
             raise ConfigurationError("CONFIRMATION_MISSING", f"{what} stdin is not a terminal", "add --yes")
 

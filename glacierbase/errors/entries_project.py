@@ -38,7 +38,7 @@ ENTRIES = (
         "error: REASON_MISSING: a reason is required to overrule the history\n"
         "next: add --reason 'what was seen, and by whom'",
         (
-            "Add `--reason` with the evidence and the name of the person who decided. It stays in the history.",
+            "Add `--reason` with the evidence and the name of the person who decided. It is recorded in the history.",
             "`glacierbase repair 0007 --as done --reason 'snapshot of 12:03 has the column, checked by Ana'`",
         ),
     ),
@@ -272,7 +272,7 @@ ENTRIES = (
         "GIT_FAILED",
         (ConfigurationError,),
         "git did not rename a file for `rebase`, or did not commit the renames. "
-        "The message says which, and whether files are renamed now. Their content is unchanged.",
+        "The message names it, and states whether files are renamed now. Their content is unchanged.",
         "error: GIT_FAILED: migrations/analytics/0006_add_device.sql cannot be renamed to"
         " migrations/analytics/0008_add_device.sql: fatal: conflicted,"
         " source=migrations/analytics/0006_add_device.sql,"

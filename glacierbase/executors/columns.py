@@ -8,7 +8,7 @@ from glacierbase.executors import Session
 _WHOLE_TYPES = "SET spark.sql.debug.maxToStringFields=1000000"
 
 
-def read_columns(session: Session, dialect: str, table: str) -> list[tuple[str, str]]:
+def described_columns(session: Session, dialect: str, table: str) -> list[tuple[str, str]]:
     """Return name and type of each column, in order, as the engine spells them.
 
     `DESCRIBE TABLE` lists them in both engines; Spark's partitioning follows after an empty name or one that begins with `#`.

@@ -13,7 +13,7 @@ from glacierbase.history.state import CatalogState
 from glacierbase.history.status import make_status, statement_at_stop
 from glacierbase.inspect.results import ShownRun, ShownStatement
 from glacierbase.migrations.statements import split_statements
-from glacierbase.model.command import command
+from glacierbase.model.command import command, repair_as
 from glacierbase.model.migration import Migration, State
 from glacierbase.model.result import Status
 
@@ -22,7 +22,7 @@ _NEXT: Mapping[State, Callable[[str], str]] = {
     State.PENDING: lambda _: f"`{command('migrate')}` applies it",
     State.RUNNING: lambda _: "a run is applying it",
     State.FAILED: lambda version: (
-        f"remove the cause and run `{command('migrate')}` again; or `{_recording(version, 'done')}`"
+        f"remove the cause and run `{command('migrate')}` again; or `{repair_as(version, 'done')}`"
         " (somebody completed the statement by hand), or the same with `--as abandoned` (the file ends here, the fix is a new one);"
         " or correct the statements that are not done"
     ),
@@ -31,24 +31,20 @@ _NEXT: Mapping[State, Callable[[str], str]] = {
         f"`{command('repair', version)}` shows the evidence of the engine; nothing runs until that is settled"
     ),
     State.CHANGED: lambda version: (
-        f"restore the file, and put the change into a new migration; or `{_recording(version, 'edited')}`"
+        f"restore the file, and put the change into a new migration; or `{repair_as(version, 'edited')}`"
     ),
     State.MISSING: lambda version: (
-        f"`{command('pending')}` prints what restores the file; or `{_recording(version, 'removed')}`"
+        f"`{command('pending')}` prints what restores the file; or `{repair_as(version, 'removed')}`"
     ),
     State.AHEAD: lambda version: (
         f"`{command('pending')}` says whether this is an older checkout, or what restores the file; a file that was deleted on"
-        f" purpose: `{_recording(version, 'removed')}`"
+        f" purpose: `{repair_as(version, 'removed')}`"
     ),
     State.OUT_OF_ORDER: lambda version: (
         f"`{command('pending')}` prints the command that gives it a newer version; or run it as it is:"
         f" `{command('migrate', '--allow-out-of-order', version)}`"
     ),
 }
-
-
-def _recording(version: str, resolution: str) -> str:
-    return command("repair", version, "--as", resolution, reason=True)
 
 
 def statuses(target: Target, state: CatalogState) -> tuple[Status, ...]:

@@ -9,6 +9,7 @@ from glacierbase.catalogs.folder import CatalogFile, load_catalog_files
 from glacierbase.errors import ConfigurationError, GlacierbaseError, MigrationFileError, collected, raise_all
 from glacierbase.history.opening import Target
 from glacierbase.migrations.folder import load_migrations, migration_files
+from glacierbase.model.arguments import given
 from glacierbase.model.command import command
 from glacierbase.model.migration import Migration
 from glacierbase.run.files import FileRefused, is_folder, path_inside
@@ -16,13 +17,19 @@ from glacierbase.run.held import HeldLocks
 from glacierbase.run.run import Run
 
 
-def find_root(start: Path | None = None) -> Path:
-    """Return the nearest folder with `catalogs/` and `migrations/`: `start` (default: the working directory) or a parent.
+def find_root(path: str | Path | None = None) -> Path:
+    """Return the root of the project at `path`.
+
+    Args:
+        path: default `GLACIERBASE_PROJECT`, else the nearest folder that holds `catalogs/` and `migrations/`: the working directory
+            or one above it.
 
     Raises:
-        ConfigurationError: `PROJECT_NOT_FOUND`.
+        ConfigurationError: `PROJECT_NOT_FOUND`, `EMPTY_VALUE`.
     """
-    begin = (start or Path.cwd()).resolve()
+    if named := given("path", path, "GLACIERBASE_PROJECT"):
+        return Path(named).resolve()
+    begin = Path.cwd().resolve()
     for folder in (begin, *begin.parents):
         if is_folder(folder / "catalogs") and is_folder(folder / "migrations"):
             return folder

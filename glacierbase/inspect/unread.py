@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 
 from glacierbase.catalogs.catalogfile import SHARED
 from glacierbase.errors import GlacierbaseError, SeveralErrors, joined
 from glacierbase.inspect.folders import find_root
 from glacierbase.inspect.results import ValidateResult
-from glacierbase.model.arguments import given
 from glacierbase.model.result import Results
 from glacierbase.run.files import FileRefused, path_inside
 
@@ -47,8 +45,7 @@ def about(errors: Sequence[GlacierbaseError], stem: str) -> tuple[GlacierbaseErr
 def _stems(path: str | None) -> list[str]:
     """Return the stems of the catalog files; none where there is no project, or a link leads out of it."""
     try:
-        named = given("path", path, "GLACIERBASE_PROJECT")
-        root = Path(named).resolve() if named else find_root()
+        root = find_root(path)
         folder = path_inside(root / "catalogs", root)
     except (GlacierbaseError, FileRefused):
         return []

@@ -12,7 +12,7 @@ _BARE = re.compile(r"[\w$]+")
 
 
 class NotUnderstood(Exception):
-    """A clause has a form that is not supported; the text says which."""
+    """A clause has a form that is not supported; the message names it."""
 
 
 def _parts(token: Token) -> tuple[Token, ...]:

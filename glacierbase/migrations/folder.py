@@ -13,7 +13,7 @@ from glacierbase.model.command import command
 from glacierbase.model.migration import Migration, checksum
 from glacierbase.run.files import FileReader, FileRefused, path_inside
 
-_FILE_NAME = re.compile(r"(?P<version>[0-9]+)_(?P<name>[a-z0-9]+(?:_[a-z0-9]+)*)\.sql")
+FILE_NAME = re.compile(r"(?P<version>[0-9]+)_(?P<name>[a-z0-9]+(?:_[a-z0-9]+)*)\.sql")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _MOST_BYTES, _MOST_BYTES_IN_ALL = 10 * 2**20, 256 * 2**20
 # Python 3.11 and earlier walk folders by recursion.
@@ -64,7 +64,7 @@ def read_migrations(
 
 def highest_version(folder: Path, root: Path) -> int:
     """Return the highest version among the names of a catalog's files; 0 where there is none. No file is read."""
-    names = (_FILE_NAME.fullmatch(path.name) for path in _sql_files(folder, root, []))
+    names = (FILE_NAME.fullmatch(path.name) for path in _sql_files(folder, root, []))
     return max((int(name["version"]) for name in names if name), default=0)
 
 
@@ -117,7 +117,7 @@ def _folder_refused(error: OSError | FileRefused, location: str) -> GlacierbaseE
 
 
 def _load(path: Path, location: str, files: FileReader, listed: Collection[str] | None) -> Migration:
-    named = _FILE_NAME.fullmatch(path.name)
+    named = FILE_NAME.fullmatch(path.name)
     if not named:
         raise file_error(
             location,

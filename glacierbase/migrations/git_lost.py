@@ -37,7 +37,7 @@ class LostFile:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """What git knows of a lost file.
+    """What git holds of a lost file.
 
     Attributes:
         commit: it holds the file with the recorded checksum; None where no commit that was looked at does.
@@ -49,7 +49,7 @@ class Trace:
 
 
 def find_lost(root: Path, lost: Sequence[LostFile]) -> dict[str, Trace]:
-    """Return what git knows of lost files, by path: of all, or of fewer where git is slow or cannot answer. Contacts no remote."""
+    """Return what git holds of lost files, by path: of all, or of fewer where git is slow or fails. Contacts no remote."""
     found: dict[str, Trace] = {}
     until = time.monotonic() + _LONGEST
     # Paths come from the history table; `cat-file --batch` reads one object per line.

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from difflib import get_close_matches
 
 from glacierbase.errors import GlacierbaseError, MigrationFileError, collected, raise_all
 from glacierbase.model.migration import Migration
+from glacierbase.model.spelling import did_you_mean
 
 PREFIX = "MIGRATION_"
 DESCRIPTION, AUTHOR = "DESCRIPTION", "AUTHOR"
@@ -99,12 +99,8 @@ def _check_header(
     name: str, found: Mapping[str, str], listed: Collection[str] | None, location: str, line: int
 ) -> None:
     if listed is not None and name not in _EXAMPLES and name not in listed:
-        near = get_close_matches(name, [*_EXAMPLES, *listed], n=1)
-        hint = (
-            f"did you mean {PREFIX}{near[0]}?"
-            if near
-            else f"allow it in the catalog file: headers: {{{name}: optional}}"
-        )
+        allow = f"allow it in the catalog file: headers: {{{name}: optional}}"
+        hint = did_you_mean(name, (*_EXAMPLES, *listed), allow, f"{PREFIX}{{}}")
         raise file_error(location, "UNKNOWN_HEADER", f"unknown header {PREFIX}{name}", hint, line)
     if name in found:
         raise file_error(location, "DUPLICATE_HEADER", f"duplicate header {PREFIX}{name}", "keep one of them", line)

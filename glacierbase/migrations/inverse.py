@@ -9,9 +9,9 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 
 from glacierbase.migrations.statements import split_statements
+from glacierbase.model.names import QUOTED
 
-_QUOTED = r"`(?:[^`]|``)+`|\"(?:[^\"]|\"\")+\""
-_PART = rf"(?:{_QUOTED}|\{{\{{[^{{}}]*\}}\}}|[\w$])+"
+_PART = rf"(?:{QUOTED}|\{{\{{[^{{}}]*\}}\}}|[\w$])+"
 _NAME = rf"{_PART}(?:\s*\.\s*{_PART})*"
 _STRING = r"'(?:[^'\\]|''|\\.)*'"
 # A transform of a partition field; a bare name may also be that of a field with any transform.
@@ -19,7 +19,7 @@ _TRANSFORM = r"\w+\s*\([^()]*\)"
 _ALTER = rf"ALTER\s+TABLE\s+(?P<table>{_NAME})\s+"
 _PARTS = re.compile(_PART)
 # What encloses commas that do not separate columns, and the commas that do.
-_SIGN = re.compile(rf"{_STRING}|{_QUOTED}|[(<]|[)>]|,")
+_SIGN = re.compile(rf"{_STRING}|{QUOTED}|[(<]|[)>]|,")
 _COLUMN = re.compile(rf"(?P<name>{_NAME})\s+(?P<type>\w.*)", re.DOTALL)
 _PROPERTY = re.compile(rf"\s*(?P<key>{_STRING}|[\w.-]+)(?:\s*=\s*|\s+)(?:{_STRING}|[\w.-]+)\s*", re.DOTALL)
 _TEMPLATE_START = re.compile(r"\{(?=[{%#])")
@@ -27,7 +27,7 @@ _LONGEST = 120
 
 
 class NotInverted(Exception):
-    """A statement that cannot be inverted; the message says why."""
+    """A statement that cannot be inverted; the message is the reason."""
 
 
 def inverse(text: str, dialect: str, earlier: Sequence[str]) -> tuple[str, bool]:

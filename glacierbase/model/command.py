@@ -72,6 +72,11 @@ def command(name: str, *arguments: str, reason: bool = False) -> str:
     return shlex.join(["glacierbase", name, *arguments, *(["--reason", "…"] if reason else []), *given])
 
 
+def repair_as(version: str, resolution: str) -> str:
+    """Return the command that records a decision about a version, with a placeholder for its reason."""
+    return command("repair", version, "--as", resolution, reason=True)
+
+
 class _Owner(Protocol):
     """An object that has secrets and a scope."""
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 
-_QUOTED = r"`(?:[^`]|``)+`|\"(?:[^\"]|\"\")+\""
-_PART = rf"(?:{_QUOTED}|[\w$]+)"
+# A quoted part of a name.
+QUOTED = r"`(?:[^`]|``)+`|\"(?:[^\"]|\"\")+\""
+_PART = rf"(?:{QUOTED}|[\w$]+)"
 # A name as written in a statement.
 NAME = rf"{_PART}(?:\s*\.\s*{_PART})*"
 _PARTS = re.compile(_PART)
 # Names in older histories have no backticks: all text between two dots is a part.
-_RECORDED_PARTS = re.compile(rf"{_QUOTED}|[^.]+")
+_RECORDED_PARTS = re.compile(rf"{QUOTED}|[^.]+")
 _WORD = re.compile(r"\w+")
 _SNOWFLAKE_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*")
 _SNOWFLAKE_QUOTED = re.compile(r'"(?:[^"]|"")+"')

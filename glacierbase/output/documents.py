@@ -31,11 +31,6 @@ def text_document(results: Sequence[Result], lines: Lines | None = None, show: S
     return "\n\n".join(block for block in blocks if block)
 
 
-def text_error(error: GlacierbaseError, show: Show = printable) -> str:
-    """Return an error as text: its code and message, and the next step."""
-    return "\n".join(filter(None, (_message(error, show), _next_step(error, show))))
-
-
 def text_errors(errors: Sequence[GlacierbaseError], show: Show = printable) -> str:
     """Return all errors of a command as text, each once with its hints. The last line is the command that explains their codes."""
     parts = [part for error in errors for part in _parts(error)]

@@ -1,4 +1,4 @@
-"""The one place where output is masked and escaped (`model.escape` says what and why), and the plain text of lines and tables."""
+"""The one place where output is masked and escaped (`model.escape` lists what and why), and the plain text of lines and tables."""
 
 from __future__ import annotations
 

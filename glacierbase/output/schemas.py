@@ -144,7 +144,7 @@ def _reference(kind: Any, definitions: dict[str, Schema]) -> Schema:
     if name not in definitions:
         definitions[name] = {}  # A type may contain itself.
         hints = get_type_hints(kind)
-        properties = {name: _schema(hints[name], definitions) for name in document_fields(kind)}
+        properties = {field: _schema(hints[field], definitions) for field in document_fields(kind)}
         definitions[name] = {
             "description": _summary(kind),
             "type": "object",

@@ -83,7 +83,7 @@ class Store(Protocol):
         """Return the lock's row, or None if there is no lock table."""
 
     def table_version(self, table: str) -> TableVersion | None:
-        """Return the version of a user's table, uncached; None if this store cannot see it: it is in another catalog, or gone.
+        """Return the version of a user's table, uncached; None if this store cannot read it: it is in another catalog, or gone.
 
         Args:
             table: its name as recorded in the history.

@@ -23,11 +23,11 @@ from typing import Any
 
 from glacierbase import GlacierbaseError
 from glacierbase.apply.results import RepairCase
-from glacierbase.output import documents
 from tests.crash.shop import Shop, SnowShop, SparkShop
 from tests.crash.steps import Steps
 from tests.support.beds import lake_bed, snow_bed
 from tests.support.catalog_files import LAKE
+from tests.support.errors import text_error
 from tests.support.project_folder import ProjectFolder
 from tests.support.snowflake.bed import CATALOG
 from tests.support.snowflake.wire import Wire
@@ -73,7 +73,7 @@ def migrate(shop: Shop) -> dict[str, Any]:
     try:
         shop.load().migrate(spark=shop.session)
     except GlacierbaseError as error:
-        return {"code": error.code, "exit_code": error.exit_code, "text": documents.text_error(error)}
+        return {"code": error.code, "exit_code": error.exit_code, "text": text_error(error)}
     return {"code": None, "exit_code": 0, "text": ""}
 
 

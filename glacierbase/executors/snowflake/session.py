@@ -37,7 +37,7 @@ _LOGS_OUT = "enable_server_session_keep_alive_auto_detection"
 
 # Authenticators whose login a person confirms.
 # https://docs.snowflake.com/en/developer-guide/python-connector/python-connector-connect
-_ASKS_A_PERSON = re.compile("(?i)browser|mfa|authorization_code")
+_INTERACTIVE = re.compile("(?i)browser|mfa|authorization_code")
 
 # Attributes of a session that are set at login, and must be unchanged when the next migration gets the session.
 _STATE = ("role", "warehouse", "database", "schema")
@@ -168,7 +168,7 @@ class _SnowflakeExecutor:
         self._open: list[SnowflakeSession] = []
         self._idle: SnowflakeSession | None = None
         self._watcher: SnowflakeSession | None = None
-        self._may_watch = not _ASKS_A_PERSON.search(str(catalog.connection.get("authenticator")))
+        self._may_watch = not _INTERACTIVE.search(str(catalog.connection.get("authenticator")))
         connector = _connector(catalog)
         with doing(f"{catalog.name}: connecting to Snowflake"):
             first = self._connect(bookkeeping=True)
@@ -230,7 +230,7 @@ class _SnowflakeExecutor:
         return QueryState(find)
 
     def _open_watcher(self) -> SnowflakeSession | None:
-        """Return the session that asks for the states of queries; None where its login would ask a person, or has failed."""
+        """Return the session that reads the states of queries; None where a person confirms its login, or where that has failed."""
         if self._may_watch:
             self._may_watch = False
             self._watcher = self._session(self._connect(bookkeeping=True), SnowflakeSession.log_out)

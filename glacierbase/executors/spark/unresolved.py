@@ -19,7 +19,7 @@ _NO_ANSWER = re.compile(
     r"|(?:SERVER|CLIENT) ERROR: (?P<status>.*) url=https?://(?P<refusing>[^/\s]+)/)",
     re.MULTILINE,
 )
-# Of the two repositories that Spark asks besides those in `spark.jars.repositories`.
+# The second of the two repositories in which Spark searches besides those in `spark.jars.repositories`.
 _SECOND = "repos.spark-packages.org"
 
 

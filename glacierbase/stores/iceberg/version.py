@@ -10,7 +10,7 @@ from glacierbase.model.tableversion import TableVersion
 
 
 def identifier(table: str, catalog: str) -> tuple[str, ...] | None:
-    """Return namespace and name of a table; None where its name does not say beyond doubt that it is in `catalog`."""
+    """Return namespace and name of a table; None where its name does not prove that it is in `catalog`."""
     parts = name_parts(table)
     # Without the catalog's name, the table depends on `USE`. A dot inside a name may be read as a namespace of two levels.
     is_certain = parts[:1] == [catalog] and len(parts) > 2 and not any("." in part for part in parts)

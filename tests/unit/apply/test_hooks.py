@@ -23,10 +23,11 @@ from glacierbase.apply.results import MigrateResult, PendingResult, PlanResult
 from glacierbase.catalogs.folder import load_catalog_files
 from glacierbase.errors import ConfigurationError, GlacierbaseError, Interrupted, MigrationFailed
 from glacierbase.model.catalog import Hooks
-from glacierbase.output.documents import text_document, text_error
+from glacierbase.output.documents import text_document
 from glacierbase.output.schemas import json_schema
 from glacierbase.secrets import register
 from tests.support.catalog_files import LAKE
+from tests.support.errors import text_error
 from tests.support.fakes import lost_answer
 from tests.support.hostile import PAYLOAD, check_safe
 from tests.support.project_folder import ProjectFolder

@@ -12,7 +12,7 @@ import pytest
 from glacierbase import GlacierbaseError, Project
 from glacierbase.errors.reference import ENTRIES
 from glacierbase.migrations.statements import split_statements
-from glacierbase.output.documents import text_error
+from tests.support.errors import text_error
 from tests.support.project_folder import Output, ProjectFolder, migration
 
 # Where the project of the examples is.

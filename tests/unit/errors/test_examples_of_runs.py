@@ -12,7 +12,7 @@ from glacierbase.apply.migrator import Migrator
 from glacierbase.apply.plan import Selection
 from glacierbase.errors import GlacierbaseError, OutcomeUnknown, StatementRefused
 from glacierbase.errors.reference import ENTRIES
-from glacierbase.output.documents import text_error
+from tests.support.errors import text_error
 from tests.support.fakes import lost_answer
 from tests.support.project_folder import ProjectFolder
 from tests.support.repository import commit_all

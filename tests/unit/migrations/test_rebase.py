@@ -22,8 +22,8 @@ from glacierbase.run.git import GitFailed
 from tests.support.project_folder import ProjectFolder
 from tests.support.repository import commit_all, git
 from tests.unit.cli.test_bad_input import GOOD, UNREACHABLE
-from tests.unit.migrations.test_git_base import names
-from tests.unit.migrations.test_git_fork import on_main
+from tests.unit.migrations.test_git_check import names
+from tests.unit.migrations.test_git_check_behind import on_main
 
 IDENTITY = {
     "GIT_AUTHOR_NAME": "Alice", "GIT_AUTHOR_EMAIL": "alice@example.com",

@@ -25,9 +25,10 @@ from glacierbase.history.lockrow import Terms, free_row
 from glacierbase.inspect import results as inspect_results
 from glacierbase.inspect.results import Check, DoctorResult, HistoryResult, RenderResult
 from glacierbase.model.result import Result
-from glacierbase.output.documents import json_document, text_document, text_error, text_errors
+from glacierbase.output.documents import json_document, text_document, text_errors
 from glacierbase.run.run import Run
 from glacierbase.secrets import Secrets, register
+from tests.support.errors import text_error
 from tests.support.fakes import MemoryStore, MemoryTables
 from tests.support.hostile import NAME, PAYLOAD, check_inert, check_safe
 from tests.support.project_folder import ProjectFolder, migration

@@ -18,9 +18,10 @@ import pytest
 from glacierbase import Project
 from glacierbase.cli.terminal import _Formatter
 from glacierbase.errors import GlacierbaseError
-from glacierbase.output.documents import json_document, text_document, text_error
+from glacierbase.output.documents import json_document, text_document
 from glacierbase.run.waiting import Caller, in_context, start_thread
 from glacierbase.secrets import Secrets, mask, register, secrets_in_use
+from tests.support.errors import text_error
 from tests.support.project_folder import ProjectFolder
 from tests.support.world import World
 

@@ -9,7 +9,7 @@ import pytest
 from glacierbase.migrations.column_types import normalised
 from glacierbase.migrations.compiled import Compiled
 from glacierbase.migrations.cursor import NotUnderstood
-from glacierbase.migrations.declared import Declared, declared_tables
+from glacierbase.migrations.declared_tables import Declared, declared_tables
 from glacierbase.migrations.statements import split_statements
 from glacierbase.migrations.transactions import steps
 from glacierbase.model.migration import Migration

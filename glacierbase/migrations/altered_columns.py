@@ -28,7 +28,7 @@ Columns = dict[str, Column]
 
 
 def alter_columns(columns: Columns, cursor: Cursor) -> Columns:
-    """Return the columns after the clause that begins here, behind the name of the table.
+    """Return the columns after the clause that begins here, after the name of the table.
 
     Raises:
         NotUnderstood: the clause has a form that is not supported, or is about a column that is not declared.

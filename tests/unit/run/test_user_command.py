@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from glacierbase.run.command import Ending, run_command
+from glacierbase.run.user_command import Ending, run_command
 from tests.support.processes import state_of
 
 LARGE = b"x" * 5_000_000

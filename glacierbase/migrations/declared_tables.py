@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from glacierbase.migrations.altered import alter_columns
+from glacierbase.migrations.altered_columns import alter_columns
 from glacierbase.migrations.column_lists import Column, partition_columns, read_columns
 from glacierbase.migrations.compiled import Compiled
 from glacierbase.migrations.cursor import Cursor, NotUnderstood

@@ -8,6 +8,7 @@ from difflib import get_close_matches
 
 from glacierbase.catalogs.nodes import MappingNode
 from glacierbase.errors import ConfigurationError
+from glacierbase.model.spelling import did_you_mean
 
 DECLARED = re.compile(r"spark\.sql\.catalog\.([^.]+)")
 
@@ -56,10 +57,10 @@ def wrong_catalogs(node: MappingNode, spark_conf: Mapping[str, str]) -> Iterator
 def _wrong_type(node: MappingNode, key: str, spark_conf: Mapping[str, str]) -> Iterator[ConfigurationError]:
     written = spark_conf.get(key)
     if written is not None and written.lower() not in _TYPES:
-        near = get_close_matches(written.lower()[:_LONGEST], _TYPES, n=1)
         other = f"allowed: {', '.join(_TYPES)}; catalog-impl names any other implementation by its class"
         what = f"{key}: Iceberg has no catalog type {written!r}"
-        yield node.values[key].place.error("INVALID_VALUE", what, f"did you mean {near[0]}?" if near else other)
+        hint = did_you_mean(written.lower()[:_LONGEST], _TYPES, other)
+        yield node.values[key].place.error("INVALID_VALUE", what, hint)
 
 
 def _misspelt_class(node: MappingNode, key: str, name: str, known: Sequence[str]) -> Iterator[ConfigurationError]:

@@ -11,7 +11,7 @@ import pytest
 from tests.support.project_folder import ProjectFolder
 from tests.support.repository import commit_all, git
 from tests.unit.cli.test_bad_input import GOOD, UNREACHABLE
-from tests.unit.migrations.test_git_base import codes, found, restore
+from tests.unit.migrations.test_git_check import codes, found, restore
 
 
 @pytest.fixture
