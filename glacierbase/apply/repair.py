@@ -78,7 +78,7 @@ def repair(
 
 
 def _recorded(cases: Sequence[RepairCase], decision: Decision) -> str:
-    return f"recorded: {', '.join(f'version {case.version} is {decision.resolution}' for case in cases)}"
+    return f"recorded: {', '.join(f'version {case.version} as {decision.resolution}' for case in cases)}"
 
 
 def accept_environment(target: Target, was: str, reason: str, lock_timeout: float = 0, session: Any = None) -> None:
