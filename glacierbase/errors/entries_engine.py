@@ -143,7 +143,7 @@ ENTRIES = (
         "Otherwise it has the line of Spark's log that most likely has the cause. "
         "No statement of this catalog ran after that.",
         "error: SPARK_DID_NOT_START: catalogs/analytics.yaml, line 16:"
-        " org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:9.9.9: not found in repo1.maven.org\n"
+        " org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:9.9.9: not found in maven.example\n"
         "Spark did not start\n"
         "next: correct group, artifact or version; see /home/ana/lake/.glacierbase/logs/spark-5d0c2f1e-x2k9.log",
         (

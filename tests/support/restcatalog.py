@@ -114,7 +114,7 @@ class RestCatalog:
     def _log_in(self, form: dict[str, list[str]]) -> tuple[int, str]:
         """Answer a client's credential, whose secret is the token, with the token."""
         if form.get("client_secret") != [self.token]:
-            return 401, json.dumps({"error": "invalid_client", "error_description": "the secret is not one of ours"})
+            return 401, json.dumps({"error": "invalid_client", "error_description": "the secret is unknown"})
         access = "urn:ietf:params:oauth:token-type:access_token"
         answer = {"access_token": self.token, "token_type": "bearer", "issued_token_type": access, "expires_in": 3600}
         return 200, json.dumps(answer)

@@ -25,7 +25,7 @@ migrationExecutor:
       - org.xerial:sqlite-jdbc:3.54.1.0
       - {COORDINATE}
 """
-CENTRAL, SECOND = "https://repo1.maven.org/maven2", "https://repos.spark-packages.org"
+CENTRAL, SECOND = "https://maven.example/maven2", "https://repos.spark-packages.org"
 ARTIFACT = "org/apache/iceberg/iceberg-spark-runtime-4.1_2.13/9.9.9/iceberg-spark-runtime-4.1_2.13-9.9.9"
 SECOND_UNKNOWN = f"\tHost repos.spark-packages.org not found. url={SECOND}/{ARTIFACT}.pom\n"
 TRIED = f"""\
@@ -55,7 +55,7 @@ org.apache.iceberg#iceberg-spark-runtime-4.1_2.13;9.9.9: not found]
     at org.apache.spark.util.MavenUtils$.resolveMavenCoordinates(MavenUtils.scala:539)
 """
 REFUSED = f"\tServer access error at url {CENTRAL}/{ARTIFACT}.pom (java.net.ConnectException: Connection refused)\n"
-UNKNOWN = f"\tHost repo1.maven.org not found. url={CENTRAL}/{ARTIFACT}.pom\n"
+UNKNOWN = f"\tHost maven.example not found. url={CENTRAL}/{ARTIFACT}.pom\n"
 DENIED = f"\tCLIENT ERROR: Forbidden url={CENTRAL}/{ARTIFACT}.pom\n"
 
 
@@ -75,7 +75,7 @@ def test_a_version_that_does_not_exist_was_not_found(noise: str, project: Projec
     """Spark's second repository does not answer in many networks, which explains nothing."""
     error = explained(project, noise + TRIED + FAILED)
     assert (error.code, error.exit_code) == ("SPARK_DID_NOT_START", 5)
-    where = "repo1.maven.org" if noise else "repo1.maven.org, repos.spark-packages.org"
+    where = "maven.example" if noise else "maven.example, repos.spark-packages.org"
     assert error.lines == (f"catalogs/shop.yaml, line 9: {COORDINATE}: not found in {where}", "Spark did not start")
     assert error.hint.startswith("correct group, artifact or version; see ")
     assert (error.data["path"], error.data["line"], error.data["reachable"]) == ("catalogs/shop.yaml", 9, True)
@@ -93,7 +93,7 @@ def test_a_version_that_does_not_exist_was_not_found(noise: str, project: Projec
 def test_without_a_network_the_repository_was_not_reachable(answer: str, why: str, project: ProjectFolder) -> None:
     """Nothing is said about the coordinate, which may be right."""
     error = explained(project, f":::: ERRORS\n{answer}{SECOND_UNKNOWN}{TRIED}{FAILED}")
-    assert error.lines[0] == f"catalogs/shop.yaml, line 9: {COORDINATE}: not reachable: repo1.maven.org ({why})"
+    assert error.lines[0] == f"catalogs/shop.yaml, line 9: {COORDINATE}: not reachable: maven.example ({why})"
     assert error.hint.startswith("check network and proxy")
     assert error.data["reachable"] is False
 

@@ -52,7 +52,7 @@ def test_each_catalog_is_listed_with_its_own_errors(three: ProjectFolder) -> Non
 
 
 def test_the_text_has_each_error_once_and_the_catalogs_that_are_in_order(three: ProjectFolder) -> None:
-    """An error that two environments share is no news in the second one."""
+    """An error that two environments share is printed once."""
     done = three.run("validate")
     assert [line for line in done.stdout.splitlines() if line and line[0] != " "] == [
         "good (dev)",
