@@ -25,14 +25,17 @@ class Tasks:
         Args:
             context: a SparkContext; all calls may be made from any thread.
         """
-        tracker = context.statusTracker()
-        for job in context._jsc.sc().statusTracker().getJobIdsForTag(tag):
-            found = None if job in self._ended else tracker.getJobInfo(job)
-            for stage in map(tracker.getStageInfo, found.stageIds if found else ()):
-                if stage and stage.numActiveTasks + stage.numCompletedTasks:
-                    self.add(stage.stageId, stage.numCompletedTasks, stage.numTasks)
-            if found and found.status != "RUNNING":
-                self._ended.add(job)
+        # Python's tracker lacks the time of submission. The count of active tasks cannot replace it: Spark writes it at
+        # most once in spark.ui.liveUpdate.period, and a change that comes sooner stays unwritten until the next one.
+        tracker = context._jsc.sc().statusTracker()
+        for found in map(tracker.getJobInfo, set(tracker.getJobIdsForTag(tag)) - self._ended):
+            if found.isDefined():
+                job = found.get()
+                stages = [each.get() for each in map(tracker.getStageInfo, job.stageIds()) if each.isDefined()]
+                for stage in (each for each in stages if each.submissionTime()):
+                    self.add(stage.stageId(), stage.numCompletedTasks(), stage.numTasks())
+                if job.status().name() != "RUNNING":
+                    self._ended.add(job.jobId())
 
     def __str__(self) -> str:
         completed, total = (sum(column) for column in zip(*tuple(self._stages.values()), strict=True))
