@@ -18,6 +18,7 @@ LAYERS = [
     {"secrets"},
     {"errors"},
     {"model", "run"},
+    {"sql"},
     {"catalogs", "migrations"},
     {"executors"},
     {"stores"},

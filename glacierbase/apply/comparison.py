@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from glacierbase.errors import StatementRefused, TableNotFound
 from glacierbase.executors import Executor, Session
 from glacierbase.executors.columns import described_columns
-from glacierbase.migrations.column_lists import Column
-from glacierbase.migrations.column_types import normalised
-from glacierbase.migrations.cursor import NotUnderstood
 from glacierbase.migrations.declared_tables import Declared
 from glacierbase.model.columns import ColumnDifference
+from glacierbase.sql.column_lists import Column
+from glacierbase.sql.column_types import normalised
+from glacierbase.sql.cursor import NotUnderstood
 
 
 @dataclass(frozen=True, slots=True)

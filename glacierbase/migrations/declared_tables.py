@@ -9,10 +9,10 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from glacierbase.migrations.altered_columns import alter_columns
-from glacierbase.migrations.column_lists import Column, partition_columns, read_columns
 from glacierbase.migrations.compiled import Compiled
-from glacierbase.migrations.cursor import Cursor, NotUnderstood
+from glacierbase.sql.altered_columns import alter_columns
+from glacierbase.sql.column_lists import Column, partition_columns, read_columns
+from glacierbase.sql.cursor import Cursor, NotUnderstood
 
 # The USE statements before it, and the parts of its name.
 _Key = tuple[tuple[str, ...], tuple[str, ...]]

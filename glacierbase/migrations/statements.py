@@ -7,9 +7,9 @@ from itertools import chain, pairwise, repeat
 from typing import NamedTuple
 
 from glacierbase.errors import ConfigurationError
-from glacierbase.migrations.dialects import DIALECTS, Dialect
-from glacierbase.migrations.tokens import Source, Token, check_characters, tokens
 from glacierbase.model.migration import Statement, checksum
+from glacierbase.sql.dialects import DIALECTS, Dialect
+from glacierbase.sql.tokens import Source, Token, check_characters, tokens
 
 _BYTE_ORDER_MARK = "\ufeff"
 # First words of a statement after which the next one starts, as it does after those of `Dialect.scripts`.

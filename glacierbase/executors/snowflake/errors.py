@@ -9,7 +9,7 @@ import re
 from typing import Any
 
 from glacierbase.errors import EngineError, MigrationFileError, OutcomeUnknown, StatementRefused, TableNotFound
-from glacierbase.migrations.tokens import words
+from glacierbase.sql.tokens import words
 
 # Each of these takes effect as a whole or not at all: https://docs.snowflake.com/en/sql-reference/transactions. A script, a
 # procedure, a task and file operations are several steps, and CREATE OR ALTER is not atomic:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 
 from glacierbase.errors import MigrationFileError
-from glacierbase.migrations.tokens import words
+from glacierbase.sql.tokens import words
 
 _NEVER = r"(?!)"
 # The first tokens of a statement, and tokens after them that make it several steps.

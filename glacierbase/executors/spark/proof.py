@@ -12,8 +12,8 @@ from functools import lru_cache
 
 from glacierbase.executors.spark.atomic import is_atomic
 from glacierbase.migrations.targets import target_table
-from glacierbase.migrations.tokens import words
 from glacierbase.model.names import name_parts
+from glacierbase.sql.tokens import words
 
 _LISTED = re.compile(
     r"(?!.*\bRENAME TO\b)(?:INSERT (?:INTO|OVERWRITE)(?: TABLE)?|UPDATE|DELETE FROM|MERGE INTO|ALTER TABLE)"

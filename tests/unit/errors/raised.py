@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from glacierbase import errors
-from glacierbase.migrations.dialects import DIALECTS
+from glacierbase.sql.dialects import DIALECTS
 
 PACKAGE = Path(errors.__file__).parent.parent
 CODE = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*")

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from glacierbase.migrations.column_types import normalised
 from glacierbase.migrations.compiled import Compiled
-from glacierbase.migrations.cursor import NotUnderstood
 from glacierbase.migrations.declared_tables import Declared, declared_tables
 from glacierbase.migrations.statements import split_statements
 from glacierbase.migrations.transactions import steps
 from glacierbase.model.migration import Migration
+from glacierbase.sql.column_types import normalised
+from glacierbase.sql.cursor import NotUnderstood
 
 
 def tables(*files: str, dialect: str = "spark") -> dict[str, Declared]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from glacierbase.migrations.cursor import Cursor, NotUnderstood
+from glacierbase.sql.cursor import Cursor, NotUnderstood
 
 # Types of several words, each word with those that may follow.
 _FOLLOWING = {

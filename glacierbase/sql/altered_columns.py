@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from glacierbase.migrations.column_lists import (
+from glacierbase.sql.column_lists import (
     Column,
     column_name,
     is_about_columns,
@@ -12,8 +12,8 @@ from glacierbase.migrations.column_lists import (
     read_columns,
     types_of,
 )
-from glacierbase.migrations.column_types import read_type
-from glacierbase.migrations.cursor import Cursor, NotUnderstood
+from glacierbase.sql.column_types import read_type
+from glacierbase.sql.cursor import Cursor, NotUnderstood
 
 # Clauses that change neither a column's name nor its type.
 _HARMLESS = frozenset(

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from glacierbase.errors import MigrationFileError
-from glacierbase.migrations.dialects import DIALECTS, Dialect, Enclosure
+from glacierbase.sql.dialects import DIALECTS, Dialect, Enclosure
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _NO_CHARACTER = re.compile(r"[\x00\ud800-\udfff]")

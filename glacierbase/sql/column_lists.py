@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from glacierbase.migrations.column_types import read_type
-from glacierbase.migrations.cursor import Cursor, NotUnderstood
+from glacierbase.sql.column_types import read_type
+from glacierbase.sql.cursor import Cursor, NotUnderstood
 
 # What may follow the type of a column; the end of it is the next comma.
 _OPTIONS = frozenset(

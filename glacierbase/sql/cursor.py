@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from glacierbase.migrations.dialects import DIALECTS
-from glacierbase.migrations.tokens import Source, Token, tokens
+from glacierbase.sql.dialects import DIALECTS
+from glacierbase.sql.tokens import Source, Token, tokens
 
 _QUOTES = ("`", '"')
 _BARE = re.compile(r"[\w$]+")
