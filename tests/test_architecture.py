@@ -23,7 +23,7 @@ LAYERS = [
     {"executors"},
     {"stores"},
     {"history"},
-    {"apply", "inspect"},
+    {"apply", "inspect", "review"},
     {"project"},
     {"output"},
     {"cli", "__init__"},

@@ -144,4 +144,17 @@ ENTRIES = (
             "If a statement fails because it took effect before, settle it with `--as done`.",
         ),
     ),
+    Entry(
+        "REVIEW_FAILED",
+        (MigrationFileError,),
+        "A new migration fails on the throw-away copy, or loses a table or a column. "
+        "Spark refuses one of its statements, or the statement loads code or reaches out. No real table was touched.",
+        "error: REVIEW_FAILED: catalog analytics: 1 error on the throw-away copy: DS103\n"
+        "next: correct the statements of the findings, or leave the destructive ones out",
+        (
+            "Read the findings: each has a file, a line and the message of Spark.",
+            "Correct the file and run the same command again.",
+            "If a loss is intended, merge in spite of exit code 3: once the base has the file, it is not new.",
+        ),
+    ),
 )

@@ -139,6 +139,19 @@ class Executor(Protocol):
         """Stop what `open_executor` started, and nothing else. Never raises."""
 
 
+class CopyExecutor(Executor, Protocol):
+    """The engine of a throw-away copy: it holds Iceberg tables in memory, and reaches nothing outside of its folder."""
+
+    def make_namespace(self, name: str, levels: Sequence[str]) -> None:
+        """Create a namespace of a catalog, and those above it, unless it exists."""
+
+    def locations(self) -> dict[str, str]:
+        """Return the location of the metadata of each table, by the table's name as the history records names."""
+
+    def metadata(self, location: str) -> str:
+        """Return the metadata of a table, as JSON by Iceberg's specification."""
+
+
 @dataclass(frozen=True, slots=True)
 class Warmed:
     """What `warm` prepared for an engine's start.
@@ -199,6 +212,22 @@ def open_executor(catalog: Catalog, run: Run, session: Any = None) -> Executor:
     from glacierbase.executors import snowflake
 
     return snowflake.open_executor(catalog, run)
+
+
+def open_copy(catalog: Catalog, run: Run, folder: Path, names: Sequence[str]) -> CopyExecutor:
+    """Start the engine of a throw-away copy.
+
+    Args:
+        catalog: with the configuration of the copy.
+        folder: an empty folder, the only one that the engine writes to.
+        names: of the Iceberg catalogs that it holds.
+
+    Raises:
+        ConfigurationError, EngineUnavailable: as `open_executor` does.
+    """
+    from glacierbase.executors import spark
+
+    return spark.open_copy(catalog, run, folder, names)
 
 
 def _not_spark(catalog: Catalog, what: str, hint: str) -> ConfigurationError:

@@ -126,7 +126,7 @@ def _schema(kind: Any, definitions: dict[str, Schema]) -> Schema:
         return {"anyOf": [_schema(each, definitions) for each in get_args(kind)]}
     if get_origin(kind) is tuple:
         return {"type": "array", "items": _schema(get_args(kind)[0], definitions)}
-    if get_origin(kind) is dict:
+    if get_origin(kind) in (dict, Mapping):
         return {"type": "object", "additionalProperties": _schema(get_args(kind)[1], definitions)}
     if kind is type(None):
         return {"type": "null"}

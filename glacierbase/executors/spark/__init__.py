@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from glacierbase.executors import Executor
 from glacierbase.executors.spark.borrowed import BorrowedExecutor
 from glacierbase.executors.spark.connect import ConnectExecutor
+from glacierbase.executors.spark.isolated import IsolatedExecutor
 from glacierbase.executors.spark.launch import session_conf
 from glacierbase.executors.spark.local import LocalExecutor
 from glacierbase.executors.spark.warm import warm
 from glacierbase.model.catalog import Catalog
 from glacierbase.run.run import Run
 
-__all__ = ["open_executor", "session_conf", "warm"]
+__all__ = ["open_copy", "open_executor", "session_conf", "warm"]
 
 
 def open_executor(catalog: Catalog, run: Run, session: Any = None) -> Executor:
@@ -24,10 +27,24 @@ def open_executor(catalog: Catalog, run: Run, session: Any = None) -> Executor:
         ConfigurationError: Java, pyspark or the jars are missing or do not fit together.
         EngineUnavailable: Spark did not start, or the server does not answer.
     """
-    # pyspark would log a line of JSON on stderr for each refused statement; glacierbase reports the error itself.
-    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL + 1)
+    _silence()
     if session is not None:
         return BorrowedExecutor(catalog, session)
     if "spark.remote" in catalog.spark_conf:
         return ConnectExecutor(catalog)
     return LocalExecutor(catalog, run)
+
+
+def open_copy(catalog: Catalog, run: Run, folder: Path, names: Sequence[str]) -> IsolatedExecutor:
+    """Start Spark for a throw-away copy, in a cell.
+
+    Raises:
+        ConfigurationError, EngineUnavailable: as `open_executor` does.
+    """
+    _silence()
+    return IsolatedExecutor(catalog, run, folder, names)
+
+
+def _silence() -> None:
+    """Stop pyspark from logging a line of JSON on stderr for each refused statement; glacierbase reports the error itself."""
+    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL + 1)

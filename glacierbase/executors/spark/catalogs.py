@@ -5,7 +5,7 @@ Tested on Spark 4.1 with Iceberg 1.12. Where another version stores its catalogs
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -20,6 +20,14 @@ def close_catalogs(spark: Any) -> None:
         for catalog in _loaded(spark):
             with suppress(Exception):  # Not a catalog of Iceberg, or one without `close`.
                 _without_cache(catalog.icebergCatalog()).close()
+
+
+def share_catalogs(spark: Any, other: Any, names: Iterable[str]) -> None:
+    """Let a session use the catalogs of another one, with all that is in their memory."""
+    manager = spark._jsparkSession.sessionState().catalogManager()
+    catalogs = _field(other._jsparkSession.sessionState().catalogManager(), "catalogs")
+    for name in names:
+        catalogs.put(name, manager.catalog(name))
 
 
 def _loaded(spark: Any) -> Iterator[Any]:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from glacierbase.errors import EngineUnavailable
+from glacierbase.executors.spark.cell import Cell
 from glacierbase.executors.spark.installed import spark_home
 from glacierbase.executors.spark.properties import with_properties
 from glacierbase.run.activity import note
@@ -35,6 +36,7 @@ _LAUNCH = (
 )
 # A line of Ivy's output: the address, of which the file's name is enough.
 _DOWNLOAD = re.compile(r"downloading \S*/(\S+) \.\.\.")
+_CONNECTION_INFO = "connection-info"
 _COPY_SECONDS = 20
 _POLL_SECONDS = 0.01
 # Flags of the launcher: a short-lived JVM that builds the command line of Spark's JVM.
@@ -50,22 +52,24 @@ class Gateway:
         py4j: the py4j gateway, for pyspark.
     """
 
-    def __init__(self, conf: Mapping[str, str], run: Run, java_home: Path) -> None:
+    def __init__(self, conf: Mapping[str, str], run: Run, java_home: Path, cell: Cell | None = None) -> None:
         """Start the JVM with the settings in `conf` that spark-submit reads.
+
+        Args:
+            cell: what the JVM may reach; by default all that this process may.
 
         Raises:
             EngineUnavailable: the JVM ended before it was ready.
         """
         output = _log_file(run)
         self.log = Path(output.name)
-        with tempfile.TemporaryDirectory() as folder:
-            connection_info = Path(folder, "connection-info")
-            self._process = _launch(conf, java_home, Path(folder, "properties"), connection_info)
+        with tempfile.TemporaryDirectory(dir=cell.folder if cell else None) as folder:
+            self._process = _launch(conf, java_home, Path(folder), cell)
             self.pid = self._process.pid
             # glacierbase writes the log itself, so that no secret that the JVM prints reaches the disk.
             self._copier = start_thread(partial(_copy_masked, self._process, output), "glacierbase-spark-log")
             try:
-                self.py4j: Any = self._connect(connection_info)
+                self.py4j: Any = self._connect(Path(folder, _CONNECTION_INFO))
             except BaseException:
                 # A JVM that cannot write its connection information, because the folder is deleted, does not end by itself.
                 self._process.kill()
@@ -105,30 +109,30 @@ class Gateway:
         self._copier.join(timeout=_COPY_SECONDS)
 
 
-def _launch(conf: Mapping[str, str], java_home: Path, properties: Path, connection_info: Path) -> subprocess.Popen[str]:
-    """Start the JVM as pyspark does, without waiting for it.
+def _launch(conf: Mapping[str, str], java_home: Path, folder: Path, cell: Cell | None) -> subprocess.Popen[str]:
+    """Start the JVM as pyspark does, without waiting for it. It ends when its stdin is closed.
 
     Args:
-        properties: the file to write the settings to.
-        connection_info: the file that the JVM writes its port and secret to. The JVM ends when its stdin is closed.
+        folder: where the settings are written to, and where the JVM writes its port and secret to.
     """
     values = {key: value for key, value in conf.items() if key.startswith(_LAUNCH)}
-    arguments = shlex.split(os.environ.get("PYSPARK_SUBMIT_ARGS", "pyspark-shell"))
+    given = cell.arguments if cell else shlex.split(os.environ.get("PYSPARK_SUBMIT_ARGS", "pyspark-shell"))
     home = spark_home()
     return subprocess.Popen(
-        [home / "bin" / "spark-submit", *with_properties(values, arguments, properties)],
+        [home / "bin" / "spark-submit", *with_properties(values, given, folder / "properties")],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         errors="replace",
         start_new_session=True,  # Signals to the process group must not end the JVM; glacierbase ends it.
+        cwd=cell.folder if cell else None,
         env={
             "SPARK_LAUNCHER_OPTS": _LAUNCHER_OPTS,
-            **os.environ,
+            **(cell.environment if cell else os.environ),
             "JAVA_HOME": str(java_home),
             "SPARK_HOME": str(home),  # Without it a script runs another Python to find it.
             "SPARK_CONNECT_MODE": "0",
-            "_PYSPARK_DRIVER_CONN_INFO_PATH": str(connection_info),
+            "_PYSPARK_DRIVER_CONN_INFO_PATH": str(folder / _CONNECTION_INFO),
         },
     )
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from glacierbase.errors import EngineUnavailable
 from glacierbase.executors.spark.archive import ClassArchive
+from glacierbase.executors.spark.cell import Cell
 from glacierbase.executors.spark.executor import unavailable
 from glacierbase.executors.spark.flags import with_flags
 from glacierbase.executors.spark.gateway import Gateway
@@ -98,11 +99,14 @@ def resolving(catalog: Catalog) -> AbstractContextManager[None]:
     return doing(f"{catalog.name}: resolving {len(catalog.dependencies)} dependencies (first time)")
 
 
-def start_jvm(conf: Mapping[str, str], run: Run, java_home: Path, flags: str | None) -> Gateway:
+def start_jvm(
+    conf: Mapping[str, str], run: Run, java_home: Path, flags: str | None, cell: Cell | None = None
+) -> Gateway:
     """Start Spark's JVM, with the class archive where there is one. A JVM that a damaged archive ends is started without it.
 
     Args:
         flags: JVM flags in place of the class archive's.
+        cell: what the JVM may reach; by default all that this process may.
     """
     if not is_local(conf):
         return Gateway(conf, run, java_home)
@@ -110,8 +114,8 @@ def start_jvm(conf: Mapping[str, str], run: Run, java_home: Path, flags: str | N
         return Gateway(with_flags(conf, flags), run, java_home)
     archive = class_archive(java_home, conf).flags
     try:
-        return Gateway(with_flags(conf, archive), run, java_home)
+        return Gateway(with_flags(conf, archive), run, java_home, cell)
     except EngineUnavailable:
         if not archive:
             raise
-        return Gateway(with_flags(conf, ""), run, java_home)
+        return Gateway(with_flags(conf, ""), run, java_home, cell)

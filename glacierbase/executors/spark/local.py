@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from glacierbase.errors import ConfigurationError
+from glacierbase.executors.spark.cell import Cell
 from glacierbase.executors.spark.executor import SparkExecutor, application_id, unavailable
 from glacierbase.executors.spark.gateway import Gateway
 from glacierbase.executors.spark.jars import check_digests, check_jars, record_jars, resolved_jars
@@ -31,20 +32,23 @@ _SQLITE = re.compile(r"jdbc:sqlite:(?:file:)?(/[^?\n]+)")
 class LocalExecutor(SparkExecutor):
     """Starts a JVM, which is Spark's driver and, for a local master, the whole engine."""
 
-    def __init__(self, catalog: Catalog, run: Run, flags: str | None = None) -> None:
+    def __init__(self, catalog: Catalog, run: Run, flags: str | None = None, cell: Cell | None = None) -> None:
         """Args:
         flags: JVM flags in place of the class archive's.
+        cell: what the JVM may reach; by default all that this process may.
         """
         _check_no_session(catalog)
         check_jars(catalog.spark_conf, catalog.dependencies, catalog.dependency_places)
         java_home = find_java_home()
         with doing(f"{catalog.name}: starting Spark"):
             with explaining(catalog):
-                jars = _jars(catalog, run, java_home)
+                jars = _jars(catalog, run, java_home, resolves=cell is not None)
                 conf = launch_conf(catalog, jars)
+                if cell:
+                    conf |= cell.conf(jars or [])
                 _make_sqlite_folders(conf)
                 with resolving(catalog) if jars is None else nullcontext():
-                    self._gateway = start_jvm(conf, run, java_home, flags)
+                    self._gateway = start_jvm(conf, run, java_home, flags, cell)
             logger.debug("%s: the JVM's output is in %s", catalog.name, self._gateway.log)
             try:
                 spark = _create_session(self._gateway, conf)
@@ -78,14 +82,17 @@ def _check_no_session(catalog: Catalog) -> None:
         )
 
 
-def _jars(catalog: Catalog, run: Run, java_home: Path) -> list[Path] | None:
+def _jars(catalog: Catalog, run: Run, java_home: Path, *, resolves: bool) -> list[Path] | None:
     """Return the files of the dependencies, or None where Spark is to resolve them.
+
+    Args:
+        resolves: whether they are resolved before Spark starts, also where no digest is to be checked.
 
     Raises:
         ConfigurationError: a digest of the catalog file differs.
     """
     jars = resolved_jars(catalog.spark_conf, catalog.dependencies) if catalog.dependencies else []
-    if jars is None and catalog.digests:
+    if jars is None and (catalog.digests or resolves):
         jars = resolve(catalog, run, java_home)
     check_digests(jars or [], catalog.digests)
     return jars

@@ -25,9 +25,14 @@ def open_catalog(opening: Opening) -> Any:
         catalog_class = getattr(import_module(f"{__package__}.{module}"), _CLASSES[module])
         return catalog_class(opening.name, **opening.properties)
     except ImportError as error:
-        missing = (error.name or "pyiceberg").partition(".")[0]
-        raise ConfigurationError(
-            "PYICEBERG_NOT_INSTALLED",
-            f"{missing} is not installed in this Python",
-            f"pip install '{_EXTRAS.get(missing, 'glacierbase[iceberg]')}'",
-        ) from error
+        raise not_installed(error) from error
+
+
+def not_installed(error: ImportError) -> ConfigurationError:
+    """Return the error for a package that is not installed."""
+    missing = (error.name or "pyiceberg").partition(".")[0]
+    return ConfigurationError(
+        "PYICEBERG_NOT_INSTALLED",
+        f"{missing} is not installed in this Python",
+        f"pip install '{_EXTRAS.get(missing, 'glacierbase[iceberg]')}'",
+    )

@@ -15,7 +15,7 @@ from glacierbase.model.shape import Column, PartitionField, Shape, SortField
 from glacierbase.run.waiting import Caller, NoAnswer, result
 from glacierbase.stores.bounded import CALL_SECONDS
 from glacierbase.stores.iceberg.errors import mapped
-from glacierbase.stores.iceberg.opened import open_catalog
+from glacierbase.stores.iceberg.opened import not_installed, open_catalog
 from glacierbase.stores.iceberg.properties import opening
 from glacierbase.stores.iceberg.version import identifier
 
@@ -72,6 +72,23 @@ class ShapeReader:
                 raise TableNotFound("NoSuchTableError", f"there is no database {found.file}")
             self._opened[name] = open_catalog(found)
         return self._opened[name]
+
+
+def shape_from_json(name: str, metadata: str) -> Shape:
+    """Return the shape of a table from its metadata, which is JSON by Iceberg's specification.
+
+    Raises:
+        ConfigurationError: `PYICEBERG_NOT_INSTALLED`.
+        ValueError: PyIceberg does not support what is in it.
+    """
+    try:
+        from pyiceberg.io import load_file_io
+        from pyiceberg.table import Table
+        from pyiceberg.table.metadata import TableMetadataUtil
+    except ImportError as error:
+        raise not_installed(error) from error
+    found = TableMetadataUtil.parse_raw(metadata)
+    return shape_of(name, Table((name,), found, "", load_file_io({}), None))
 
 
 def shape_of(name: str, table: Any) -> Shape:

@@ -135,7 +135,10 @@ def git(project: ProjectFolder, *arguments: str) -> None:
     subprocess.run(["git", *who, *arguments], cwd=project.root, check=True, capture_output=True)
 
 
-def against_base(change: Callable[[Path], object]) -> Arrange:
+def against_base(
+    change: Callable[[Path], object],
+    run: Callable[[Project], object] = lambda project: project.validate(base="origin/main"),
+) -> Arrange:
     """Compare a branch with `origin/main`, which has two migrations, after a change to its folder of migrations."""
 
     def arrange(project: ProjectFolder) -> object:
@@ -145,9 +148,22 @@ def against_base(change: Callable[[Path], object]) -> Arrange:
         git(project, "commit", "-m", "base")
         git(project, "update-ref", "refs/remotes/origin/main", "HEAD")
         change(project.root / "migrations/analytics")
-        return Project.load().validate(base="origin/main")
+        return run(Project.load())
 
     return arrange
+
+
+def dropping(project: ProjectFolder) -> object:
+    """Review a branch that drops a column, with the answers of a copy in place of Spark."""
+    from tests.unit.review.copies import FakeCopy
+
+    sql = "ALTER TABLE lake.sleep.event DROP COLUMN device"
+    arrange = against_base(
+        lambda folder: (folder / "0008_drop_device.sql").write_text(migration(sql)),
+        lambda found: found.review("origin/main"),
+    )
+    with FakeCopy().in_use():
+        return arrange(project)
 
 
 def conflicted(project: ProjectFolder) -> object:
@@ -248,6 +264,7 @@ ARRANGED: dict[str, Arrange] = {
     "VERSION_BELOW_BASE": against_base(
         lambda folder: (folder / "0006_add_device.sql").write_text(migration("SELECT 1"))
     ),
+    "REVIEW_FAILED": dropping,
     # SQL.
     "UNDEFINED_VARIABLE": partition("bucket({{ variables.sleep.bucketSise }}, id)"),
     "UNPRINTABLE_VALUE": partition("{{ variables.columns }}"),

@@ -1,0 +1,99 @@
+"""The configuration of the throw-away copy of a catalog: the same names, Spark and table format, and nothing that leads elsewhere.
+
+What is kept is listed here. Everything else is left out: credentials, addresses, master, listeners, further classes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from glacierbase.catalogs.declared_catalogs import DECLARED
+from glacierbase.model.catalog import Catalog, Hooks
+
+# Values that change what a statement means, and that load no class and name no place.
+_KEPT = frozenset(
+    {
+        "spark.sql.ansi.enabled",
+        "spark.sql.caseSensitive",
+        "spark.sql.defaultCatalog",
+        "spark.sql.mapKeyDedupPolicy",
+        "spark.sql.parser.quotedRegexColumnNames",
+        "spark.sql.session.timeZone",
+        "spark.sql.shuffle.partitions",
+        "spark.sql.sources.partitionOverwriteMode",
+        "spark.sql.storeAssignmentPolicy",
+        "spark.sql.timestampType",
+    }
+)
+_KEPT_PREFIX = "spark.sql.iceberg."
+# Of a catalog: `spark.sql.catalog.NAME.KEY`.
+_KEPT_OF_CATALOG = ("default-namespace", "table-default.", "table-override.")
+_EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
+_CATALOG = "org.apache.iceberg.spark.SparkCatalog"
+# The publisher of the jars that are loaded. A jar of another one could hold any code, and the copy does not need it.
+_PUBLISHER = "org.apache.iceberg:"
+# Tables and data are in the JVM's memory, whatever their location: its FileIO is InMemoryFileIO, and opens no file or address.
+_IN_MEMORY = {
+    "catalog-impl": "org.apache.iceberg.inmemory.InMemoryCatalog",
+    "warehouse": "memory://copy",
+    "cache-enabled": "false",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """The throw-away copy of a catalog in one environment.
+
+    Attributes:
+        catalog: the catalog with the configuration of the copy.
+        names: of the catalogs in Spark that the copy holds.
+        left_out: what the copy lacks, a sentence each.
+    """
+
+    catalog: Catalog
+    names: tuple[str, ...]
+    left_out: tuple[str, ...]
+
+
+def copy_of(catalog: Catalog) -> Copy:
+    """Return the copy of a Spark catalog. It has no `names` if none of its tables can be copied."""
+    given = catalog.spark_conf
+    declared = {found[1]: value for key, value in given.items() if (found := DECLARED.fullmatch(key))}
+    names = tuple(name for name, value in declared.items() if value == _CATALOG)
+    conf = {"spark.master": "local[2]", "spark.sql.extensions": _EXTENSIONS}
+    conf |= {key: value for key, value in given.items() if may_be_set(key)}
+    for name in names:
+        conf |= _rebound(given, f"spark.sql.catalog.{name}")
+    kept = tuple(each for each in catalog.dependencies if each.startswith(_PUBLISHER))
+    copied = replace(
+        catalog,
+        spark_conf=conf,
+        dependencies=kept,
+        digests=tuple(each for each in catalog.digests if each[0] in kept),
+        connection={},
+        hooks=Hooks(),
+    )
+    return Copy(copied, names, tuple(_left_out(catalog, declared, names)))
+
+
+def may_be_set(key: str) -> bool:
+    """Return whether the copy keeps a setting of Spark, and a statement may change it there."""
+    return key in _KEPT or key.startswith(_KEPT_PREFIX)
+
+
+def _rebound(given: Mapping[str, str], prefix: str) -> dict[str, str]:
+    conf = {prefix: _CATALOG, **{f"{prefix}.{key}": value for key, value in _IN_MEMORY.items()}}
+    for key, value in given.items():
+        if key.startswith(f"{prefix}.") and key.removeprefix(f"{prefix}.").startswith(_KEPT_OF_CATALOG):
+            conf[key] = value
+    return conf
+
+
+def _left_out(catalog: Catalog, declared: Mapping[str, str], names: tuple[str, ...]) -> Iterator[str]:
+    for name, value in declared.items():
+        if name not in names:
+            yield f"it does not hold the catalog {name} ({value}): only Iceberg's SparkCatalog can be copied"
+    for each in catalog.spark_conf.get("spark.sql.extensions", "").split(","):
+        if each.strip() not in ("", _EXTENSIONS):
+            yield f"the extension {each.strip()} is not loaded"

@@ -1,0 +1,204 @@
+"""The differences between two shapes of a table. Columns are compared by field id, so that a rename is a rename."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from glacierbase.model.shape import Column, PartitionField, Shape, SortField
+
+# Properties that Spark sets by itself: the user who creates the table.
+_OF_ENGINE = {"owner"}
+
+
+class Change(str, Enum):
+    """What happened to a table."""
+
+    CREATED = "created"
+    ALTERED = "altered"
+    DROPPED = "dropped"
+    RENAMED = "renamed"
+
+    __str__ = str.__str__
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One difference of a table.
+
+    Attributes:
+        what: of what: `table`, `column`, `type`, `required`, `comment`, `default`, `order of columns`, `partitioning`, `sorting`,
+            `identifiers`, `property` or `format version`.
+        name: of the column or the property; empty where there is only one.
+        before, after: as text; None where there was nothing, or is nothing.
+        destructive: whether rows, or the values of a column, are lost.
+    """
+
+    what: str
+    name: str
+    before: str | None
+    after: str | None
+    destructive: bool = False
+
+    def line(self) -> str:
+        """Return the difference as a line of text: `- column legacy: string`."""
+        sign = "+" if self.before is None else "-" if self.after is None else "~"
+        subject = f"{self.what} {self.name}".rstrip()
+        if self.before is not None and self.after is not None:
+            return f"{sign} {subject}: {self.before} -> {self.after}"
+        return f"{sign} {subject}: {self.before if self.after is None else self.after}"
+
+
+@dataclass(frozen=True, slots=True)
+class TableChange:
+    """What happened to a table, with its shapes before and after.
+
+    Attributes:
+        table: its name afterwards; that before, if it was dropped.
+        diff: the differences; of a created table, what it consists of.
+    """
+
+    table: str
+    change: Change
+    before: Shape | None
+    after: Shape | None
+    diff: tuple[Difference, ...] = ()
+
+    @property
+    def is_destructive(self) -> bool:
+        return any(each.destructive for each in self.diff)
+
+
+def compare(before: Mapping[str, Shape], after: Mapping[str, Shape]) -> tuple[TableChange, ...]:
+    """Return what happened to each table, by name. A table of the same uuid under another name was renamed."""
+    gone = {name: shape for name, shape in before.items() if name not in after}
+    by_uuid = {shape.uuid: shape for shape in gone.values() if shape.uuid}
+    found: list[TableChange] = []
+    for name, shape in after.items():
+        earlier = before.get(name) or by_uuid.get(shape.uuid or "")
+        if earlier is None:
+            found.append(TableChange(name, Change.CREATED, None, shape, tuple(_differences(None, shape))))
+            continue
+        gone.pop(earlier.table, None)
+        if diff := tuple(_differences(earlier, shape)):
+            change = Change.ALTERED if earlier.table == name else Change.RENAMED
+            found.append(TableChange(name, change, earlier, shape, diff))
+    dropped = (TableChange(name, Change.DROPPED, shape, None, _dropped(shape)) for name, shape in gone.items())
+    return tuple(sorted([*found, *dropped], key=lambda each: each.table))
+
+
+def _dropped(shape: Shape) -> tuple[Difference, ...]:
+    return (Difference("table", shape.table, f"{len(_top(shape.columns))} columns", None, destructive=True),)
+
+
+def _top(columns: Iterable[Column]) -> list[Column]:
+    """Return the columns without the fields inside them."""
+    found: list[Column] = []
+    for each in columns:
+        if not found or not each.name.startswith(f"{found[-1].name}."):
+            found.append(each)
+    return found
+
+
+def _differences(before: Shape | None, after: Shape) -> Iterator[Difference]:
+    if before is not None and before.table != after.table:
+        yield Difference("table", "", before.table, after.table)
+    if before is not None and before.uuid != after.uuid:
+        yield Difference("table", "", "replaced: its rows are gone", f"a new table {after.uuid}", destructive=True)
+    yield from _columns(before.columns if before else (), after.columns)
+    yield from _lists(before, after)
+    yield from _properties(before.properties if before else {}, after.properties)
+    version = str(before.format_version) if before else None
+    yield from _one("format version", "", version, str(after.format_version))
+
+
+def _columns(before: Sequence[Column], after: Sequence[Column]) -> Iterator[Difference]:
+    new = {_key(each): each for each in after}
+    known = {_key(each): each for each in before}
+    for key, each in known.items():
+        if key not in new:
+            yield Difference("column", each.name, _described(each), None, destructive=True)
+    for key, each in new.items():
+        yield from _column(known.get(key), each)
+    kept = [_key(each) for each in after if _key(each) in known]
+    earlier = [_key(each) for each in before if _key(each) in new]
+    if kept != earlier:
+        yield Difference("order of columns", "", _names(before), _names(after))
+
+
+def _names(columns: Sequence[Column]) -> str:
+    return ", ".join(each.name for each in _top(columns))
+
+
+def _key(column: Column) -> int | str:
+    return column.name if column.id is None else column.id
+
+
+def _described(column: Column) -> str:
+    return f"{column.type}{' required' if column.required else ''}"
+
+
+def _column(before: Column | None, after: Column) -> Iterator[Difference]:
+    if before is None:
+        yield Difference("column", after.name, None, _described(after))
+        return
+    if before.name != after.name and not _moved_with_parent(before, after):
+        yield Difference("column", "", before.name, after.name)
+    if "<" not in before.type + after.type:  # The fields inside are compared by themselves.
+        yield from _one("type", after.name, before.type, after.type)
+    yield from _one("required", after.name, _yes(before.required), _yes(after.required))
+    yield from _one("comment", after.name, before.comment, after.comment)
+    yield from _one("default", after.name, before.default, after.default)
+
+
+def _moved_with_parent(before: Column, after: Column) -> bool:
+    """Return whether only the name of the column around a field differs, which is a difference of that column."""
+    return "." in after.name and before.name.rpartition(".")[2] == after.name.rpartition(".")[2]
+
+
+def _yes(value: bool) -> str:
+    return "yes" if value else "no"
+
+
+def _lists(before: Shape | None, after: Shape) -> Iterator[Difference]:
+    earlier = _listed(before) if before else {}
+    for what, text in _listed(after).items():
+        yield from _one(what, "", earlier.get(what), text)
+
+
+def _listed(shape: Shape) -> dict[str, str | None]:
+    return {
+        "partitioning": _text(map(_partition, shape.partitioning)),
+        "sorting": _text(map(_sort, shape.sorting)),
+        "identifiers": _text(shape.identifiers),
+    }
+
+
+def _text(fields: Iterable[str]) -> str | None:
+    return ", ".join(fields) or None
+
+
+def _partition(field: PartitionField) -> str:
+    return field.source if field.transform == "identity" else _applied(field.transform, field.source)
+
+
+def _applied(transform: str, source: str) -> str:
+    """Return `bucket(16, id)` for the transform `bucket[16]`, and `day(ts)` for `day`."""
+    name, _, argument = transform.rstrip("]").partition("[")
+    return f"{name}({argument}, {source})" if argument else f"{name}({source})"
+
+
+def _sort(field: SortField) -> str:
+    source = field.source if field.transform == "identity" else _applied(field.transform, field.source)
+    return f"{source} {field.direction} nulls {field.nulls}"
+
+
+def _properties(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[Difference]:
+    for key in sorted({*before, *after} - _OF_ENGINE):
+        yield from _one("property", key, before.get(key), after.get(key))
+
+
+def _one(what: str, name: str, before: str | None, after: str | None) -> Iterator[Difference]:
+    if before != after:
+        yield Difference(what, name, before, after)

@@ -1,0 +1,149 @@
+"""The result of `review`. Field names are the names in the JSON document."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from glacierbase.model.result import Result
+from glacierbase.model.shape import Shape
+from glacierbase.model.text import Line, Mark, counted, table
+from glacierbase.review.diff import Change, Difference
+
+PREFIX = "on the throw-away copy"
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewedFile:
+    """A new migration.
+
+    Attributes:
+        kind: `metadata only`, `rewrites data` or `destructive`; None where it was not replayed.
+        environments: those that it is rendered for.
+    """
+
+    version: str
+    path: str
+    description: str
+    author: str
+    kind: str | None
+    environments: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewedTable:
+    """What the new migrations do to a table.
+
+    Attributes:
+        before, after: its shape; None where it does not exist.
+        diff: the differences; of a created table, what it consists of.
+    """
+
+    table: str
+    change: Change
+    before: Shape | None
+    after: Shape | None
+    diff: tuple[Difference, ...]
+
+    def lines(self) -> Iterator[Line]:
+        """Yield the table as text."""
+        yield Mark(f"{self.table}: {self.change}")
+        yield from (f"  {difference.line()}" for difference in self.diff)
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewFinding:
+    """Something that a reviewer should decide on.
+
+    Attributes:
+        code: of the rule in `lint` that is about the same, or `REPLAY_…` for what the replay itself shows.
+        severity: `error` or `warning`.
+        statement_index: of the statement, from 1.
+        allowed: the reason of the comment that allows it, or None.
+    """
+
+    code: str
+    severity: str
+    message: str
+    path: str
+    line: int
+    statement_index: int
+    table: str | None
+    environments: tuple[str, ...]
+    allowed: str | None = None
+
+    @property
+    def is_error(self) -> bool:
+        """Whether it fails the command."""
+        return self.severity == "error" and self.allowed is None
+
+    def text(self) -> str:
+        """Return the finding as a line of text."""
+        about = f"{self.table}: " if self.table else ""
+        return f"{self.path}:{self.line}: {self.severity} {self.code}: {about}{self.message}"
+
+
+@dataclass(frozen=True, slots=True)
+class SkippedStatement:
+    """A statement of a new migration that the copy cannot run."""
+
+    path: str
+    line: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """How the replay went.
+
+    Attributes:
+        replayed: how many statements ran, those of the base included.
+        skipped: the statements that the copy cannot run, although they are in order.
+        cached: whether the state after the base came from a cache.
+    """
+
+    replayed: int
+    skipped: tuple[SkippedStatement, ...] = ()
+    cached: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewResult(Result):
+    """What the new migrations of a catalog do to its tables, in the environments that render them equally.
+
+    Attributes:
+        replay: None where nothing was replayed.
+    """
+
+    environments: tuple[str, ...] = ()
+    files: tuple[ReviewedFile, ...] = ()
+    tables: tuple[ReviewedTable, ...] = ()
+    findings: tuple[ReviewFinding, ...] = ()
+    replay: Replayed | None = None
+
+    PARTIAL: ClassVar[bool] = True
+
+    def lines(self) -> Sequence[Line]:
+        if not self.files:
+            return ["no new migrations"]
+        lines = [self.verdict(), *table(("version", "kind", "author", "description"), map(_row, self.files))]
+        for each in self.tables:
+            lines += each.lines()
+        lines += [each.text() for each in self.findings]
+        if self.replay:
+            lines += [f"{each.path}:{each.line}: not replayed: {each.why}" for each in self.replay.skipped]
+        return lines
+
+    def verdict(self) -> str:
+        """Return the review in one line."""
+        new = counted(len(self.files), "migration")
+        if self.replay is None:
+            return f"{new}, rendered and not replayed"
+        wrong = counted(sum(each.is_error for each in self.findings), "error")
+        tables = counted(len(self.tables), "table")
+        return f"{PREFIX}: {new}, {tables} changed, {wrong}; no real table was touched"
+
+
+def _row(file: ReviewedFile) -> tuple[str, ...]:
+    return (file.version, file.kind or "not replayed", file.author, file.description)

@@ -1,0 +1,247 @@
+"""The command `review`: what the migrations of a branch do to the tables, shown on a throw-away copy. Contacts no catalog."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from glacierbase.catalogs.catalogfile import read_name
+from glacierbase.catalogs.choice import CatalogChoice
+from glacierbase.errors import GlacierbaseError, MigrationFileError, collected, joined
+from glacierbase.migrations.compiled import Compiled
+from glacierbase.migrations.git_base import read_base
+from glacierbase.migrations.in_environments import InEnvironment, in_environments
+from glacierbase.migrations.sandbox import Sandbox
+from glacierbase.model.catalog import Catalog
+from glacierbase.model.migration import Migration
+from glacierbase.model.names import name_parts
+from glacierbase.model.result import Results, raise_first
+from glacierbase.model.text import counted
+from glacierbase.review.copy import Copy, copy_of
+from glacierbase.review.diff import Change, Difference, TableChange
+from glacierbase.review.replay import Problem, Replay, replay
+from glacierbase.review.replay_results import (
+    PREFIX,
+    Replayed,
+    ReviewedFile,
+    ReviewedTable,
+    ReviewFinding,
+    ReviewResult,
+    SkippedStatement,
+)
+from glacierbase.sql import read
+from glacierbase.sql.parts import DropColumn
+from glacierbase.sql.statement import ParsedStatement
+
+_REWRITES = frozenset(
+    {"insert", "insert_overwrite", "insert_multi", "update", "delete", "merge", "truncate", "copy", "call", "optimize",
+     "create_table_as"}
+)  # fmt: skip
+_LOSES_TABLE = frozenset({"drop_table", "drop_namespace", "replace_table"})
+_LOSES_COLUMNS = frozenset({"replace_columns", "replace_table"})
+# The rules of `lint` about the same losses.
+_DROPPED_TABLE, _DROPPED_COLUMN, _REPLACED_TABLE = "DS101", "DS103", "DS106"
+
+
+def review(root: Path, choice: CatalogChoice, catalogs: Collection[str], base: str) -> tuple[ReviewResult, ...]:
+    """Replay the base and the new migrations of the chosen catalogs, once for environments that render them equally.
+
+    Args:
+        base: a git ref; the migrations that it does not have are new.
+
+    Raises:
+        GlacierbaseError: a file does not render, a replay does not start, or a change is refused or destructive and not
+            allowed. Its `results` have an entry per catalog and group of environments.
+    """
+    compared = read_base(root, base, {file.name: file.stem for file in choice.files}, read_name)
+    configurations: dict[tuple[str, str], Catalog] = {}
+
+    def compile_all(
+        sandbox: Sandbox, catalog: Catalog, migrations: Sequence[Migration]
+    ) -> Iterator[tuple[Compiled, bool]]:
+        configurations[catalog.name, catalog.environment] = catalog
+        new = {each.location for each in compared.compared(catalog.name, migrations).new()}
+        for each in sandbox.compile_all(migrations if new else (), catalog, catalog.executor_type, lambda _: True):
+            yield each, each.migration.location in new
+
+    found, _ = in_environments(root, choice.in_every_environment(catalogs), False, compile_all)
+    groups = _grouped(found, configurations)
+    return raise_first(Results(_reviewed(group) for group in groups))
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Environments of a catalog that render its migrations equally.
+
+    Attributes:
+        catalog: in the first of them.
+        copy: None where the engine has none.
+        errors: why migrations were not rendered.
+    """
+
+    catalog: Catalog | None
+    name: str
+    environments: tuple[str, ...]
+    copy: Copy | None
+    base: tuple[Compiled, ...]
+    new: tuple[Compiled, ...]
+    errors: tuple[GlacierbaseError, ...]
+
+
+def _grouped(
+    found: Sequence[InEnvironment[tuple[Compiled, bool]]], configurations: Mapping[tuple[str, str], Catalog]
+) -> list[_Group]:
+    groups: dict[object, _Group] = {}
+    for each in found:
+        catalog = configurations.get((each.catalog, each.environment))
+        copy = copy_of(catalog) if catalog and catalog.executor_type == "spark" else None
+        rendered = tuple((file.migration.location, file.checksum) for file, _ in each.used)
+        settings = tuple(sorted(copy.catalog.spark_conf.items())) if copy else None
+        errors = tuple(error.message for error in each.errors)
+        key = (each.catalog, rendered, settings, copy and copy.catalog.dependencies, errors)
+        if key in groups:
+            groups[key] = replace(groups[key], environments=(*groups[key].environments, each.environment))
+            continue
+        base, new = (tuple(file for file, is_new in each.used if is_new is wanted) for wanted in (False, True))
+        groups[key] = _Group(catalog, each.catalog, (each.environment,), copy, base, new, each.errors)
+    return list(groups.values())
+
+
+def _reviewed(group: _Group) -> ReviewResult:
+    shown = ", ".join(group.environments)
+    result = ReviewResult(group.name, shown, environments=group.environments, files=tuple(_files(group, None)))
+    if group.errors or not group.new:
+        return replace(result, error=joined(group.errors))
+    if group.copy is None or not group.copy.names:
+        return replace(result, warnings=(*result.warnings, _not_replayed(group)))
+    errors: list[GlacierbaseError] = []
+    with collected(errors):
+        return _judged(group, result, replay(group.copy, group.base, group.new))
+    return replace(result, error=joined(errors))
+
+
+def _not_replayed(group: _Group) -> str:
+    engine = group.catalog.executor_type if group.catalog else ""
+    if engine != "spark":
+        return f"{engine} has no engine on this machine: the migrations were rendered, and not replayed"
+    why = "; ".join(group.copy.left_out) if group.copy else ""
+    return f"the migrations were rendered, and not replayed: {why or 'sparkConf declares no catalog of Iceberg'}"
+
+
+def _judged(group: _Group, result: ReviewResult, found: Replay) -> ReviewResult:
+    tables = tuple(ReviewedTable(each.table, each.change, each.before, each.after, each.diff) for each in found.changes)
+    skipped = tuple(
+        SkippedStatement(each.file.migration.location, each.statement.line, each.message) for each in found.skipped
+    )
+    findings = tuple(_findings(group, found))
+    result = replace(
+        result,
+        warnings=tuple(_warnings(group, found)),
+        files=tuple(_files(group, found)),
+        tables=tables,
+        findings=findings,
+        replay=Replayed(found.replayed, skipped),
+    )
+    return replace(result, error=_failure(result))
+
+
+def _warnings(group: _Group, found: Replay) -> Iterator[str]:
+    for each in group.copy.left_out if group.copy else ():
+        yield f"{PREFIX}: {each}"
+    if found.base_problems:
+        first = found.base_problems[0]
+        count = counted(len(found.base_problems), "statement")
+        place = f"{first.file.migration.location}, line {first.statement.line}"
+        yield f"{PREFIX}: {count} of the base did not run; the first is {place}: {first.message}"
+
+
+def _files(group: _Group, found: Replay | None) -> Iterator[ReviewedFile]:
+    for each in group.new:
+        at = each.migration
+        kind = _kind(each, found.by_file.get(at.number)) if found else None
+        yield ReviewedFile(at.version, at.location, at.description, at.author, kind, group.environments)
+
+
+def _kind(file: Compiled, changes: Sequence[TableChange] | None) -> str | None:
+    if changes is None:
+        return None
+    if any(change.is_destructive for change in changes):
+        return "destructive"
+    operations = {read(each.text, "spark").operation for each in file.statements}
+    return "rewrites data" if operations & _REWRITES else "metadata only"
+
+
+def _findings(group: _Group, found: Replay) -> Iterator[ReviewFinding]:
+    for problem in found.problems:
+        yield _finding(
+            group, problem.code, problem.is_error, _explained(problem), problem.file, problem.statement.index
+        )
+    for file in group.new:
+        for change in found.by_file.get(file.migration.number, ()):
+            for each in change.diff:
+                if each.destructive:
+                    index = _cause(file, change, each)
+                    yield _finding(group, *_loss(change, each), file, index, change.table)
+
+
+def _finding(
+    group: _Group, code: str, is_error: bool, message: str, file: Compiled, index: int, table: str | None = None
+) -> ReviewFinding:
+    return ReviewFinding(
+        code,
+        "error" if is_error else "warning",
+        f"{PREFIX}: {message}",
+        file.migration.location,
+        file.statements[index - 1].line,
+        index,
+        table,
+        group.environments,
+    )
+
+
+def _explained(problem: Problem) -> str:
+    if problem.code == "REPLAY_NOT_RUN":
+        return f"not replayed: {problem.message}"
+    if problem.code == "REPLAY_UNKNOWN_TABLE":
+        return f"{problem.message}; the copy holds only tables that migrations create"
+    return problem.message
+
+
+def _loss(change: TableChange, each: Difference) -> tuple[str, bool, str]:
+    """Return the code, whether it is an error, and the message of a destructive difference."""
+    if each.what == "column":
+        return _DROPPED_COLUMN, True, f"the column {each.name} ({each.before}) is dropped, with its values"
+    if change.change is Change.DROPPED:
+        return _DROPPED_TABLE, True, "the table is dropped"
+    return _REPLACED_TABLE, True, "the table is replaced by a new one, without its rows"
+
+
+def _cause(file: Compiled, change: TableChange, lost: Difference) -> int:
+    """Return the index of the statement that most likely caused a loss: of those that name the table, the last that drops it."""
+    names = {shape.table for shape in (change.before, change.after) if shape}
+    parsed = [(each.index, read(each.text, "spark")) for each in file.statements]
+    about = [(index, does) for index, does in parsed if names & {target.recorded for target in does.targets}]
+    drops = [index for index, does in about if _drops(does, lost)]
+    return max(drops or [index for index, _ in about] or [1])
+
+
+def _drops(does: ParsedStatement, lost: Difference) -> bool:
+    if lost.what != "column":
+        return does.operation in _LOSES_TABLE
+    dropped = [part.path for part in does.parts if isinstance(part, DropColumn)]
+    return tuple(name_parts(lost.name)) in dropped or does.operation in _LOSES_COLUMNS
+
+
+def _failure(result: ReviewResult) -> MigrationFileError | None:
+    wrong = [finding for finding in result.findings if finding.is_error]
+    if not wrong:
+        return None
+    codes = tuple(dict.fromkeys(finding.code for finding in wrong))
+    return MigrationFileError(
+        "REVIEW_FAILED",
+        f"catalog {result.catalog}: {counted(len(wrong), 'error')} {PREFIX}: {', '.join(codes)}",
+        "correct the statements of the findings, or leave the destructive ones out",
+        catalog=result.catalog,
+        codes=list(codes),
+    )

@@ -1,0 +1,152 @@
+"""`review` on the real Spark: what it shows, what a hostile branch reaches, and what is left of it."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from tests.support.project_folder import Output, ProjectFolder
+from tests.support.repository import commit_all
+
+pytestmark = [pytest.mark.spark, pytest.mark.long]
+
+CANARY = "canary-4711"
+RAW = "org.apache.hadoop.fs.RawLocalFileSystem"
+CREATE = """\
+CREATE TABLE lake.shop.orders (id BIGINT NOT NULL, at TIMESTAMP, legacy STRING, home STRUCT<city: STRING>)
+USING iceberg PARTITIONED BY (days(at)) LOCATION 's3://bucket-of-orders/orders';
+INSERT INTO lake.shop.orders VALUES (1, current_timestamp(), 'x', named_struct('city', 'Bonn'));
+CREATE TABLE lake.shop.untouched (id BIGINT) USING iceberg"""
+
+
+class Branch:
+    """A branch of a project, and a folder for everything that a review creates."""
+
+    def __init__(self, project: ProjectFolder, folder: Path) -> None:
+        self.project = project
+        self.folder = folder
+        folder.mkdir()
+        self.environ = {"TMPDIR": str(folder), "CANARY": CANARY, "AWS_SECRET_ACCESS_KEY": CANARY}
+        project.file("0001_create.sql", CREATE)
+        commit_all(project.root)
+
+    def review(self) -> Output:
+        return self.project.ask("review", "--base", "main", environ=self.environ)
+
+    def jvms(self) -> list[int]:
+        """Return the processes whose command line or environment names the folder."""
+        found = []
+        for process in Path("/proc").iterdir():
+            with suppress(OSError):
+                content = (process / "cmdline").read_bytes() + (process / "environ").read_bytes()
+                if process.name.isdecimal() and str(self.folder).encode() in content and b"java" in content:
+                    found.append(int(process.name))
+        return found
+
+
+@pytest.fixture
+def branch(lake_project: ProjectFolder, tmp_path: Path) -> Branch:
+    """A branch without new migrations."""
+    return Branch(lake_project, tmp_path / "everything")
+
+
+def test_a_review_shows_exactly_what_a_branch_changes(branch: Branch) -> None:
+    """From the metadata of the copy: a column more, one less, other partitions. Nothing is left, in the folder or of the JVM."""
+    sql = "ALTER TABLE lake.shop.orders ADD COLUMN home.zip INT COMMENT 'post code';\n"
+    sql += "ALTER TABLE lake.shop.orders DROP COLUMN legacy;\n"
+    sql += "ALTER TABLE lake.shop.orders REPLACE PARTITION FIELD days(at) WITH bucket(16, id)"
+    branch.project.file("0002_change.sql", sql)
+    before = {path for path in branch.project.root.rglob("*") if ".git" not in path.parts}
+    output = branch.review()
+    assert output.code == 3, output.stderr
+    entry = output.entry()
+    assert [(each["table"], each["change"]) for each in entry["tables"]] == [("lake.shop.orders", "altered")]
+    assert [(each["what"], each["name"], each["before"], each["after"]) for each in entry["tables"][0]["diff"]] == [
+        ("column", "legacy", "string", None),
+        ("column", "home.zip", None, "int"),
+        ("partitioning", "", "day(at)", "bucket(16, id)"),
+    ]
+    assert [(each["code"], each["line"]) for each in entry["findings"]] == [("DS103", 5)], entry["findings"]
+    assert entry["files"][0]["kind"] == "destructive"
+    assert entry["replay"] == {"replayed": 6, "skipped": [], "cached": False}
+    assert list(branch.folder.iterdir()) == []
+    assert branch.jvms() == []
+    assert {path for path in branch.project.root.rglob("*") if ".git" not in path.parts} == before
+
+
+@pytest.fixture
+def listener() -> Iterator[socket.socket]:
+    """A server on an address of this machine other than 127.0.0.1."""
+    with socket.create_server(("127.0.0.2", 0)) as server:
+        server.setblocking(False)
+        yield server
+
+
+def test_a_hostile_branch_reaches_nothing(branch: Branch, listener: socket.socket) -> None:
+    """No file is read or written, no program, class or connection started; each attempt is a finding at its line."""
+    key, written = branch.folder.parent / "key", branch.folder.parent / "written"
+    key.write_text(CANARY)
+    address = f"http://127.0.0.2:{listener.getsockname()[1]}"
+    attempts = [
+        f"ADD JAR '{key}'",
+        f"CREATE FUNCTION f AS 'com.evil.F' USING JAR '{key}'",
+        "SELECT java_method('java.lang.System', 'getenv', 'CANARY')",
+        # The next ones pass the look at the statement, and meet the boundary.
+        "SELECT `java_method`('java.lang.System', 'getenv', 'CANARY')",
+        "SELECT IDENTIFIER('java_' || 'method')('java.lang.System', 'getenv', 'CANARY')",
+        f"CREATE TEMPORARY VIEW a USING text OPTIONS (path '{key}')",
+        f"CREATE TEMPORARY VIEW b USING text OPTIONS (path '{key}', 'fs.file.impl' '{RAW}', 'fs.file.impl.disable.cache' 'true')",
+        f"CREATE TABLE spark_catalog.default.c (a STRING) USING csv LOCATION '{written}'",
+        f"CREATE TABLE spark_catalog.default.d (a STRING) USING avro OPTIONS (avroSchemaUrl '{address}')",
+        f"SELECT from_xml('<a/>', 'a INT', map('rowValidationXSDPath', '{key}')) FROM lake.shop.orders",
+        "BEGIN EXECUTE IMMEDIATE 'SELECT TRANSFORM (id) USING ''touch "
+        + str(written)
+        + "'' AS (x STRING) FROM lake.shop.orders'; END",
+        f"SELECT * FROM lake.shop.orders.files WHERE 1 = (SELECT count(*) FROM text.`{key}`)",
+        f"CREATE TABLE lake.shop.e USING iceberg AS SELECT * FROM IDENTIFIER('text.`{key}`')",
+    ]
+    for version, sql in enumerate(attempts, start=2):
+        branch.project.file(f"{version:04}_x.sql", sql)
+    output = branch.review()
+    assert output.code == 3, output.stderr
+    findings = output.entry()["findings"]
+    found = {int(each["path"].rpartition("/")[2][:4]) for each in findings if each["severity"] == "error"}
+    assert found == set(range(2, len(attempts) + 2))
+    assert CANARY not in output.stdout + output.stderr
+    assert not written.exists()
+    with pytest.raises(BlockingIOError):
+        listener.accept()
+    assert [each["table"] for each in output.entry()["tables"]] == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_no_jvm_outlives_a_review_that_is_ended(branch: Branch, number: signal.Signals) -> None:
+    """A signal closes the engine and removes the folder; the JVM of a killed process ends by itself."""
+    branch.project.file("0002_add.sql", "ALTER TABLE lake.shop.orders ADD COLUMN x INT")
+    process = branch.project.start("review", "--base", "main", environ=branch.environ)
+    wait_for_log(branch.folder, process)
+    process.send_signal(number)
+    process.communicate(timeout=60)
+    assert process.returncode == (-9 if number is signal.SIGKILL else 143)
+    deadline = time.monotonic() + 30
+    while branch.jvms() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert branch.jvms() == []
+    if number is not signal.SIGKILL:
+        assert not any(branch.folder.iterdir())
+
+
+def wait_for_log(folder: Path, process: subprocess.Popen[str]) -> None:
+    """Return once the JVM of a copy prints something."""
+    deadline = time.monotonic() + 120
+    while not any(log.stat().st_size for log in folder.glob("*/.glacierbase/logs/*.log")):
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline
+        time.sleep(0.05)

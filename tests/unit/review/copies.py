@@ -1,0 +1,95 @@
+"""A throw-away copy in place of Spark: one table, which `DROP COLUMN` and `DROP TABLE` change."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from unittest.mock import patch
+
+from glacierbase.errors import GlacierbaseError
+from glacierbase.model.catalog import Catalog
+from glacierbase.run.run import Run
+
+TABLE = "lake.sleep.event"
+
+
+class FakeCopy:
+    """A copy that holds the table `lake.sleep.event` with the columns `id` and `device`.
+
+    Attributes:
+        ran: the statements that were run, in order.
+        refusals: errors by a part of the statement that raises them.
+        folder: the folder of the copy.
+        is_closed: whether it was closed.
+        sessions: how many were opened.
+    """
+
+    def __init__(self) -> None:
+        self.ran: list[str] = []
+        self.refusals: dict[str, GlacierbaseError] = {}
+        self.folder: Path | None = None
+        self.catalog: Catalog | None = None
+        self.is_closed = False
+        self.namespaces: list[tuple[str, ...]] = []
+        self.sessions = 0
+
+    @contextmanager
+    def in_use(self) -> Iterator[FakeCopy]:
+        """Let `review` open this copy."""
+        with patch("glacierbase.review.replay.open_copy", self._open):
+            yield self
+
+    def _open(self, catalog: Catalog, _run: Run, folder: Path, _names: Sequence[str]) -> FakeCopy:
+        self.folder, self.catalog = folder, catalog
+        assert not any(folder.iterdir())
+        return self
+
+    def open_session(self, *, bookkeeping: bool = False) -> FakeCopy:
+        self.sessions += 1
+        return self
+
+    def execute(self, sql: str) -> None:
+        self.ran.append(sql)
+        for part, error in self.refusals.items():
+            if part in sql:
+                raise error
+
+    def make_namespace(self, name: str, levels: Sequence[str]) -> None:
+        self.namespaces.append((name, *levels))
+
+    def locations(self) -> dict[str, str]:
+        is_dropped = any("DROP TABLE" in sql for sql in self.ran)
+        return {} if is_dropped else {TABLE: "-".join(sql for sql in self.ran if "DROP COLUMN" in sql)}
+
+    def metadata(self, location: str) -> str:
+        return metadata("id", *([] if "DROP COLUMN device" in location else ["device"]))
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+def metadata(*columns: str) -> str:
+    """Return the metadata of an Iceberg table with these columns of type string."""
+    fields = [
+        {"id": number, "name": name, "required": False, "type": "string"}
+        for number, name in enumerate(columns, start=1)
+    ]
+    return json.dumps(
+        {
+            "format-version": 2,
+            "table-uuid": "a9407971-98df-4e89-895b-dd00416536ef",
+            "location": "s3://lake/event",
+            "last-sequence-number": 0,
+            "last-updated-ms": 1795379254776,
+            "last-column-id": len(columns),
+            "current-schema-id": 0,
+            "schemas": [{"type": "struct", "schema-id": 0, "fields": fields}],
+            "default-spec-id": 0,
+            "partition-specs": [{"spec-id": 0, "fields": []}],
+            "last-partition-id": 999,
+            "default-sort-order-id": 0,
+            "sort-orders": [{"order-id": 0, "fields": []}],
+        }
+    )

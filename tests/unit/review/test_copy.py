@@ -1,0 +1,98 @@
+"""The configuration of the throw-away copy."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from glacierbase.catalogs.folder import load_catalog_files
+from glacierbase.model.catalog import Catalog
+from glacierbase.review.copy import copy_of, may_be_set
+from tests.support.project_folder import ProjectFolder, only_catalog
+
+CANARY = "canary-4711"
+CATALOG = f"""\
+migrationExecutor:
+  type: spark
+  conf:
+    sparkConf:
+      spark.master: spark://cluster:7077
+      spark.sql.extensions: org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions,com.acme.Listener
+      spark.sql.defaultCatalog: lake
+      spark.sql.ansi.enabled: false
+      spark.sql.catalog.lake: org.apache.iceberg.spark.SparkCatalog
+      spark.sql.catalog.lake.type: rest
+      spark.sql.catalog.lake.uri: https://catalog.example.com/{CANARY}
+      spark.sql.catalog.lake.token: {CANARY}
+      spark.sql.catalog.lake.io-impl: org.apache.iceberg.aws.s3.S3FileIO
+      spark.sql.catalog.lake.table-default.format-version: 2
+      spark.sql.catalog.old: com.acme.Catalog
+      spark.sql.catalog.old.password: {CANARY}
+      spark.hadoop.fs.s3a.secret.key: {CANARY}
+      spark.driver.extraJavaOptions: -javaagent:{CANARY}.jar
+      spark.driver.extraClassPath: /opt/{CANARY}
+      spark.jars: /opt/{CANARY}.jar
+      spark.jars.repositories: https://{CANARY}.example.com
+      spark.extraListeners: com.acme.Listener
+      spark.plugins: com.acme.Plugin
+    dependencies: ["org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0", "com.acme:{CANARY}:1.0.0"]
+"""
+
+
+@pytest.fixture
+def catalog(project: ProjectFolder) -> Catalog:
+    """A catalog with credentials, addresses and classes of its own."""
+    project.catalog(CATALOG)
+    return only_catalog(project.root)
+
+
+def test_no_credential_address_or_class_of_the_catalog_is_in_the_copy(catalog: Catalog) -> None:
+    """The copy holds only listed keys; `repr` hides the configuration, so it is compared as a whole."""
+    copy = copy_of(catalog).catalog
+    assert CANARY not in f"{copy.spark_conf} {copy.dependencies} {copy.connection} {copy.digests}"
+    assert copy.spark_conf == {
+        "spark.master": "local[2]",
+        "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
+        "spark.sql.defaultCatalog": "lake",
+        "spark.sql.ansi.enabled": "false",
+        "spark.sql.catalog.lake": "org.apache.iceberg.spark.SparkCatalog",
+        "spark.sql.catalog.lake.catalog-impl": "org.apache.iceberg.inmemory.InMemoryCatalog",
+        "spark.sql.catalog.lake.warehouse": "memory://copy",
+        "spark.sql.catalog.lake.cache-enabled": "false",
+        "spark.sql.catalog.lake.table-default.format-version": "2",
+    }
+
+
+def test_only_jars_of_the_table_format_are_loaded(catalog: Catalog) -> None:
+    """A branch may name any jar in its catalog file; one of another publisher could hold any code."""
+    assert copy_of(catalog).catalog.dependencies == ("org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0",)
+
+
+def test_what_the_copy_lacks_is_said(catalog: Catalog) -> None:
+    """Catalogs and extensions that are left out are named."""
+    copy = copy_of(catalog)
+    assert copy.names == ("lake",)
+    assert [each for each in copy.left_out if "old" in each or "com.acme.Listener" in each] == list(copy.left_out)
+    assert len(copy.left_out) == 2
+
+
+def test_a_catalog_without_iceberg_has_no_copy(catalog: Catalog) -> None:
+    """The copy of a catalog on Delta has no names: nothing can be replayed on it."""
+    delta = {"spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog"}
+    assert copy_of(replace(catalog, spark_conf=delta)).names == ()
+
+
+@pytest.mark.parametrize("key", ["spark.sql.catalog.x", "spark.hadoop.fs.s3.impl", "fs.file.impl", "spark.jars", ""])
+def test_a_setting_that_leads_elsewhere_is_not_kept(key: str) -> None:
+    """Keys are kept by an exact list and one prefix."""
+    assert not may_be_set(key)
+
+
+def test_references_are_placeholders_in_the_copy(project: ProjectFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`review` resolves no reference, so that a kept key cannot carry a secret into the copy."""
+    monkeypatch.setenv("CANARY", CANARY)
+    project.catalog(CATALOG.replace("spark.sql.defaultCatalog: lake", "spark.sql.defaultCatalog: ${env:CANARY}"))
+    [file] = load_catalog_files(project.root / "catalogs", project.root)
+    copy = copy_of(file.for_environment("default", project.root, resolve=False))
+    assert copy.catalog.spark_conf["spark.sql.defaultCatalog"] == "env_CANARY"

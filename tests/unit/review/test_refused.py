@@ -1,0 +1,85 @@
+"""Statements that are not replayed on the copy."""
+
+from __future__ import annotations
+
+import pytest
+
+from glacierbase.review.refused import names_local_path, not_replayed
+
+LOADS_OR_REACHES = [
+    "ADD JAR '/tmp/evil.jar'",
+    "add /* x */ file '/etc/passwd'",
+    "ADD ARCHIVE 's3://b/x.zip'",
+    "CREATE FUNCTION f AS 'com.evil.F' USING JAR 's3://b/evil.jar'",
+    "CREATE TEMPORARY FUNCTION f AS 'com.evil.F'",
+    "SELECT java_method('java.lang.Runtime', 'getRuntime')",
+    "SELECT 1 WHERE reflect /* x */ ('java.lang.System', 'getenv') IS NULL",
+    "SELECT try_reflect('java.lang.System', 'getenv', 'HOME')",
+    "SELECT TRANSFORM (id) USING 'cat /etc/passwd' AS (x STRING) FROM lake.a.t",
+    'SELECT TRANSFORM (id) USING r"cat /etc/passwd" AS (x STRING) FROM lake.a.t',
+    "BEGIN SELECT TRANSFORM (id) USING 'sh' AS (x STRING) FROM lake.a.t; END",
+    "EXECUTE IMMEDIATE 'ADD JAR ''/x'''",
+    "CREATE TABLE lake.a.t (a INT) USING com.evil.Source",
+    "CREATE TABLE lake.a.t (a INT) USING iceberg.evil",
+    "CREATE TABLE lake.a.t (a INT) USING `com.evil.Source`",
+    "CREATE TEMPORARY VIEW v USING jdbc OPTIONS (url 'jdbc:sqlite:/home/x.db', dbtable 't')",
+    "LOAD DATA LOCAL INPATH '/etc/passwd' INTO TABLE lake.a.t",
+    "INSERT OVERWRITE LOCAL DIRECTORY '/tmp/x' USING csv SELECT 1",
+    "CREATE TABLE lake.a.t AS SELECT * FROM text.`/etc/passwd`",
+    "SELECT * FROM parquet . `s3://bucket/x`",
+    "SET spark.sql.catalog.lake.uri=https://evil.example.com",
+    "SET spark.hadoop.fs.file.impl=com.evil.FileSystem",
+    "SET fs.file.impl=com.evil.FileSystem",
+    "SELECT 'never closed",
+]
+REPLAYED = [
+    "ALTER TABLE lake.a.t ADD COLUMN reflect INT COMMENT 'computed using ''x'' with java_method(…)'",
+    "CREATE TABLE lake.a.t (a INT) USING iceberg COMMENT 'made using \"x\"' LOCATION 's3://b/t'",
+    "CREATE TABLE lake.a.t USING parquet AS SELECT * FROM lake.a.s JOIN lake.a.r USING (id)",
+    "MERGE INTO lake.a.t USING lake.a.s ON t.a = s.a WHEN MATCHED THEN DELETE",
+    "CREATE FUNCTION f(x INT) RETURNS INT RETURN x + 1",
+    "SET spark.sql.ansi.enabled = false",
+    "SET TIME ZONE 'UTC'",
+    "CALL lake.system.rewrite_data_files(table => 'a.t')",
+    "SELECT transform(array(1), x -> x + 1)",
+    "USE lake.a",
+]
+SKIPPED = [
+    "CALL lake.system.remove_orphan_files(table => 'a.t')",
+    "CALL lake.system.add_files(table => 'a.t', source_table => '`parquet`.`s3://b/x`')",
+    "CALL lake.system.rollback_to_snapshot('a.t', 1)",
+    "VACUUM lake.a.t",
+    "OPTIMIZE lake.a.t",
+    "SET spark.sql.adaptive.enabled = false",
+]
+
+
+@pytest.mark.parametrize("sql", LOADS_OR_REACHES)
+def test_a_statement_that_loads_code_or_reaches_out_is_not_replayed(sql: str) -> None:
+    """It is an error of the review, and the reason is a sentence without the statement's values."""
+    found = not_replayed(sql)
+    assert found is not None
+    assert not found.is_skipped
+
+
+@pytest.mark.parametrize("sql", REPLAYED)
+def test_a_statement_that_only_looks_like_one_is_replayed(sql: str) -> None:
+    """Strings, comments, MERGE and JOIN are told apart from what they resemble."""
+    assert not_replayed(sql) is None
+
+
+@pytest.mark.parametrize("sql", SKIPPED)
+def test_a_statement_that_needs_files_of_the_real_table_is_skipped(sql: str) -> None:
+    """It is listed, and no error."""
+    found = not_replayed(sql)
+    assert found is not None
+    assert found.is_skipped
+
+
+@pytest.mark.parametrize(
+    ("location", "is_local"),
+    [("/tmp/x", True), ("file:///etc", True), ("x/y", True), ("s3://b/x", False), ("abfss://c@a.example/x", False)],
+)
+def test_a_location_without_an_address_is_local(location: str, is_local: bool) -> None:
+    """Absolute and relative paths and `file:` name a place on the machine."""
+    assert names_local_path(f"CREATE TABLE lake.a.t (a INT) USING iceberg LOCATION '{location}'") is is_local

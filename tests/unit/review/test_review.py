@@ -1,0 +1,229 @@
+"""The command `review`, with a copy in memory in place of Spark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from glacierbase.errors import EngineUnavailable, GlacierbaseError, OutcomeUnknown, StatementRefused, TableNotFound
+from glacierbase.project import Project
+from glacierbase.review.replay_results import ReviewResult
+from tests.support.project_folder import ProjectFolder
+from tests.support.repository import commit_all
+from tests.unit.review.copies import TABLE, FakeCopy
+
+CATALOG = """\
+migrationExecutor:
+  type: spark
+  conf:
+    sparkConf: {spark.sql.catalog.lake: org.apache.iceberg.spark.SparkCatalog}
+"""
+DROP = f"ALTER TABLE {TABLE} DROP COLUMN device"
+ADD = f"ALTER TABLE {TABLE} ADD COLUMN x INT"
+
+
+@pytest.fixture
+def branch(project: ProjectFolder) -> ProjectFolder:
+    """A branch without new migrations; its base has one."""
+    project.catalog(CATALOG)
+    project.file("0001_create.sql", f"CREATE TABLE {TABLE} (id STRING, device STRING) USING iceberg")
+    commit_all(project.root)
+    return project
+
+
+def reviewed(project: ProjectFolder, copy: FakeCopy | None = None) -> tuple[ReviewResult, ...]:
+    """Return the results, also where the review fails."""
+    with (copy or FakeCopy()).in_use():
+        try:
+            return Project.load(project.root).review("main")
+        except GlacierbaseError as error:
+            return tuple(result for result in error.results if isinstance(result, ReviewResult))
+
+
+def codes(result: ReviewResult) -> list[tuple[str, str]]:
+    return [(finding.severity, finding.code) for finding in result.findings]
+
+
+def test_a_branch_without_new_migrations_starts_no_engine(branch: ProjectFolder) -> None:
+    """Nothing is replayed, and the review succeeds."""
+    copy = FakeCopy()
+    [result] = reviewed(branch, copy)
+    assert (result.error, result.files, result.replay, copy.folder) == (None, (), None, None)
+    assert list(result.lines()) == ["no new migrations"]
+
+
+def test_a_dropped_column_fails_the_review_and_names_its_statement(branch: ProjectFolder) -> None:
+    """The finding has the file, line and statement that dropped it, and says that it happened on a copy."""
+    branch.file("0002_drop.sql", f"{ADD};\n{DROP}")
+    [result] = reviewed(branch)
+    assert result.error is not None
+    assert (result.error.code, result.error.exit_code) == ("REVIEW_FAILED", 3)
+    [finding] = result.findings
+    assert (finding.code, finding.severity, finding.line, finding.statement_index) == ("DS103", "error", 5, 2)
+    assert finding.message.startswith("on the throw-away copy: the column device")
+    assert [(each.table, [one.line() for one in each.diff]) for each in result.tables] == [
+        (TABLE, ["- column device: string"])
+    ]
+    assert [file.kind for file in result.files] == ["destructive"]
+
+
+def test_a_dropped_table_is_a_loss(branch: ProjectFolder) -> None:
+    """It has the code of the rule about dropped tables."""
+    branch.file("0002_drop.sql", f"DROP TABLE {TABLE}")
+    [result] = reviewed(branch)
+    assert codes(result) == [("error", "DS101")]
+
+
+def test_a_harmless_change_succeeds(branch: ProjectFolder) -> None:
+    """The kind of a file is that of its statements: data is rewritten, or only metadata."""
+    branch.file("0002_add.sql", ADD)
+    branch.file("0003_fill.sql", f"UPDATE {TABLE} SET x = 1 WHERE true")
+    [result] = reviewed(branch)
+    assert result.error is None
+    assert [file.kind for file in result.files] == ["metadata only", "rewrites data"]
+
+
+def test_a_refused_statement_ends_its_file_and_fails_the_review(branch: ProjectFolder) -> None:
+    """The file after it is replayed as well, so that all its errors are shown."""
+    copy = FakeCopy()
+    copy.refusals["ADD COLUMN x"] = StatementRefused(
+        "X", "Cannot add column x SQLSTATE: 42710; line 1 pos 0;\nAddColumns"
+    )
+    branch.file("0002_add.sql", f"{ADD};\nSELECT 1")
+    branch.file("0003_other.sql", "SELECT 3")
+    [result] = reviewed(branch, copy)
+    assert [(each.code, each.message) for each in result.findings] == [
+        ("REPLAY_REFUSED", "on the throw-away copy: Cannot add column x")
+    ]
+    assert copy.ran[1:] == [ADD, "SELECT 3"]
+
+
+def test_a_table_that_no_migration_creates_is_a_warning(branch: ProjectFolder) -> None:
+    """It may exist in the real catalog."""
+    copy = FakeCopy()
+    copy.refusals["ADD COLUMN x"] = TableNotFound("X", "no such table")
+    branch.file("0002_add.sql", ADD)
+    [result] = reviewed(branch, copy)
+    assert (codes(result), result.error) == ([("warning", "REPLAY_UNKNOWN_TABLE")], None)
+
+
+def test_an_error_of_the_base_is_a_warning_and_the_base_goes_on(branch: ProjectFolder) -> None:
+    """The base is applied elsewhere; a branch is not to blame for it."""
+    branch.file("0001_create.sql", "SELECT 0;\nSELECT 1")
+    commit_all(branch.root, "more")
+    branch.file("0002_add.sql", "SELECT 2")
+    copy = FakeCopy()
+    copy.refusals["SELECT 0"] = OutcomeUnknown("X", "refused")
+    [result] = reviewed(branch, copy)
+    assert result.error is None
+    assert copy.ran == ["SELECT 0", "SELECT 1", "SELECT 2"]
+    place = "migrations/shop/0001_create.sql, line 4"
+    assert result.warnings == (
+        f"on the throw-away copy: 1 statement of the base did not run; the first is {place}: refused",
+    )
+
+
+def test_statements_that_load_code_do_not_reach_the_engine(branch: ProjectFolder) -> None:
+    """Each is a finding; what is skipped because of the copy is listed, and is none."""
+    branch.file("0002_x.sql", "ADD JAR '/tmp/evil.jar';\nVACUUM lake.sleep.event;\nSELECT 2")
+    copy = FakeCopy()
+    [result] = reviewed(branch, copy)
+    assert codes(result) == [("error", "REPLAY_NOT_RUN")]
+    assert result.replay is not None
+    assert [(each.line, "VACUUM" in each.why) for each in result.replay.skipped] == [(5, True)]
+    assert copy.ran[1:] == ["SELECT 2"]
+
+
+def test_the_folder_is_removed_and_the_engine_closed_whatever_happens(branch: ProjectFolder) -> None:
+    """Also where reading the tables fails in the middle."""
+    branch.file("0002_add.sql", ADD)
+    copy = FakeCopy()
+    copy.refusals["ADD COLUMN"] = KeyError("a bug")  # type: ignore[assignment]
+    with copy.in_use(), pytest.raises(KeyError):
+        Project.load(branch.root).review("main")
+    assert copy.is_closed
+    assert copy.folder is not None
+    assert not copy.folder.exists()
+
+
+def test_an_engine_that_does_not_start_is_the_error_of_its_catalog(
+    branch: ProjectFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its files are listed, without a kind."""
+    branch.file("0002_add.sql", ADD)
+
+    def unavailable(*_: object) -> None:
+        raise EngineUnavailable("SPARK_DID_NOT_START", "no Java")
+
+    monkeypatch.setattr("glacierbase.review.replay.open_copy", unavailable)
+    with pytest.raises(EngineUnavailable) as caught:
+        Project.load(branch.root).review("main")
+    [result] = caught.value.results
+    assert isinstance(result, ReviewResult)
+    assert [file.kind for file in result.files] == [None]
+
+
+def test_environments_that_render_equally_are_replayed_once(branch: ProjectFolder) -> None:
+    """An environment with other variables has a replay and a result of its own."""
+    (branch.root / "catalogs/shop.yaml").write_text(
+        CATALOG + "environments: {dev: {}, test: {}, prod: {variables: {n: 2}}}\nvariables: {n: 1}\n"
+    )
+    branch.file("0002_add.sql", "SELECT {{ variables.n }}")
+    copy = FakeCopy()
+    results = reviewed(branch, copy)
+    assert [result.environments for result in results] == [("dev", "test"), ("prod",)]
+    assert [sql for sql in copy.ran if "SELECT" in sql] == ["SELECT 1", "SELECT 2"]
+
+
+def test_namespaces_that_no_file_creates_exist_on_the_copy(branch: ProjectFolder) -> None:
+    """Those that a file creates are left to it."""
+    branch.file("0002_add.sql", "CREATE NAMESPACE lake.new; CREATE TABLE lake.new.t (a INT) USING iceberg")
+    copy = FakeCopy()
+    reviewed(branch, copy)
+    assert copy.namespaces == [("lake", "sleep")]
+
+
+def test_a_session_is_new_after_a_file_that_changes_it(branch: ProjectFolder) -> None:
+    """Files of DDL share a session, because a new one costs as much as a statement."""
+    branch.file("0002_add.sql", ADD)
+    branch.file("0003_use.sql", "USE lake.sleep")
+    branch.file("0004_add.sql", ADD)
+    copy = FakeCopy()
+    reviewed(branch, copy)
+    assert copy.sessions == 2
+
+
+def test_a_catalog_on_snowflake_is_rendered_only(branch: ProjectFolder) -> None:
+    """It says so, and its files have no kind."""
+    (branch.root / "catalogs/shop.yaml").write_text(
+        "migrationExecutor: {type: snowflake, conf: {connection: {account: acme, database: LAKE}}}"
+    )
+    branch.file("0002_add.sql", "ALTER TABLE a.b ADD COLUMN c INT")
+    copy = FakeCopy()
+    [result] = reviewed(branch, copy)
+    assert copy.folder is None
+    assert result.error is None
+    assert [file.kind for file in result.files] == [None]
+    assert "snowflake has no engine on this machine" in result.warnings[0]
+
+
+def test_the_copy_gets_no_value_of_the_environment(branch: ProjectFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """References in the catalog file are placeholders, in the configuration and in the SQL."""
+    monkeypatch.setenv("CANARY", "canary-4711")
+    conf = CATALOG.replace("SparkCatalog}", "SparkCatalog, spark.sql.iceberg.x: '${env:CANARY}'}")
+    (branch.root / "catalogs/shop.yaml").write_text(conf + "variables: {x: '${env:CANARY}'}\n")
+    branch.file("0002_add.sql", "SELECT '{{ variables.x }}'")
+    copy = FakeCopy()
+    reviewed(branch, copy)
+    assert copy.catalog is not None
+    assert "canary-4711" not in f"{copy.ran} {copy.catalog.spark_conf} {copy.catalog.variables}"
+    assert "SELECT 'env_CANARY'" in copy.ran
+
+
+def test_the_json_document_fits_its_schema(branch: ProjectFolder, tmp_path: Path) -> None:
+    """The command prints it on success; a base that git does not have is a wrong configuration."""
+    output = branch.ask("review", "--base", "main", environ={"XDG_CACHE_HOME": str(tmp_path)})
+    assert output.code == 0
+    assert output.entry()["files"] == []
+    assert branch.ask("review", "--base", "gone").code == 2
