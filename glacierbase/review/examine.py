@@ -6,8 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
-from glacierbase.migrations.allows import WORD, allows_of
+from glacierbase.migrations.allows import WORD, Allow, allows_of
 from glacierbase.migrations.compiled import Compiled, TemplateNames
+from glacierbase.model.command import command
+from glacierbase.model.spelling import did_you_mean
 from glacierbase.review.catalogue import all_rules, is_ours
 from glacierbase.review.rule import CREATES, Facts, File, Found, Rule, Step
 from glacierbase.sql import read
@@ -15,6 +17,7 @@ from glacierbase.sql import read
 NAME = f"{__name__}:examine"
 # Of a statement that is not understood.
 _LONGEST_TEXT = 500
+_LONGEST_CODE = 20
 
 
 def examine(compiled: Compiled, names: TemplateNames, dialect: str, facts: Mapping[str, Any]) -> dict[str, Any]:  # noqa: ARG001 (the worker's)
@@ -24,7 +27,7 @@ def examine(compiled: Compiled, names: TemplateNames, dialect: str, facts: Mappi
     created = [list(step.target.key) for step in steps if step.parsed.operation in CREATES and step.target]
     return {
         "found": [_plain(rule, found, file) for rule in all_rules() for found in _applied(rule, file)],
-        "allows": [asdict(allow) for allow in allows_of(compiled.statements)],
+        "allows": [{**asdict(allow), "fix": _nearest(allow)} for allow in allows_of(compiled.statements)],
         "misplaced": compiled.text.count(WORD) - sum(each.comments.count(WORD) for each in compiled.statements),
         "lines": {str(each.index): [each.line, each.column] for each in compiled.statements if WORD in each.comments},
         "created": created,
@@ -32,6 +35,14 @@ def examine(compiled: Compiled, names: TemplateNames, dialect: str, facts: Mappi
             [step.statement.line, step.statement.text[:_LONGEST_TEXT]] for step in steps if not step.parsed.understood
         ],
     }
+
+
+def _nearest(allow: Allow) -> str:
+    """Return the hint for an unknown code; empty for a known one."""
+    codes = [rule.code for rule in all_rules()]
+    if allow.code in codes:
+        return ""
+    return did_you_mean(allow.code[:_LONGEST_CODE], codes, f"`{command('rules')}` lists the codes")
 
 
 def _applied(rule: Rule, file: File) -> Iterator[Found]:

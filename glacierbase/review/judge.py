@@ -8,8 +8,6 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from glacierbase.model.catalog import LintOptions
-from glacierbase.model.command import command
-from glacierbase.model.spelling import did_you_mean
 from glacierbase.review.results import Finding, NotUnderstood
 from glacierbase.review.rule import Rule
 from glacierbase.review.rules.allows import misplaced_allow, unexplained_allow, unknown_allow, unused_allow
@@ -60,6 +58,10 @@ def _created(examined: Sequence[Examined]) -> frozenset[tuple[str, ...]]:
     return frozenset(tuple(key) for each in examined for key in each.answer["created"])
 
 
+_LONGEST_CODE = 20
+_Allows = dict[tuple[int | None, str], list[Mapping[str, Any]]]
+
+
 class _Judgement:
     """The findings so far.
 
@@ -81,15 +83,16 @@ class _Judgement:
 
     def add(self, file: Examined) -> None:
         """Judge the findings in one file and environment, and its allows."""
+        allows = _by_place(file.answer["allows"])
         for raw in file.answer["found"]:
-            rule, reason = self._rules[raw["code"]], self._reason(file, raw)
+            rule, reason = self._rules[raw["code"]], self._reason(file.path, allows, raw)
             if rule.spares_new_tables and (raw["is_new"] or tuple(raw["key"] or ()) in self._new_tables):
                 self._spared.add((file.path, rule.code, raw["line"]))
             else:
                 self._add(file, rule, raw, reason)
         for allow in file.answer["allows"]:
             if allow["code"] not in self._rules:
-                self._about_allow(file, unknown_allow, allow, self._nearest(allow["code"]))
+                self._about_allow(file, unknown_allow, allow, allow["fix"])
             elif not allow["reason"]:
                 self._about_allow(file, unexplained_allow, allow)
         if file.answer["misplaced"]:
@@ -103,24 +106,17 @@ class _Judgement:
                 if allow["reason"] and allow["code"] in self._rules and not is_used:
                     self._about_allow(file, unused_allow, allow)
 
-    def _reason(self, file: Examined, raw: Mapping[str, Any]) -> str | None:
+    def _reason(self, path: str, allows: _Allows, raw: Mapping[str, Any]) -> str | None:
         """Return the reason for which a finding is allowed; one about the whole file by a comment above any statement."""
-        index = raw["statement_index"]
-        for allow in file.answer["allows"]:
-            if allow["code"] == raw["code"] and index in (None, allow["statement_index"]):
-                self._used.add((file.path, allow["statement_index"], allow["code"]))
-                if allow["reason"]:
-                    return str(allow["reason"])
-        return None
-
-    def _nearest(self, code: str) -> str:
-        return did_you_mean(code, self._rules, f"`{command('rules')}` lists the codes")
+        found = allows.get((raw["statement_index"], raw["code"]), ())
+        self._used.update((path, allow["statement_index"], allow["code"]) for allow in found)
+        return next((str(allow["reason"]) for allow in found if allow["reason"]), None)
 
     def _about_allow(self, file: Examined, rule: Rule, allow: Mapping[str, Any] | None, fix: str = "") -> None:
         index = allow["statement_index"] if allow else None
         line, column = file.answer["lines"].get(str(index), (1, 1))
         raw = {
-            "message": (allow["code"] or "without a code") if allow else "a comment that is above no statement",
+            "message": (allow["code"][:_LONGEST_CODE] or "without a code") if allow else "a comment that is above no statement",
             "fix": fix, "statement_index": index, "line": line, "column": column, "table": None,
         }  # fmt: skip
         self._add(file, rule, raw, None)
@@ -135,6 +131,15 @@ class _Judgement:
             table=raw["table"], environments=(), allowed=allowed,
         )  # fmt: skip
         self.found.setdefault(finding, {})[file.environment] = None
+
+
+def _by_place(allows: Sequence[Mapping[str, Any]]) -> _Allows:
+    """Return the allows by statement and code, and with None for the statement by code alone."""
+    found: _Allows = {}
+    for allow in allows:
+        for index in (allow["statement_index"], None):
+            found.setdefault((index, allow["code"]), []).append(allow)
+    return found
 
 
 def _severity(rule: Rule, table: str | None, options: LintOptions) -> Severity | None:

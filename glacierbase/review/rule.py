@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cached_property
 from typing import Any
 
 from glacierbase.model.migration import Migration, Statement
@@ -30,7 +31,7 @@ class Proof(str, Enum):
     __str__ = str.__str__
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Step:
     """A statement of a migration.
 
@@ -54,7 +55,7 @@ class Step:
         names += [self.target.parts] if self.target else []
         return names[0][0] if names else ""
 
-    @property
+    @cached_property
     def operations(self) -> frozenset[str]:
         """Its operation, and those of its clauses."""
         return frozenset({self.parsed.operation, *(part.operation for part in self.parsed.parts)})
@@ -77,7 +78,7 @@ class Facts:
     given_parts: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class File:
     """One migration as one environment renders it."""
 
@@ -90,19 +91,19 @@ class File:
         if self.facts.engine == "snowflake":
             return "snowflake"
         catalog = step.catalog if step.catalog in self.facts.formats else self.facts.default_catalog
-        return self._declared(step.target) or self.facts.formats.get(catalog, "") or "iceberg"
-
-    def _declared(self, name: Name | None) -> str:
-        """Return the format that a CREATE in this file declares."""
-        made = (step.parsed for step in self.steps if step.parsed.operation in CREATES and step.target)
-        return next((each.options.using or "" for each in made if name and each.targets[0].key == name.key), "")
+        declared = self._created.get(step.target.key) if step.target else None
+        return (declared and declared.parsed.options.using) or self.facts.formats.get(catalog, "") or "iceberg"
 
     def creates(self, name: Name | None, before: Step) -> bool:
         """Return whether an earlier statement of this file creates the table."""
-        return any(
-            step.parsed.operation in CREATES and step.target and name and step.target.key == name.key
-            for step in self.steps[: before.statement.index - 1]
-        )
+        created = self._created.get(name.key) if name else None
+        return created is not None and created.statement.index < before.statement.index
+
+    @cached_property
+    def _created(self) -> Mapping[tuple[str, ...], Step]:
+        """The first statement that creates each table."""
+        creating = (step for step in reversed(self.steps) if step.parsed.operation in CREATES and step.target)
+        return {step.target.key: step for step in creating if step.target}
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ _NEITHER = frozenset({"set", "reset", "use", "select", "show", "describe", "expl
 # Keys of cloud providers, private keys, and properties whose value is a secret.
 _SECRET = re.compile(
     r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b|-----BEGIN [A-Z ]*PRIVATE KEY|"
-    r"(?i:['\"]?[\w.-]*(?:password|passwd|secret|access[._-]?key|api[._-]?key|auth[._-]?token)[\w.-]*['\"]?\s*(?:=|=>)\s*['\"][^'\"]+['\"])"
+    r"(?i:(?:password|passwd|secret|access[._-]?key|api[._-]?key|auth[._-]?token)[\w.-]{0,50}['\"]?\s*=>?\s*['\"][^'\"]+['\"])"
 )
 _PARTS = 3
 
