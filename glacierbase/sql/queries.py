@@ -204,6 +204,8 @@ class Sources:
                 cursor.next()
         elif word == ",":
             frame.relation = frame.in_from and not frame.rows
+        elif word == "-" and (cursor.word(), cursor.word(1)) == (">", ">"):
+            raise NotUnderstood("a chain of statements")
         elif word in _ENDS:
             self._end_from(frame, word)
         elif word == "VALUES":
