@@ -133,8 +133,8 @@ class Sources:
         while self._cursor.word(ahead) == "(":
             ahead += 1
         word, following = self._cursor.word(ahead), self._cursor.word(ahead + 1)
-        if word in ("MAP", "REDUCE") and following in ("(", "["):
-            return False
+        if word == "TABLE" or (word in ("MAP", "REDUCE") and following in ("(", "[")):
+            return False  # An argument of a function, or `TABLE t`, which holds no FROM.
         return word in QUERY_WORDS and following not in (",", ")", ".", "=")
 
     def _close(self) -> None:
@@ -171,6 +171,8 @@ class Sources:
         if word == "LATERAL" or (word == "STREAM" and cursor.word(1) not in ("", ",", ")", ".")):
             cursor.next()
             return
+        if word == "TABLE" and cursor.word(-1) == "(" and cursor.word(1) not in ("", "(", ")", ".", ","):
+            cursor.next()
         frame.relation = False
         if word == "VALUES":
             self._step(frame)
@@ -204,6 +206,8 @@ class Sources:
                 cursor.next()
         elif word == ",":
             frame.relation = frame.in_from and not frame.rows
+        elif word == "$" and cursor.word() == "{":
+            raise NotUnderstood("a variable of Spark's, which may hold any text")
         elif word == "-" and (cursor.word(), cursor.word(1)) == (">", ">"):
             raise NotUnderstood("a chain of statements")
         elif word in _ENDS:
@@ -215,6 +219,8 @@ class Sources:
         elif word == "WITH" and started:
             frame.recursive = cursor.take("RECURSIVE")
             self._define(frame)
+        elif word in _SET_OPERATORS:
+            self._read_set_operator(frame)
         elif frame.is_query:
             self._step_in_query(frame, word)
         if word == "AS" or (frame.rows and word not in (",", "VALUES") and cursor.word(-2) == ")"):
@@ -226,11 +232,13 @@ class Sources:
             word == "FROM" and not (cursor.word(-2) == "DISTINCT" and cursor.word(-3) in ("IS", "NOT"))
         ) or word == "JOIN":
             frame.relation = frame.in_from = True
-        elif word in _SET_OPERATORS:
-            cursor.take_any("ALL", "DISTINCT")
-            cursor.take("BY", "NAME")
-            if cursor.word() in QUERY_WORDS or cursor.word() == "(":
-                frame.start, frame.in_from, frame.rows = True, False, False
+
+    def _read_set_operator(self, frame: _Frame) -> None:
+        cursor = self._cursor
+        cursor.take_any("ALL", "DISTINCT")
+        cursor.take("BY", "NAME")
+        if cursor.word() in QUERY_WORDS or cursor.word() == "(":
+            frame.is_query, frame.start, frame.in_from, frame.rows = True, True, False, False
 
     def _read_table_word(self, frame: _Frame, started: bool) -> None:
         """Follow `TABLE t` as a query, and `TABLE t` or `TABLE(t)` as an argument of a function."""
