@@ -65,6 +65,8 @@ def _explain(cursor: Cursor) -> ParsedStatement:
     if cursor.take("USING"):  # Snowflake's format.
         cursor.next()
     cursor.take_any("EXTENDED", "CODEGEN", "COST", "FORMATTED", "LOGICAL")
+    if cursor.word() == "EXPLAIN" or _starts_script(cursor):
+        raise NotUnderstood(f"EXPLAIN {cursor.word()}")
     return ParsedStatement("explain", (), read_words(cursor).sources)
 
 
