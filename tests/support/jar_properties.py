@@ -141,7 +141,7 @@ _READERS = {"iceberg-spark-runtime": iceberg, "delta-spark": delta, "hudi-spark"
 
 def properties_of(jar: Path) -> tuple[str, dict[str, Any]]:
     """Return the format of a jar, and its entry in the file: the jar's name and its keys with their types."""
-    read = next(read for part, read in _READERS.items() if jar.name.startswith(part))
+    read = next(read for part, read in _READERS.items() if part in jar.name)
     return read.__name__, {"jar": jar.name, "keys": read(jar)}
 
 
