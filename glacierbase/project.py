@@ -110,8 +110,8 @@ class Project:
         self,
         catalogs: Collection[str] = (),
         *, to: str | None = None, only: str | None = None, reason: str | None = None,
-        allow_out_of_order: Collection[str] = (), confirmed: Collection[PlanResult] | None = None, lock_timeout: float = 0,
-        spark: Any = None, cancel: Flag | None = None,
+        allow_out_of_order: Collection[str] = (), plan: str | Path | Collection[PlanResult] | None = None,
+        lock_timeout: float = 0, spark: Any = None, cancel: Flag | None = None,
     ) -> tuple[MigrateResult, ...]:  # fmt: skip
         """Apply what is pending, under each catalog's lock.
 
@@ -119,7 +119,8 @@ class Project:
             to: the highest version to run.
             only: the single version to run; requires `reason`. The versions that it jumps over are recorded, and run later.
             allow_out_of_order: versions that may run although a higher one is applied.
-            confirmed: results of `plan`; a file that would not run as it is in them is refused. Default: every file may run.
+            plan: a plan file, or results of `plan`: exactly that runs, or nothing if files, variables or history changed. Its
+                catalogs are the default of `catalogs`; versions cannot be selected. Environments with `requirePlan` need a file.
             lock_timeout: seconds to wait while another run holds the lock.
             spark: a SparkSession to run in, its catalogs configured as in the catalog files; it is not stopped.
             cancel: set it from a signal handler or another thread to stop the run. A statement that takes longer is cancelled.
@@ -127,9 +128,11 @@ class Project:
         Raises:
             GlacierbaseError: the first error; see the module `glacierbase.errors`.
         """
-        selection = Selection(to, only, reason, tuple(allow_out_of_order), confirmed)
+        selection = Selection(to, only, reason, tuple(allow_out_of_order))
+        planned = apply.given_plan(plan, selection)
+        catalogs = catalogs or (planned.catalogs if planned else ())
         cancelled = cancel.is_set if cancel else lambda: False
-        return self._each(catalogs, MigrateResult, apply.migrate, selection, lock_timeout, cancelled, spark)
+        return self._each(catalogs, MigrateResult, apply.migrate, selection, lock_timeout, cancelled, spark, planned)
 
     @with_own_scope
     def pending(self, catalogs: Collection[str] = (), *, spark: Any = None) -> tuple[PendingResult, ...]:
@@ -141,11 +144,15 @@ class Project:
         self,
         catalogs: Collection[str] = (),
         *, to: str | None = None, only: str | None = None, reason: str | None = None,
-        allow_out_of_order: Collection[str] = (), spark: Any = None,
+        allow_out_of_order: Collection[str] = (), output: str | Path | None = None, spark: Any = None,
     ) -> tuple[PlanResult, ...]:  # fmt: skip
-        """Return what the next `migrate` with the same arguments would run, statement by statement. Writes nothing."""
+        """Return what the next `migrate` with the same arguments would run, statement by statement. Writes nothing but `output`.
+
+        Args:
+            output: the plan file to write, for `migrate`; an existing one is replaced.
+        """
         selection = Selection(to, only, reason, tuple(allow_out_of_order))
-        return self._each(catalogs, PlanResult, apply.plan, selection, spark)
+        return apply.written(self._each(catalogs, PlanResult, apply.plan, selection, spark), output)
 
     @with_own_scope
     def status(self, catalogs: Collection[str] = (), *, spark: Any = None) -> tuple[StatusResult, ...]:

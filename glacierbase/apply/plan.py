@@ -26,6 +26,20 @@ FindLost: TypeAlias = Callable[[tuple[LostFile, ...]], Traces]
 
 
 @dataclass(frozen=True, slots=True)
+class Approved:
+    """The plan of one catalog that was made before and is to be applied as it is.
+
+    Attributes:
+        again: the command that writes its file again; None where a person confirmed it on a terminal, or a program holds it.
+        digest: of its file, or None.
+    """
+
+    plan: PlanResult
+    again: str | None = None
+    digest: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Selection:
     """Which of the pending migrations to run; default all.
 
@@ -33,14 +47,14 @@ class Selection:
         to: the highest version to run.
         only: the single version to run, with the reason in `reason`.
         out_of_order: versions that may run although a higher one is applied; None allows all.
-        confirmed: plans, with the files that may run as they are there; None allows all.
+        approved: the plan that must still be the same; None where there is none.
     """
 
     to: str | None = None
     only: str | None = None
     reason: str | None = None
     out_of_order: Collection[str] | None = ()
-    confirmed: Collection[PlanResult] | None = None
+    approved: Approved | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,18 +73,24 @@ class Plan:
     Attributes:
         jumped_over: versions that a run of a single one passes by.
         warnings: problems that do not prevent the run.
-        reason: why a single version is run.
+        history, selection: what the plan was made from.
     """
 
     pending: tuple[Planned, ...]
-    jumped_over: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
-    reason: str | None = None
+    jumped_over: tuple[str, ...]
+    warnings: tuple[str, ...]
+    history: History
+    selection: Selection
 
     @property
     def migrations(self) -> tuple[Migration, ...]:
         """The files that would run."""
         return tuple(planned.migration for planned in self.pending)
+
+    @property
+    def digest(self) -> str | None:
+        """The digest of the plan file that is applied, if there is one."""
+        return self.selection.approved.digest if self.selection.approved else None
 
 
 def make_plan(
@@ -100,7 +120,8 @@ def make_plan(
         pending=tuple(_planned(migration, history) for migration in chosen),
         jumped_over=tuple(jumped_over) if chosen else (),
         warnings=tuple(_ahead(ahead, traces)),
-        reason=selection.reason,
+        history=history,
+        selection=selection,
     )
 
 
@@ -155,7 +176,8 @@ def _check_selection(migrations: Sequence[Migration], selection: Selection) -> N
     numbers = {migration.number for migration in migrations}
     named = [selection.to, selection.only, *(selection.out_of_order or ())]
     for version in named:
-        if version is not None and version_number(version) not in numbers:
+        # If a file of an approved plan is gone, the comparison with the plan names it.
+        if version is not None and version_number(version) not in numbers and selection.approved is None:
             raise unknown_version(f"there is no migration with version {version}")
     if selection.only and not (selection.reason or "").strip():
         raise ConfigurationError(
