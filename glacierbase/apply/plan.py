@@ -111,7 +111,7 @@ def make_plan(
     edited = [(m, r) for m in migrations if (r := _settled(m, history)) and r.last.checksum != m.checksum]
     lost = (*(_lost(record) for record in (*gone, *ahead)), *(_lost(record, file.location) for file, record in edited))
     traces = find(lost) if lost else {}
-    raise_all([*_unknown(history), *_changed(edited, traces), *_missing(gone, traces)])
+    raise_all([*_unknown(history, selection), *_changed(edited, traces), *_missing(gone, traces)])
     unsettled = [m for m in migrations if not is_settled(m, history)]
     chosen = [m for m in unsettled if _is_chosen(m, selection)]
     raise_all(_out_of_order(chosen, history, selection, newest_number(migrations)))
@@ -187,11 +187,19 @@ def _check_selection(migrations: Sequence[Migration], selection: Selection) -> N
         raise ConfigurationError("CONFLICTING_OPTIONS", "--to and --only exclude each other", "use one of them")
 
 
-def _unknown(history: History) -> list[GlacierbaseError]:
-    return [_outcome_unknown(record) for record in history.records.values() if record.state is State.UNKNOWN]
+def _unknown(history: History, selection: Selection) -> list[GlacierbaseError]:
+    # Whoever applies a plan file is not sent to a command that also applies what is not in the file.
+    has_file = selection.approved is not None and selection.approved.again is not None
+    unknown = (record for record in history.records.values() if record.state is State.UNKNOWN)
+    return [_outcome_unknown(record, may_settle=record.before is not None and not has_file) for record in unknown]
 
 
-def _outcome_unknown(record: Record) -> NeedsRepair:
+def _outcome_unknown(record: Record, *, may_settle: bool) -> NeedsRepair:
+    """Return the error for a version.
+
+    Args:
+        may_settle: whether the hint names `migrate`, which may settle it.
+    """
     last, index = record.last, record.statements_done + 1
     tag = statement_tag(last.run_id, record.version, index) if record.has_query_tags else None
     # Other events have the query id of the statement before.
@@ -204,7 +212,7 @@ def _outcome_unknown(record: Record) -> NeedsRepair:
         "OUTCOME_UNKNOWN",
         f"{record.started.path}: run {last.run_id} of {last.os_user} on {last.host} ended inside statement {index} of"
         f" {record.statements_total}{named}; whether it took effect is unknown; nothing ran",
-        f"{first if record.before else ''}`{command('repair', record.version)}` shows the statement, the evidence of the engine,"
+        f"{first if may_settle else ''}`{command('repair', record.version)}` shows the statement, the evidence of the engine,"
         " and the choices",
         version=record.version,
         path=record.started.path,

@@ -25,6 +25,7 @@ from glacierbase.model.tableversion import TableVersion
 from glacierbase.run.processes import engine_process, this_process
 from glacierbase.run.run import statement_tag
 from tests.support.fakes import lost_answer
+from tests.support.lakes import printed_commands
 from tests.support.project_folder import ProjectFolder
 from tests.support.world import World
 
@@ -405,5 +406,10 @@ def test_a_run_of_an_approved_plan_settles_nothing(world: World, clock: Clock) -
         world.migrate(Selection(approved=Approved(PlanResult("shop", "default"))))
     assert (caught.value.code, len(world.events), clock.now) == ("OUTCOME_UNKNOWN", before, 0.0)
     assert "migrate --yes" in caught.value.hint
+    with pytest.raises(NeedsRepair) as caught:
+        world.migrate(
+            Selection(approved=Approved(PlanResult("shop", "default"), "glacierbase plan --output plan.json"))
+        )
+    assert printed_commands(caught.value.hint) == ["glacierbase repair 2"]
     world.migrate()
     assert [event.event for event in world.events[before:]].count("repaired") == 1
