@@ -37,6 +37,7 @@ class Details:
         allows: findings of `lint` that comments of the file allow (started, baselined).
         ci_actor: who started the CI job of the run (each event that has details).
         jumped_over: versions that a run with `--only` passed by (started).
+        plan: the digest of the plan file that the run applied (started).
         differences: accepted ones between declared and existing columns (baselined).
         former_holder: the run that the lock was taken from (taken_over, unlocked).
         resolution: the value of `repair --as` (repaired).
@@ -52,6 +53,7 @@ class Details:
     allows: tuple[Allow, ...] = ()
     ci_actor: str | None = None
     jumped_over: tuple[str, ...] = ()
+    plan: str | None = None
     differences: tuple[ColumnDifference, ...] = ()
     former_holder: FormerHolder | None = None
     resolution: str | None = None
@@ -112,6 +114,7 @@ def _to_document(details: Details) -> dict[str, object]:
         "headers": dict(details.headers) or None,
         "allows": [asdict(allow) for allow in details.allows] or None,
         "jumped_over": list(details.jumped_over) or None,
+        "plan": details.plan,
         "differences": [asdict(difference) for difference in details.differences] or None,
         "owner": former.owner if former else None,
         "fence": former.fence if former else None,
@@ -136,6 +139,7 @@ def _from_document(document: object) -> Details:
         allows=_allows(_optional(values, "allows", list) or []),
         ci_actor=_optional(values, "ci_actor", str),
         jumped_over=_versions(_optional(values, "jumped_over", list) or []),
+        plan=_optional(values, "plan", str),
         differences=_differences(_optional(values, "differences", list) or []),
         former_holder=_former_holder(values),
         resolution=_optional(values, "as", str),

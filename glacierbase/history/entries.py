@@ -76,6 +76,7 @@ def started(
     process: Mapping[str, object],
     jumped_over: Sequence[str] = (),
     reason: str | None = None,
+    plan: str | None = None,
 ) -> Entry:
     """Announce statement `resumes_at`, the first one of the file that runs."""
     return Entry(
@@ -93,6 +94,7 @@ def started(
             headers=compiled.migration.headers,
             allows=allows_of(compiled.statements),
             jumped_over=tuple(jumped_over),
+            plan=plan,
         ),
     )
 
