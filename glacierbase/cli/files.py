@@ -52,18 +52,6 @@ def render(options: Options, resolve: bool, versions: Sequence[str]) -> None:
     options.report(lambda project: project.render(versions, options.catalogs, resolve=resolve))
 
 
-@cli.command(section=Section.CHECK)
-@with_options()
-@click.option("--base", metavar="REF", required=True, help="The branch to merge into. What it lacks is new.")
-def review(options: Options, base: str) -> None:
-    """Show what new migrations do to the tables, on a copy.
-
-    Runs the migrations of the base and then the new ones with the catalog's Spark on a throw-away copy: empty tables in memory,
-    without network, credentials and files. Contacts no catalog. Fails if Spark refuses a statement, or a table or column is lost.
-    """
-    options.report(lambda project: project.review(base, options.catalogs))
-
-
 @cli.command(section=Section.WRITE)
 @with_options(environment=False, catalogs=False)
 @click.option("--catalog", help="The catalog; required if there are several.", shell_complete=complete_catalog)

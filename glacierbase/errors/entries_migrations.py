@@ -150,11 +150,11 @@ ENTRIES = (
         "A new migration fails on the throw-away copy, or loses a table or a column. "
         "Spark refuses one of its statements, or the statement loads code or reaches out. No real table was touched.",
         "error: REVIEW_FAILED: catalog analytics: 1 error on the throw-away copy: DS103\n"
-        "next: correct the statements of the findings, or leave the destructive ones out",
+        "next: correct the statements; `glacierbase rules DS103` explains losses, and how to allow one",
         (
-            "Read the findings: each has a file, a line and the message of Spark.",
+            "Read the findings: each has a file, a line and a message.",
             "Correct the file and run the same command again.",
-            "If a loss is intended, merge in spite of exit code 3: once the base has the file, it is not new.",
+            "If a loss is intended, allow it above its statement: `-- GLACIERBASE_ALLOW: DS103 no readers since October (#912)`.",
         ),
     ),
 )

@@ -9,6 +9,7 @@ from datetime import datetime
 from glacierbase.errors import EngineError
 from glacierbase.history.details import NO_DETAILS, Details, FormerHolder
 from glacierbase.history.lockrow import holder_of
+from glacierbase.migrations.allows import allows_of
 from glacierbase.migrations.compiled import Compiled
 from glacierbase.migrations.targets import target_tables
 from glacierbase.model.columns import ColumnDifference
@@ -75,6 +76,7 @@ def started(
     process: Mapping[str, object],
     jumped_over: Sequence[str] = (),
     reason: str | None = None,
+    plan: str | None = None,
 ) -> Entry:
     """Announce statement `resumes_at`, the first one of the file that runs."""
     return Entry(
@@ -90,7 +92,9 @@ def started(
             statement_checksums=compiled.statement_checksums,
             process=process,
             headers=compiled.migration.headers,
+            allows=allows_of(compiled.statements),
             jumped_over=tuple(jumped_over),
+            plan=plan,
         ),
     )
 
@@ -179,6 +183,7 @@ def baselined(compiled: Compiled, reason: str, differences: Sequence[ColumnDiffe
         details=Details(
             statement_checksums=compiled.statement_checksums,
             headers=compiled.migration.headers,
+            allows=allows_of(compiled.statements),
             differences=tuple(differences),
         ),
     )

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from glacierbase.errors import GlacierbaseError, SeveralErrors
 from glacierbase.inspect.outcomes import ci_actors, outcome_table, outcomes
+from glacierbase.migrations.allows import Allow
 from glacierbase.model.escape import on_one_line
 from glacierbase.model.migration import Event, State
 from glacierbase.model.result import LockHolder, Result, Status, user_of
@@ -88,7 +89,11 @@ class ShownStatement:
 
 @dataclass(frozen=True, slots=True)
 class ShownRun:
-    """The run that applied the version, or ran it last; for a baselined version the run of `baseline`."""
+    """The run that applied the version, or ran it last; for a baselined version the run of `baseline`.
+
+    Attributes:
+        plan: the digest of the plan file that the run applied, or None.
+    """
 
     run_id: str
     os_user: str | None
@@ -98,12 +103,14 @@ class ShownRun:
     engine: str | None
     git_commit: str | None
     ci_url: str | None
+    plan: str | None = None
 
     def rows(self) -> Iterator[tuple[Cell, Cell]]:
-        """Yield the run, and its commit and CI job where it has them."""
+        """Yield the run, and its commit, CI job and plan file where it has them."""
         engine = f", {self.engine}" if self.engine else ""
         yield "run", f"{self.run_id} of {user_of(self.os_user, self.host, self.ci_actor)} as {self.principal}{engine}"
-        yield from ((name, value) for name, value in (("commit", self.git_commit), ("ci", self.ci_url)) if value)
+        more = (("commit", self.git_commit), ("ci", self.ci_url), ("plan", self.plan))
+        yield from ((name, value) for name, value in more if value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +120,7 @@ class ShowResult(Result):
     migration: Status | None = None
     run: ShownRun | None = None
     statements: tuple[ShownStatement, ...] = ()
+    allows: tuple[Allow, ...] = ()
     events: tuple[Event, ...] = ()
     next: str = ""
 
@@ -122,7 +130,7 @@ class ShowResult(Result):
             return ["no such version"]
         lines: list[Line] = [
             Mark(f"{status.version}  {status.description}"),
-            *table((), [*_summary(status), *(self.run.rows() if self.run else ())]),
+            *table((), [*_summary(status), *map(_allowed, self.allows), *(self.run.rows() if self.run else ())]),
         ]
         if status.note:
             lines.append(f"note: {status.note}")
@@ -133,6 +141,10 @@ class ShowResult(Result):
         if self.events:
             lines += ["", *event_table(self.events)]
         return [*lines, "", f"next: {self.next}"] if self.next else lines
+
+
+def _allowed(allow: Allow) -> tuple[Cell, Cell]:
+    return f"allows {allow.code}", f"at statement {allow.statement_index}: {allow.reason}"
 
 
 def _summary(status: Status) -> Iterator[tuple[Cell, Cell]]:

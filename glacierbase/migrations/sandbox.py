@@ -92,7 +92,9 @@ class Sandbox:
         """
 
         def examine(migration: Migration) -> tuple[Migration, Any]:
-            return migration, self._answer(migration, catalog, dialect, examiner)["examined"]
+            found = self._answer(migration, catalog, dialect, examiner)["examined"]
+            self._hold(len(str(found)), migration.location)
+            return migration, found
 
         return self._each(migrations, examine)
 

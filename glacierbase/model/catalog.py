@@ -39,6 +39,21 @@ class Hooks:
 
 
 @dataclass(frozen=True, slots=True)
+class LintOptions:
+    """What `lint` reports.
+
+    Attributes:
+        severities: by the code of a rule: `off`, `warning` or `error`; where they differ from those of the rules.
+        places: file and line of each of them.
+        streaming: patterns of tables that streams read or write.
+    """
+
+    severities: Mapping[str, str] = field(default_factory=dict)
+    places: Mapping[str, tuple[str, int]] = field(default_factory=dict)
+    streaming: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Catalog:
     """One catalog in one environment, its references resolved.
 
@@ -54,6 +69,7 @@ class Catalog:
         connection: for Snowflake, keywords of the connector.
         out_of_order_allowed: whether a version below an applied one runs without `--allow-out-of-order`.
         required_headers: names of the further headers that migration files must have.
+        plan_required: whether `migrate` runs only plan files.
         recovers: whether `migrate` settles a statement of a dead run where its table proves the outcome.
     """
 
@@ -71,6 +87,8 @@ class Catalog:
     store: StoreOptions
     digests: tuple[tuple[str, str], ...] = ()
     recovers: bool = True
+    plan_required: bool = False
     dependency_places: Mapping[str, tuple[str, int]] = field(default_factory=dict, repr=False)
     hooks: Hooks = field(default_factory=Hooks, repr=False)
     required_headers: tuple[str, ...] = ()
+    lint: LintOptions = field(default_factory=LintOptions, repr=False)

@@ -10,6 +10,7 @@ from glacierbase.model.result import Result
 from glacierbase.model.shape import Shape
 from glacierbase.model.text import Line, Mark, counted, table
 from glacierbase.review.diff import Change, Difference
+from glacierbase.review.severity import Severity
 
 PREFIX = "on the throw-away copy"
 
@@ -58,13 +59,12 @@ class ReviewFinding:
 
     Attributes:
         code: of the rule in `lint` that is about the same, or `REPLAY_…` for what the replay itself shows.
-        severity: `error` or `warning`.
         statement_index: of the statement, from 1.
         allowed: the reason of the comment that allows it, or None.
     """
 
     code: str
-    severity: str
+    severity: Severity
     message: str
     path: str
     line: int
@@ -76,12 +76,13 @@ class ReviewFinding:
     @property
     def is_error(self) -> bool:
         """Whether it fails the command."""
-        return self.severity == "error" and self.allowed is None
+        return self.severity is Severity.ERROR and self.allowed is None
 
     def text(self) -> str:
         """Return the finding as a line of text."""
         about = f"{self.table}: " if self.table else ""
-        return f"{self.path}:{self.line}: {self.severity} {self.code}: {about}{self.message}"
+        word, why = (self.severity, "") if self.allowed is None else ("allowed", f"; reason: {self.allowed}")
+        return f"{self.path}:{self.line}: {word} {self.code}: {about}{self.message}{why}"
 
 
 @dataclass(frozen=True, slots=True)

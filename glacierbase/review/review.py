@@ -9,11 +9,13 @@ from pathlib import Path
 from glacierbase.catalogs.catalogfile import read_name
 from glacierbase.catalogs.choice import CatalogChoice
 from glacierbase.errors import GlacierbaseError, MigrationFileError, collected, joined
+from glacierbase.migrations.allows import allows_of
 from glacierbase.migrations.compiled import Compiled
 from glacierbase.migrations.git_base import read_base
 from glacierbase.migrations.in_environments import InEnvironment, in_environments
 from glacierbase.migrations.sandbox import Sandbox
 from glacierbase.model.catalog import Catalog
+from glacierbase.model.command import command
 from glacierbase.model.migration import Migration
 from glacierbase.model.names import name_parts
 from glacierbase.model.result import Results, raise_first
@@ -30,6 +32,7 @@ from glacierbase.review.replay_results import (
     ReviewResult,
     SkippedStatement,
 )
+from glacierbase.review.severity import Severity
 from glacierbase.sql import read
 from glacierbase.sql.parts import DropColumn
 from glacierbase.sql.statement import ParsedStatement
@@ -188,15 +191,17 @@ def _findings(group: _Group, found: Replay) -> Iterator[ReviewFinding]:
 def _finding(
     group: _Group, code: str, is_error: bool, message: str, file: Compiled, index: int, table: str | None = None
 ) -> ReviewFinding:
+    allows = {(allow.statement_index, allow.code): allow.reason for allow in allows_of(file.statements) if allow.reason}
     return ReviewFinding(
         code,
-        "error" if is_error else "warning",
+        Severity.ERROR if is_error else Severity.WARNING,
         f"{PREFIX}: {message}",
         file.migration.location,
         file.statements[index - 1].line,
         index,
         table,
         group.environments,
+        allows.get((index, code)),
     )
 
 
@@ -238,10 +243,13 @@ def _failure(result: ReviewResult) -> MigrationFileError | None:
     if not wrong:
         return None
     codes = tuple(dict.fromkeys(finding.code for finding in wrong))
+    losses = [code for code in codes if code in (_DROPPED_TABLE, _DROPPED_COLUMN, _REPLACED_TABLE)]
     return MigrationFileError(
         "REVIEW_FAILED",
         f"catalog {result.catalog}: {counted(len(wrong), 'error')} {PREFIX}: {', '.join(codes)}",
-        "correct the statements of the findings, or leave the destructive ones out",
+        f"correct the statements; `{command('rules', *losses)}` explains losses, and how to allow one"
+        if losses
+        else "correct the statements of the findings",
         catalog=result.catalog,
         codes=list(codes),
     )

@@ -10,7 +10,11 @@ from glacierbase.sql.parts import AlterColumn, Column, DropColumn, Part, Place, 
 
 _END = ("", ",", ")", ";")
 # Words after the name of a column; any other is the new name in Hive's CHANGE COLUMN.
-_ACTIONS = ("TYPE", "COMMENT", "FIRST", "AFTER", "SET", "DROP", "SYNC", "UNSET")
+_ACTIONS = ("TYPE", "COMMENT", "FIRST", "AFTER", "SET", "DROP", "SYNC", "UNSET", "DATA", "NOT")
+_WITHOUT_WORD = (
+    ("SYNC", "IDENTITY"), ("SET", "MASK"), ("DROP", "MASK"), ("SET", "TAGS"), ("UNSET", "TAGS"), ("SET", "TAG"), ("UNSET", "TAG"),
+    ("SET", "MASKING"), ("UNSET", "MASKING"), ("SET", "PROJECTION"), ("UNSET", "PROJECTION"), ("UNSET", "COMMENT"),
+)  # fmt: skip
 
 
 def added(cursor: Cursor) -> Iterator[Part]:
@@ -80,11 +84,11 @@ def _hive(cursor: Cursor, path: tuple[str, ...]) -> Iterator[Part]:
 
 
 def _action(cursor: Cursor, place: Place, path: tuple[str, ...]) -> Part:
-    if cursor.take("TYPE") or cursor.take("SET", "DATA", "TYPE"):
+    if cursor.take("TYPE") or cursor.take("SET", "DATA", "TYPE") or cursor.take("DATA", "TYPE"):
         return AlterColumn("alter_column_type", place, path, type=_type(cursor))
     if cursor.take("COMMENT"):
         return AlterColumn("alter_column_comment", place, path, comment=cursor.string())
-    if cursor.take("SET", "NOT", "NULL"):
+    if cursor.take("SET", "NOT", "NULL") or cursor.take("NOT", "NULL"):
         return AlterColumn("alter_column_nullability", place, path, nullable=False)
     if cursor.take("DROP", "NOT", "NULL"):
         return AlterColumn("alter_column_nullability", place, path, nullable=True)
@@ -107,14 +111,8 @@ def _type(cursor: Cursor) -> str:
 
 def _without_word(cursor: Cursor, place: Place, path: tuple[str, ...]) -> Part:
     """Move past an action that has no word of its own: a mask, tags, SYNC IDENTITY."""
-    word, following = cursor.word(), cursor.word(1)
-    if (word, following) not in (
-        ("SYNC", "IDENTITY"),
-        ("SET", "MASK"),
-        ("DROP", "MASK"),
-        ("SET", "TAGS"),
-        ("UNSET", "TAGS"),
-    ):
-        raise NotUnderstood(f"ALTER COLUMN … {word}")
-    cursor.skip_to(";")
+    words = (cursor.word(), cursor.word(1))
+    if words not in _WITHOUT_WORD:
+        raise NotUnderstood(f"ALTER COLUMN … {words[0]}")
+    cursor.skip_to(",", ")", ";")
     return AlterColumn("other", place, path)

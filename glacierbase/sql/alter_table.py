@@ -26,7 +26,7 @@ from glacierbase.sql.cursor import Cursor, NotUnderstood
 from glacierbase.sql.parts import Constraint, Feature, Fields, Part, PartitionField, Place, SortField, WriteOrder
 from glacierbase.sql.statement import Name, Options, ParsedStatement
 
-_CONSTRAINTS = ("CONSTRAINT", "CHECK", "PRIMARY", "FOREIGN", "UNIQUE")
+CONSTRAINTS = ("CONSTRAINT", "CHECK", "PRIMARY", "FOREIGN", "UNIQUE")
 
 
 @dataclass(slots=True)
@@ -44,20 +44,24 @@ class Alteration:
     operation: str = ""
 
     def parsed(self) -> ParsedStatement:
+        """Return what the statement does."""
         operations = {part.operation for part in self.parts} | ({self.operation} if self.operation else set())
         operation = operations.pop() if len(operations) == 1 else "several"
         return ParsedStatement(operation, tuple(self.targets), (), tuple(self.parts), self.options)
 
 
-def alter_table(cursor: Cursor, options: Options) -> ParsedStatement:
-    """Read ALTER TABLE after the word TABLE."""
+Clauses = Mapping[str, Callable[[Alteration], None]]
+
+
+def alter_table(cursor: Cursor, options: Options, clauses: Clauses) -> ParsedStatement:
+    """Read ALTER TABLE after the word TABLE, with the clauses of a dialect."""
     may_be_absent = if_exists(cursor)
     target = cursor.table()
     found = Alteration(cursor, [target], replace(options, if_exists=may_be_absent, partition=partition(cursor)))
     word = cursor.next()
-    if word not in CLAUSES:
+    if word not in clauses:
         raise NotUnderstood(f"ALTER TABLE … {word or 'without a clause'}")
-    CLAUSES[word](found)
+    clauses[word](found)
     return found.parsed()
 
 
@@ -68,7 +72,7 @@ def _add(found: Alteration) -> None:
     elif cursor.take_any("COLUMN", "COLUMNS"):
         found.options = replace(found.options, if_not_exists=if_not_exists(cursor))
         found.parts += alter_columns.added(cursor)
-    elif cursor.word() in _CONSTRAINTS:
+    elif cursor.word() in CONSTRAINTS:
         found.parts.append(constraint(cursor, "add_constraint"))
     else:
         found.options = replace(found.options, if_not_exists=if_not_exists(cursor))
@@ -107,18 +111,18 @@ def _drop(found: Alteration) -> None:
     elif cursor.take_any("COLUMN", "COLUMNS"):
         found.options = replace(found.options, if_exists=if_exists(cursor) or found.options.if_exists)
         found.parts += alter_columns.dropped(cursor)
-    elif cursor.word() in _CONSTRAINTS:
-        found.parts.append(_dropped_constraint(found, place))
+    elif cursor.word() in CONSTRAINTS:
+        found.parts.append(dropped_constraint(found, place))
     elif cursor.take("FEATURE"):
         found.parts.append(_feature(cursor, place))
     elif cursor.word() in ("ROW", "DEFAULT"):
-        _other(found)
+        other(found)
     else:
         found.options = replace(found.options, if_exists=if_exists(cursor) or found.options.if_exists)
         _partitions(found, "drop_partition")
 
 
-def _dropped_constraint(found: Alteration, place: Place) -> Constraint:
+def dropped_constraint(found: Alteration, place: Place) -> Constraint:
     cursor, start, name = found.cursor, found.cursor.position, None
     if cursor.next() == "CONSTRAINT":
         found.options = replace(found.options, if_exists=if_exists(cursor) or found.options.if_exists)
@@ -138,7 +142,7 @@ def _feature(cursor: Cursor, place: Place) -> Feature:
     return Feature("other", place, name, cursor.take("TRUNCATE", "HISTORY"))
 
 
-def _rename(found: Alteration) -> None:
+def rename(found: Alteration) -> None:
     cursor = found.cursor
     if cursor.take("COLUMN"):
         found.parts.append(alter_columns.renamed(cursor))
@@ -182,7 +186,7 @@ def _set(found: Alteration) -> None:
     elif cursor.take("IDENTIFIER", "FIELDS"):
         found.parts.append(Fields("set_identifier_fields", place, listed_paths(cursor)))
     elif cursor.word() in ("SERDE", "SERDEPROPERTIES", "TAGS", "ROW", "OWNER", "MANAGED", "FILEFORMAT"):
-        _other(found)
+        other(found)
     else:
         raise NotUnderstood(f"ALTER TABLE … SET {cursor.word()}")
 
@@ -190,7 +194,7 @@ def _set(found: Alteration) -> None:
 def _unset(found: Alteration) -> None:
     cursor = found.cursor
     if cursor.word() == "TAGS":
-        _other(found)
+        other(found)
         return
     cursor.expect("TBLPROPERTIES")
     found.options = replace(found.options, if_exists=if_exists(cursor) or found.options.if_exists)
@@ -218,21 +222,21 @@ def _recover(found: Alteration) -> None:
     found.operation = "add_partition"
 
 
-def _cluster(found: Alteration) -> None:
+def cluster(found: Alteration) -> None:
     place = found.cursor.place()
     found.cursor.expect("BY")
     found.parts.append(Fields("cluster_by", place, cluster_fields(found.cursor)))
 
 
-def _other(found: Alteration) -> None:
+def other(found: Alteration) -> None:
     """Move past a clause without a word of its own, which is about this table only."""
     found.operation = "other"
     found.cursor.skip_to(";")
 
 
-CLAUSES: Mapping[str, Callable[[Alteration], None]] = {
-    "ADD": _add, "DROP": _drop, "RENAME": _rename, "ALTER": _alter, "CHANGE": _alter, "REPLACE": _replace,
-    "CREATE": _create, "SET": _set, "UNSET": _unset, "WRITE": _write, "RECOVER": _recover, "CLUSTER": _cluster,
-    "OWNER": _other, "ENABLE": _other, "DISABLE": _other, "INHERIT": _other, "DEFAULT": _other, "COMPACT": _other,
-    "TOUCH": _other, "ARCHIVE": _other, "UNARCHIVE": _other, "CONCATENATE": _other,
+SPARK: Clauses = {
+    "ADD": _add, "DROP": _drop, "RENAME": rename, "ALTER": _alter, "CHANGE": _alter, "REPLACE": _replace,
+    "CREATE": _create, "SET": _set, "UNSET": _unset, "WRITE": _write, "RECOVER": _recover, "CLUSTER": cluster,
+    "OWNER": other, "ENABLE": other, "DISABLE": other, "INHERIT": other, "DEFAULT": other, "COMPACT": other,
+    "TOUCH": other, "ARCHIVE": other, "UNARCHIVE": other, "CONCATENATE": other,
 }  # fmt: skip

@@ -79,9 +79,9 @@ def _starts_query(cursor: Cursor) -> bool:
 
 
 def _read_clause(cursor: Cursor, creation: Creation) -> None:
-    word = cursor.word()
-    if word in _CLAUSES:
-        _CLAUSES[word](cursor, creation)
+    word, clauses = cursor.word(), _CLAUSES[cursor.dialect]
+    if word in clauses:
+        clauses[word](cursor, creation)
     elif _starts_query(cursor) or (word in ("WITH", "TABLE", "(") and cursor.dialect == "spark"):
         _query(cursor, creation)
     elif cursor.dialect == "spark":
@@ -92,9 +92,9 @@ def _read_clause(cursor: Cursor, creation: Creation) -> None:
 
 def _read_view_clause(cursor: Cursor, creation: Creation) -> None:
     """Move past a clause of a view; vendors have many of them, and none names a table before AS."""
-    word = cursor.word()
-    if word in ("COMMENT", "TBLPROPERTIES", "USING", "COPY"):
-        _CLAUSES[word](cursor, creation)
+    word, clauses = cursor.word(), _CLAUSES[cursor.dialect]
+    if word in clauses and word in ("COMMENT", "TBLPROPERTIES", "USING", "COPY"):
+        clauses[word](cursor, creation)
     elif word == "(":
         cursor.parentheses()
     else:
@@ -137,10 +137,7 @@ def _clone(cursor: Cursor, creation: Creation) -> None:
 def _partitioned(cursor: Cursor, creation: Creation) -> None:
     cursor.next()
     cursor.expect("BY")
-    if cursor.dialect == "spark":
-        creation.parts += partition_fields(cursor)
-    else:
-        cursor.parentheses()
+    creation.parts += partition_fields(cursor)
 
 
 def _clustered(cursor: Cursor, _: Creation) -> None:
@@ -221,9 +218,14 @@ def _grants(cursor: Cursor, creation: Creation) -> None:
 
 
 _SHARED: Mapping[str, Callable[[Cursor, Creation], None]] = {
-    "USING": _using, "LIKE": _like, "CLONE": _clone, "SHALLOW": _clone, "DEEP": _clone, "PARTITIONED": _partitioned,
-    "CLUSTERED": _clustered, "CLUSTER": _cluster, "COMMENT": _comment, "LOCATION": _location, "TBLPROPERTIES": _properties,
-    "OPTIONS": _options, "ROW": _hive_format, "STORED": _hive_format, "DEFAULT": _collation, "COPY": _grants,
+    "USING": _using, "LIKE": _like, "CLONE": _clone, "CLUSTER": _cluster, "COMMENT": _comment, "LOCATION": _location,
+    "COPY": _grants,
 }  # fmt: skip
-_CLAUSES = _SHARED
+_CLAUSES: Mapping[str, Mapping[str, Callable[[Cursor, Creation], None]]] = {
+    "snowflake": _SHARED,
+    "spark": {
+        **_SHARED, "SHALLOW": _clone, "DEEP": _clone, "PARTITIONED": _partitioned, "CLUSTERED": _clustered,
+        "TBLPROPERTIES": _properties, "OPTIONS": _options, "ROW": _hive_format, "STORED": _hive_format, "DEFAULT": _collation,
+    },
+}  # fmt: skip
 _HIVE_ENDS = ("AS", "LOCATION", "TBLPROPERTIES", "COMMENT", "PARTITIONED", "CLUSTERED", "STORED", "ROW", "USING")

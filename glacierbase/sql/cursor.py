@@ -94,6 +94,8 @@ class Cursor:
         if self.word()[:1] == "$":
             raise NotUnderstood(f"the name is in the variable {self.word()}")
         texts = self._name_tokens()
+        if any("${" in text for text in texts):
+            raise NotUnderstood("the name holds a variable of Spark's")
         return Name(tuple(map(_unquoted, texts)), tuple(map(self._compared, texts)), tuple(texts))
 
     def is_string(self, ahead: int = 0) -> bool:

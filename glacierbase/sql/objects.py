@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from glacierbase.sql.alter_table import alter_table
+from glacierbase.sql import alter_table, snowflake
 from glacierbase.sql.clauses import if_exists, if_not_exists, properties
 from glacierbase.sql.create import create_table, create_view
 from glacierbase.sql.cursor import Cursor, NotUnderstood
@@ -37,9 +37,9 @@ _OTHERS = (
 
 def create(cursor: Cursor) -> ParsedStatement:
     """Read CREATE after that word."""
-    or_replace = cursor.take("OR", "REPLACE")
+    or_replace, or_alter = cursor.take("OR", "REPLACE"), cursor.take("OR", "ALTER")
     kind, options = _kind(cursor)
-    return _created(cursor, kind, replace(options, or_replace=or_replace))
+    return _created(cursor, kind, replace(options, or_replace=or_replace, or_alter=or_alter))
 
 
 def replaced(cursor: Cursor) -> ParsedStatement:
@@ -56,6 +56,8 @@ def _kind(cursor: Cursor) -> tuple[str, Options]:
     while cursor.word() in _MODIFIERS and cursor.word(1) not in ("", "VOLUME", "LOCATION"):
         words.append(cursor.next())
     kind = cursor.next()
+    if kind in _NAMESPACES and cursor.word() == "ROLE":  # Snowflake's role of a database.
+        kind = cursor.next()
     name = " ".join([*(word for word in words if word in _QUALIFIERS), kind]).lower()
     temporary = not set(words).isdisjoint(_TEMPORARY)
     return kind, Options(name, temporary=temporary, external="EXTERNAL" in words)
@@ -74,9 +76,16 @@ def _created(cursor: Cursor, kind: str, options: Options) -> ParsedStatement:
         cursor.skip_to(";")
         return ParsedStatement("create_namespace", options=options)
     if kind in _CREATED:
-        cursor.skip_to(";")
+        _skip_body(cursor)
         return ParsedStatement(_CREATED[kind], (), None, options=options)
     return _other(cursor, kind, options)
+
+
+def _skip_body(cursor: Cursor) -> None:
+    """Move to the end of a definition, which may be a script."""
+    if cursor.skip_to("BEGIN", ";") and cursor.word() == "BEGIN":
+        while cursor.word():
+            cursor.next()
 
 
 def _other(cursor: Cursor, kind: str, options: Options) -> ParsedStatement:
@@ -128,20 +137,35 @@ def _drop_relation(cursor: Cursor, options: Options) -> ParsedStatement:
 
 def alter(cursor: Cursor) -> ParsedStatement:
     """Read ALTER after that word."""
+    if cursor.dialect == "snowflake" and cursor.word() == "SESSION":
+        return snowflake.session(cursor)
     kind, options = _kind(cursor)
-    if options.kind == "table":
-        return alter_table(cursor, options)
+    if options.kind in ("table", "iceberg table", "external table", "hybrid table"):
+        clauses = snowflake.CLAUSES if cursor.dialect == "snowflake" else alter_table.SPARK
+        return alter_table.alter_table(cursor, options, clauses)
     if options.kind == "view":
         return _alter_view(cursor, options)
     if kind in _RELATIONS:
-        options = replace(options, if_exists=if_exists(cursor))
-        target = cursor.table()
-        cursor.skip_to(";")
-        return ParsedStatement("other", (target,), None, options=options)
+        return _alter_other_relation(cursor, options)
     if kind in _NAMESPACES:
         cursor.skip_to(";")
         return ParsedStatement("alter_namespace", options=options)
     return _other(cursor, "TAG" if kind in _CREATED else kind, options)
+
+
+def _alter_other_relation(cursor: Cursor, options: Options) -> ParsedStatement:
+    """Read ALTER of a materialized view, a dynamic table and their kin, whose clauses have no words of their own."""
+    options = replace(options, if_exists=if_exists(cursor))
+    targets, operation = [cursor.table()], "other"
+    if cursor.take("RENAME", "TO"):
+        operation = "rename_view" if options.kind.endswith("view") else "rename_table"
+        targets.append(cursor.table())
+    elif cursor.take("SWAP", "WITH"):
+        targets.append(cursor.table())
+    elif cursor.take("REFRESH"):
+        operation = "refresh"
+    cursor.skip_to(";")
+    return ParsedStatement(operation, tuple(targets), None, options=options)
 
 
 def _alter_view(cursor: Cursor, options: Options) -> ParsedStatement:

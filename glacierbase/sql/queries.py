@@ -7,6 +7,7 @@ deep for it, and the clauses that vendors add to queries need no grammar. In par
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 
 from glacierbase.sql.cursor import Cursor, NotUnderstood
@@ -20,6 +21,8 @@ _ENDS: dict[str, tuple[str, ...]] = {
     "START": ("WITH",), "LATERAL": ("VIEW",), "|": (">",), "WINDOW": (),
 }  # fmt: skip
 _SET_OPERATORS = ("UNION", "EXCEPT", "INTERSECT", "MINUS")
+# All words that matter outside of the name of a relation.
+_WORDS = frozenset({".", "AS", ",", "$", "-", "VALUES", "TABLE", "WITH", "FROM", "JOIN", *_ENDS, *_SET_OPERATORS})
 
 
 @dataclass(slots=True)
@@ -42,7 +45,7 @@ class _Frame:
     in_from: bool = False
     rows: bool = False
     recursive: bool = False
-    hidden: set[str] = field(default_factory=set)
+    hidden: list[str] = field(default_factory=list)
     defines: str | None = None
 
 
@@ -54,6 +57,10 @@ class Sources:
         self._frames = [_Frame(is_query=True)]
         self._found: dict[tuple[str, ...], Name] = {}
         self._sure = True
+        # How many frames hide a name; a frame more for each nested query that defines it again.
+        self._hidden: Counter[str] = Counter()
+        # The end of the parentheses that open together, and whether a query follows them.
+        self._opened = (0, False)
 
     def query(self) -> Sources:
         """Move past a query that starts here, to the end of the statement."""
@@ -85,7 +92,7 @@ class Sources:
         """Move past WITH and the common table expressions that start here."""
         self._frames[0].start = True
         self._step(self._frames[0])
-        while len(self._frames) > 1:
+        while len(self._frames) > 1 and self._cursor.word():
             self._advance()
 
     def until(self, *stops: str) -> bool:
@@ -100,7 +107,7 @@ class Sources:
 
     def add(self, name: Name) -> None:
         """Add a table that is read, unless it is a common table expression."""
-        if len(name.key) > 1 or not any(name.key[0] in frame.hidden for frame in self._frames):
+        if len(name.key) > 1 or not self._hidden[name.key[0]]:
             self._found.setdefault(name.key, name)
 
     def without(self, *changed: Name) -> tuple[Name, ...] | None:
@@ -129,12 +136,18 @@ class Sources:
         self._cursor.next()
 
     def _opens_query(self) -> bool:
-        ahead = 1
-        while self._cursor.word(ahead) == "(":
-            ahead += 1
+        """Return whether a query follows the parentheses that open here, which are looked at once."""
+        if self._cursor.position >= self._opened[0]:
+            ahead = 1
+            while self._cursor.word(ahead) == "(":
+                ahead += 1
+            self._opened = (self._cursor.position + ahead, self._follows(ahead))
+        return self._opened[1]
+
+    def _follows(self, ahead: int) -> bool:
         word, following = self._cursor.word(ahead), self._cursor.word(ahead + 1)
-        if word in ("MAP", "REDUCE") and following in ("(", "["):
-            return False
+        if word == "TABLE" or (word in ("MAP", "REDUCE") and following in ("(", "[")):
+            return False  # An argument of a function, or `TABLE t`, which holds no FROM.
         return word in QUERY_WORDS and following not in (",", ")", ".", "=")
 
     def _close(self) -> None:
@@ -142,20 +155,26 @@ class Sources:
         self._cursor.next()
         if not self._frames or closed.relation:
             raise NotUnderstood(") in a query")
+        self._hidden.subtract(closed.hidden)
         if closed.defines is not None:
             frame = self._frames[-1]
-            frame.hidden.add(closed.defines)
+            if not frame.recursive:
+                self._hide(frame, closed.defines)
             if self._cursor.take(","):
                 self._define(frame)
             else:
                 frame.start = True
+
+    def _hide(self, frame: _Frame, name: str) -> None:
+        frame.hidden.append(name)
+        self._hidden[name] += 1
 
     def _define(self, frame: _Frame) -> None:
         """Move past the head of a common table expression."""
         cursor = self._cursor
         name = cursor.name()
         if frame.recursive:
-            frame.hidden.add(name)
+            self._hide(frame, name)
         if cursor.word() == "(":
             cursor.parentheses()
         if cursor.take("MAX", "RECURSION", "LEVEL"):
@@ -171,6 +190,8 @@ class Sources:
         if word == "LATERAL" or (word == "STREAM" and cursor.word(1) not in ("", ",", ")", ".")):
             cursor.next()
             return
+        if word == "TABLE" and cursor.word(-1) == "(" and cursor.word(1) not in ("", "(", ")", ".", ","):
+            cursor.next()
         frame.relation = False
         if word == "VALUES":
             self._step(frame)
@@ -197,6 +218,8 @@ class Sources:
         """Move past one word, or a few, outside of the name of a relation."""
         cursor, word = self._cursor, self._cursor.next()
         started, frame.start = frame.start, False
+        if word not in _WORDS and not frame.rows:
+            return
         if word == ".":
             cursor.next()
         elif word == "AS":
@@ -204,6 +227,10 @@ class Sources:
                 cursor.next()
         elif word == ",":
             frame.relation = frame.in_from and not frame.rows
+        elif word == "$" and cursor.word() == "{":
+            raise NotUnderstood("a variable of Spark's, which may hold any text")
+        elif word == "-" and (cursor.word(), cursor.word(1)) == (">", ">"):
+            raise NotUnderstood("a chain of statements")
         elif word in _ENDS:
             self._end_from(frame, word)
         elif word == "VALUES":
@@ -213,6 +240,8 @@ class Sources:
         elif word == "WITH" and started:
             frame.recursive = cursor.take("RECURSIVE")
             self._define(frame)
+        elif word in _SET_OPERATORS:
+            self._read_set_operator(frame)
         elif frame.is_query:
             self._step_in_query(frame, word)
         if word == "AS" or (frame.rows and word not in (",", "VALUES") and cursor.word(-2) == ")"):
@@ -224,11 +253,13 @@ class Sources:
             word == "FROM" and not (cursor.word(-2) == "DISTINCT" and cursor.word(-3) in ("IS", "NOT"))
         ) or word == "JOIN":
             frame.relation = frame.in_from = True
-        elif word in _SET_OPERATORS:
-            cursor.take_any("ALL", "DISTINCT")
-            cursor.take("BY", "NAME")
-            if cursor.word() in QUERY_WORDS or cursor.word() == "(":
-                frame.start, frame.in_from, frame.rows = True, False, False
+
+    def _read_set_operator(self, frame: _Frame) -> None:
+        cursor = self._cursor
+        cursor.take_any("ALL", "DISTINCT")
+        cursor.take("BY", "NAME")
+        if cursor.word() in QUERY_WORDS or cursor.word() == "(":
+            frame.is_query, frame.start, frame.in_from, frame.rows = True, True, False, False
 
     def _read_table_word(self, frame: _Frame, started: bool) -> None:
         """Follow `TABLE t` as a query, and `TABLE t` or `TABLE(t)` as an argument of a function."""

@@ -23,7 +23,7 @@ from tests.support.project_folder import ProjectFolder
 # By the section of the list of commands, in its order.
 COMMANDS = {
     "Write migrations": ["new", "rebase", "init"],
-    "Check files and connections": ["validate", "render", "review", "doctor", "schemas"],
+    "Check files and connections": ["validate", "render", "doctor", "lint", "rules", "review", "schemas"],
     "Apply migrations": ["migrate", "baseline", "warm"],
     "Ask (read-only)": ["pending", "plan", "status", "history", "show"],
     "Mend after an error": ["repair", "unlock", "explain"],
@@ -40,6 +40,7 @@ TAKING_TEXT = [
             "pending": ["project", "env", "catalog"],
             "validate": ["base"],
             "review": ["base"],
+            "lint": ["base"],
             "repair": ["as", "environment-was", "reason"],
             "unlock": ["reason"],
             "new": ["author", "catalog"],

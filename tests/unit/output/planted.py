@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import types
+from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from datetime import datetime, timezone
 from enum import Enum
@@ -24,7 +25,7 @@ def planted(kind: Any) -> Any:
         return planted(next(each for each in get_args(kind) if each is not type(None)))
     if get_origin(kind) is tuple:
         return (planted(get_args(kind)[0]),)
-    if get_origin(kind) is dict:
+    if get_origin(kind) in (dict, Mapping):
         return {PAYLOAD: planted(get_args(kind)[1])}
     if kind is Event:
         hints = get_type_hints(kind)

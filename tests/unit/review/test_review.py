@@ -68,6 +68,19 @@ def test_a_dropped_column_fails_the_review_and_names_its_statement(branch: Proje
     assert [file.kind for file in result.files] == ["destructive"]
 
 
+def test_a_loss_that_a_comment_allows_fails_nothing(branch: ProjectFolder) -> None:
+    """The reason is in the finding. A comment without one, or above another statement, allows nothing."""
+    branch.file("0002_drop.sql", f"{ADD};\n-- GLACIERBASE_ALLOW: DS103 no readers since October\n{DROP}")
+    [result] = reviewed(branch)
+    assert result.error is None
+    assert [finding.allowed for finding in result.findings] == ["no readers since October"]
+    assert "reason: no readers since October" in result.findings[0].text()
+    for comment in ("-- GLACIERBASE_ALLOW: DS103", "-- GLACIERBASE_ALLOW: DS101 gone"):
+        branch.file("0002_drop.sql", f"-- GLACIERBASE_ALLOW: DS103 no readers\n{ADD};\n{comment}\n{DROP}")
+        [result] = reviewed(branch)
+        assert result.error is not None
+
+
 def test_a_dropped_table_is_a_loss(branch: ProjectFolder) -> None:
     """It has the code of the rule about dropped tables."""
     branch.file("0002_drop.sql", f"DROP TABLE {TABLE}")
