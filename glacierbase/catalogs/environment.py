@@ -65,6 +65,7 @@ class EnvironmentReader:
             store=self._store(executor_type, spark_conf, connection),
             hooks=self._hooks(),
             lint=self._lint(),
+            fixtures=self._option("review.fixtures"),
         )
         raise_all(self._errors[:MOST_ERRORS])
         return catalog

@@ -154,6 +154,14 @@ _LINT_KEYS = (
         resolved=False,
     ),
 )
+_REVIEW_KEYS = (
+    Key(
+        "fixtures",
+        "An SQL file of the project that creates the tables which no migration creates; the path is relative to the project.",
+        engine="spark",
+        secrets=False,
+    ),
+)
 ENVIRONMENT_KEYS = (
     Key("migrationExecutor", "The engine and its configuration.", Kind.GROUP, keys=_EXECUTOR_KEYS),
     Key("variables", "Values for the templates of the migrations; secrets are refused.", Kind.KEYS, secrets=False),
@@ -184,6 +192,7 @@ ENVIRONMENT_KEYS = (
     Key("store", "Where the history and lock tables are, and how they are accessed.", Kind.GROUP, keys=_STORE_KEYS),
     Key("hooks", "Commands that run around `migrate`, each as a list of words.", Kind.GROUP, keys=_HOOK_KEYS),
     Key("lint", "What `lint` reports, and how severe it is.", Kind.GROUP, keys=_LINT_KEYS),
+    Key("review", "What `review` replays on.", Kind.GROUP, keys=_REVIEW_KEYS),
 )
 SHARED_KEYS = (
     *ENVIRONMENT_KEYS,

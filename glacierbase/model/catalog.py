@@ -71,6 +71,7 @@ class Catalog:
         required_headers: names of the further headers that migration files must have.
         plan_required: whether `migrate` runs only plan files.
         recovers: whether `migrate` settles a statement of a dead run where its table proves the outcome.
+        fixtures: the path of an SQL file with tables that no migration creates, relative to the project; None without one.
     """
 
     name: str
@@ -92,3 +93,4 @@ class Catalog:
     hooks: Hooks = field(default_factory=Hooks, repr=False)
     required_headers: tuple[str, ...] = ()
     lint: LintOptions = field(default_factory=LintOptions, repr=False)
+    fixtures: str | None = None

@@ -22,6 +22,7 @@ from glacierbase.model.result import Results, raise_first
 from glacierbase.model.text import counted
 from glacierbase.review.copy import Copy, copy_of
 from glacierbase.review.diff import Change, Difference, TableChange
+from glacierbase.review.fixtures import fixtures_of
 from glacierbase.review.replay import Problem, Replay, replay
 from glacierbase.review.replay_results import (
     PREFIX,
@@ -70,7 +71,7 @@ def review(root: Path, choice: CatalogChoice, catalogs: Collection[str], base: s
 
     found, _ = in_environments(root, choice.in_every_environment(catalogs), False, compile_all)
     groups = _grouped(found, configurations)
-    return raise_first(Results(_reviewed(group) for group in groups))
+    return raise_first(Results(_reviewed(group, root) for group in groups))
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +103,7 @@ def _grouped(
         rendered = tuple((file.migration.location, file.checksum) for file, _ in each.used)
         settings = tuple(sorted(copy.catalog.spark_conf.items())) if copy else None
         errors = tuple(error.message for error in each.errors)
-        key = (each.catalog, rendered, settings, copy and copy.catalog.dependencies, errors)
+        key = (each.catalog, rendered, settings, copy and (copy.catalog.dependencies, copy.catalog.fixtures), errors)
         if key in groups:
             groups[key] = replace(groups[key], environments=(*groups[key].environments, each.environment))
             continue
@@ -111,7 +112,7 @@ def _grouped(
     return list(groups.values())
 
 
-def _reviewed(group: _Group) -> ReviewResult:
+def _reviewed(group: _Group, root: Path) -> ReviewResult:
     shown = ", ".join(group.environments)
     result = ReviewResult(group.name, shown, environments=group.environments, files=tuple(_files(group, None)))
     if group.errors or not group.new:
@@ -120,7 +121,8 @@ def _reviewed(group: _Group) -> ReviewResult:
         return replace(result, warnings=(*result.warnings, _not_replayed(group)))
     errors: list[GlacierbaseError] = []
     with collected(errors):
-        return _judged(group, result, replay(group.copy, group.base, group.new))
+        base = (*fixtures_of(group.copy.catalog, root), *group.base)
+        return _judged(group, result, replay(group.copy, base, group.new))
     return replace(result, error=joined(errors))
 
 
@@ -209,7 +211,7 @@ def _explained(problem: Problem) -> str:
     if problem.code == "REPLAY_NOT_RUN":
         return f"not replayed: {problem.message}"
     if problem.code == "REPLAY_UNKNOWN_TABLE":
-        return f"{problem.message}; the copy holds only tables that migrations create"
+        return f"{problem.message}; if it was made elsewhere, create it in the file of the key `review.fixtures`"
     return problem.message
 
 

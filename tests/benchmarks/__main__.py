@@ -9,7 +9,18 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from tests.benchmarks import against_peers, alter, bookkeeping, help, history, lint, machine, questions, requests
+from tests.benchmarks import (
+    against_peers,
+    alter,
+    bookkeeping,
+    help,
+    history,
+    lint,
+    machine,
+    questions,
+    requests,
+    review,
+)
 from tests.benchmarks.order import Order
 from tests.benchmarks.table import HEAD, Absent, Row
 
@@ -22,6 +33,7 @@ BENCHMARKS: Mapping[str, Callable[[Order], Iterator[Row | Absent]]] = {
     "history": history.rows,
     "requests": requests.rows,
     "alter": alter.rows,
+    "review": review.rows,
     "bookkeeping": bookkeeping.rows,
 }
 

@@ -197,6 +197,35 @@ def test_namespaces_that_no_file_creates_exist_on_the_copy(branch: ProjectFolder
     assert copy.namespaces == [("lake", "sleep")]
 
 
+def test_fixtures_run_before_the_base(branch: ProjectFolder) -> None:
+    """The file has neither headers nor templates, and belongs to the branch as all files do."""
+    (branch.root / "catalogs/shop.yaml").write_text(CATALOG + "review: {fixtures: tables.sql}\n")
+    (branch.root / "tables.sql").write_text(
+        "CREATE TABLE lake.bronze.a (a INT) USING iceberg;\nADD JAR '/x'; SELECT '{{'"
+    )
+    branch.file("0002_add.sql", ADD)
+    copy = FakeCopy()
+    [result] = reviewed(branch, copy)
+    assert copy.ran[:2] == ["CREATE TABLE lake.bronze.a (a INT) USING iceberg", "SELECT '{{'"]
+    assert "tables.sql, line 2" in result.warnings[0]
+    assert result.error is None
+
+
+@pytest.mark.parametrize("path", ["../key", "/etc/passwd", "link.sql", "gone.sql"])
+def test_fixtures_outside_of_the_project_are_refused(branch: ProjectFolder, path: str) -> None:
+    """Nothing is read from there, not through a link either, and no engine starts."""
+    (branch.root.parent / "key").write_text("canary-4711")
+    (branch.root / "link.sql").symlink_to(branch.root.parent / "key")
+    (branch.root / "catalogs/shop.yaml").write_text(CATALOG + f"review: {{fixtures: {path}}}\n")
+    branch.file("0002_add.sql", ADD)
+    copy = FakeCopy()
+    [result] = reviewed(branch, copy)
+    assert result.error is not None
+    assert result.error.code in ("OUTSIDE_PROJECT", "UNREADABLE_FILE")
+    assert "canary-4711" not in str(result.error)
+    assert copy.folder is None
+
+
 def test_a_session_is_new_after_a_file_that_changes_it(branch: ProjectFolder) -> None:
     """Files of DDL share a session, because a new one costs as much as a statement."""
     branch.file("0002_add.sql", ADD)
