@@ -236,4 +236,15 @@ ENTRIES = (
             "Read the file, remove what is not public, and report the bug with it and with `glacierbase --version`.",
         ),
     ),
+    Entry(
+        "COPY_NOT_STARTED",
+        (EngineUnavailable,),
+        "The Spark of the throw-away copy did not start. Nothing was replayed, and no real table was touched.",
+        "error: COPY_NOT_STARTED: on the throw-away copy: catalog analytics: Spark did not start\n"
+        "next: `glacierbase doctor` starts the same Spark, and keeps its log",
+        (
+            "Read the message: it is the last error that Spark printed.",
+            "Start the same Spark outside of the copy, where its log is kept: `glacierbase doctor`.",
+        ),
+    ),
 )

@@ -5,6 +5,7 @@ What is kept is listed here. Everything else is left out: credentials, addresses
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
@@ -31,8 +32,8 @@ _KEPT_PREFIX = "spark.sql.iceberg."
 _KEPT_OF_CATALOG = ("default-namespace", "table-default.", "table-override.")
 _EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 _CATALOG = "org.apache.iceberg.spark.SparkCatalog"
-# The publisher of the jars that are loaded. A jar of another one could hold any code, and the copy does not need it.
-_PUBLISHER = "org.apache.iceberg:"
+# The jars that are loaded: those of Iceberg's publisher. Another one could hold any code, and the copy does not need it.
+_JAR = re.compile(r"org\.apache\.iceberg:[\w.-]+:[\w.-]+")
 # Tables and data are in the JVM's memory, whatever their location: its FileIO is InMemoryFileIO, and opens no file or address.
 _IN_MEMORY = {
     "catalog-impl": "org.apache.iceberg.inmemory.InMemoryCatalog",
@@ -65,7 +66,8 @@ def copy_of(catalog: Catalog) -> Copy:
     conf |= {key: value for key, value in given.items() if may_be_set(key)}
     for name in names:
         conf |= _rebound(given, f"spark.sql.catalog.{name}")
-    kept = tuple(each for each in catalog.dependencies if each.startswith(_PUBLISHER))
+    jars = (*catalog.dependencies, *given.get("spark.jars.packages", "").split(","))
+    kept = tuple(dict.fromkeys(each.strip() for each in jars if _JAR.fullmatch(each.strip())))
     copied = replace(
         catalog,
         spark_conf=conf,

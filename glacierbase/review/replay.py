@@ -9,11 +9,13 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import cast
 
-from glacierbase.errors import EngineError, TableNotFound
-from glacierbase.executors import CopyExecutor, Session, open_copy
+from glacierbase.errors import EngineError, EngineUnavailable, TableNotFound
+from glacierbase.executors import CopyExecutor, Executor, Session, open_copy
 from glacierbase.executors.engine import Engine
 from glacierbase.migrations.compiled import Compiled
+from glacierbase.model.command import command
 from glacierbase.model.migration import Statement
 from glacierbase.model.names import NAME, name_parts, recorded_name
 from glacierbase.model.shape import Shape
@@ -84,7 +86,17 @@ def replay(copy: Copy, base: Sequence[Compiled], new: Sequence[Compiled]) -> Rep
         run = Run.here(folder)
         engine = Engine(lambda: open_copy(copy.catalog, run, folder, copy.names))
         with closing(engine):
-            return _Replay(engine.start(), copy, [*base, *new]).run(base, new)  # type: ignore[arg-type]
+            started = cast("CopyExecutor", _started(engine))
+            return _Replay(started, copy, [*base, *new]).run(base, new)
+
+
+def _started(engine: Engine) -> Executor:
+    """Start the engine. The log of one that does not start is removed with the copy, so that the hint names another start."""
+    try:
+        return engine.start()
+    except EngineUnavailable as error:
+        hint = f"`{command('doctor')}` starts the same Spark, and keeps its log"
+        raise EngineUnavailable("COPY_NOT_STARTED", f"on the throw-away copy: {error.message}", hint) from error
 
 
 class _TimeIsUp(Exception):

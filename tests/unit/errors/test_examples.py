@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from glacierbase import GlacierbaseError, Project
+from glacierbase.errors import EngineUnavailable
 from glacierbase.errors.reference import ENTRIES
 from glacierbase.migrations.statements import split_statements
 from tests.support.errors import text_error
@@ -167,7 +168,7 @@ def against_base(
     return arrange
 
 
-def dropping(project: ProjectFolder) -> object:
+def dropping(project: ProjectFolder, refused: EngineUnavailable | None = None) -> object:
     """Review a branch that drops a column, with the answers of a copy in place of Spark."""
     from tests.unit.review.copies import FakeCopy
 
@@ -176,8 +177,14 @@ def dropping(project: ProjectFolder) -> object:
         lambda folder: (folder / "0008_drop_device.sql").write_text(migration(sql)),
         lambda found: found.review("origin/main"),
     )
-    with FakeCopy().in_use():
+    with FakeCopy(refused).in_use():
         return arrange(project)
+
+
+def unstarted(project: ProjectFolder) -> object:
+    """Review a branch on a machine where Spark does not start."""
+    error = EngineUnavailable("SPARK_DID_NOT_START", "catalog analytics: Spark did not start")
+    return dropping(project, error)
 
 
 def conflicted(project: ProjectFolder) -> object:
@@ -282,6 +289,7 @@ ARRANGED: dict[str, Arrange] = {
         lambda folder: (folder / "0006_add_device.sql").write_text(migration("SELECT 1"))
     ),
     "REVIEW_FAILED": dropping,
+    "COPY_NOT_STARTED": unstarted,
     # SQL.
     "UNDEFINED_VARIABLE": partition("bucket({{ variables.sleep.bucketSise }}, id)"),
     "UNPRINTABLE_VALUE": partition("{{ variables.columns }}"),

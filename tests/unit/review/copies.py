@@ -26,7 +26,8 @@ class FakeCopy:
         sessions: how many were opened.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, does_not_start: GlacierbaseError | None = None) -> None:
+        self._does_not_start = does_not_start
         self.ran: list[str] = []
         self.refusals: dict[str, GlacierbaseError] = {}
         self.folder: Path | None = None
@@ -44,6 +45,8 @@ class FakeCopy:
     def _open(self, catalog: Catalog, _run: Run, folder: Path, _names: Sequence[str]) -> FakeCopy:
         self.folder, self.catalog = folder, catalog
         assert not any(folder.iterdir())
+        if self._does_not_start:
+            raise self._does_not_start
         return self
 
     def open_session(self, *, bookkeeping: bool = False) -> FakeCopy:

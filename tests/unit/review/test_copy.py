@@ -69,6 +69,15 @@ def test_only_jars_of_the_table_format_are_loaded(catalog: Catalog) -> None:
     assert copy_of(catalog).catalog.dependencies == ("org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0",)
 
 
+def test_jars_that_spark_resolves_itself_are_loaded_too(catalog: Catalog) -> None:
+    """Iceberg's coordinates in `spark.jars.packages` are dependencies of the copy."""
+    packages = "com.acme:x:1,org.apache.iceberg:iceberg-aws-bundle:1.12.0, org.apache.iceberg:x:1:evil"
+    conf = {**catalog.spark_conf, "spark.jars.packages": packages}
+    assert copy_of(replace(catalog, spark_conf=conf)).catalog.dependencies[1:] == (
+        "org.apache.iceberg:iceberg-aws-bundle:1.12.0",
+    )
+
+
 def test_what_the_copy_lacks_is_said(catalog: Catalog) -> None:
     """Catalogs and extensions that are left out are named."""
     copy = copy_of(catalog)

@@ -160,21 +160,25 @@ def test_the_folder_is_removed_and_the_engine_closed_whatever_happens(branch: Pr
     assert not copy.folder.exists()
 
 
-def test_an_engine_that_does_not_start_is_the_error_of_its_catalog(
-    branch: ProjectFolder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Its files are listed, without a kind."""
+def test_an_engine_that_does_not_start_is_the_error_of_its_catalog(branch: ProjectFolder) -> None:
+    """Its files are listed, without a kind. The message says that it is about the copy."""
     branch.file("0002_add.sql", ADD)
-
-    def unavailable(*_: object) -> None:
-        raise EngineUnavailable("SPARK_DID_NOT_START", "no Java")
-
-    monkeypatch.setattr("glacierbase.review.replay.open_copy", unavailable)
-    with pytest.raises(EngineUnavailable) as caught:
-        Project.load(branch.root).review("main")
-    [result] = caught.value.results
-    assert isinstance(result, ReviewResult)
+    [result] = reviewed(branch, FakeCopy(EngineUnavailable("SPARK_DID_NOT_START", "no Java", "see /tmp/x/log")))
+    assert result.error is not None
+    assert (result.error.code, result.error.exit_code) == ("COPY_NOT_STARTED", 5)
+    assert result.error.message == "on the throw-away copy: no Java"
+    assert "/tmp/x/log" not in result.error.hint
     assert [file.kind for file in result.files] == [None]
+
+
+def test_a_replay_ends_when_its_time_is_up(branch: ProjectFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The statement that runs then is the finding; the engine is closed, and nothing after it runs."""
+    monkeypatch.setattr("glacierbase.review.replay._BUDGET_SECONDS", -1.0)
+    branch.file("0002_add.sql", ADD)
+    copy = FakeCopy()
+    [result] = reviewed(branch, copy)
+    assert codes(result) == [("error", "REPLAY_TIMEOUT")]
+    assert copy.is_closed
 
 
 def test_environments_that_render_equally_are_replayed_once(branch: ProjectFolder) -> None:
