@@ -9,11 +9,9 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import cast
 
 from glacierbase.errors import EngineError, EngineUnavailable, TableNotFound
-from glacierbase.executors import CopyExecutor, Executor, Session, open_copy
-from glacierbase.executors.engine import Engine
+from glacierbase.executors import CopyExecutor, Session, open_copy
 from glacierbase.migrations.compiled import Compiled
 from glacierbase.model.command import command
 from glacierbase.model.migration import Statement
@@ -84,16 +82,15 @@ def replay(copy: Copy, base: Sequence[Compiled], new: Sequence[Compiled]) -> Rep
     with TemporaryDirectory(prefix="glacierbase-copy-", ignore_cleanup_errors=True) as name:
         folder = Path(name).resolve()
         run = Run.here(folder)
-        engine = Engine(lambda: open_copy(copy.catalog, run, folder, copy.names))
-        with closing(engine):
-            started = cast("CopyExecutor", _started(engine))
-            return _Replay(started, copy, [*base, *new]).run(base, new)
+        # On this thread, so that a signal ends the JVM at once, also while it starts.
+        with closing(_started(copy, run, folder)) as engine:
+            return _Replay(engine, copy, [*base, *new]).run(base, new)
 
 
-def _started(engine: Engine) -> Executor:
+def _started(copy: Copy, run: Run, folder: Path) -> CopyExecutor:
     """Start the engine. The log of one that does not start is removed with the copy, so that the hint names another start."""
     try:
-        return engine.start()
+        return open_copy(copy.catalog, run, folder, copy.names)
     except EngineUnavailable as error:
         hint = f"`{command('doctor')}` starts the same Spark, and keeps its log"
         raise EngineUnavailable("COPY_NOT_STARTED", f"on the throw-away copy: {error.message}", hint) from error

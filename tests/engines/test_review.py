@@ -128,7 +128,7 @@ def test_a_hostile_branch_reaches_nothing(branch: Branch, listener: socket.socke
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_no_jvm_outlives_a_review_that_is_ended(branch: Branch, number: signal.Signals) -> None:
-    """A signal closes the engine and removes the folder; the JVM of a killed process ends by itself."""
+    """A signal while the JVM starts ends it and removes the folder; the JVM of a killed process ends by itself."""
     branch.project.file("0002_add.sql", "ALTER TABLE lake.shop.orders ADD COLUMN x INT")
     process = branch.project.start("review", "--base", "main", environ=branch.environ)
     wait_for_log(branch.folder, process)

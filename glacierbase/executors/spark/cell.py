@@ -7,6 +7,7 @@ file, connection and process, whatever library opens them. The environment has l
 from __future__ import annotations
 
 import os
+import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -77,10 +78,13 @@ class Cell:
         """
         policy = self.folder / "policy"
         policy.write_text(_policy(self.folder, [spark_home(), *jars]))
+        hosts = self.folder / "hosts"
+        hosts.write_text(f"127.0.0.1 localhost {socket.gethostname()}\n")
         properties = {
             "java.io.tmpdir": self._path("tmp"),
             "user.home": self._path("home"),
             "derby.system.home": self._path("home"),
+            "jdk.net.hosts.file": str(hosts),  # In place of DNS, which the manager asks before it refuses an address.
             "java.security.manager": "default",
             "java.security.policy": f"={policy}",  # `==`: this policy, and not the machine's besides.
         }

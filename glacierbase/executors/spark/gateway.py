@@ -65,14 +65,15 @@ class Gateway:
         self.log = Path(output.name)
         with tempfile.TemporaryDirectory(dir=cell.folder if cell else None) as folder:
             self._process = _launch(conf, java_home, Path(folder), cell)
-            self.pid = self._process.pid
-            # glacierbase writes the log itself, so that no secret that the JVM prints reaches the disk.
-            self._copier = start_thread(partial(_copy_masked, self._process, output), "glacierbase-spark-log")
             try:
+                self.pid = self._process.pid
+                # glacierbase writes the log itself, so that no secret that the JVM prints reaches the disk.
+                self._copier = start_thread(partial(_copy_masked, self._process, output), "glacierbase-spark-log")
                 self.py4j: Any = self._connect(Path(folder, _CONNECTION_INFO))
             except BaseException:
                 # A JVM that cannot write its connection information, because the folder is deleted, does not end by itself.
                 self._process.kill()
+                self._process.wait()  # It may be writing into a folder that the caller removes.
                 raise
 
     def _connect(self, connection_info: Path) -> Any:

@@ -8,7 +8,7 @@ from functools import wraps
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
-from glacierbase.errors import EngineUnavailable
+from glacierbase.errors import EngineUnavailable, GlacierbaseError
 from glacierbase.executors import Session
 from glacierbase.executors.spark.catalogs import share_catalogs
 from glacierbase.executors.spark.cell import Cell
@@ -33,6 +33,8 @@ def _mapping_errors(method: Callable[P, T]) -> Callable[P, T]:
     def run(*args: P.args, **kwargs: P.kwargs) -> T:
         try:
             return method(*args, **kwargs)
+        except GlacierbaseError:
+            raise
         except Exception as error:
             raise map_error(error, "") from error
 
@@ -49,10 +51,18 @@ class IsolatedExecutor(LocalExecutor):
         """
         super().__init__(catalog, run, cell=Cell(folder))
         self._names = names
-        if self._jvm.java.lang.System.getSecurityManager() is None:
+        try:
+            self._prepare()
+        except BaseException:
             self.close()
-            raise EngineUnavailable("SPARK_UNAVAILABLE", f"catalog {catalog.name}: Java started without its boundary")
-        for name in names:  # A statement loads the catalog; the other calls here use it.
+            raise
+
+    @_mapping_errors
+    def _prepare(self) -> None:
+        if self._jvm.java.lang.System.getSecurityManager() is None:
+            what = f"catalog {self._catalog.name}: Java started without its boundary"
+            raise EngineUnavailable("SPARK_UNAVAILABLE", what, "set JAVA_HOME to a Java 17 or 21")
+        for name in self._names:  # A statement loads the catalog; the other calls here use it.
             self._spark.sql(f"SHOW NAMESPACES IN {spark_identifier(name)}")
 
     @property

@@ -57,8 +57,10 @@ class LocalExecutor(SparkExecutor):
                     record_jars(catalog.spark_conf, catalog.dependencies, list(filter(None, found.split(","))))
                 process = {**engine_process(self._gateway.pid), "application": application_id(spark)}
                 super().__init__(catalog, spark, process, spark.sparkContext.sparkUser())
-            except Exception as error:
+            except BaseException as error:
                 self.close()
+                if not isinstance(error, Exception):  # A signal.
+                    raise
                 raise unavailable(catalog, error, f"see {self._gateway.log}") from error
 
     def close(self, grace_seconds: float = GRACE_SECONDS) -> None:
