@@ -254,7 +254,8 @@ ENTRIES = (
         "The history was written by a newer glacierbase with another table format. "
         "This version could misread it. Nothing ran.",
         "error: FORMAT_TOO_NEW: the history of analytics has format 2; this glacierbase supports formats up to 1\n"
-        "next: pip install --upgrade glacierbase",
+        "next: pip install --upgrade glacierbase\n"
+        "state: nothing ran",
         (
             "Install the version that the other runs use: `pip install --upgrade glacierbase`.",
             "Pin one version in all jobs, images and on all machines that use this catalog.",

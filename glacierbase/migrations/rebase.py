@@ -74,7 +74,7 @@ def rename_all(renames: Sequence[Rename], root: Path) -> None:
                 raise
             state = f"still renamed: {', '.join(left)}" if left else "nothing was renamed"
             what = f"{rename.migration.location} cannot be renamed to {rename.path}: {error}; {state}"
-            raise _failed(what) from error
+            raise _failed(what, state="" if left else None) from error
 
 
 def commit_renames(renames: Sequence[Rename], root: Path, ref: str) -> str | None:
@@ -94,7 +94,8 @@ def commit_renames(renames: Sequence[Rename], root: Path, ref: str) -> str | Non
         return git(root, "rev-parse", "HEAD").decode().strip()
     except (OSError, GitFailed) as error:
         what = f"the files are renamed, but git did not commit that: {error}"
-        raise ConfigurationError("GIT_FAILED", what, "remove the cause, and commit the renames with git") from error
+        hint = "remove the cause, and commit the renames with git"
+        raise ConfigurationError("GIT_FAILED", what, hint, state="") from error
 
 
 def _numbers(new: Sequence[Migration], highest: int, now: datetime | None) -> Iterator[tuple[Migration, int]]:
@@ -163,5 +164,5 @@ def _in_git(path: Path, root: Path) -> str:
     return str((path_inside(path.parent, root) / path.name).relative_to(top))
 
 
-def _failed(what: str) -> GlacierbaseError:
-    return ConfigurationError("GIT_FAILED", what, f"remove the cause, and run `{command('rebase')}` again")
+def _failed(what: str, state: str | None = None) -> GlacierbaseError:
+    return ConfigurationError("GIT_FAILED", what, f"remove the cause, and run `{command('rebase')}` again", state=state)

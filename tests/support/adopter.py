@@ -50,7 +50,8 @@ CATALOG = "catalogs/web.yaml"
 _PROD = "  prod:\n    variables:\n"
 # A question and what follows it are on one line: nobody pressed Enter.
 _ERROR = re.compile(
-    r"(?:^|type its name to go on: )error: (\w+): (.*?)\n(?:next: (.*?)\n)?(?=error: |more: )", re.DOTALL | re.MULTILINE
+    r"(?:^|type its name to go on: )error: (\w+): (.*?)\n(?:next: (.*?)\n)?(?=error: |state: |more: )",
+    re.DOTALL | re.MULTILINE,
 )
 _PLACE = re.compile(r"((?:catalogs|migrations)/[\w./-]+)(?:, line (\d+))?")
 _STATE = re.compile(r"(?i)\b(?:nothing|no \w+|and recorded|is recorded|is unknown|did not start|was not started)\b")
