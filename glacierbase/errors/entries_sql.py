@@ -13,7 +13,7 @@ ENTRIES = (
         "No statement ran. In `migrate` only the history was read.",
         "error: UNDEFINED_VARIABLE: migrations/analytics/0004_partition.sql, line 6: variables.sleep.bucketSise is not"
         " defined\n"
-        "next: the nearest name is variables.sleep.bucketSize\n"
+        "next: did you mean variables.sleep.bucketSize?\n"
         "state: nothing ran",
         (
             "If the name is misspelt in the file, correct it there. The hint has the nearest name.",
