@@ -81,7 +81,8 @@ ENTRIES = (
     Entry(
         "UNKNOWN_HEADER",
         (MigrationFileError,),
-        "A comment above the SQL has the form of a header, but its name does not exist. Nothing was contacted.",
+        "A comment above the SQL has the form of a header, but its name does not exist. "
+        "A required header that is misspelt is this error only, and not `MISSING_HEADER` as well. Nothing was contacted.",
         "error: UNKNOWN_HEADER: migrations/analytics/0007_add_device.sql, line 1: unknown header"
         " MIGRATION_DESCRIPTON\n"
         "next: did you mean MIGRATION_DESCRIPTION?\n"
