@@ -78,6 +78,7 @@ class Project:
         """
         scope = Scope(given("path", path, "GLACIERBASE_PROJECT"), given("environment", environment, "GLACIERBASE_ENV"))
         root, secrets = find_root(path), Secrets()
+        scope = replace(scope, root=root)
         with secrets.in_use(), scope.in_use():
             return cls(root, load_project(root), scope, secrets)
 

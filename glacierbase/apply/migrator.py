@@ -25,6 +25,7 @@ from glacierbase.history.lockrow import is_held
 from glacierbase.history.opening import OpenCatalog, Target
 from glacierbase.history.state import CatalogState, current_state, read_state
 from glacierbase.migrations.git_lost import find_lost
+from glacierbase.migrations.git_tracked import untracked
 from glacierbase.migrations.headers import check_required
 from glacierbase.stores import LockRow
 
@@ -35,7 +36,9 @@ class Migrator:
     def __init__(self, target: Target) -> None:
         self._target = target
         # Of one run: the plan is made again under the lock.
-        self._find_lost = cache(partial(find_lost, Path(target.run.project)))
+        root = Path(target.run.project)
+        self._find_lost = cache(partial(find_lost, root))
+        self._untracked = partial(untracked, root)
 
     def plan(self, selection: Selection, session: Any = None) -> Plan:
         """Return what `migrate` would run. Writes nothing."""
@@ -99,7 +102,7 @@ class Migrator:
 
     def _plan(self, selection: Selection, state: CatalogState, warnings: Sequence[str] = ()) -> Plan:
         """Return the plan with all warnings, each once."""
-        plan = make_plan(self._target.migrations, state.history, selection, self._find_lost)
+        plan = make_plan(self._target.migrations, state.history, selection, self._find_lost, self._untracked)
         return replace(plan, warnings=tuple(dict.fromkeys((*warnings, *state.warnings, *plan.warnings))))
 
     def _compile(self, plan: Plan, selection: Selection) -> None:

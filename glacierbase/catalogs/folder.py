@@ -20,6 +20,7 @@ from glacierbase.catalogs.references import References
 from glacierbase.catalogs.yamlfile import yaml_files
 from glacierbase.errors import GlacierbaseError, collected, raise_all
 from glacierbase.model.catalog import Catalog
+from glacierbase.model.command import git_command
 from glacierbase.model.spelling import did_you_mean
 
 DEFAULT_ENVIRONMENT = "default"
@@ -112,7 +113,7 @@ def _paths(folder: Path) -> list[Path]:
 
 def _check_suffix(path: Path, location: str) -> None:
     if path.suffix != ".yaml":
-        hint = f"git mv {location} {location.removesuffix(path.suffix)}.yaml"
+        hint = git_command("mv", location, f"{location.removesuffix(path.suffix)}.yaml")
         raise Place(location, 1).error("MISNAMED_FILE", "catalog files end in .yaml", hint)
 
 
