@@ -1,8 +1,8 @@
 """The path of `migrate`, the only one on which migrations run.
 
-Files → history → plan → compile what is pending → `beforeMigrate` → lock, while the engine starts → history and plan again →
-per statement: record, prove the lock, run → release. The read-only commands are the beginning of this path: they take no lock and
-write nothing.
+Files → history → plan → compile what is pending, check what is installed → `beforeMigrate` → lock, while the engine starts →
+history and plan again → per statement: record, prove the lock, run → release. Read-only commands are the beginning of this path:
+they take no lock and write nothing.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+from glacierbase import executors
 from glacierbase.apply import hooks, recover
 from glacierbase.apply.failures import stopped_before
 from glacierbase.apply.holding import LockedCatalog, locked
@@ -73,6 +74,7 @@ class Migrator:
             if not plan.pending:
                 return
             self._compile(plan, selection)
+            executors.check_installed(self._target.catalog, session)
             hooks.before(self._target, plan, cancelled)
             _start_early(opened.engine, state.lock)
             with locked(opened, state, lock_timeout) as held:
