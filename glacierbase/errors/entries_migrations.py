@@ -29,10 +29,13 @@ ENTRIES = (
         "With `--base`, one of the two may be in the base branch only. Nothing was contacted.",
         "error: DUPLICATE_VERSION: migrations/analytics/0007_b.sql, line 1: has the same version as"
         " migrations/analytics/0007_a.sql\n"
-        "next: rename the newer file to a version above all others; in a git branch, `glacierbase rebase` does that\n"
+        "next: rename the one of the two that no environment has applied to a version above all others; in a git branch,"
+        " `glacierbase rebase` does that\n"
         "state: nothing ran",
         (
             "If one of the two came from the branch that yours is merged into: `glacierbase rebase` renames the other one.",
+            "The hint names the newer file where git shows which one that is: the one that git does not track, or that the base "
+            "branch lacks or got later. An environment may have applied it nevertheless.",
             "Otherwise find out which of the two is applied: `glacierbase status` on a checkout without the newer file. "
             "Rename the one that is not applied anywhere: `git mv OLD NEW`, with a version above all others.",
             "To avoid it: `glacierbase new 'add the device column'` uses the UTC time, which two branches rarely share.",
