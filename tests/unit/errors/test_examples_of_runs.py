@@ -99,6 +99,7 @@ def deleted(world: Sleep) -> None:
 def late(world: Sleep) -> None:
     applied(world, "0007_add_scores")
     world.add("0006_add_device", "CREATE TABLE late (a INT)")
+    commit_all(world.project.root)
 
 
 def done_edited(world: Sleep) -> None:
