@@ -16,9 +16,9 @@ ENTRIES = (
         "    | ALTER TABLE lake.sleep.event ADD COLUMN device STRING\n"
         "done and recorded: statement 1\n"
         "next: remove the cause and run `glacierbase migrate` again: it continues at statement 2; or"
-        " `glacierbase repair 0007 --as done --reason '…'` (somebody completed it by hand), or the same with"
-        " `--as abandoned` (the file ends here, the fix is a new one); or correct statements 2 to 3 where no other"
-        " environment has applied the file",
+        " `glacierbase repair 0007 --as done --reason '…'` (somebody completed it by hand); or"
+        " `glacierbase repair 0007 --as abandoned --reason '…'` (the file ends here, the fix is a new one); or correct"
+        " statements 2 to 3 where no other environment has applied the file",
         (
             "If the cause is outside the file (rights, a missing table, a full disk), remove it, "
             "then `glacierbase migrate`. It resumes at the statement that failed.",
