@@ -12,7 +12,7 @@ ENTRIES = (
         "Another run holds the catalog's lock, or held it and has not released it. "
         "This command ran nothing and changed nothing. The message has the run, its host, process and lease.",
         "error: LOCK_HELD: the lock of analytics is held by run 5d0c2f1e of deploy on ci-7 (pid 4711), since"
-        " 12:03:11 UTC (2 min), lease until 12:05:40 UTC; nothing ran\n"
+        " 2026-11-20 12:03:11 UTC (2 min ago), lease until 2026-11-20 12:05:40 UTC; nothing ran\n"
         "next: wait for it with --lock-timeout 5m; the lock of a dead run can be taken over after its lease, or"
         " by `glacierbase unlock`",
         (
