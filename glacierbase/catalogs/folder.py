@@ -105,6 +105,15 @@ def load_catalog_files(folder: Path, root: Path) -> tuple[CatalogFile, ...]:
     return tuple(found[name] for name in sorted(found))
 
 
+def file_of(folder: Path, root: Path) -> CatalogFile:
+    """Return the catalog file of a migrations folder, in a project whose catalog files are valid.
+
+    Args:
+        root: of the project.
+    """
+    return next(file for file in load_catalog_files(root / "catalogs", root) if file.stem == folder.name)
+
+
 def _paths(folder: Path) -> list[Path]:
     """Return the YAML files of a folder: the shared file, over which the others merge, and the others by name."""
     paths = (path for path in folder.iterdir() if path.suffix.lower() in (".yaml", ".yml") and path.name[0] != ".")
