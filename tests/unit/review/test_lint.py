@@ -166,6 +166,21 @@ def test_a_finding_about_a_table_that_streams_use_can_be_an_error(shop: ProjectF
     assert severities == {"lake.Events.t": "error", "lake.a.t": "warning"}
 
 
+def test_a_value_of_one_environment_is_not_written_out(shop: ProjectFolder) -> None:
+    """The fix names the variable; comments, longer names and values that are the same everywhere are left alone."""
+    environments = ", ".join(
+        f"{name}: {{variables: {{bucket: acme-{name}, team: platform}}}}" for name in ("dev", "prod")
+    )
+    shop.catalog(CATALOG.replace("dev: {}, prod: {}", environments))
+    create = "CREATE TABLE lake.a.{} (id bigint) USING iceberg LOCATION 's3://{}/platform/{}'"
+    shop.file("2_b.sql", f"-- not acme-prod\n{create.format('b', '{{ variables.bucket }}', 'acme-prod-2')}")
+    assert found(shop) == []
+    shop.file("3_c.sql", create.format("c", "acme-prod", "c"))
+    [finding] = found(shop)
+    assert (finding["code"], finding["path"]) == ("FL106", "migrations/shop/3_c.sql")
+    assert finding["fix"] == "write {{ variables.bucket }}"
+
+
 def test_an_unknown_rule_in_a_catalog_file_is_an_error_with_its_line(shop: ProjectFolder) -> None:
     """A typing error would otherwise leave the rule as it is."""
     shop.catalog(CATALOG + "lint:\n  rules:\n    SD103: off\n")
