@@ -115,12 +115,12 @@ def test_an_allow_counts_for_the_statement_below_it_only(shop: ProjectFolder) ->
     allow = "-- GLACIERBASE_ALLOW: DS103 no readers"
     shop.file("2_b.sql", f"{allow}\n{COMMENT};\n{DROP};")
     shop.file("3_c.sql", f"{COMMENT}; {allow}\n{DROP};\n{allow}")
-    codes = [(finding["path"], finding["code"]) for finding in found(shop)]
+    codes = [(finding["path"], finding["code"], finding["allowed"]) for finding in found(shop)]
     assert sorted(codes) == [
-        ("migrations/shop/2_b.sql", "DS103"),
-        ("migrations/shop/2_b.sql", "FL121"),
-        ("migrations/shop/3_c.sql", "DS103"),
-        ("migrations/shop/3_c.sql", "FL123"),
+        ("migrations/shop/2_b.sql", "DS103", None),
+        ("migrations/shop/2_b.sql", "FL121", None),
+        ("migrations/shop/3_c.sql", "DS103", None),
+        ("migrations/shop/3_c.sql", "FL123", None),
     ]
 
 
