@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -28,6 +29,10 @@ from glacierbase.review.judge import Examined, judge
 from glacierbase.review.results import LintResult
 from glacierbase.review.rule import Rule
 
+_JARS = {
+    name: re.compile(rf"[^:]+:{part}[^:]*:(?P<version>[0-9][^:]*)")
+    for name, part in (("iceberg", "iceberg-spark-runtime"), ("delta", "delta-spark"), ("hudi", "hudi-spark"))
+}
 Select = Callable[[Catalog, Sequence[Migration]], Sequence[Migration]]
 # A shorter value of a variable is found by chance.
 _SHORTEST_TEXT = 4
@@ -103,9 +108,16 @@ def _facts(catalog: Catalog) -> dict[str, object]:
     declared = ((found[1], value) for key, value in catalog.spark_conf.items() if (found := DECLARED.fullmatch(key)))
     return {
         "formats": {name: _format(value) for name, value in declared},
+        "versions": _versions(catalog),
         "given_parts": _given_parts(catalog),
         "default_catalog": catalog.spark_conf.get("spark.sql.defaultCatalog", "spark_catalog"),
     }
+
+
+def _versions(catalog: Catalog) -> dict[str, str]:
+    """Return the versions of the formats whose jars the catalog file names."""
+    pairs = ((name, pattern.fullmatch(each)) for each in catalog.dependencies for name, pattern in _JARS.items())
+    return {name: found["version"] for name, found in pairs if found}
 
 
 def _given_parts(catalog: Catalog) -> int:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow.parquet
 import pytest
 
-from glacierbase.review.table_properties import known
+from glacierbase.review.table_properties import is_later, known
 from tests.support.catalog_files import LAKE, RUNTIME
 from tests.support.environments import environment
 from tests.support.jar_properties import properties_of
@@ -68,8 +68,8 @@ def test_a_hudi_table_is_migrated_and_what_it_refuses_is_failed(glacierbase: Pat
     ]
 
 
-def test_the_known_properties_are_those_of_the_jar(glacierbase: Path, project: ProjectFolder) -> None:
-    """`python -m tests.support.jar_properties` writes them anew for another version."""
+def test_the_known_properties_are_those_of_the_jars(glacierbase: Path, project: ProjectFolder) -> None:
+    """Those of Hudi, and those that Iceberg got after this version."""
     project.catalog(with_hudi(project.root / "warehouse"))
     assert run(glacierbase, project, "warm").code == 0
     script = (
@@ -81,8 +81,10 @@ def test_the_known_properties_are_those_of_the_jar(glacierbase: Path, project: P
         [glacierbase.parent / "python", "-c", script], cwd=project.root, capture_output=True, text=True, check=True,
         env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
     )  # fmt: skip
-    [jar] = [Path(line) for line in done.stdout.splitlines() if "hudi-spark" in line]
-    assert properties_of(jar)[1]["keys"] == dict(known("hudi"))
+    of_jars = dict(properties_of(Path(line)) for line in done.stdout.splitlines() if "-spark" in line)
+    assert of_jars["hudi"] == known("hudi")
+    iceberg = known("iceberg")
+    assert {key for key in iceberg if is_later(key, "iceberg", "1.10.0")} == iceberg.keys() - of_jars["iceberg"].keys()
 
 
 def test_the_catalog_file_of_init_works_as_it_is_written(glacierbase: Path, project: ProjectFolder) -> None:

@@ -75,6 +75,15 @@ def test_the_seeds_own_property_is_an_error_with_the_key_that_is_meant(shop: Pro
     assert wrong == {"PR102": "write a whole number", "PR101": "did you mean commit.retry.num-retries?"}
 
 
+@pytest.mark.parametrize(("version", "codes"), [("1.10.0", ["PR101"]), ("1.9.2", ["PR101"]), ("1.12.0", [])])
+def test_a_property_of_a_later_version_is_an_error(version: str, codes: list[str], shop: ProjectFolder) -> None:
+    """The version is that of the jar which the catalog file names."""
+    jars = f"dependencies: [org.apache.iceberg:iceberg-spark-runtime-3.5_2.12:{version}]"
+    shop.catalog(CATALOG.replace("SparkCatalog}}", f"SparkCatalog}}, {jars}}}"))
+    shop.file("2_b.sql", "ALTER TABLE lake.a.t SET TBLPROPERTIES ('write.manifest.compression-codec'='gzip')")
+    assert [finding["code"] for finding in found(shop)] == codes
+
+
 def test_an_allow_with_a_reason_is_kept_and_does_not_fail(shop: ProjectFolder) -> None:
     """The finding is listed with the reason."""
     shop.file("2_b.sql", f"-- GLACIERBASE_ALLOW: DS103 no readers since 2026-10-01 (#912)\n{DROP}")
