@@ -19,10 +19,9 @@ from glacierbase.sql.alter_table import (
     rename,
 )
 from glacierbase.sql.clauses import if_exists, if_not_exists
-from glacierbase.sql.column_lists import is_about_columns
-from glacierbase.sql.columns import column, constraint
+from glacierbase.sql.columns import column, constraint, is_about_columns
 from glacierbase.sql.cursor import Cursor
-from glacierbase.sql.parts import DropColumn, Fields, Part, Property
+from glacierbase.sql.parts import Fields, Part, Property
 from glacierbase.sql.statement import ParsedStatement
 
 
@@ -96,7 +95,7 @@ def _dropped_columns(found: Alteration) -> Iterator[Part]:
             cursor.take("COLUMN")
         if if_exists(cursor):
             found.options = replace(found.options, if_exists=True)
-        yield DropColumn("drop_column", cursor.place(), cursor.path())
+        yield alter_columns.dropped_column(cursor)
         if not cursor.take(","):
             return
 
