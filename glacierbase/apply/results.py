@@ -117,16 +117,17 @@ class PendingResult(Result):
 
 @dataclass(frozen=True, slots=True)
 class PlannedStatement:
-    """A statement that would run: its position in the file and its rendered text."""
+    """A statement that would run: its position in the file, its rendered text, and the checksum that the history would record."""
 
     index: int
     line: int
     sql: str
+    checksum: str
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedFile:
-    """A migration that would run, with the statements that would run."""
+    """A migration that would run, with the statements that would run, and the checksums of the file and of its rendered text."""
 
     version: str
     description: str
@@ -134,6 +135,8 @@ class PlannedFile:
     path: str
     resumes_at: int
     statements: tuple[PlannedStatement, ...]
+    checksum: str
+    rendered_checksum: str
 
     def lines(self) -> list[str]:
         """Return a line for the file and one for each statement."""
@@ -145,10 +148,41 @@ class PlannedFile:
 
 
 @dataclass(frozen=True, slots=True)
+class PlanOptions:
+    """The options of `migrate` that a plan was made with."""
+
+    to: str | None = None
+    only: str | None = None
+    reason: str | None = None
+    allow_out_of_order: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryHead:
+    """The newest event of a history, and the run that wrote it."""
+
+    fence: int
+    sequence: int
+    run_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class PlanResult(Result):
-    """What the next `migrate` would run, statement by statement."""
+    """What the next `migrate` would run, statement by statement. `migrate --plan` applies it if all of it is still the same.
+
+    Attributes:
+        jumped_over: versions that a run of a single one passes by.
+        head: of the history that the plan was made from; None where there is no event.
+        tool_version: of the glacierbase that made the plan.
+        plan_required: whether `migrate` refuses to run without a plan file (`requirePlan`).
+    """
 
     plan: tuple[PlannedFile, ...] = ()
+    options: PlanOptions = PlanOptions()
+    jumped_over: tuple[str, ...] = ()
+    head: HistoryHead | None = None
+    tool_version: str = ""
+    plan_required: bool = False
 
     def lines(self) -> list[str]:
         lines = [line for file in self.plan for line in file.lines()]

@@ -35,6 +35,7 @@ class Details:
         headers: of the file, those that the catalog file lists (started, baselined).
         ci_actor: who started the CI job of the run (each event that has details).
         jumped_over: versions that a run with `--only` passed by (started).
+        plan: the digest of the plan file that the run applied (started).
         differences: accepted ones between declared and existing columns (baselined).
         former_holder: the run that the lock was taken from (taken_over, unlocked).
         resolution: the value of `repair --as` (repaired).
@@ -49,6 +50,7 @@ class Details:
     headers: Mapping[str, str] = field(default_factory=dict)
     ci_actor: str | None = None
     jumped_over: tuple[str, ...] = ()
+    plan: str | None = None
     differences: tuple[ColumnDifference, ...] = ()
     former_holder: FormerHolder | None = None
     resolution: str | None = None
@@ -108,6 +110,7 @@ def _to_document(details: Details) -> dict[str, object]:
         "process": dict(details.process) or None,
         "headers": dict(details.headers) or None,
         "jumped_over": list(details.jumped_over) or None,
+        "plan": details.plan,
         "differences": [asdict(difference) for difference in details.differences] or None,
         "owner": former.owner if former else None,
         "fence": former.fence if former else None,
@@ -131,6 +134,7 @@ def _from_document(document: object) -> Details:
         headers=_headers(_optional(values, "headers", dict) or {}),
         ci_actor=_optional(values, "ci_actor", str),
         jumped_over=_versions(_optional(values, "jumped_over", list) or []),
+        plan=_optional(values, "plan", str),
         differences=_differences(_optional(values, "differences", list) or []),
         former_holder=_former_holder(values),
         resolution=_optional(values, "as", str),

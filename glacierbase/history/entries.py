@@ -75,6 +75,7 @@ def started(
     process: Mapping[str, object],
     jumped_over: Sequence[str] = (),
     reason: str | None = None,
+    plan: str | None = None,
 ) -> Entry:
     """Announce statement `resumes_at`, the first one of the file that runs."""
     return Entry(
@@ -91,6 +92,7 @@ def started(
             process=process,
             headers=compiled.migration.headers,
             jumped_over=tuple(jumped_over),
+            plan=plan,
         ),
     )
 
