@@ -103,6 +103,7 @@ class ParsedStatement:
         sources: those that it only reads; None where they are not determined.
         parts: its clauses, in the order of the text. ADD COLUMNS (a, b) has two; where their operations differ, the
             operation of the statement is `several`.
+        options: its words outside of the clauses, such as IF EXISTS.
         understood: False where the operation or the tables cannot be determined; then there are neither tables nor parts.
         why: why it is not understood.
     """

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from glacierbase.model.migration import Statement
 from glacierbase.sql import read
-from glacierbase.sql.statement import ParsedStatement
+
+if TYPE_CHECKING:
+    from glacierbase.sql.statement import ParsedStatement
 
 # Operations whose effect is a commit to their one table, or its beginning or end. A rename leaves no commit under the new name.
 _LOGGED = frozenset(
