@@ -1,4 +1,4 @@
-"""What only Snowflake has: its clauses of ALTER TABLE, UNDROP, files in stages, ALTER SESSION.
+"""What only Snowflake has: its clauses of ALTER TABLE, files in stages, ALTER SESSION.
 
 https://docs.snowflake.com/en/sql-reference/sql/alter-table, https://docs.snowflake.com/en/sql-reference/sql/alter-iceberg-table
 """
@@ -23,14 +23,6 @@ from glacierbase.sql.columns import column, constraint, is_about_columns
 from glacierbase.sql.cursor import Cursor
 from glacierbase.sql.parts import Fields, Part, Property
 from glacierbase.sql.statement import ParsedStatement
-
-
-def undrop(cursor: Cursor) -> ParsedStatement:
-    """Read UNDROP after that word."""
-    cursor.take_any("DYNAMIC", "ICEBERG", "EXTERNAL")
-    is_table = cursor.next() == "TABLE"
-    name = cursor.table()
-    return ParsedStatement("other", (name,) if is_table else ())
 
 
 def files(cursor: Cursor) -> ParsedStatement:

@@ -64,6 +64,7 @@ class Options:
         using: the table format after USING, in lower case.
         location: the text of LOCATION, or of SET LOCATION.
         where: whether UPDATE, DELETE or OPTIMIZE has a WHERE; False means all rows.
+        or_alter: CREATE OR ALTER of Snowflake, CREATE OR REFRESH of Databricks.
         by_name: INSERT … BY NAME.
         columns: the columns that an INSERT lists.
         partition: the text of PARTITION (…) of the statement.
