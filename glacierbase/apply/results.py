@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain, repeat
 from pathlib import Path
-from shlex import quote
 from typing import ClassVar
 
 from glacierbase.model.columns import ColumnDifference
@@ -283,8 +282,7 @@ class UnlockResult(Result):
     def lines(self) -> list[str]:
         if self.lock is None:
             return [self.says]
-        ci = [f"ci: {self.lock.ci_url}"] if self.lock.ci_url else []
-        return [self.lock.line(), *ci, self.says, *(["released"] if self.released else [])]
+        return [self.lock.line(), self.says, *(["released"] if self.released else [])]
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,17 +318,18 @@ class WrittenResult(Result):
 
 @dataclass(frozen=True, slots=True)
 class RenamedFile:
-    """A migration that `rebase` gave a new version, with `git mv` where git tracks the file."""
+    """A migration that `rebase` gave a new version, with `git mv` where git tracks the file.
+
+    Attributes:
+        command: the command that does the same.
+    """
 
     old_version: str
     version: str
     old_path: str
     path: str
     tracked: bool
-
-    def command(self) -> str:
-        """Return the command that does the same."""
-        return f"{'git mv' if self.tracked else 'mv'} {quote(self.old_path)} {quote(self.path)}"
+    command: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -352,7 +351,7 @@ class RebaseResult(Result):
             return [f"nothing to do: every new version is above those of {self.base}"]
         renamed = f"committed as {self.commit}" if self.commit else "not committed"
         ended = "nothing was renamed" if self.dry_run else renamed
-        return [f"base {self.base}", *(file.command() for file in self.renamed), ended]
+        return [f"base {self.base}", *(file.command for file in self.renamed), ended]
 
 
 @dataclass(frozen=True, slots=True)
