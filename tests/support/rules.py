@@ -33,7 +33,7 @@ def compiled(sql: str, engine: str = "spark", path: str = "migrations/lake/0001_
     migration = Migration(
         "0001", "a", headers["DESCRIPTION"], headers["AUTHOR"], Path(path), path, text, "v1:sha256:0"
     )  # fmt: skip
-    return Compiled(migration, text, "v1:sha256:0", steps(split_statements(text, engine), engine))
+    return Compiled(migration, text, "v1:sha256:0", steps(split_statements(text, engine), engine), engine)
 
 
 def findings(
@@ -45,7 +45,7 @@ def findings(
     examined = []
     for number, sql in enumerate(files, start=1):
         path = f"migrations/lake/{number:04}_a.sql"
-        answer = examine(compiled(sql, engine, path), None, engine, values)  # type: ignore[arg-type]
+        answer = examine(compiled(sql, engine, path), values)
         examined.append(Examined("dev", path, options or LintOptions(), answer))
     return list(judge(examined, {rule.code: rule for rule in all_rules()}, spares_new=spares_new).findings)
 
