@@ -9,10 +9,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+from glacierbase.model import spelling
 
 # The keys below these are read by the format only; all others may be the user's.
 RESERVED = {
@@ -20,6 +21,7 @@ RESERVED = {
     "delta": ("delta.",),
     "hudi": ("hoodie.",),
 }
+_LIKE = 0.6
 # A key outside of them that is this similar to a known one is meant to be that.
 _TYPING_ERROR = 0.92
 _LONGEST_KEY = 200
@@ -85,8 +87,8 @@ def nearest(key: str, table_format: str) -> str | None:
     if _entry(key, keys):
         return None
     is_reserved = key.startswith(RESERVED[table_format])
-    near = get_close_matches(key[:_LONGEST_KEY], keys, n=1, cutoff=0.6 if is_reserved else _TYPING_ERROR)
-    return near[0] if near else "" if is_reserved else None
+    near = spelling.nearest(key[:_LONGEST_KEY], keys, _LIKE if is_reserved else _TYPING_ERROR)
+    return near or ("" if is_reserved else None)
 
 
 def expected(key: str, value: str) -> str | None:
