@@ -11,7 +11,8 @@ ENTRIES = (
         (MigrationFileError,),
         "A rule finds an error in a migration, and no comment allows it. Nothing was contacted and nothing ran.",
         "error: LINT_FAILED: catalog analytics: 1 error of DS103\n"
-        "next: `glacierbase rules DS103` explains them, and how to allow one",
+        "next: `glacierbase rules DS103` explains them, and how to allow one\n"
+        "state: nothing ran",
         (
             "Read the findings above the error: each names the file, the line, why and a fix.",
             "Fix the statement, if the file is not applied anywhere.",
@@ -25,7 +26,8 @@ ENTRIES = (
         (ConfigurationError,),
         "A catalog file sets the severity of a rule that does not exist. Nothing was contacted.",
         "error: UNKNOWN_RULE: catalogs/analytics.yaml, line 10: lint.rules: there is no rule SD103\n"
-        "next: did you mean DS103?",
+        "next: did you mean DS103?\n"
+        "state: nothing ran",
         (
             "Correct the code; `glacierbase rules` lists all.",
             "If the rule comes from a package, install the package where `lint` runs.",
@@ -37,7 +39,8 @@ ENTRIES = (
         "An installed package adds rules to `lint`, and they cannot be loaded. Nothing was contacted.",
         "error: BROKEN_RULES: the rules acme (acme_rules:RULES) of the package acme-rules cannot be used: ModuleNotFoundError:"
         " No module named 'acme_rules'\n"
-        "next: correct the package, or uninstall it",
+        "next: correct the package, or uninstall it\n"
+        "state: nothing ran",
         (
             "Run `python -c 'import MODULE'` with the module of the message, and correct what fails.",
             "An entry point of the group `glacierbase.rules` names a rule, which `statement_rule` or `file_rule` returns, "

@@ -77,7 +77,7 @@ class Sandbox:
         """
 
         def compile_(migration: Migration) -> Compiled | None:
-            compiled = from_answer(migration, self._answer(migration, catalog, dialect))
+            compiled = from_answer(migration, dialect, self._answer(migration, catalog, dialect))
             return self._kept(compiled) if keep(migration) else None
 
         return self._each(migrations, compile_)

@@ -43,9 +43,8 @@ class Examiner:
     """A function that the worker calls with each compiled file, so that its work is inside of the same limits.
 
     Attributes:
-        function: its name, as `package.module:function`. It gets the compiled file, the names of its template, the dialect and
-            `facts`, and returns a value of JSON's types.
-        facts: of JSON's types.
+        function: its name, as `package.module:function`. It gets the compiled file and `facts`, and returns a value of JSON types.
+        facts: of JSON types.
     """
 
     function: str
@@ -56,10 +55,10 @@ def to_request(migration: Migration) -> dict[str, Any]:
     return {**asdict(migration), "path": str(migration.path)}
 
 
-def from_answer(migration: Migration, answer: Mapping[str, Any]) -> Compiled:
+def from_answer(migration: Migration, dialect: str, answer: Mapping[str, Any]) -> Compiled:
     """Return what `compile_migration` returned in the worker."""
     steps = tuple(tuple(Statement(*statement) for statement in step) for step in answer["steps"])
-    return Compiled(migration, answer["text"], answer["checksum"], steps)
+    return Compiled(migration, answer["text"], answer["checksum"], steps, dialect)
 
 
 def main() -> None:
@@ -94,7 +93,7 @@ def _answer(request: Mapping[str, Any], names: _Names) -> dict[str, Any]:
             compiled = compile_migration(migration, names, request["dialect"])
             if examiner := request.get("examiner"):
                 examine = _function(examiner["function"])
-                return {"examined": examine(compiled, names, request["dialect"], examiner["facts"])}
+                return {"examined": examine(compiled, examiner["facts"])}
             return {"text": compiled.text, "checksum": compiled.checksum, "steps": _plain(compiled)}
     except MemoryError:
         raise

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from glacierbase.migrations.allows import WORD, Allow, allows_of
-from glacierbase.migrations.compiled import Compiled, TemplateNames
+from glacierbase.migrations.compiled import Compiled
 from glacierbase.model.command import command
 from glacierbase.model.spelling import did_you_mean
 from glacierbase.review.catalogue import all_rules, is_ours
@@ -20,10 +20,10 @@ _LONGEST_TEXT = 500
 _LONGEST_CODE = 20
 
 
-def examine(compiled: Compiled, names: TemplateNames, dialect: str, facts: Mapping[str, Any]) -> dict[str, Any]:  # noqa: ARG001 (the worker's)
+def examine(compiled: Compiled, facts: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the rules object to in a file, in JSON's types; severities and allows are left to `judge`."""
-    steps = tuple(Step(each, read(each.text, dialect)) for each in compiled.statements)
-    file = File(compiled.migration, steps, Facts(engine=dialect, **facts))
+    steps = tuple(Step(each, read(each.text, compiled.dialect)) for each in compiled.statements)
+    file = File(compiled.migration, steps, Facts(engine=compiled.dialect, **facts))
     created = [list(step.target.key) for step in steps if step.parsed.operation in CREATES and step.target]
     return {
         "found": [_plain(rule, found, file) for rule in all_rules() for found in _applied(rule, file)],

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 from glacierbase.catalogs.catalogfile import read_name
 from glacierbase.catalogs.choice import CatalogChoice
 from glacierbase.catalogs.declared_catalogs import DECLARED
+from glacierbase.catalogs.folder import CatalogFile
 from glacierbase.errors import ConfigurationError, GlacierbaseError, MigrationFileError, joined
 from glacierbase.migrations.git_base import read_base
 from glacierbase.migrations.in_environments import InEnvironment, in_environments
@@ -26,7 +29,13 @@ from glacierbase.review.judge import Examined, judge
 from glacierbase.review.results import LintResult
 from glacierbase.review.rule import Rule
 
+_JARS = {
+    name: re.compile(rf"[^:]+:{part}[^:]*:(?P<version>[0-9][^:]*)")
+    for name, part in (("iceberg", "iceberg-spark-runtime"), ("delta", "delta-spark"), ("hudi", "hudi-spark"))
+}
 Select = Callable[[Catalog, Sequence[Migration]], Sequence[Migration]]
+# A shorter value of a variable is found by chance.
+_SHORTEST_TEXT = 4
 # Parts of the classes that tell the format of a catalog's tables.
 _FORMATS = {"iceberg": "iceberg", "delta": "delta", "hudi": "hudi", "hoodie": "hudi"}
 
@@ -44,9 +53,11 @@ def lint(root: Path, choice: CatalogChoice, catalogs: Collection[str], base: str
     select = _new(root, choice, base) if base is not None else lambda _, migrations: migrations
     chosen = choice.in_every_environment(catalogs)
 
+    varying = {file.name: _varying(file, environments, root) for file, environments in chosen}
+
     def examine(sandbox: Sandbox, catalog: Catalog, migrations: Sequence[Migration]) -> Iterator[Examined]:
         _check_codes(catalog, rules)
-        examiner = Examiner(NAME, _facts(catalog))
+        examiner = Examiner(NAME, {**_facts(catalog), "varying": varying[catalog.name]})
         selected = select(catalog, migrations)
         for migration, answer in sandbox.examine_all(selected, catalog, catalog.executor_type, examiner):
             yield Examined(catalog.environment, migration.location, catalog.lint, answer)
@@ -64,6 +75,25 @@ def _new(root: Path, choice: CatalogChoice, ref: str) -> Select:
     return lambda catalog, migrations: base.compared(catalog.name, migrations).new()
 
 
+def _varying(file: CatalogFile, environments: Sequence[str], root: Path) -> dict[str, str]:
+    """Return the texts that a variable has in one of the environments and not in another, each with the variable's path."""
+    found: dict[str, set[str]] = {}
+    for environment in environments if len(environments) > 1 else ():
+        with suppress(GlacierbaseError):  # `in_environments` reports it.
+            for text, path in _texts(file.for_environment(environment, root, resolve=False).variables, "variables"):
+                found.setdefault(path, set()).add(text)
+    return {text: path for path, texts in found.items() if len(texts) > 1 for text in texts}
+
+
+def _texts(value: object, path: str) -> Iterator[tuple[str, str]]:
+    """Yield the texts in a value that are long enough to be recognised, each with its path."""
+    if isinstance(value, Mapping):
+        for key, each in value.items():
+            yield from _texts(each, f"{path}.{key}")
+    elif isinstance(value, str) and len(value) >= _SHORTEST_TEXT:
+        yield value, path
+
+
 def _check_codes(catalog: Catalog, rules: Mapping[str, Rule]) -> None:
     """Refuse a catalog file that sets the severity of an unknown rule."""
     for code, (file, line) in catalog.lint.places.items():
@@ -78,9 +108,16 @@ def _facts(catalog: Catalog) -> dict[str, object]:
     declared = ((found[1], value) for key, value in catalog.spark_conf.items() if (found := DECLARED.fullmatch(key)))
     return {
         "formats": {name: _format(value) for name, value in declared},
+        "versions": _versions(catalog),
         "given_parts": _given_parts(catalog),
         "default_catalog": catalog.spark_conf.get("spark.sql.defaultCatalog", "spark_catalog"),
     }
+
+
+def _versions(catalog: Catalog) -> dict[str, str]:
+    """Return the versions of the formats whose jars the catalog file names."""
+    pairs = ((name, pattern.fullmatch(each)) for each in catalog.dependencies for name, pattern in _JARS.items())
+    return {name: found["version"] for name, found in pairs if found}
 
 
 def _given_parts(catalog: Catalog) -> int:

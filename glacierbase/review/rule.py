@@ -70,12 +70,16 @@ class Facts:
         formats: of the tables, by the name of the Spark catalog: `iceberg`, `delta`, `hudi`; empty where its class tells none.
         default_catalog: of Spark; empty where none is set.
         given_parts: how many parts of a table's name the catalog file supplies.
+        versions: of the formats whose jars the catalog file names.
+        varying: texts that a variable has in one environment and not in another, each with the variable's path.
     """
 
     engine: str = "spark"
     formats: Mapping[str, str] = field(default_factory=dict)
     default_catalog: str = ""
     given_parts: int = 0
+    versions: Mapping[str, str] = field(default_factory=dict)
+    varying: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
+from typing import Any
+
+from glacierbase.model import spelling
 
 # The keys below these are read by the format only; all others may be the user's.
 RESERVED = {
@@ -19,6 +21,7 @@ RESERVED = {
     "delta": ("delta.",),
     "hudi": ("hoodie.",),
 }
+_LIKE = 0.6
 # A key outside of them that is this similar to a known one is meant to be that.
 _TYPING_ERROR = 0.92
 _LONGEST_KEY = 200
@@ -57,9 +60,25 @@ _TYPES = {
 @cache
 def known(table_format: str) -> Mapping[str, str]:
     """Return the type of each property of a table format; a key that ends in a dot is a prefix."""
-    content = json.loads(Path(__file__).with_name("table_properties.json").read_text("utf-8"))
-    found: dict[str, str] = content[table_format]["keys"]
+    found: dict[str, str] = _content()[table_format]["keys"]
     return found
+
+
+def is_later(key: str, table_format: str, version: str) -> bool:
+    """Return whether this version of a format is known not to have a property that a later one has."""
+    entry = _entry(key, known(table_format))
+    lacking = _content()[table_format]["not_in"].items()
+    return any(entry in keys and _number(version) <= _number(at) for at, keys in lacking)
+
+
+@cache
+def _content() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(Path(__file__).with_name("table_properties.json").read_text("utf-8"))
+    return found
+
+
+def _number(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall("[0-9]+", version)[:3])
 
 
 def nearest(key: str, table_format: str) -> str | None:
@@ -68,8 +87,8 @@ def nearest(key: str, table_format: str) -> str | None:
     if _entry(key, keys):
         return None
     is_reserved = key.startswith(RESERVED[table_format])
-    near = get_close_matches(key[:_LONGEST_KEY], keys, n=1, cutoff=0.6 if is_reserved else _TYPING_ERROR)
-    return near[0] if near else "" if is_reserved else None
+    near = spelling.nearest(key[:_LONGEST_KEY], keys, _LIKE if is_reserved else _TYPING_ERROR)
+    return near or ("" if is_reserved else None)
 
 
 def expected(key: str, value: str) -> str | None:

@@ -10,7 +10,8 @@ from typing import Any
 
 from glacierbase.migrations.statements import split_statements
 from glacierbase.review.catalogue import all_rules
-from tests.support.jar_properties import FILE, properties_of
+from glacierbase.review.table_properties import known
+from tests.support.jar_properties import properties_of
 
 # Of rules about Delta only, and of rules that are about Iceberg as well.
 ONLY = ("MT104", "DL102", "DL103", "DL105")
@@ -40,8 +41,8 @@ def knows_the_jar_of(spark: Any, name: str) -> bool:
     """Return whether the file of known properties is that of the jar which holds this class."""
     loader = spark._jvm.Thread.currentThread().getContextClassLoader()
     place = loader.loadClass(name).getProtectionDomain().getCodeSource().getLocation().getPath()
-    table_format, entry = properties_of(Path(place.removeprefix("file:")))
-    return bool(json.loads(FILE.read_text())[table_format]["keys"] == entry["keys"])
+    table_format, keys = properties_of(Path(place.removeprefix("file:")))
+    return known(table_format) == keys
 
 
 def _claims(spark: Any) -> dict[str, bool]:

@@ -1,6 +1,7 @@
 """Read the table properties that the jars of Iceberg, Delta and Hudi know from their class files, without Java.
 
-python -m tests.support.jar_properties JAR...     # writes glacierbase/review/table_properties.json from these jars
+`python -m tests.support.jar_properties JAR...` writes glacierbase/review/table_properties.json from these jars. The last jar of a
+format has its keys; `not_in` lists those of them that an earlier one, of a lower version, does not know.
 """
 
 from __future__ import annotations
@@ -139,16 +140,24 @@ def hudi(jar: Path) -> dict[str, str]:
 _READERS = {"iceberg-spark-runtime": iceberg, "delta-spark": delta, "hudi-spark": hudi}
 
 
-def properties_of(jar: Path) -> tuple[str, dict[str, Any]]:
-    """Return the format of a jar, and its entry in the file: the jar's name and its keys with their types."""
+def properties_of(jar: Path) -> tuple[str, dict[str, str]]:
+    """Return the format of a jar, and its keys with their types."""
     read = next(read for part, read in _READERS.items() if part in jar.name)
-    return read.__name__, {"jar": jar.name, "keys": read(jar)}
+    return read.__name__, read(jar)
 
 
-def main(jars: list[str]) -> None:
+def main(jars: list[Path]) -> None:
     """Write the file."""
-    FILE.write_text(json.dumps(dict(properties_of(Path(jar)) for jar in jars), indent=1) + "\n")
+    content: dict[str, Any] = {}
+    for jar in jars:
+        table_format, keys = properties_of(jar)
+        before = content.get(table_format)
+        content[table_format] = {"jar": jar.name, "keys": keys, "not_in": {}}
+        if before:
+            version = re.sub(r".*-([0-9.]+)\.jar", r"\1", before["jar"])
+            content[table_format]["not_in"] = {version: sorted(keys.keys() - before["keys"].keys())}
+    FILE.write_text(json.dumps(content, indent=1) + "\n")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main(list(map(Path, sys.argv[1:])))

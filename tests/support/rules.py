@@ -18,7 +18,7 @@ from glacierbase.review.results import Finding
 from glacierbase.review.rule import Facts, Rule
 
 HEADER = "-- MIGRATION_DESCRIPTION: Say what the table is for\n-- MIGRATION_AUTHOR: Data Platform\n\n"
-FACTS = Facts(formats={"lake": "iceberg"}, default_catalog="spark_catalog")
+FACTS = Facts(formats={"lake": "iceberg"}, default_catalog="spark_catalog", varying={"acme-prod": "variables.bucket"})
 _OF_FORMAT = {
     "delta": replace(FACTS, formats={"spark_catalog": "delta"}),
     "hudi": replace(FACTS, formats={"spark_catalog": "hudi"}),
@@ -33,7 +33,7 @@ def compiled(sql: str, engine: str = "spark", path: str = "migrations/lake/0001_
     migration = Migration(
         "0001", "a", headers["DESCRIPTION"], headers["AUTHOR"], Path(path), path, text, "v1:sha256:0"
     )  # fmt: skip
-    return Compiled(migration, text, "v1:sha256:0", steps(split_statements(text, engine), engine))
+    return Compiled(migration, text, "v1:sha256:0", steps(split_statements(text, engine), engine), engine)
 
 
 def findings(
@@ -45,7 +45,7 @@ def findings(
     examined = []
     for number, sql in enumerate(files, start=1):
         path = f"migrations/lake/{number:04}_a.sql"
-        answer = examine(compiled(sql, engine, path), None, engine, values)  # type: ignore[arg-type]
+        answer = examine(compiled(sql, engine, path), values)
         examined.append(Examined("dev", path, options or LintOptions(), answer))
     return list(judge(examined, {rule.code: rule for rule in all_rules()}, spares_new=spares_new).findings)
 

@@ -21,6 +21,7 @@ _SECRET = re.compile(
     r"(?i:(?:password|passwd|secret|access[._-]?key|api[._-]?key|auth[._-]?token)[\w.-]{0,50}['\"]?\s*=>?\s*['\"][^'\"]+['\"])"
 )
 _PARTS = 3
+_COMMENT = re.compile(r"--[^\r\n]*")
 
 
 @file_rule(
@@ -36,6 +37,22 @@ def short_description(file: File) -> Iterator[Found]:
     """Find a description of a word."""
     if len(file.migration.description) < _SHORTEST_DESCRIPTION:
         yield Found(f"the description is {file.migration.description!r}")
+
+
+@file_rule(
+    code="FL106", name="hard-coded-environment", severity=Severity.ERROR, proof=Proof.CONVENTION,
+    why="The text is the value of a variable in one environment, and all environments would use it.",
+    fix="Write the variable.",
+    bad="CREATE TABLE lake.a.t2 (id bigint) USING iceberg LOCATION 's3://acme-prod/t2'",
+    good="CREATE TABLE lake.a.t2 (id bigint) USING iceberg LOCATION 's3://{{ variables.bucket }}/t2'",
+    source="Variables are in the catalog file: `variables: {bucket: acme-dev}`, and in its environments.",
+)  # fmt: skip
+def hard_coded_environment(file: File) -> Iterator[Found]:
+    """Find the values of variables that differ between environments in the file as it is written, comments aside."""
+    code = _COMMENT.sub("", file.migration.text)
+    for value, path in file.facts.varying.items():
+        if re.search(rf"(?<![\w-]){re.escape(value)}(?![\w-])", code):
+            yield Found(f"{value!r} is written out", fix=f"write {{{{ {path} }}}}")
 
 
 @file_rule(
@@ -128,5 +145,6 @@ def secret_in_sql(file: File) -> Iterator[Found]:
 
 
 RULES: tuple[Rule, ...] = (
-    short_description, mixed_statements, unqualified_table, undeclared_catalog, create_if_not_exists, secret_in_sql,
+    short_description, hard_coded_environment, mixed_statements, unqualified_table, undeclared_catalog, create_if_not_exists,
+    secret_in_sql,
 )  # fmt: skip

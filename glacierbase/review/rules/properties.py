@@ -24,11 +24,15 @@ _DOCS = "https://iceberg.apache.org/docs/latest/configuration/"
 def unknown_property(step: Step, file: File) -> Iterator[Found]:
     """Find properties that the format does not know, under the names that it reserves or near to one that it knows."""
     table_format = file.format_of(step)
+    version = file.facts.versions.get(table_format)
     for each in _properties(step):
         near = table_properties.nearest(each.key, table_format)
         if near is not None:
             fix = f"did you mean {near}?" if near else ""
             yield Found(f"{table_format} has no property {each.key}", step, each.place, fix)
+        elif version and table_properties.is_later(each.key, table_format, version):
+            fix = "Name a later version in `dependencies` of the catalog file, or leave the property out."
+            yield Found(f"{table_format} {version} has no property {each.key}, a later one has", step, each.place, fix)
 
 
 @statement_rule(

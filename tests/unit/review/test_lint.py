@@ -75,6 +75,15 @@ def test_the_seeds_own_property_is_an_error_with_the_key_that_is_meant(shop: Pro
     assert wrong == {"PR102": "write a whole number", "PR101": "did you mean commit.retry.num-retries?"}
 
 
+@pytest.mark.parametrize(("version", "codes"), [("1.10.0", ["PR101"]), ("1.9.2", ["PR101"]), ("1.12.0", [])])
+def test_a_property_of_a_later_version_is_an_error(version: str, codes: list[str], shop: ProjectFolder) -> None:
+    """The version is that of the jar which the catalog file names."""
+    jars = f"dependencies: [org.apache.iceberg:iceberg-spark-runtime-3.5_2.12:{version}]"
+    shop.catalog(CATALOG.replace("SparkCatalog}}", f"SparkCatalog}}, {jars}}}"))
+    shop.file("2_b.sql", "ALTER TABLE lake.a.t SET TBLPROPERTIES ('write.manifest.compression-codec'='gzip')")
+    assert [finding["code"] for finding in found(shop)] == codes
+
+
 def test_an_allow_with_a_reason_is_kept_and_does_not_fail(shop: ProjectFolder) -> None:
     """The finding is listed with the reason."""
     shop.file("2_b.sql", f"-- GLACIERBASE_ALLOW: DS103 no readers since 2026-10-01 (#912)\n{DROP}")
@@ -115,12 +124,12 @@ def test_an_allow_counts_for_the_statement_below_it_only(shop: ProjectFolder) ->
     allow = "-- GLACIERBASE_ALLOW: DS103 no readers"
     shop.file("2_b.sql", f"{allow}\n{COMMENT};\n{DROP};")
     shop.file("3_c.sql", f"{COMMENT}; {allow}\n{DROP};\n{allow}")
-    codes = [(finding["path"], finding["code"]) for finding in found(shop)]
+    codes = [(finding["path"], finding["code"], finding["allowed"]) for finding in found(shop)]
     assert sorted(codes) == [
-        ("migrations/shop/2_b.sql", "DS103"),
-        ("migrations/shop/2_b.sql", "FL121"),
-        ("migrations/shop/3_c.sql", "DS103"),
-        ("migrations/shop/3_c.sql", "FL123"),
+        ("migrations/shop/2_b.sql", "DS103", None),
+        ("migrations/shop/2_b.sql", "FL121", None),
+        ("migrations/shop/3_c.sql", "DS103", None),
+        ("migrations/shop/3_c.sql", "FL123", None),
     ]
 
 
@@ -164,6 +173,21 @@ def test_a_finding_about_a_table_that_streams_use_can_be_an_error(shop: ProjectF
     shop.catalog(CATALOG + 'lint: {streaming: ["lake.events.*"]}\n')
     severities = {finding["table"]: finding["severity"] for finding in found(shop)}
     assert severities == {"lake.Events.t": "error", "lake.a.t": "warning"}
+
+
+def test_a_value_of_one_environment_is_not_written_out(shop: ProjectFolder) -> None:
+    """The fix names the variable; comments, longer names and values that are the same everywhere are left alone."""
+    environments = ", ".join(
+        f"{name}: {{variables: {{bucket: acme-{name}, team: platform}}}}" for name in ("dev", "prod")
+    )
+    shop.catalog(CATALOG.replace("dev: {}, prod: {}", environments))
+    create = "CREATE TABLE lake.a.{} (id bigint) USING iceberg LOCATION 's3://{}/platform/{}'"
+    shop.file("2_b.sql", f"-- not acme-prod\n{create.format('b', '{{ variables.bucket }}', 'acme-prod-2')}")
+    assert found(shop) == []
+    shop.file("3_c.sql", create.format("c", "acme-prod", "c"))
+    [finding] = found(shop)
+    assert (finding["code"], finding["path"]) == ("FL106", "migrations/shop/3_c.sql")
+    assert finding["fix"] == "write {{ variables.bucket }}"
 
 
 def test_an_unknown_rule_in_a_catalog_file_is_an_error_with_its_line(shop: ProjectFolder) -> None:
