@@ -252,6 +252,7 @@ def _failure(result: ReviewResult) -> MigrationFileError | None:
         f"correct the statements; `{command('rules', *losses)}` explains losses, and how to allow one"
         if losses
         else "correct the statements of the findings",
+        state="no real table was touched",
         catalog=result.catalog,
         codes=list(codes),
     )
