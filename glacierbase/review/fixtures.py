@@ -31,4 +31,4 @@ def fixtures_of(catalog: Catalog, root: Path) -> tuple[Compiled, ...]:
         raise ConfigurationError(error.code, what, error.hint, path=catalog.fixtures) from error
     text = content.decode(errors="replace")
     file = Migration("0", "fixtures", "", "", path, catalog.fixtures, text, checksum(content))
-    return (Compiled(file, text, file.checksum, tuple((each,) for each in split_statements(text, "spark"))),)
+    return (Compiled(file, text, file.checksum, tuple((each,) for each in split_statements(text, "spark")), "spark"),)
