@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from glacierbase.errors import NeedsRepair
 from glacierbase.model.columns import ColumnDifference
-from glacierbase.model.migration import Event, version_number
+from glacierbase.model.migration import Event, Squashed, version_number
 from glacierbase.model.tableversion import TableVersion
 from glacierbase.secrets import masked
 
@@ -34,6 +34,7 @@ class Details:
         process: of the run and its engine, as `Run.holder` describes them (started).
         headers: of the file, those that the catalog file lists (started, baselined).
         ci_actor: who started the CI job of the run (each event that has details).
+        squashes: the files that the file replaces, where it is a squash (started, baselined).
         jumped_over: versions that a run with `--only` passed by (started).
         differences: accepted ones between declared and existing columns (baselined).
         former_holder: the run that the lock was taken from (taken_over, unlocked).
@@ -47,6 +48,7 @@ class Details:
     statement_checksums: tuple[str, ...] | None = None
     process: Mapping[str, object] = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict)
+    squashes: tuple[Squashed, ...] = ()
     ci_actor: str | None = None
     jumped_over: tuple[str, ...] = ()
     differences: tuple[ColumnDifference, ...] = ()
@@ -107,6 +109,7 @@ def _to_document(details: Details) -> dict[str, object]:
         "statement_checksums": None if details.statement_checksums is None else list(details.statement_checksums),
         "process": dict(details.process) or None,
         "headers": dict(details.headers) or None,
+        "squashes": [[each.version, each.checksum, each.is_squash] for each in details.squashes] or None,
         "jumped_over": list(details.jumped_over) or None,
         "differences": [asdict(difference) for difference in details.differences] or None,
         "owner": former.owner if former else None,
@@ -129,6 +132,7 @@ def _from_document(document: object) -> Details:
         statement_checksums=None if checksums is None else _texts(checksums, "statement_checksums"),
         process=_optional(values, "process", dict) or {},
         headers=_headers(_optional(values, "headers", dict) or {}),
+        squashes=_squashes(_optional(values, "squashes", list) or []),
         ci_actor=_optional(values, "ci_actor", str),
         jumped_over=_versions(_optional(values, "jumped_over", list) or []),
         differences=_differences(_optional(values, "differences", list) or []),
@@ -178,6 +182,17 @@ def _versions(values: list[object]) -> tuple[str, ...]:
         if version_number(version) is None:
             raise ValueError(f"jumped_over: {version!r} is not a version")
     return versions
+
+
+def _squashes(values: list[object]) -> tuple[Squashed, ...]:
+    found = []
+    for value in values:
+        match value:
+            case [str(version), str(checksum), bool(is_squash)] if version_number(version) is not None:
+                found.append(Squashed(version, checksum, is_squash))
+            case _:
+                raise ValueError(f"squashes: {value!r} is not a version, a checksum and a mark")
+    return tuple(found)
 
 
 def _texts(values: list[object], name: str) -> tuple[str, ...]:

@@ -90,6 +90,7 @@ def started(
             statement_checksums=compiled.statement_checksums,
             process=process,
             headers=compiled.migration.headers,
+            squashes=compiled.migration.squashes,
             jumped_over=tuple(jumped_over),
         ),
     )
@@ -179,6 +180,7 @@ def baselined(compiled: Compiled, reason: str, differences: Sequence[ColumnDiffe
         details=Details(
             statement_checksums=compiled.statement_checksums,
             headers=compiled.migration.headers,
+            squashes=compiled.migration.squashes,
             differences=tuple(differences),
         ),
     )

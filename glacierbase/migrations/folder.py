@@ -9,6 +9,7 @@ from pathlib import Path
 
 from glacierbase.errors import GlacierbaseError, MigrationFileError, collected
 from glacierbase.migrations.headers import AUTHOR, DESCRIPTION, file_error, further_headers, read_headers
+from glacierbase.migrations.squashes import below_squash, read_squashes
 from glacierbase.model.command import command
 from glacierbase.model.migration import Migration, checksum
 from glacierbase.run.files import FileReader, FileRefused, path_inside
@@ -42,6 +43,7 @@ def load_migrations(
         first = found.setdefault(migration.number, migration)
         if first is not migration:
             errors.append(_duplicate(migration, first))
+    errors += below_squash(read)
     return tuple(found[number] for number in sorted(found)), errors
 
 
@@ -138,6 +140,7 @@ def _load(path: Path, location: str, files: FileReader, listed: Collection[str] 
         text=text,
         checksum=checksum(content),
         headers=further_headers(headers),
+        squashes=read_squashes(text, named["version"], location),
     )
 
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path, PurePosixPath
 
-from glacierbase.errors import ConfigurationError, GlacierbaseError
+from glacierbase.errors import ConfigurationError, GlacierbaseError, raise_all
 from glacierbase.migrations.git_base import Compared
+from glacierbase.migrations.headers import file_error
 from glacierbase.migrations.new_files import next_version
 from glacierbase.model.command import command
 from glacierbase.model.migration import Migration
@@ -42,8 +43,10 @@ def plan_renames(compared: Compared, root: Path) -> list[Rename]:
 
     Raises:
         ConfigurationError: `GIT_FAILED`.
+        MigrationFileError: a squash is not above the base.
     """
     moved = new_versions(compared)
+    raise_all([_squash_renamed(migration) for migration, _ in moved if migration.squashes])
     tracked = _tracked(root, [migration.path for migration, _ in moved])
     return [_rename(migration, version, migration.path in tracked) for migration, version in moved]
 
@@ -88,7 +91,7 @@ def commit_renames(renames: Sequence[Rename], root: Path, ref: str) -> str | Non
     pairs = [(rename.migration.path, root / rename.path) for rename in renames if rename.tracked]
     if not pairs:
         return None
-    paths = [_in_git(path, root) for pair in pairs for path in pair]
+    paths = [in_git(path, root) for pair in pairs for path in pair]
     try:
         git(root, "--literal-pathspecs", "commit", "-q", "-m", f"Rebase migrations onto {ref}", "--", *paths)
         return git(root, "rev-parse", "HEAD").decode().strip()
@@ -123,7 +126,7 @@ def _rename(migration: Migration, version: str, tracked: bool) -> Rename:
 
 def _move(source: Path, target: Path, root: Path, *, tracked: bool) -> None:
     if tracked:
-        git(root, "mv", "--", _in_git(source, root), _in_git(target, root))
+        git(root, "mv", "--", in_git(source, root), in_git(target, root))
     elif os.path.lexists(target):  # Since the files were listed.
         raise FileExistsError(f"{target} exists")
     else:
@@ -146,7 +149,7 @@ def _is_undone(rename: Rename, root: Path) -> bool:
 
 def _tracked(root: Path, paths: Sequence[Path]) -> set[Path]:
     """Return those of the paths that git tracks."""
-    names = {_in_git(path, root): path for path in paths}
+    names = {in_git(path, root): path for path in paths}
     if not names:
         return set()
     try:
@@ -156,11 +159,20 @@ def _tracked(root: Path, paths: Sequence[Path]) -> set[Path]:
     return {names[name] for name in map(os.fsdecode, listed.split(b"\0")) if name in names}
 
 
-def _in_git(path: Path, root: Path) -> str:
+def in_git(path: Path, root: Path) -> str:
     """Return the path of a file relative to the top of the work tree; its folders may be links inside the project."""
     top = work_tree(root)
     assert top is not None
     return str((path_inside(path.parent, root) / path.name).relative_to(top))
+
+
+def _squash_renamed(squash: Migration) -> GlacierbaseError:
+    return file_error(
+        squash.location,
+        "INVALID_SQUASH",
+        "a squash cannot get another version: it lists the files up to its own; nothing was renamed",
+        f"revert the commit that added it, rebase, and run `{command('squash', '--to', 'VERSION')}` again",
+    )
 
 
 def _failed(what: str) -> GlacierbaseError:
