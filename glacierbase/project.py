@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import replace
 from pathlib import Path
 from threading import Event as Flag
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -17,16 +16,16 @@ from glacierbase.apply.results import (
     PendingResult,
     PlanResult,
     RepairResult,
+    SquashResult,
     UnlockResult,
     WarmResult,
 )
 from glacierbase.catalogs.choice import CatalogChoice
 from glacierbase.catalogs.folder import CatalogFile
-from glacierbase.errors import GlacierbaseError, Interrupted
 from glacierbase.history.opening import Target
 from glacierbase.inspect import commands as inspect
 from glacierbase.inspect import files
-from glacierbase.inspect.folders import find_root, load_project, load_targets
+from glacierbase.inspect.folders import find_root, load_project, load_targets, run_each
 from glacierbase.inspect.results import (
     DoctorResult,
     HistoryResult,
@@ -36,7 +35,7 @@ from glacierbase.inspect.results import (
     ValidateResult,
 )
 from glacierbase.model.arguments import check_reason, given, version_given
-from glacierbase.model.command import Scope, on_catalog, with_own_scope
+from glacierbase.model.command import Scope, with_own_scope
 from glacierbase.model.result import Result, raise_first
 from glacierbase.run.held import HeldLocks
 from glacierbase.secrets import Secrets
@@ -259,6 +258,15 @@ class Project:
         return self._each(catalogs, BaselineResult, apply.baseline, *options)
 
     @with_own_scope
+    def squash(
+        self, to: str, catalogs: Collection[str] = (), *, author: str, dry_run: bool = False, commit: bool = False,
+        spark: Any = None,
+    ) -> tuple[SquashResult, ...]:  # fmt: skip
+        """Replace the files up to version `to` by one that creates the tables of this environment, which is exactly at `to`."""
+        self._choice.only(catalogs)
+        return self._each(catalogs, SquashResult, apply.squash, version_given(to), author, dry_run, commit, spark)
+
+    @with_own_scope
     def doctor(
         self, catalogs: Collection[str] = (), *, print_ddl: bool = False, spark: Any = None
     ) -> tuple[DoctorResult, ...]:
@@ -283,16 +291,9 @@ class Project:
     ) -> tuple[R, ...]:  # fmt: skip
         """Run a command for each catalog, after all catalogs and headers of migrations have been read and checked."""
         chosen, skipped = self._choice.in_environment(catalogs)
-        results: list[R] = []
-        for target in load_targets(self.root, chosen, self.held_locks, self.catalogs):
-            empty = kind(target.catalog.name, target.catalog.environment)
-            try:
-                with on_catalog(target.catalog.name if catalogs or len(self.catalogs) > 1 else None):
-                    results.append(run(target, empty, *args, **kwargs))
-            except GlacierbaseError as error:
-                results.append(replace(empty, error=error))
-            if isinstance(results[-1].error, Interrupted):
-                break
-        environment = self.scope.environment or ""
-        results += [kind(file.name, environment, skipped="it does not have this environment") for file in skipped]
+        targets = load_targets(self.root, chosen, self.held_locks, self.catalogs)
+        is_named = bool(catalogs) or len(self.catalogs) > 1
+        results = run_each(targets, kind, lambda target, empty: run(target, empty, *args, **kwargs), is_named=is_named)
+        skip = "it does not have this environment"
+        results += [kind(file.name, self.scope.environment or "", skipped=skip) for file in skipped]
         return raise_first(sorted(results, key=lambda result: self.catalogs.index(result.catalog)))

@@ -22,6 +22,7 @@ from glacierbase.apply.results import (
     PendingResult,
     PlanResult,
     RepairResult,
+    SquashResult,
     UnlockResult,
     WarmResult,
 )
@@ -152,6 +153,15 @@ def baseline(
     done = baselining.baseline(target, to, reason, lock_timeout, spark, accept_differences=accept_differences)
     recorded = (BaselinedFile(file.migration.version, file.migration.location) for file in done.files)
     return replace(result, baselined=tuple(recorded), differences=done.differences, warnings=done.warnings)
+
+
+def squash(
+    target: Target, result: SquashResult, to: int, author: str, dry_run: bool, commit: bool, spark: Any
+) -> SquashResult:
+    """Replace the files up to version `to` by one that creates their tables."""
+    from glacierbase.apply import squash as squashing  # Only this command reads the shapes of tables.
+
+    return squashing.squash(target, result, to, author, dry_run=dry_run, commit=commit, session=spark)
 
 
 def warm(target: Target, result: WarmResult) -> WarmResult:

@@ -17,7 +17,18 @@ from typing import ClassVar
 from glacierbase.model.columns import ColumnDifference
 from glacierbase.model.migration import State
 from glacierbase.model.result import LockHolder, Result
-from glacierbase.model.text import Cell, Line, Location, Mark, counted, in_seconds, table, time_of
+from glacierbase.model.text import (
+    Cell,
+    Line,
+    Location,
+    Mark,
+    Verbatim,
+    counted,
+    in_seconds,
+    split_lines,
+    table,
+    time_of,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -334,3 +345,34 @@ class WarmResult(Result):
         if self.archive is None or self.start_ms is None:
             return [jars if self.dependencies else "nothing to do: the engine of this catalog does not start here"]
         return [jars, f"class archive {self.archive}: Spark starts in {in_seconds(self.start_ms)}"]
+
+
+@dataclass(frozen=True, slots=True)
+class SquashResult(Result):
+    """The file that `squash` wrote; with `--dry-run` the one that it would write.
+
+    Attributes:
+        path: of the file.
+        removed: the files that it replaces.
+        tables: that it creates.
+        left_out: what it does not do in a new environment, although the files did.
+        sql: the text of the file.
+        commit: of the replacement, or None.
+    """
+
+    path: str = ""
+    removed: tuple[str, ...] = ()
+    tables: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+    sql: str = ""
+    dry_run: bool = False
+    commit: str | None = None
+
+    def lines(self) -> Sequence[Line]:
+        if self.dry_run:
+            return [*map(Verbatim, split_lines(self.sql)), "", "nothing was written"]
+        made = (
+            f"wrote {self.path}: {counted(len(self.tables), 'table')}, in place of {counted(len(self.removed), 'file')}"
+        )
+        ended = f"committed as {self.commit}" if self.commit else "staged in git, not committed"
+        return [made, *(f"left out: {each}" for each in self.left_out), ended]

@@ -51,7 +51,7 @@ def not_creatable(shape: Shape) -> list[str]:
     """Return what Spark SQL has no words for; empty where the statements make the whole table."""
     found = [f"{each.name} is of type {each.type}" for each in shape.columns if not _has_type(each)]
     found += [f"{each.name} has a default" for each in shape.columns if each.default is not None]
-    fields = (*shape.partitioning, *shape.sorting)
+    fields: tuple[PartitionField | SortField, ...] = (*shape.partitioning, *shape.sorting)
     found += [f"{each.source} has the transform {each.transform}" for each in fields if not _has_function(each)]
     found += [f"{each.name} refuses nulls" for each in shape.columns if each.required and _is_element(each, shape)]
     texts = (*name_parts(shape.table), *(part for each in shape.columns for part in name_parts(each.name)))
