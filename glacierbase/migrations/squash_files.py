@@ -94,11 +94,15 @@ def replace_files(squash: SquashFile, root: Path) -> None:
     try:
         git(root, "--literal-pathspecs", "rm", "-q", "--", *(in_git(file.path, root) for file in squash.replaces))
     except BaseException as error:
-        if all(os.path.lexists(file.path) for file in squash.replaces):
+        is_whole = all(os.path.lexists(file.path) for file in squash.replaces)
+        if is_whole:
             squash.path.unlink()
-        if isinstance(error, (OSError, GitFailed)):
-            raise _failed(f"git does not remove the files: {error}; nothing was written") from error
-        raise
+        if not isinstance(error, (OSError, GitFailed)):
+            raise
+        state = (
+            "nothing was written" if is_whole else "some of them are removed; `git checkout HEAD -- .` restores them"
+        )
+        raise _failed(f"git does not remove the files: {error}; {state}") from error
     _in_index(squash, root, "add")
 
 

@@ -18,7 +18,8 @@ from glacierbase.migrations.folder import load_migrations
 from glacierbase.model.shape import Column, Shape
 from glacierbase.secrets import secrets_in_use
 from glacierbase.stores.iceberg.shape import ShapeReader
-from tests.support.project_folder import ProjectFolder
+from tests.support.program import call_program
+from tests.support.project_folder import Output, ProjectFolder
 from tests.support.repository import commit_all, git
 from tests.support.world import World
 
@@ -157,7 +158,7 @@ def test_a_run_while_the_tables_are_read_is_noticed(world: World, monkeypatch: p
     monkeypatch.setattr(ShapeReader, "read", overtaken)
     with pytest.raises(HistoryDisagrees) as caught:
         run(world)
-    assert "while they were read" in caught.value.message
+    assert "while the tables were read" in caught.value.message
     assert names(world) == [*FILES, "0003_later.sql"]
 
 
@@ -281,3 +282,33 @@ def test_hostile_texts_of_a_table_stay_texts(world: World, shapes: dict[str, Sha
     assert compiled.migration.author == "Ana"
     assert [each.text.split()[0] for each in compiled.statements] == ["CREATE", "CREATE", "ALTER"]
     assert subprocess.run(["git", "diff", "--quiet"], check=False).returncode == 0
+
+
+def called(world: World, patch: pytest.MonkeyPatch, *arguments: str, typed: str | None = None) -> Output:
+    """Call the program on the world; with something typed, at a terminal."""
+    patch.setattr("glacierbase.project.load_targets", lambda *_: [world.target()])
+    return call_program(["squash", "--to", "2", "--author", "Ana", *arguments], typed)
+
+
+@pytest.mark.parametrize(("typed", "is_committed"), [("y\n", True), ("n\n", False), (None, False)])
+def test_the_commit_is_offered_at_a_terminal(
+    world: World, monkeypatch: pytest.MonkeyPatch, typed: str | None, is_committed: bool
+) -> None:
+    """Elsewhere the change is staged and not committed."""
+    before = git(world.project.root, "rev-parse", "HEAD")
+    told = called(world, monkeypatch, typed=typed)
+    assert told.code == 0, told
+    assert names(world) == ["0002_squashed.sql"]
+    assert (git(world.project.root, "rev-parse", "HEAD") != before) == is_committed
+    assert ("commit migrations/shop/0002_squashed.sql, and remove 2 files" in told.stderr) == (typed is not None)
+
+
+def test_the_document_of_a_squash_fits_its_schema(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The dry run has the text of the file."""
+    told = called(world, monkeypatch, "--dry-run", "--format", "json")
+    assert told.code == 0, told
+    assert told.entry()["sql"].startswith("-- MIGRATION_DESCRIPTION: Create the tables of versions 0001 to 0002\n")
+    assert (told.entry()["dry_run"], told.entry()["commit"]) == (True, None)
+    shown = called(world, monkeypatch, "--dry-run")
+    assert "CREATE TABLE lake.a.t (" in shown.stdout
+    assert "nothing was written" in shown.stdout
