@@ -138,7 +138,7 @@ def _squash_file(source: _Source, author: str) -> SquashFile:
     last, catalog = source.last, source.target.catalog
     left_out = [f"  - {each}" for each in _left_out(source)]
     comments = [
-        f"Written by `{command('squash', '--to', last.version)}` from the tables of environment {source.environment}.",
+        f"Written by `squash` from the tables of environment {source.environment}.",
         "It runs in new environments only. Where the files that it replaces are applied, nothing runs.",
         "Left out:",
         *left_out,

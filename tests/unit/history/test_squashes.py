@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,7 @@ from glacierbase.migrations.squashes import header_lines, squashed_by
 from glacierbase.model.migration import AppliedBy, Event
 from tests.support.fakes import lost_answer
 from tests.support.project_folder import ProjectFolder, migration
+from tests.support.repository import commit_all, git
 from tests.support.world import World
 
 CREATED = "CREATE TABLE t (a INT, b INT, c INT)"
@@ -147,6 +150,34 @@ def test_in_the_middle_of_it_nothing_runs(world: World) -> None:
     world.migrate(Selection(to="3"))
     squash(world)
     assert pending(world) == ["0004", "0005"]
+
+
+def test_the_commands_of_the_message_complete_the_environment(world: World) -> None:
+    """They check out the commit before the squash, and apply the rest there; then the squash has nothing to do."""
+    root = world.project.root
+    world.migrate(Selection(to="2"))
+    commit_all(root)
+    squash(world)
+    commit_all(root, "squash")
+    add(world, LATER)
+    commit_all(root, "later")
+    hint = disagrees(world, "0003").hint
+    checkout, migrate = re.findall(r"`([^`]*)`", hint)
+    subprocess.run(checkout, shell=True, check=True, cwd=root, capture_output=True)
+    assert migrate == "glacierbase migrate --to 0003"
+    world.migrate(Selection(to="0003"))
+    git(root, "switch", "-q", "main")
+    assert pending(world) == ["0004", "0005"]
+
+
+def test_a_squash_needs_no_header_that_the_catalog_file_requires(world: World) -> None:
+    """A command writes it; files that people write after it need theirs."""
+    squash(world)
+    world.variables += "headers: {TICKET: required}\n"
+    world.migrate()
+    assert states(world) == {"0003": "applied"}
+    add(world, LATER)
+    assert isinstance(refused(world), SeveralErrors)
 
 
 @pytest.mark.parametrize("only", ["0002", "0003"])
