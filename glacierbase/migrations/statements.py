@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from itertools import chain, pairwise, repeat
 from typing import NamedTuple
 
-from glacierbase.errors import ConfigurationError
 from glacierbase.model.migration import Statement, checksum
-from glacierbase.sql.dialects import DIALECTS, Dialect
+from glacierbase.sql.dialects import Dialect, facts_of
 from glacierbase.sql.tokens import Source, Token, check_characters, tokens
 
 _BYTE_ORDER_MARK = "\ufeff"
@@ -36,10 +35,7 @@ def split_statements(sql: str, dialect: str) -> tuple[Statement, ...]:
             `line` and `column` where it starts.
         ConfigurationError: `UNKNOWN_DIALECT`.
     """
-    if dialect not in DIALECTS:
-        known = ", ".join(DIALECTS)
-        raise ConfigurationError("UNKNOWN_DIALECT", f"unknown SQL dialect {dialect}", f"allowed: {known}")
-    facts = DIALECTS[dialect]
+    facts = facts_of(dialect)
     source = Source(sql.removeprefix(_BYTE_ORDER_MARK))
     check_characters(source)
     spans = _spans(facts, source)

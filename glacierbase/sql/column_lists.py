@@ -13,7 +13,7 @@ from glacierbase.sql.column_types import read_type
 from glacierbase.sql.cursor import Cursor, NotUnderstood
 
 # What may follow the type of a column; the end of it is the next comma.
-_OPTIONS = frozenset(
+OPTIONS = frozenset(
     {
         "NOT", "NULL", "COMMENT", "DEFAULT", "GENERATED", "PRIMARY", "UNIQUE", "CHECK", "CONSTRAINT", "REFERENCES",
         "FOREIGN", "COLLATE", "IDENTITY", "AUTOINCREMENT", "START", "MASKING", "WITH", "TAG", "PROJECTION", "AS",
@@ -68,7 +68,7 @@ def read_column(cursor: Cursor) -> Column:
     start = cursor.position
     read_type(cursor)
     text = cursor.text_since(start)
-    if cursor.word() not in ("", ",", ")") and cursor.word() not in _OPTIONS:
+    if cursor.word() not in ("", ",", ")") and cursor.word() not in OPTIONS:
         raise NotUnderstood(f"{cursor.word()} after the type of column {name}")
     cursor.skip_item()
     return Column(name, types_of(text, cursor.dialect))

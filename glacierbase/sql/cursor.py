@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import re
+from copy import copy
 
 from glacierbase.sql.dialects import DIALECTS
+from glacierbase.sql.parts import Place
+from glacierbase.sql.statement import Name
 from glacierbase.sql.tokens import Source, Token, tokens
 
 _QUOTES = ("`", '"')
+_STRINGS = ("'", '"', "R'", 'R"', "$$")
 _BARE = re.compile(r"[\w$]+")
+_ESCAPE = re.compile(r"\\(.)|(['\"])\2", re.DOTALL)
+_OPEN, _CLOSED = ("(", "[", "{"), (")", "]", "}")
 
 
 class NotUnderstood(Exception):
@@ -28,14 +34,21 @@ class Cursor:
 
     def __init__(self, sql: str, dialect: str) -> None:
         self.dialect = dialect
+        self._source = Source(sql)
         self._sql = sql
-        self._tokens = [part for token in tokens(DIALECTS[dialect], Source(sql)) for part in _parts(token)]
+        self._tokens = [part for token in tokens(DIALECTS[dialect], self._source) for part in _parts(token)]
         self._at = 0
+
+    def part(self, start: int) -> Cursor:
+        """Return a cursor over the tokens from position `start` to the token before this position."""
+        part = copy(self)
+        part._tokens, part._at = self._tokens[start : self._at], 0
+        return part
 
     def word(self, ahead: int = 0) -> str:
         """Return the next token, or one after it: a word in capitals, a sign, or an opening quote; empty at the end."""
         at = self._at + ahead
-        return self._tokens[at].word if at < len(self._tokens) else ""
+        return self._tokens[at].word if 0 <= at < len(self._tokens) else ""
 
     def take(self, *words: str) -> bool:
         """Move past these words if they are next; return whether they were."""
@@ -53,33 +66,71 @@ class Cursor:
         self._at += 1
         return found
 
-    def expect(self, word: str) -> None:
-        if not self.take(word):
-            raise NotUnderstood(f"{self.word() or 'the end'} where {word} is expected")
+    def expect(self, *words: str) -> None:
+        for word in words:
+            if not self.take(word):
+                raise NotUnderstood(f"{self.word() or 'the end'} where {word} is expected")
 
     def name(self) -> str:
         """Move past one part of a name, and return it as the engine stores it, or as it compares it."""
-        quote = self.word()
-        if quote not in _QUOTES and not _BARE.fullmatch(quote):
-            raise NotUnderstood(f"{quote or 'the end'} where a name is expected")
-        token = self._tokens[self._at]
-        text = self._sql[token.start : token.end]
-        self._at += 1
-        if quote in _QUOTES:
-            text = text[1:-1].replace(quote * 2, quote)
-            return text if self.dialect == "snowflake" else text.lower()
-        return text.upper() if self.dialect == "snowflake" else text.lower()
+        return self._compared(self._name_token())
 
     def names(self) -> tuple[str, ...]:
         """Move past a name of one or more parts."""
-        parts = [self.name()]
-        while self.take("."):
-            parts.append(self.name())
-        return tuple(parts)
+        return tuple(map(self._compared, self._name_tokens()))
+
+    def path(self) -> tuple[str, ...]:
+        """Move past a name of one or more parts, and return them as written, without quotes."""
+        return tuple(map(_unquoted, self._name_tokens()))
+
+    def table(self) -> Name:
+        """Move past the name of a table or of another object.
+
+        Raises:
+            NotUnderstood: there is none, or it is computed: `IDENTIFIER(…)`, a variable.
+        """
+        if self.word() == "IDENTIFIER" and self.word(1) == "(":
+            raise NotUnderstood("the name is computed by IDENTIFIER")
+        if self.word()[:1] == "$":
+            raise NotUnderstood(f"the name is in the variable {self.word()}")
+        texts = self._name_tokens()
+        if any("${" in text for text in texts):
+            raise NotUnderstood("the name holds a variable of Spark's")
+        return Name(tuple(map(_unquoted, texts)), tuple(map(self._compared, texts)), tuple(texts))
+
+    def is_string(self, ahead: int = 0) -> bool:
+        """Return whether a string literal is next."""
+        quotes = _STRINGS if self.dialect == "spark" else ("'", "$$")
+        return self.word(ahead) in quotes
+
+    def string(self) -> str:
+        """Move past a string literal, and return its value."""
+        if not self.is_string():
+            raise NotUnderstood(f"{self.word() or 'the end'} where a string is expected")
+        opening, text = self.word(), self.text()
+        self._at += 1
+        inside = text[len(opening) : len(text) - (2 if opening == "$$" else 1)]
+        return inside if len(opening) > 1 else _ESCAPE.sub(lambda found: found[1] or found[2], inside)
+
+    def text(self) -> str:
+        """Return the text of the next token."""
+        token = self._tokens[self._at]
+        return self._sql[token.start : token.end]
 
     def text_since(self, start: int) -> str:
         """Return the text from the token at position `start` to the token before this position."""
+        if start >= self._at:
+            return ""
         return self._sql[self._tokens[start].start : self._tokens[self._at - 1].end]
+
+    def place(self) -> Place:
+        """Return the place of the next token."""
+        at = self._tokens[self._at].start if self._at < len(self._tokens) else len(self._sql)
+        return Place(*self._source.place(at))
+
+    def is_apart(self) -> bool:
+        """Return whether there is whitespace or a comment before the next token."""
+        return not self.word() or self._tokens[self._at].start > self._tokens[self._at - 1].end
 
     @property
     def position(self) -> int:
@@ -87,9 +138,49 @@ class Cursor:
 
     def skip_item(self) -> None:
         """Move to the next comma or closing parenthesis of the same depth, or to the end."""
+        self.skip_to(",", ")")
+
+    def skip_to(self, *words: str) -> bool:
+        """Move to the next of these words at the same depth, or to the end; return whether there is one."""
         depth = 0
         while word := self.word():
-            if depth == 0 and word in (",", ")"):
-                return
-            depth += (word in ("(", "[")) - (word in (")", "]"))
+            if depth == 0 and word in words:
+                return True
+            depth += (word in _OPEN) - (word in _CLOSED)
+            if depth < 0:
+                raise NotUnderstood(f"{word} that nothing opens")
             self._at += 1
+        return False
+
+    def parentheses(self) -> str:
+        """Move past parentheses and what they enclose, and return their text."""
+        start = self._at
+        self.expect("(")
+        if not self.skip_to(")"):
+            raise NotUnderstood("( that nothing closes")
+        self._at += 1
+        return self.text_since(start)
+
+    def _name_tokens(self) -> list[str]:
+        found = [self._name_token()]
+        while self.take("."):
+            found.append(self._name_token())
+        return found
+
+    def _name_token(self) -> str:
+        word = self.word()
+        if word not in _QUOTES and not _BARE.fullmatch(word):
+            raise NotUnderstood(f"{word or 'the end'} where a name is expected")
+        text = self.text()
+        self._at += 1
+        return text
+
+    def _compared(self, text: str) -> str:
+        if text[0] in _QUOTES:
+            return _unquoted(text) if self.dialect == "snowflake" else _unquoted(text).lower()
+        return text.upper() if self.dialect == "snowflake" else text.lower()
+
+
+def _unquoted(text: str) -> str:
+    quote = text[0]
+    return text[1:-1].replace(quote * 2, quote) if quote in _QUOTES else text

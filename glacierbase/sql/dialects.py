@@ -14,6 +14,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from glacierbase.errors import ConfigurationError
+
 
 @dataclass(frozen=True)
 class Enclosure:
@@ -169,3 +171,15 @@ DIALECTS: Mapping[str, Dialect] = {
         before_script=frozenset({"ACTION", "AS", "THEN"}),
     ),
 }
+
+
+def facts_of(dialect: str) -> Dialect:
+    """Return the facts of a dialect.
+
+    Raises:
+        ConfigurationError: `UNKNOWN_DIALECT`.
+    """
+    if dialect not in DIALECTS:
+        known = ", ".join(DIALECTS)
+        raise ConfigurationError("UNKNOWN_DIALECT", f"unknown SQL dialect {dialect}", f"allowed: {known}")
+    return DIALECTS[dialect]

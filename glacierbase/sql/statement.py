@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from glacierbase.model.names import recorded_name
 from glacierbase.sql.parts import Part
 
 # The words of `ParsedStatement.operation`, and of `Part.operation`.
@@ -33,12 +34,21 @@ class Name:
     Attributes:
         parts: as written, without quotes.
         key: as the engine compares them: two names with the same key are the same.
+        written: the same with their quotes.
         recorded: as the history records it: a part is quoted where it needs quotes.
     """
 
     parts: tuple[str, ...]
     key: tuple[str, ...]
-    recorded: str
+    written: tuple[str, ...]
+
+    @property
+    def recorded(self) -> str:
+        return recorded_name(".".join(self.written))
+
+    def owner(self) -> Name:
+        """Return the name without its last part: of a column, its table."""
+        return Name(self.parts[:-1], self.key[:-1], self.written[:-1])
 
     def __str__(self) -> str:
         """Return the name as written, without quotes."""

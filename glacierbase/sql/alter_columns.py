@@ -1,0 +1,118 @@
+"""The clauses of ALTER TABLE that change columns: added, dropped, renamed, altered, replaced."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from glacierbase.sql.columns import column, column_list, column_type, expression, position
+from glacierbase.sql.cursor import Cursor, NotUnderstood
+from glacierbase.sql.parts import AlterColumn, Column, DropColumn, Part, Place, RenameColumn
+
+_END = ("", ",", ")", ";")
+# Words after the name of a column; any other is the new name in Hive's CHANGE COLUMN.
+_ACTIONS = ("TYPE", "COMMENT", "FIRST", "AFTER", "SET", "DROP", "SYNC", "UNSET", "DATA", "NOT")
+_WITHOUT_WORD = (
+    ("SYNC", "IDENTITY"), ("SET", "MASK"), ("DROP", "MASK"), ("SET", "TAGS"), ("UNSET", "TAGS"), ("SET", "TAG"), ("UNSET", "TAG"),
+    ("SET", "MASKING"), ("UNSET", "MASKING"), ("SET", "PROJECTION"), ("UNSET", "PROJECTION"), ("UNSET", "COMMENT"),
+)  # fmt: skip
+
+
+def added(cursor: Cursor) -> Iterator[Part]:
+    """Yield the columns of ADD COLUMNS."""
+    if cursor.word() == "(":
+        yield from column_list(cursor, "add_column")
+        return
+    yield column(cursor, "add_column")
+    while cursor.take(","):
+        yield column(cursor, "add_column")
+
+
+def replaced(cursor: Cursor) -> Iterator[Part]:
+    """Yield the columns of REPLACE COLUMNS."""
+    if cursor.word() == "(":
+        yield from column_list(cursor, "replace_columns")
+        return
+    yield column(cursor, "replace_columns")
+    while cursor.take(","):
+        yield column(cursor, "replace_columns")
+
+
+def dropped(cursor: Cursor) -> Iterator[Part]:
+    """Yield the columns of DROP COLUMNS."""
+    enclosed = cursor.take("(")
+    while True:
+        yield DropColumn("drop_column", cursor.place(), cursor.path())
+        if not cursor.take(","):
+            break
+    if enclosed:
+        cursor.expect(")")
+
+
+def renamed(cursor: Cursor) -> RenameColumn:
+    """Read RENAME COLUMN after these words."""
+    place, path = cursor.place(), cursor.path()
+    cursor.expect("TO")
+    return RenameColumn("rename_column", place, path, cursor.path()[0])
+
+
+def altered(cursor: Cursor) -> Iterator[Part]:
+    """Yield the changes of ALTER COLUMN and CHANGE COLUMN, of one column or more."""
+    while True:
+        if cursor.word() in ("COLUMN", "COLUMNS") and cursor.word(1) not in _ACTIONS:
+            cursor.next()
+        place, path = cursor.place(), cursor.path()
+        if cursor.word() in _END:
+            raise NotUnderstood("ALTER COLUMN without an action")
+        if cursor.word() not in _ACTIONS:
+            yield from _hive(cursor, path)
+        while cursor.word() not in _END:
+            yield _action(cursor, place, path)
+        if not cursor.take(","):
+            return
+
+
+def _hive(cursor: Cursor, path: tuple[str, ...]) -> Iterator[Part]:
+    """Yield the changes of Hive's `CHANGE COLUMN name name type`, which repeats what it does not change."""
+    new: Column = column(cursor, "")
+    if new.path[-1].lower() != path[-1].lower():
+        yield RenameColumn("rename_column", new.place, path, new.path[-1])
+    yield AlterColumn("alter_column_type", new.place, path, type=new.type)
+    if new.comment is not None:
+        yield AlterColumn("alter_column_comment", new.place, path, comment=new.comment)
+    if new.position is not None:
+        yield AlterColumn("alter_column_position", new.place, path, position=new.position)
+
+
+def _action(cursor: Cursor, place: Place, path: tuple[str, ...]) -> Part:
+    if cursor.take("TYPE") or cursor.take("SET", "DATA", "TYPE") or cursor.take("DATA", "TYPE"):
+        return AlterColumn("alter_column_type", place, path, type=_type(cursor))
+    if cursor.take("COMMENT"):
+        return AlterColumn("alter_column_comment", place, path, comment=cursor.string())
+    if cursor.take("SET", "NOT", "NULL") or cursor.take("NOT", "NULL"):
+        return AlterColumn("alter_column_nullability", place, path, nullable=False)
+    if cursor.take("DROP", "NOT", "NULL"):
+        return AlterColumn("alter_column_nullability", place, path, nullable=True)
+    if cursor.take("SET", "DEFAULT"):
+        return AlterColumn("alter_column_default", place, path, default=expression(cursor))
+    if cursor.take("DROP", "DEFAULT"):
+        return AlterColumn("alter_column_default", place, path)
+    where = position(cursor)
+    if where is not None:
+        return AlterColumn("alter_column_position", place, path, position=where)
+    return _without_word(cursor, place, path)
+
+
+def _type(cursor: Cursor) -> str:
+    found = column_type(cursor)
+    if not found:
+        raise NotUnderstood("TYPE without a type")
+    return found
+
+
+def _without_word(cursor: Cursor, place: Place, path: tuple[str, ...]) -> Part:
+    """Move past an action that has no word of its own: a mask, tags, SYNC IDENTITY."""
+    words = (cursor.word(), cursor.word(1))
+    if words not in _WITHOUT_WORD:
+        raise NotUnderstood(f"ALTER COLUMN … {words[0]}")
+    cursor.skip_to(",", ")", ";")
+    return AlterColumn("other", place, path)

@@ -1,0 +1,205 @@
+"""Statements on rows: INSERT, UPDATE, DELETE, MERGE, TRUNCATE, COPY, LOAD DATA; and queries.
+
+https://spark.apache.org/docs/latest/sql-ref-syntax.html#dml-statements, https://docs.snowflake.com/en/sql-reference/sql/insert-multi-table
+"""
+
+from __future__ import annotations
+
+from glacierbase.sql.clauses import check_end, if_exists, partition
+from glacierbase.sql.cursor import Cursor, NotUnderstood
+from glacierbase.sql.queries import QUERY_WORDS, Sources
+from glacierbase.sql.statement import Name, Options, ParsedStatement
+
+_CHANGES = ("INSERT", "UPDATE", "DELETE", "MERGE")
+
+
+def query(cursor: Cursor) -> ParsedStatement:
+    """Read a query, and what may begin as one: `WITH … INSERT`, `FROM … INSERT …`."""
+    sources = Sources(cursor)
+    if cursor.word() == "WITH":
+        sources.definitions()
+        if cursor.word() in _CHANGES:
+            return _CHANGE[cursor.next()](cursor, sources)
+    if cursor.word() == "FROM":
+        sources.start()
+        if sources.until("INSERT"):
+            return _inserts(cursor, sources)
+    sources.query()
+    check_end(cursor)
+    return ParsedStatement("select", (), sources.without())
+
+
+def _inserts(cursor: Cursor, sources: Sources) -> ParsedStatement:
+    """Read `INSERT … SELECT …`, once or more, after the FROM that they share."""
+    targets: list[Name] = []
+    operation = ""
+    while cursor.take("INSERT"):
+        operation, target, _ = _insert_target(cursor)
+        targets += target
+        sources.until("INSERT")
+    check_end(cursor)
+    if len(targets) > 1:
+        operation = "insert_multi"
+    return ParsedStatement(operation, _unique(targets), sources.without(*targets))
+
+
+def insert(cursor: Cursor, sources: Sources | None = None) -> ParsedStatement:
+    """Read INSERT after that word."""
+    if cursor.dialect == "snowflake" and (cursor.word() in ("ALL", "FIRST") or cursor.word(1) in ("ALL", "FIRST")):
+        return _insert_all(cursor)
+    operation, targets, options = _insert_target(cursor)
+    found = (sources or Sources(cursor)).query()
+    check_end(cursor)
+    return ParsedStatement(operation, targets, found.without(*targets), options=options)
+
+
+def _insert_all(cursor: Cursor) -> ParsedStatement:
+    """Read Snowflake's `INSERT ALL WHEN … INTO … SELECT …`."""
+    targets: list[Name] = []
+    sources = Sources(cursor)
+    while sources.until("INTO", "SELECT") and cursor.take("INTO"):
+        targets.append(cursor.table())
+    sources.query()
+    check_end(cursor)
+    return ParsedStatement("insert_multi", _unique(targets), sources.without(*targets))
+
+
+def _insert_target(cursor: Cursor) -> tuple[str, tuple[Name, ...], Options]:
+    """Move past the target of an INSERT and the clauses before its query."""
+    cursor.take("WITH", "SCHEMA", "EVOLUTION")
+    overwrites = cursor.take("OVERWRITE")
+    cursor.take("INTO")
+    operation = "insert_overwrite" if overwrites else "insert"
+    if overwrites and (cursor.take("LOCAL", "DIRECTORY") or (cursor.word() == "DIRECTORY" and cursor.word(1) != ".")):
+        cursor.take("DIRECTORY")
+        return operation, (), _directory(cursor)
+    if cursor.word(1) not in ("", ".", "(", ";", "VALUES", "SELECT"):
+        cursor.take("TABLE")
+    target = cursor.table()
+    if_exists_not = False
+    spec = partition(cursor)
+    if spec:
+        if_exists_not = cursor.take("IF", "NOT", "EXISTS")
+    if cursor.word() not in QUERY_WORDS | {"(", "BY", "REPLACE", "DEFAULT", "AS", "WITH"}:
+        cursor.name()  # An alias.
+    cursor.take("AS")
+    columns = _columns(cursor)
+    by_name = cursor.take("BY", "NAME")
+    if cursor.take("REPLACE"):
+        return "insert_overwrite", (target,), _replaced(cursor, spec)
+    cursor.take("DEFAULT")
+    options = Options(by_name=by_name, columns=columns, partition=spec, if_not_exists=if_exists_not)
+    return operation, (target,), options
+
+
+def _replaced(cursor: Cursor, spec: str | None) -> Options:
+    """Move past `REPLACE WHERE condition` or `REPLACE USING (…)`, which come before the query."""
+    if cursor.take("USING"):
+        cursor.parentheses()
+    elif not cursor.take("WHERE") or not cursor.skip_to(*QUERY_WORDS):
+        raise NotUnderstood("REPLACE in an INSERT")
+    return Options(where=True, partition=spec)
+
+
+def _columns(cursor: Cursor) -> tuple[str, ...]:
+    """Move past the columns that an INSERT lists; a query in parentheses stays."""
+    ahead = 1
+    while cursor.word(ahead) == "(":
+        ahead += 1
+    if cursor.word() != "(" or (cursor.word(ahead) in QUERY_WORDS and cursor.word(ahead + 1) not in (",", ")")):
+        return ()
+    cursor.next()
+    found = [".".join(cursor.path())]
+    while cursor.take(","):
+        found.append(".".join(cursor.path()))
+    cursor.expect(")")
+    return tuple(found)
+
+
+def _directory(cursor: Cursor) -> Options:
+    location = cursor.string() if cursor.is_string() else None
+    cursor.skip_to(*QUERY_WORDS)
+    return Options(kind="directory", location=location)
+
+
+def update(cursor: Cursor, sources: Sources | None = None) -> ParsedStatement:
+    """Read UPDATE after that word."""
+    target = cursor.table()
+    return _rows("update", cursor, target, sources or Sources(cursor))
+
+
+def delete(cursor: Cursor, sources: Sources | None = None) -> ParsedStatement:
+    """Read DELETE after that word."""
+    cursor.expect("FROM")
+    target = cursor.table()
+    return _rows("delete", cursor, target, sources or Sources(cursor))
+
+
+def _rows(operation: str, cursor: Cursor, target: Name, sources: Sources) -> ParsedStatement:
+    """Read the rest of an UPDATE or DELETE. Snowflake joins other tables by FROM or USING."""
+    if sources.until("USING", "WHERE") and cursor.take("USING"):
+        sources.relations()
+        sources.until("WHERE")
+    where = cursor.word() == "WHERE"
+    sources.rest()
+    check_end(cursor)
+    return ParsedStatement(operation, (target,), sources.without(target), options=Options(where=where))
+
+
+def merge(cursor: Cursor, sources: Sources | None = None) -> ParsedStatement:
+    """Read MERGE after that word."""
+    sources = sources or Sources(cursor)
+    cursor.take("WITH", "SCHEMA", "EVOLUTION")
+    cursor.expect("INTO")
+    target = cursor.table()
+    if not cursor.skip_to("USING"):
+        raise NotUnderstood("MERGE without USING")
+    cursor.next()
+    sources.relation()
+    check_end(cursor)
+    return ParsedStatement("merge", (target,), sources.without(target))
+
+
+def truncate(cursor: Cursor) -> ParsedStatement:
+    """Read TRUNCATE after that word."""
+    if not cursor.take("MATERIALIZED", "VIEW"):
+        cursor.take("TABLE")
+    may_be_absent = if_exists(cursor)
+    target = cursor.table()
+    spec = partition(cursor)
+    check_end(cursor)
+    return ParsedStatement("truncate", (target,), options=Options(partition=spec, if_exists=may_be_absent))
+
+
+def load(cursor: Cursor) -> ParsedStatement:
+    """Read Hive's LOAD DATA after LOAD."""
+    cursor.expect("DATA")
+    cursor.take("LOCAL")
+    cursor.expect("INPATH")
+    location = cursor.string()
+    cursor.take("OVERWRITE")
+    cursor.expect("INTO", "TABLE")
+    target = cursor.table()
+    spec = partition(cursor)
+    check_end(cursor)
+    return ParsedStatement("copy", (target,), options=Options(location=location, partition=spec))
+
+
+def copy(cursor: Cursor) -> ParsedStatement:
+    """Read COPY INTO after COPY. Into a stage or a location, it changes no table."""
+    cursor.expect("INTO")
+    sources = Sources(cursor)
+    if cursor.word() == "@" or cursor.is_string():
+        targets: tuple[Name, ...] = ()
+    else:
+        targets = (cursor.table(),)
+    sources.rest()
+    check_end(cursor)
+    return ParsedStatement("copy", targets, sources.without(*targets))
+
+
+def _unique(names: list[Name]) -> tuple[Name, ...]:
+    return tuple({name.key: name for name in names}.values())
+
+
+_CHANGE = {"INSERT": insert, "UPDATE": update, "DELETE": delete, "MERGE": merge}

@@ -1,0 +1,225 @@
+"""CREATE, ALTER, DROP and COMMENT ON, by the kind of the object: TABLE, VIEW, NAMESPACE, FUNCTION and others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from glacierbase.sql import alter_table, snowflake
+from glacierbase.sql.clauses import if_exists, if_not_exists, properties
+from glacierbase.sql.create import create_table, create_view
+from glacierbase.sql.cursor import Cursor, NotUnderstood
+from glacierbase.sql.queries import Sources
+from glacierbase.sql.statement import Name, Options, ParsedStatement
+
+# Words before the kind of an object.
+_MODIFIERS = (
+    "GLOBAL", "LOCAL", "TEMPORARY", "TEMP", "VOLATILE", "EXTERNAL", "TRANSIENT", "HYBRID", "DYNAMIC", "ICEBERG", "EVENT",
+    "SECURE", "RECURSIVE", "MATERIALIZED", "STREAMING", "AGGREGATE", "LIVE", "PRIVATE",
+)  # fmt: skip
+# Those of them that make another kind.
+_QUALIFIERS = ("MATERIALIZED", "STREAMING", "LIVE", "DYNAMIC", "ICEBERG", "HYBRID", "EVENT", "EXTERNAL")
+_TEMPORARY = ("TEMPORARY", "TEMP", "VOLATILE")
+_NAMESPACES = ("NAMESPACE", "SCHEMA", "DATABASE")
+_RELATIONS = ("TABLE", "VIEW")
+_INDEXES = ("INDEX", "BLOOMFILTER")
+_CREATED = {
+    "FUNCTION": "create_function", "PROCEDURE": "create_procedure", "TASK": "create_task", "STREAM": "create_stream",
+    "STAGE": "create_stage", "PIPE": "create_pipe", "ROLE": "create_role",
+}  # fmt: skip
+# Kinds of objects that are no tables, and hold none.
+_OTHERS = (
+    "CATALOG", "VOLUME", "CONNECTION", "SHARE", "RECIPIENT", "PROVIDER", "CREDENTIAL", "STORAGE", "SERVICE", "LOCATION",
+    "GROUP", "USER", "WAREHOUSE", "SEQUENCE", "TAG", "RESOURCE", "NETWORK", "INTEGRATION", "SECRET", "POLICY", "MASKING",
+    "FILE", "PASSWORD", "SESSION", "AUTHENTICATION", "ACCOUNT", "VARIABLE",
+)  # fmt: skip
+
+
+def create(cursor: Cursor) -> ParsedStatement:
+    """Read CREATE after that word."""
+    or_replace, or_alter = cursor.take("OR", "REPLACE"), cursor.take("OR", "ALTER")
+    kind, options = _kind(cursor)
+    return _created(cursor, kind, replace(options, or_replace=or_replace, or_alter=or_alter))
+
+
+def replaced(cursor: Cursor) -> ParsedStatement:
+    """Read REPLACE TABLE after its first word."""
+    kind, options = _kind(cursor)
+    if kind != "TABLE":
+        raise NotUnderstood(f"REPLACE {kind}")
+    return _created(cursor, kind, replace(options, or_replace=True))
+
+
+def _kind(cursor: Cursor) -> tuple[str, Options]:
+    """Move past the kind of an object and the words before it; return its last word, and them as options."""
+    words: list[str] = []
+    while cursor.word() in _MODIFIERS and cursor.word(1) not in ("", "VOLUME", "LOCATION"):
+        words.append(cursor.next())
+    kind = cursor.next()
+    if kind in _NAMESPACES and cursor.word() == "ROLE":  # Snowflake's role of a database.
+        kind = cursor.next()
+    name = " ".join([*(word for word in words if word in _QUALIFIERS), kind]).lower()
+    temporary = not set(words).isdisjoint(_TEMPORARY)
+    return kind, Options(name, temporary=temporary, external="EXTERNAL" in words)
+
+
+def _created(cursor: Cursor, kind: str, options: Options) -> ParsedStatement:
+    if kind == "TABLE":
+        return create_table(cursor, options)
+    if kind == "VIEW":
+        return create_view(cursor, options)
+    if kind in _INDEXES:
+        return _index(cursor, options)
+    options = replace(options, if_not_exists=if_not_exists(cursor))
+    if kind in _NAMESPACES:
+        cursor.table()
+        cursor.skip_to(";")
+        return ParsedStatement("create_namespace", options=options)
+    if kind in _CREATED:
+        _skip_body(cursor)
+        return ParsedStatement(_CREATED[kind], (), None, options=options)
+    return _other(cursor, kind, options)
+
+
+def _skip_body(cursor: Cursor) -> None:
+    """Move to the end of a definition, which may be a script."""
+    if cursor.skip_to("BEGIN", ";") and cursor.word() == "BEGIN":
+        while cursor.word():
+            cursor.next()
+
+
+def _other(cursor: Cursor, kind: str, options: Options) -> ParsedStatement:
+    """Read the rest of a statement on an object that is no table and holds none."""
+    if kind not in _OTHERS:
+        raise NotUnderstood(f"an object of the kind {kind}" if kind else "the end where an object is expected")
+    cursor.skip_to(";")
+    return ParsedStatement("other", (), None, options=options)
+
+
+def _index(cursor: Cursor, options: Options) -> ParsedStatement:
+    """Read CREATE INDEX or DROP INDEX after the first word of its kind."""
+    if not cursor.skip_to("ON"):
+        raise NotUnderstood("an index without ON")
+    cursor.expect("ON")
+    cursor.take("TABLE")
+    target = cursor.table()
+    cursor.skip_to(";")
+    return ParsedStatement("other", (target,), options=options)
+
+
+def drop(cursor: Cursor) -> ParsedStatement:
+    """Read DROP after that word."""
+    kind, options = _kind(cursor)
+    if kind in _INDEXES:
+        return _index(cursor, options)
+    options = replace(options, if_exists=if_exists(cursor))
+    if kind in _RELATIONS:
+        return _drop_relation(cursor, options)
+    if kind in _NAMESPACES:
+        cursor.table()
+        cascade = cursor.take_any("CASCADE", "RESTRICT") == "CASCADE"
+        return ParsedStatement("drop_namespace", options=replace(options, cascade=cascade))
+    if kind == "FUNCTION":
+        cursor.skip_to(";")
+        return ParsedStatement("drop_function", options=options)
+    return _other(cursor, "TAG" if kind in _CREATED else kind, options)
+
+
+def _drop_relation(cursor: Cursor, options: Options) -> ParsedStatement:
+    target = cursor.table()
+    may_be_absent = if_exists(cursor) or options.if_exists
+    purge = cursor.take("PURGE")
+    cascade = cursor.take_any("CASCADE", "RESTRICT") == "CASCADE"
+    operation = "drop_table" if options.kind.endswith("table") else "drop_view"
+    options = replace(options, if_exists=may_be_absent, purge=purge, cascade=cascade)
+    return ParsedStatement(operation, (target,), options=options)
+
+
+def alter(cursor: Cursor) -> ParsedStatement:
+    """Read ALTER after that word."""
+    if cursor.dialect == "snowflake" and cursor.word() == "SESSION":
+        return snowflake.session(cursor)
+    kind, options = _kind(cursor)
+    if options.kind in ("table", "iceberg table", "external table", "hybrid table"):
+        clauses = snowflake.CLAUSES if cursor.dialect == "snowflake" else alter_table.SPARK
+        return alter_table.alter_table(cursor, options, clauses)
+    if options.kind == "view":
+        return _alter_view(cursor, options)
+    if kind in _RELATIONS:
+        return _alter_other_relation(cursor, options)
+    if kind in _NAMESPACES:
+        cursor.skip_to(";")
+        return ParsedStatement("alter_namespace", options=options)
+    return _other(cursor, "TAG" if kind in _CREATED else kind, options)
+
+
+def _alter_other_relation(cursor: Cursor, options: Options) -> ParsedStatement:
+    """Read ALTER of a materialized view, a dynamic table and their kin, whose clauses have no words of their own."""
+    options = replace(options, if_exists=if_exists(cursor))
+    targets, operation = [cursor.table()], "other"
+    if cursor.take("RENAME", "TO"):
+        operation = "rename_view" if options.kind.endswith("view") else "rename_table"
+        targets.append(cursor.table())
+    elif cursor.take("SWAP", "WITH"):
+        targets.append(cursor.table())
+    elif cursor.take("REFRESH"):
+        operation = "refresh"
+    cursor.skip_to(";")
+    return ParsedStatement(operation, tuple(targets), None, options=options)
+
+
+def _alter_view(cursor: Cursor, options: Options) -> ParsedStatement:
+    options = replace(options, if_exists=if_exists(cursor))
+    target = cursor.table()
+    for words, read in _VIEW_CLAUSES.items():
+        if cursor.take(*words):
+            return read(cursor, target, options)
+    cursor.take("AS")
+    return ParsedStatement("alter_view", (target,), Sources(cursor).query().without(target), options=options)
+
+
+def _rename_view(cursor: Cursor, target: Name, options: Options) -> ParsedStatement:
+    return ParsedStatement("rename_view", (target, cursor.table()), options=options)
+
+
+def _set_properties(cursor: Cursor, target: Name, options: Options) -> ParsedStatement:
+    parts = tuple(properties(cursor, "set_properties"))
+    return ParsedStatement("set_properties", (target,), (), parts, options)
+
+
+def _unset_properties(cursor: Cursor, target: Name, options: Options) -> ParsedStatement:
+    options = replace(options, if_exists=if_exists(cursor))
+    parts = tuple(properties(cursor, "unset_properties"))
+    return ParsedStatement("unset_properties", (target,), (), parts, options)
+
+
+def _alter_view_itself(cursor: Cursor, target: Name, options: Options) -> ParsedStatement:
+    cursor.skip_to(";")
+    return ParsedStatement("alter_view", (target,), options=options)
+
+
+_VIEW_CLAUSES: Mapping[tuple[str, ...], Callable[[Cursor, Name, Options], ParsedStatement]] = {
+    ("RENAME", "TO"): _rename_view,
+    ("SET", "TBLPROPERTIES"): _set_properties,
+    ("UNSET", "TBLPROPERTIES"): _unset_properties,
+    ("WITH", "SCHEMA"): _alter_view_itself,
+    ("OWNER", "TO"): _alter_view_itself,
+    ("SET",): _alter_view_itself,
+    ("UNSET",): _alter_view_itself,
+}
+
+
+def comment(cursor: Cursor) -> ParsedStatement:
+    """Read COMMENT ON after COMMENT."""
+    may_be_absent = if_exists(cursor)
+    cursor.expect("ON")
+    kind, options = _kind(cursor)
+    name = cursor.table()
+    if not cursor.skip_to("IS"):
+        raise NotUnderstood("COMMENT ON without IS")
+    cursor.expect("IS")
+    text = None if cursor.take("NULL") else cursor.string()
+    if kind == "COLUMN" and len(name.parts) < 2:
+        raise NotUnderstood("a column without its table")
+    targets = {"TABLE": (name,), "VIEW": (name,), "COLUMN": (name.owner(),)}.get(kind, ())
+    return ParsedStatement("comment_on", targets, options=replace(options, comment=text, if_exists=may_be_absent))

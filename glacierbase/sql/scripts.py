@@ -1,0 +1,157 @@
+"""Scripts, `BEGIN … END`: the statements inside and what they change together.
+
+https://spark.apache.org/docs/latest/sql-ref-scripting.html, https://docs.snowflake.com/en/developer-guide/snowflake-scripting/blocks
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from glacierbase.sql.cursor import Cursor, NotUnderstood
+from glacierbase.sql.dialects import DIALECTS
+from glacierbase.sql.queries import Sources
+from glacierbase.sql.statement import Name, ParsedStatement
+
+# Words after which the next statement starts at once.
+_BEFORE_STATEMENT = ("LOOP", "REPEAT", "ELSE", "THEN", "DO", "EXCEPTION")
+# The words that end what stands after these.
+_CONDITIONS = {
+    "IF": ("THEN",), "ELSEIF": ("THEN",), "WHEN": ("THEN",), "WHILE": ("DO", "LOOP"), "UNTIL": ("END",), "FOR": ("DO", "LOOP"),
+}  # fmt: skip
+# Statements of scripts that only change variables and cursors, or leave.
+_WITHOUT_TABLES = (
+    "SET", "LEAVE", "ITERATE", "BREAK", "CONTINUE", "EXIT", "OPEN", "FETCH", "CLOSE", "SIGNAL", "RESIGNAL", "RETURN", "LET",
+    "NULL", "RAISE", "DECLARE",
+)  # fmt: skip
+
+Read = Callable[[Cursor], ParsedStatement]
+
+
+class Script:
+    """Reads a script statement by statement."""
+
+    def __init__(self, cursor: Cursor, read: Read) -> None:
+        self._cursor = cursor
+        self._read = read
+        self._depth = 0
+        self._declares = False  # Whether Snowflake's declarations are read, before BEGIN.
+        self._targets: dict[tuple[str, ...], Name] = {}
+        self._sources: dict[tuple[str, ...], Name] | None = {}
+
+    def parsed(self) -> ParsedStatement:
+        """Return what the script does.
+
+        Raises:
+            NotUnderstood: one of its statements is not.
+        """
+        while self._cursor.word():
+            self._step()
+        if self._depth:
+            raise NotUnderstood("BEGIN without END")
+        sources = None
+        if self._sources is not None:
+            sources = tuple(name for key, name in self._sources.items() if key not in self._targets)
+        return ParsedStatement("script", tuple(self._targets.values()), sources)
+
+    def _step(self) -> None:
+        """Move past one statement, or past the words before one."""
+        cursor, word = self._cursor, self._cursor.word()
+        if word == ";" or word in _BEFORE_STATEMENT:
+            cursor.next()
+        elif cursor.word(1) == ":" and cursor.word(2) != "=":
+            cursor.take(word, ":")  # A label.
+        elif word == "BEGIN" and not self._begins_transaction():
+            self._begin()
+        elif word == "END":
+            self._end()
+        elif word == "DECLARE" and cursor.dialect == "snowflake":
+            cursor.next()
+            self._declares = True
+        elif word == "CASE":
+            cursor.next()
+            self._expression("WHEN")
+        elif word in _CONDITIONS:
+            self._condition(word)
+        elif word == "DECLARE" and "HANDLER" in (cursor.word(1), cursor.word(2)):
+            self._handler()
+        elif word in _WITHOUT_TABLES or self._declares or self._assigns():
+            self._declaration()
+        else:
+            self._statement()
+
+    def _begins_transaction(self) -> bool:
+        facts = DIALECTS[self._cursor.dialect]
+        return bool(self._depth) and self._cursor.word(1) in facts.transactions
+
+    def _begin(self) -> None:
+        self._cursor.next()
+        self._cursor.take("NOT")
+        self._cursor.take("ATOMIC")
+        self._declares = False
+        self._depth += 1
+
+    def _end(self) -> None:
+        self._cursor.next()
+        if not self._cursor.take_any("IF", "CASE", "FOR", "WHILE", "LOOP", "REPEAT"):
+            self._depth -= 1
+        if self._cursor.word() != ";":
+            self._cursor.next()  # A label.
+        if self._depth < 0 or self._cursor.word() not in ("", ";"):
+            raise NotUnderstood("END in a script")
+
+    def _condition(self, word: str) -> None:
+        cursor = self._cursor
+        cursor.next()
+        if word == "FOR" and cursor.word(1) in ("AS", "IN"):
+            cursor.next()
+            cursor.next()
+        self._expression(*_CONDITIONS[word])
+
+    def _handler(self) -> None:
+        """Move past `DECLARE EXIT HANDLER FOR` and its conditions; its statement follows."""
+        cursor = self._cursor
+        cursor.skip_to("FOR")
+        cursor.expect("FOR")
+        while True:
+            cursor.take("SQLSTATE")
+            cursor.take("VALUE")
+            cursor.take("NOT")
+            cursor.next()
+            if not cursor.take(","):
+                return
+
+    def _assigns(self) -> bool:
+        word, following = self._cursor.word(), self._cursor.word(1)
+        return word.endswith(":=") or (following, self._cursor.word(2)) == (":", "=")
+
+    def _declaration(self) -> None:
+        """Move past a statement on variables, whose expressions may hold queries. A cursor holds one without parentheses."""
+        self._expression(";")
+
+    def _expression(self, *ends: str) -> None:
+        """Move to one of these words past expressions, or past a query that starts here."""
+        cursor = self._cursor
+        sources = Sources(cursor)
+        # THEN and END may also be those of a CASE; WITH would begin a query in the middle.
+        unclear = ["CASE"] if "THEN" in ends or "END" in ends else []
+        if cursor.word() in ("SELECT", "WITH", "FROM", "VALUES", "TABLE"):
+            sources.start()
+        else:
+            unclear.append("WITH")
+        sources.until(*ends, *unclear)
+        if cursor.word() not in ends:
+            raise NotUnderstood(f"{cursor.word() or 'the end'} in a script")
+        self._reads(sources.without())
+
+    def _reads(self, sources: tuple[Name, ...] | None) -> None:
+        if sources is None or self._sources is None:
+            self._sources = None
+        else:
+            self._sources.update({name.key: name for name in sources})
+
+    def _statement(self) -> None:
+        cursor, start = self._cursor, self._cursor.position
+        cursor.skip_to(";")
+        found = self._read(cursor.part(start))
+        self._targets.update({name.key: name for name in found.targets})
+        self._reads(found.sources)

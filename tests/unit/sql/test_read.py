@@ -1,0 +1,63 @@
+"""What `read` says of statements: the operation, the tables that they change, those that they only read."""
+
+from __future__ import annotations
+
+import pytest
+
+from glacierbase.errors import ConfigurationError
+from glacierbase.sql import read
+from glacierbase.sql.statement import OPERATIONS
+from tests.unit.sql.cases import NOT_UNDERSTOOD, SNOWFLAKE, SPARK, Case
+
+CASES = [("spark", case) for case in SPARK] + [("snowflake", case) for case in SNOWFLAKE]
+
+
+def names(text: str | None) -> set[str] | None:
+    """Return the names in a case; a name that holds a blank is the only one."""
+    return None if text is None else {text} if "My orders" in text else set(text.split())
+
+
+@pytest.mark.parametrize(("dialect", "case"), CASES)
+def test_a_statement_has_an_operation_and_tables(dialect: str, case: Case) -> None:
+    """The answer for a statement names its operation, the tables that it changes and those that it only reads."""
+    sql, operation, changed, sources = case
+    found = read(sql, dialect)
+    assert (found.operation, found.understood, found.why) == (operation, True, "")
+    assert set(found.tables) == names(changed)
+    assert (None if found.reads is None else set(found.reads)) == names(sources)
+
+
+@pytest.mark.parametrize(("dialect", "case"), CASES)
+def test_case_comments_and_blanks_change_nothing(dialect: str, case: Case) -> None:
+    """A statement in other letters, with comments between its words and a semicolon after it, has the same answer."""
+    plain = read(case[0], dialect)
+    words = (
+        case[0]
+        .replace(", ", " /* , from x */ ,\n\t")
+        .replace(" FROM ", " -- drop table y\n FROM ")
+        .replace(" TABLE ", "\r\nTABLE  ")
+    )
+    found = read(f"\n/* ; */ {words} -- end\n;", dialect)
+    assert (found.operation, found.tables, found.reads) == (plain.operation, plain.tables, plain.reads)
+    assert [part.operation for part in found.parts] == [part.operation for part in plain.parts]
+
+
+@pytest.mark.parametrize(("dialect", "sql"), NOT_UNDERSTOOD)
+def test_what_cannot_be_determined_is_not_understood(dialect: str, sql: str) -> None:
+    """A computed name, an unknown form, two statements and broken text give no tables, and the reason."""
+    found = read(sql, dialect)
+    assert not found.understood
+    assert found.why
+    assert (found.operation, found.tables, found.reads, found.parts) == ("other", (), None, ())
+
+
+def test_every_operation_has_a_case() -> None:
+    """The table of cases covers the whole vocabulary."""
+    assert {case[1] for case in SPARK + SNOWFLAKE} == OPERATIONS
+
+
+def test_an_unknown_dialect_is_an_error_of_the_caller() -> None:
+    """`read` accepts the dialects of the splitter."""
+    with pytest.raises(ConfigurationError) as error:
+        read("SELECT 1", "oracle")
+    assert error.value.code == "UNKNOWN_DIALECT"
