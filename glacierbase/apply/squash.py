@@ -163,7 +163,7 @@ def _namespaces(source: _Source) -> Iterator[str]:
 
 def _left_out(source: _Source) -> Iterator[str]:
     """Yield what the squash does not do in a new environment, although the files did."""
-    for kind in (Kind.ROWS, Kind.VIEW, Kind.FUNCTION, Kind.RIGHTS, Kind.CALL, Kind.NAMESPACE):
+    for kind in (Kind.ROWS, Kind.VIEW, Kind.FUNCTION, Kind.RIGHTS, Kind.REFERENCE, Kind.CALL, Kind.NAMESPACE):
         ran = (each for each in source.ran if each.effect.kind is kind or (kind is Kind.ROWS and each.effect.has_rows))
         if versions := list(dict.fromkeys(each.version for each in ran)):
             yield f"{kind.value} ({counted(len(versions), 'version')}: {', '.join(versions)})"

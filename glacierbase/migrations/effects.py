@@ -6,8 +6,10 @@ import re
 from dataclasses import dataclass
 from enum import Enum
 
-from glacierbase.migrations.targets import target_table
-from glacierbase.model.names import NAME, name_parts, recorded_name
+from glacierbase.model.names import NAME, name_of, name_parts, recorded_name
+from glacierbase.sql import read
+from glacierbase.sql.parts import Call, Column
+from glacierbase.sql.statement import ParsedStatement
 
 
 class Kind(Enum):
@@ -19,8 +21,9 @@ class Kind(Enum):
     NAMESPACE = "properties and places of namespaces"
     FUNCTION = "functions"
     RIGHTS = "grants"
+    REFERENCE = "branches and tags"
     CALL = "calls of procedures"
-    NOTHING = "settings of a session"
+    NOTHING = "settings and maintenance"
     UNKNOWN = "statements that are not understood"
 
 
@@ -42,52 +45,66 @@ class Effect:
     switches: bool = False
 
 
-_MANY = r"(?:OR\s+(?:REPLACE|ALTER)\s+)?(?:(?:GLOBAL|LOCAL|TEMP|TEMPORARY|EXTERNAL|MATERIALIZED)\s+)*"
-_FIRST_WORDS: tuple[tuple[Kind, str], ...] = (
-    (Kind.TABLE, rf"(?:CREATE|REPLACE|DROP|ALTER)\s+{_MANY}TABLE|COMMENT\s+ON\s+TABLE"),
-    (Kind.VIEW, rf"(?:CREATE|DROP|ALTER)\s+{_MANY}VIEW"),
-    (Kind.NAMESPACE, r"(?:CREATE|DROP|ALTER|COMMENT\s+ON)\s+(?:NAMESPACE|DATABASE|SCHEMA)"),
-    (Kind.FUNCTION, rf"(?:CREATE|DROP)\s+{_MANY}FUNCTION"),
-    (Kind.RIGHTS, r"GRANT|REVOKE"),
-    (Kind.ROWS, r"INSERT|UPDATE|DELETE|MERGE|TRUNCATE|WITH|FROM"),
-    (Kind.NOTHING, r"USE|SET|RESET|REFRESH|ANALYZE|CACHE|UNCACHE|SHOW|DESC|DESCRIBE|SELECT|VALUES|EXPLAIN"),
-)
-_PATTERNS = tuple((kind, re.compile(rf"(?:{words})\b", re.IGNORECASE)) for kind, words in _FIRST_WORDS)
-_RENAMED = re.compile(rf"(?is)ALTER\s+TABLE\s+{NAME}\s+RENAME\s+TO\s+(?P<new>{NAME})\s*")
-_QUERY = re.compile(r"(?i)\bAS\s*\(?\s*(?:SELECT|WITH|VALUES|FROM|TABLE)\b")
-_CREATES_NAMESPACE = re.compile(
-    rf"(?i)CREATE\s+(?:NAMESPACE|DATABASE|SCHEMA)\s+(?:IF\s+NOT\s+EXISTS\s+)?(?P<name>{NAME})"
-)
-# Procedures of Iceberg that change no schema. https://iceberg.apache.org/docs/latest/spark-procedures/
-_PROCEDURES = re.compile(
-    r"(?is)CALL\s+[\w.`]*\bsystem`?\s*\.\s*`?(?:rewrite_\w+|expire_snapshots|remove_orphan_files|rollback_to_\w+|set_current_snapshot"
-    r"|cherrypick_snapshot|publish_changes|fast_forward|add_files|ancestors_of|compute_\w+_stats|create_changelog_view)\b"
-)
+_KINDS = {
+    **dict.fromkeys(("create_namespace", "alter_namespace", "drop_namespace"), Kind.NAMESPACE),
+    **dict.fromkeys(("create_view", "replace_view", "alter_view", "drop_view", "rename_view"), Kind.VIEW),
+    **dict.fromkeys(("create_function", "drop_function"), Kind.FUNCTION),
+    **dict.fromkeys(("grant", "revoke"), Kind.RIGHTS),
+    **dict.fromkeys(("create_branch", "drop_branch", "create_tag", "drop_tag"), Kind.REFERENCE),
+    **dict.fromkeys(
+        ("insert", "insert_overwrite", "insert_multi", "update", "delete", "merge", "truncate", "add_partition", "drop_partition"),
+        Kind.ROWS,
+    ),
+    **dict.fromkeys(
+        (
+            "use", "set", "reset", "show", "describe", "select", "explain", "analyze", "refresh", "cache", "uncache",
+            "optimize", "vacuum",
+        ),
+        Kind.NOTHING,
+    ),
+}  # fmt: skip
+# Procedures of Iceberg that create a table. https://iceberg.apache.org/docs/latest/spark-procedures/
+_CREATING = ("migrate", "snapshot", "register_table")
+_NAMESPACES = ("namespace", "schema", "database")
+_CREATES_NAMESPACE = re.compile(rf"(?i)CREATE\s+\w+\s+(?:IF\s+NOT\s+EXISTS\s+)?(?P<name>{NAME})")
 
 
 def effect(sql: str) -> Effect:
     """Return what a statement changes; `UNKNOWN` where it could be the shape of a table that is not named."""
-    if _PROCEDURES.match(sql):
-        return Effect(Kind.CALL)
-    kind = next((kind for kind, pattern in _PATTERNS if pattern.match(sql)), Kind.UNKNOWN)
+    found = read(sql, "spark")
+    kind = _kind(found)
     if kind is Kind.TABLE:
-        return _of_table(sql)
-    if kind is Kind.NAMESPACE:
-        found = _CREATES_NAMESPACE.match(sql)
-        return Effect(kind, namespace=recorded_name(found["name"]) if found else None)
-    return Effect(kind, switches=kind is Kind.NOTHING and sql[:3].upper() == "USE")
+        return Effect(kind, _tables(found), has_rows=_has_query(found))
+    name = _CREATES_NAMESPACE.match(sql) if found.operation == "create_namespace" else None
+    return Effect(kind, namespace=recorded_name(name["name"]) if name else None, switches=found.operation == "use")
 
 
-def _of_table(sql: str) -> Effect:
-    table, renamed = target_table(sql), _RENAMED.fullmatch(sql)
-    if table is None or (renamed is None and re.search(r"(?i)\bRENAME\s+TO\b", sql)):
-        return Effect(Kind.UNKNOWN)
-    tables = (table, *_new_names(table, recorded_name(renamed["new"]))) if renamed else (table,)
-    return Effect(Kind.TABLE, tables, has_rows=bool(_QUERY.search(sql)))
+def _kind(found: ParsedStatement) -> Kind:
+    if not found.understood:
+        return Kind.UNKNOWN
+    if found.options.kind in _NAMESPACES:
+        return Kind.NAMESPACE
+    if found.operation in _KINDS:
+        return _KINDS[found.operation]
+    if found.operation == "call":
+        called = [part for part in found.parts if isinstance(part, Call)]
+        creates = [each.procedure[-1].lower() in _CREATING for each in called]
+        return Kind.UNKNOWN if any(creates) or not creates else Kind.CALL
+    return Kind.TABLE if found.targets and found.options.kind == "table" else Kind.UNKNOWN
+
+
+def _tables(found: ParsedStatement) -> tuple[str, ...]:
+    names = tuple(target.recorded for target in found.targets)
+    return (names[0], *_new_names(*names)) if found.operation == "rename_table" else names
+
+
+def _has_query(found: ParsedStatement) -> bool:
+    is_replaced = found.operation == "replace_table" and not any(isinstance(part, Column) for part in found.parts)
+    return found.operation == "create_table_as" or is_replaced
 
 
 def _new_names(old: str, new: str) -> tuple[str, ...]:
     """Return what the new name of a table may mean: the first parts of the old one may be left out."""
-    missing = len(name_parts(old)) - len(name_parts(new))
-    first = old.split(".")[:missing] if "`" not in old else []
-    return (new, ".".join((*first, new))) if missing > 0 and first else (new,)
+    whole, parts = name_parts(old), name_parts(new)
+    missing = len(whole) - len(parts)
+    return (new, name_of((*whole[:missing], *parts))) if missing > 0 else (new,)

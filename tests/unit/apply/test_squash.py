@@ -14,6 +14,7 @@ from glacierbase.apply.plan import Selection
 from glacierbase.apply.results import SquashResult
 from glacierbase.apply.squash import squash
 from glacierbase.errors import ConfigurationError, GlacierbaseError, HistoryDisagrees
+from glacierbase.migrations import squash_files
 from glacierbase.migrations.folder import load_migrations
 from glacierbase.model.shape import Column, Shape
 from glacierbase.secrets import secrets_in_use
@@ -204,6 +205,24 @@ def test_where_git_refuses_nothing_is_written(world: World) -> None:
     with pytest.raises(ConfigurationError) as caught:
         run(world)
     assert (caught.value.code, names(world)) == ("GIT_FAILED", list(FILES))
+
+
+def test_an_interrupt_before_the_files_are_removed_leaves_no_squash(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The files are as they were."""
+
+    def interrupted(root: Path, *arguments: str) -> bytes:
+        if "rm" in arguments:
+            raise KeyboardInterrupt
+        return called_git(root, *arguments)
+
+    called_git = squash_files.git
+    monkeypatch.setattr(squash_files, "git", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run(world)
+    assert names(world) == list(FILES)
+    assert git(world.project.root, "status", "--porcelain") == ""
 
 
 @pytest.mark.parametrize(
