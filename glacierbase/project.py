@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from threading import Event as Flag
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate
 
 from glacierbase import executors
 from glacierbase.apply import commands as apply
+from glacierbase.apply.file_results import SquashResult
 from glacierbase.apply.plan import Selection
 from glacierbase.apply.results import (
     BaselineResult,
@@ -16,7 +17,6 @@ from glacierbase.apply.results import (
     PendingResult,
     PlanResult,
     RepairResult,
-    SquashResult,
     UnlockResult,
     WarmResult,
 )
@@ -25,7 +25,8 @@ from glacierbase.catalogs.folder import CatalogFile
 from glacierbase.history.opening import Target
 from glacierbase.inspect import commands as inspect
 from glacierbase.inspect import files
-from glacierbase.inspect.folders import find_root, load_project, load_targets, run_each
+from glacierbase.inspect.each import P, R, run_on_each
+from glacierbase.inspect.folders import find_root, load_project, load_targets
 from glacierbase.inspect.results import (
     DoctorResult,
     HistoryResult,
@@ -36,12 +37,9 @@ from glacierbase.inspect.results import (
 )
 from glacierbase.model.arguments import check_reason, given, version_given
 from glacierbase.model.command import Scope, with_own_scope
-from glacierbase.model.result import Result, raise_first
+from glacierbase.model.result import raise_first
 from glacierbase.run.held import HeldLocks
 from glacierbase.secrets import Secrets
-
-R = TypeVar("R", bound=Result)
-P = ParamSpec("P")
 
 
 class Project:
@@ -110,8 +108,8 @@ class Project:
         self,
         catalogs: Collection[str] = (),
         *, to: str | None = None, only: str | None = None, reason: str | None = None,
-        allow_out_of_order: Collection[str] = (), confirmed: Collection[PlanResult] | None = None, lock_timeout: float = 0,
-        spark: Any = None, cancel: Flag | None = None,
+        allow_out_of_order: Collection[str] = (), plan: str | Path | Collection[PlanResult] | None = None,
+        lock_timeout: float = 0, spark: Any = None, cancel: Flag | None = None,
     ) -> tuple[MigrateResult, ...]:  # fmt: skip
         """Apply what is pending, under each catalog's lock.
 
@@ -119,7 +117,8 @@ class Project:
             to: the highest version to run.
             only: the single version to run; requires `reason`. The versions that it jumps over are recorded, and run later.
             allow_out_of_order: versions that may run although a higher one is applied.
-            confirmed: results of `plan`; a file that would not run as it is in them is refused. Default: every file may run.
+            plan: a plan file, or results of `plan`: exactly that runs, or nothing if files, variables or history changed. Its
+                catalogs are the default of `catalogs`; versions cannot be selected. Environments with `requirePlan` need a file.
             lock_timeout: seconds to wait while another run holds the lock.
             spark: a SparkSession to run in, its catalogs configured as in the catalog files; it is not stopped.
             cancel: set it from a signal handler or another thread to stop the run. A statement that takes longer is cancelled.
@@ -127,9 +126,11 @@ class Project:
         Raises:
             GlacierbaseError: the first error; see the module `glacierbase.errors`.
         """
-        selection = Selection(to, only, reason, tuple(allow_out_of_order), confirmed)
+        selection = Selection(to, only, reason, tuple(allow_out_of_order))
+        planned = apply.given_plan(plan, selection)
+        catalogs = catalogs or (planned.catalogs if planned else ())
         cancelled = cancel.is_set if cancel else lambda: False
-        return self._each(catalogs, MigrateResult, apply.migrate, selection, lock_timeout, cancelled, spark)
+        return self._each(catalogs, MigrateResult, apply.migrate, selection, lock_timeout, cancelled, spark, planned)
 
     @with_own_scope
     def pending(self, catalogs: Collection[str] = (), *, spark: Any = None) -> tuple[PendingResult, ...]:
@@ -141,11 +142,15 @@ class Project:
         self,
         catalogs: Collection[str] = (),
         *, to: str | None = None, only: str | None = None, reason: str | None = None,
-        allow_out_of_order: Collection[str] = (), spark: Any = None,
+        allow_out_of_order: Collection[str] = (), output: str | Path | None = None, spark: Any = None,
     ) -> tuple[PlanResult, ...]:  # fmt: skip
-        """Return what the next `migrate` with the same arguments would run, statement by statement. Writes nothing."""
+        """Return what the next `migrate` with the same arguments would run, statement by statement. Writes nothing but `output`.
+
+        Args:
+            output: the plan file to write, for `migrate`; an existing one is replaced.
+        """
         selection = Selection(to, only, reason, tuple(allow_out_of_order))
-        return self._each(catalogs, PlanResult, apply.plan, selection, spark)
+        return apply.written(self._each(catalogs, PlanResult, apply.plan, selection, spark), output)
 
     @with_own_scope
     def status(self, catalogs: Collection[str] = (), *, spark: Any = None) -> tuple[StatusResult, ...]:
@@ -259,12 +264,11 @@ class Project:
 
     @with_own_scope
     def squash(
-        self, to: str, catalogs: Collection[str] = (), *, author: str, dry_run: bool = False, commit: bool = False,
-        spark: Any = None,
-    ) -> tuple[SquashResult, ...]:  # fmt: skip
+        self, to: str, catalogs: Collection[str] = (), *, author: str, dry_run: bool = False, commit: bool = False
+    ) -> tuple[SquashResult, ...]:
         """Replace the files up to version `to` by one that creates the tables of this environment, which is exactly at `to`."""
         self._choice.only(catalogs)
-        return self._each(catalogs, SquashResult, apply.squash, version_given(to), author, dry_run, commit, spark)
+        return self._each(catalogs, SquashResult, apply.squash, version_given(to), author, dry_run, commit)
 
     @with_own_scope
     def doctor(
@@ -292,8 +296,7 @@ class Project:
         """Run a command for each catalog, after all catalogs and headers of migrations have been read and checked."""
         chosen, skipped = self._choice.in_environment(catalogs)
         targets = load_targets(self.root, chosen, self.held_locks, self.catalogs)
-        is_named = bool(catalogs) or len(self.catalogs) > 1
-        results = run_each(targets, kind, lambda target, empty: run(target, empty, *args, **kwargs), is_named=is_named)
-        skip = "it does not have this environment"
-        results += [kind(file.name, self.scope.environment or "", skipped=skip) for file in skipped]
+        results = run_on_each(targets, kind, bool(catalogs) or len(self.catalogs) > 1, run, *args, **kwargs)
+        why = "it does not have this environment"
+        results += [kind(file.name, self.scope.environment or "", skipped=why) for file in skipped]
         return raise_first(sorted(results, key=lambda result: self.catalogs.index(result.catalog)))

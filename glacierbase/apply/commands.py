@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import replace
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from glacierbase import executors
 from glacierbase.apply import hooks
 from glacierbase.apply import repair as repairing
 from glacierbase.apply import unlock as unlocking
+from glacierbase.apply.file_results import SquashResult
 from glacierbase.apply.migrator import Migrator
 from glacierbase.apply.plan import Plan, Selection
-from glacierbase.apply.preview import pending_files, planned_files
+from glacierbase.apply.preview import pending_files, plan_result
 from glacierbase.apply.progress import Progress
 from glacierbase.apply.repair import Decision
 from glacierbase.apply.results import (
@@ -22,7 +24,6 @@ from glacierbase.apply.results import (
     PendingResult,
     PlanResult,
     RepairResult,
-    SquashResult,
     UnlockResult,
     WarmResult,
 )
@@ -33,6 +34,18 @@ from glacierbase.history.opening import Target
 from glacierbase.model.arguments import check_not_empty, check_reason, version_given
 from glacierbase.stores.renaming import renaming_warnings
 
+if TYPE_CHECKING:
+    from glacierbase.apply.planfile import GivenPlan
+
+
+def given_plan(plan: str | Path | GivenPlan | Collection[PlanResult] | None, selection: Selection) -> GivenPlan | None:
+    """Return the plan that a caller of `migrate` passes, read if it is a file; None where there is none."""
+    if plan is None:
+        return None
+    from glacierbase.apply import planfile  # Only runs that apply a plan read one.
+
+    return planfile.given_plan(plan, selection)
+
 
 def migrate(
     target: Target,
@@ -41,11 +54,13 @@ def migrate(
     lock_timeout: float,
     cancelled: Callable[[], bool],
     spark: Any,
+    given: GivenPlan | None = None,
 ) -> MigrateResult:
     """Apply what is pending. An error is in the result, with what was done before it."""
     progress, error = Progress(), None
     try:
-        Migrator(target).migrate(_with_policy(selection, target), progress, lock_timeout, cancelled, spark)
+        selection = _with_policy(_approved(selection, target, given), target)
+        Migrator(target).migrate(selection, progress, lock_timeout, cancelled, spark)
     except GlacierbaseError as caught:
         error = caught
     result = replace(
@@ -65,14 +80,33 @@ def pending(target: Target, result: PendingResult, spark: Any) -> PendingResult:
     return replace(result, pending=pending_files(target, plan), warnings=plan.warnings)
 
 
-def plan(target: Target, result: PlanResult, selection: Selection, spark: Any) -> PlanResult:
+def plan(target: Target, _: PlanResult, selection: Selection, spark: Any) -> PlanResult:
     """Return what the next `migrate` would run, statement by statement."""
-    plan = _plan(target, selection, spark)
-    return replace(result, plan=planned_files(target, plan), warnings=plan.warnings)
+    return plan_result(target, _plan(target, selection, spark))
+
+
+def written(plans: tuple[PlanResult, ...], output: str | Path | None) -> tuple[PlanResult, ...]:
+    """Return the plans, after they were written to the plan file `output`, if that is given."""
+    if output is not None:
+        from glacierbase.apply import planfile
+
+        planfile.write_plan(output, plans)
+    return plans
 
 
 def _plan(target: Target, selection: Selection, spark: Any) -> Plan:
     return Migrator(target).plan(_with_policy(selection, target), spark)
+
+
+def _approved(selection: Selection, target: Target, given: GivenPlan | None) -> Selection:
+    """Return what to run: the plan that was given, else the selection, where the environment does not require a plan."""
+    if given is not None:
+        return given.selection(target)
+    if target.catalog.plan_required:
+        from glacierbase.apply.planfile import plan_required
+
+        raise plan_required(target)
+    return selection
 
 
 def _with_policy(selection: Selection, target: Target) -> Selection:
@@ -155,13 +189,11 @@ def baseline(
     return replace(result, baselined=tuple(recorded), differences=done.differences, warnings=done.warnings)
 
 
-def squash(
-    target: Target, result: SquashResult, to: int, author: str, dry_run: bool, commit: bool, spark: Any
-) -> SquashResult:
+def squash(target: Target, result: SquashResult, to: int, author: str, dry_run: bool, commit: bool) -> SquashResult:
     """Replace the files up to version `to` by one that creates their tables."""
     from glacierbase.apply import squash as squashing  # Only this command reads the shapes of tables.
 
-    return squashing.squash(target, result, to, author, dry_run=dry_run, commit=commit, session=spark)
+    return squashing.squash(target, result, to, author, dry_run=dry_run, commit=commit)
 
 
 def warm(target: Target, result: WarmResult) -> WarmResult:

@@ -15,8 +15,8 @@ from typing import Any
 
 from glacierbase.apply.failures import stopped_before
 from glacierbase.apply.plan import Plan
-from glacierbase.apply.preview import planned_files
-from glacierbase.apply.results import MigrateResult, PlanResult
+from glacierbase.apply.preview import plan_result
+from glacierbase.apply.results import MigrateResult
 from glacierbase.errors import ConfigurationError
 from glacierbase.history.opening import Target
 from glacierbase.model.result import document
@@ -41,8 +41,8 @@ def before(target: Target, plan: Plan, cancelled: Callable[[], bool]) -> None:
     catalog = target.catalog
     if not catalog.hooks.before_migrate:
         return
-    result = PlanResult(catalog.name, catalog.environment, warnings=plan.warnings, plan=planned_files(target, plan))
-    ending = _run(target, "beforeMigrate", catalog.hooks.before_migrate, document("plan", [result], None), cancelled)
+    planned = document("plan", [plan_result(target, plan)], None)
+    ending = _run(target, "beforeMigrate", catalog.hooks.before_migrate, planned, cancelled)
     if cancelled():
         raise stopped_before(f"catalog {catalog.name}", "nothing of it ran")
     if ending.failure:

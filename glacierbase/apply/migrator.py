@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from glacierbase.apply import hooks, recover
+from glacierbase.apply.approved import check_approved
 from glacierbase.apply.failures import stopped_before
 from glacierbase.apply.holding import LockedCatalog, locked
 from glacierbase.apply.plan import Plan, Selection, check_resumes, make_plan
-from glacierbase.apply.preview import check_confirmed
 from glacierbase.apply.progress import Progress
 from glacierbase.apply.runner import Runner
 from glacierbase.executors.engine import Engine
@@ -40,7 +40,7 @@ class Migrator:
     def plan(self, selection: Selection, session: Any = None) -> Plan:
         """Return what `migrate` would run. Writes nothing."""
         plan = self._plan(selection, current_state(self._target, session))
-        self._compile(plan, selection)
+        self._compile(plan)
         return plan
 
     def migrate(
@@ -67,9 +67,9 @@ class Migrator:
             state = self._settled(opened, read_state(opened), selection, progress, lock_timeout)
             plan = self._plan(selection, state, progress.warnings)
             progress.expect(plan)
+            self._compile(plan)
             if not plan.pending:
                 return
-            self._compile(plan, selection)
             hooks.before(self._target, plan, cancelled)
             _start_early(opened.engine, state.lock)
             with locked(opened, state, lock_timeout) as held:
@@ -79,8 +79,8 @@ class Migrator:
         self, opened: OpenCatalog, state: CatalogState, selection: Selection, progress: Progress, lock_timeout: float
     ) -> CatalogState:
         """Settle what a dead run left open, where that is possible, and return the state afterwards."""
-        # A confirmed plan does not announce what would be recorded here.
-        if selection.confirmed is not None or not recover.is_possible(self._target.catalog, state.history):
+        # An approved plan does not announce what would be recorded here.
+        if selection.approved is not None or not recover.is_possible(self._target.catalog, state.history):
             return state
         with locked(opened, state, lock_timeout) as held:
             recover.settle(held, progress)
@@ -88,10 +88,10 @@ class Migrator:
 
     def _run(self, held: LockedCatalog, selection: Selection, progress: Progress) -> None:
         """Plan again from the history as it is under the lock, and run that. The last holder may have died meanwhile."""
-        held = held if selection.confirmed is not None else recover.settle(held, progress)
+        held = held if selection.approved is not None else recover.settle(held, progress)
         plan = self._plan(selection, held.state, progress.warnings)
         progress.expect(plan)
-        self._compile(plan, selection)
+        self._compile(plan)
         if plan.pending:
             held.engine.start()
             held.lock.name_engine(held.engine.process)
@@ -102,12 +102,12 @@ class Migrator:
         plan = make_plan(self._target.migrations, state.history, selection, self._find_lost)
         return replace(plan, warnings=tuple(dict.fromkeys((*warnings, *state.warnings, *plan.warnings))))
 
-    def _compile(self, plan: Plan, selection: Selection) -> None:
-        """Compile the files of the plan, and check them against the statements that are done and the files that are confirmed."""
+    def _compile(self, plan: Plan) -> None:
+        """Compile the files of the plan, and check them against the statements that are done and against an approved plan."""
         new = (planned.migration for planned in plan.pending if planned.record is None)
         check_required(new, self._target.catalog.required_headers)
         check_resumes(plan, self._target.compile(plan.migrations))
-        check_confirmed(self._target, plan, selection)
+        check_approved(self._target, plan)
 
 
 def _start_early(engine: Engine, lock: LockRow | None) -> None:

@@ -27,6 +27,20 @@ FindLost: TypeAlias = Callable[[tuple[LostFile, ...]], Traces]
 
 
 @dataclass(frozen=True, slots=True)
+class Approved:
+    """The plan of one catalog that was made before and is to be applied as it is.
+
+    Attributes:
+        again: the command that writes its file again; None where a person confirmed it on a terminal, or a program holds it.
+        digest: of its file, or None.
+    """
+
+    plan: PlanResult
+    again: str | None = None
+    digest: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Selection:
     """Which of the pending migrations to run; default all.
 
@@ -34,14 +48,14 @@ class Selection:
         to: the highest version to run.
         only: the single version to run, with the reason in `reason`.
         out_of_order: versions that may run although a higher one is applied; None allows all.
-        confirmed: plans, with the files that may run as they are there; None allows all.
+        approved: the plan that must still be the same; None where there is none.
     """
 
     to: str | None = None
     only: str | None = None
     reason: str | None = None
     out_of_order: Collection[str] | None = ()
-    confirmed: Collection[PlanResult] | None = None
+    approved: Approved | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,18 +74,24 @@ class Plan:
     Attributes:
         jumped_over: versions that a run of a single one passes by.
         warnings: problems that do not prevent the run.
-        reason: why a single version is run.
+        history, selection: what the plan was made from.
     """
 
     pending: tuple[Planned, ...]
-    jumped_over: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
-    reason: str | None = None
+    jumped_over: tuple[str, ...]
+    warnings: tuple[str, ...]
+    history: History
+    selection: Selection
 
     @property
     def migrations(self) -> tuple[Migration, ...]:
         """The files that would run."""
         return tuple(planned.migration for planned in self.pending)
+
+    @property
+    def digest(self) -> str | None:
+        """The digest of the plan file that is applied, if there is one."""
+        return self.selection.approved.digest if self.selection.approved else None
 
 
 def make_plan(
@@ -95,7 +115,7 @@ def make_plan(
     edited = [(m, r) for m in migrations if (r := _settled(m, history)) and r.last.checksum != m.checksum]
     lost = (*(_lost(record) for record in (*gone, *ahead)), *(_lost(record, file.location) for file, record in edited))
     traces = find(lost) if lost else {}
-    raise_all([*_unknown(history), *here.errors, *_changed(edited, traces), *_missing(gone, traces)])
+    raise_all([*_unknown(history, selection), *here.errors, *_changed(edited, traces), *_missing(gone, traces)])
     unsettled = [m for m in migrations if not is_settled(m, history)]
     chosen = [m for m in unsettled if _is_chosen(m, selection)]
     raise_all(_out_of_order(chosen, history, selection, newest_number(migrations)))
@@ -104,7 +124,8 @@ def make_plan(
         pending=tuple(_planned(migration, history) for migration in chosen),
         jumped_over=tuple(jumped_over) if chosen else (),
         warnings=tuple(_ahead(ahead, traces)),
-        reason=selection.reason,
+        history=history,
+        selection=selection,
     )
 
 
@@ -159,7 +180,8 @@ def _check_selection(migrations: Sequence[Migration], selection: Selection) -> N
     numbers = {migration.number for migration in migrations}
     named = [selection.to, selection.only, *(selection.out_of_order or ())]
     for version in named:
-        if version is not None and version_number(version) not in numbers:
+        # If a file of an approved plan is gone, the comparison with the plan names it.
+        if version is not None and version_number(version) not in numbers and selection.approved is None:
             raise unknown_version(f"there is no migration with version {version}")
     if selection.only and not (selection.reason or "").strip():
         raise ConfigurationError(
@@ -169,11 +191,19 @@ def _check_selection(migrations: Sequence[Migration], selection: Selection) -> N
         raise ConfigurationError("CONFLICTING_OPTIONS", "--to and --only exclude each other", "use one of them")
 
 
-def _unknown(history: History) -> list[GlacierbaseError]:
-    return [_outcome_unknown(record) for record in history.records.values() if record.state is State.UNKNOWN]
+def _unknown(history: History, selection: Selection) -> list[GlacierbaseError]:
+    # Whoever applies a plan file is not sent to a command that also applies what is not in the file.
+    has_file = selection.approved is not None and selection.approved.again is not None
+    unknown = (record for record in history.records.values() if record.state is State.UNKNOWN)
+    return [_outcome_unknown(record, may_settle=record.before is not None and not has_file) for record in unknown]
 
 
-def _outcome_unknown(record: Record) -> NeedsRepair:
+def _outcome_unknown(record: Record, *, may_settle: bool) -> NeedsRepair:
+    """Return the error for a version.
+
+    Args:
+        may_settle: whether the hint names `migrate`, which may settle it.
+    """
     last, index = record.last, record.statements_done + 1
     tag = statement_tag(last.run_id, record.version, index) if record.has_query_tags else None
     # Other events have the query id of the statement before.
@@ -186,7 +216,7 @@ def _outcome_unknown(record: Record) -> NeedsRepair:
         "OUTCOME_UNKNOWN",
         f"{record.started.path}: run {last.run_id} of {last.os_user} on {last.host} ended inside statement {index} of"
         f" {record.statements_total}{named}; whether it took effect is unknown; nothing ran",
-        f"{first if record.before else ''}`{command('repair', record.version)}` shows the statement, the evidence of the engine,"
+        f"{first if may_settle else ''}`{command('repair', record.version)}` shows the statement, the evidence of the engine,"
         " and the choices",
         version=record.version,
         path=record.started.path,

@@ -1,13 +1,19 @@
-"""The files of a plan, as `pending` and `plan` list them, and as a person confirms them."""
+"""The files of a plan, as `pending` and `plan` list them."""
 
 from __future__ import annotations
 
-from glacierbase.apply.plan import Plan, Planned, Selection
-from glacierbase.apply.results import PendingFile, PlannedFile, PlannedStatement
-from glacierbase.errors import ConfigurationError
+from glacierbase.apply.plan import Plan, Planned
+from glacierbase.apply.results import (
+    HistoryHead,
+    PendingFile,
+    PlannedFile,
+    PlannedStatement,
+    PlanOptions,
+    PlanResult,
+)
 from glacierbase.history.opening import Target
+from glacierbase.history.records import History
 from glacierbase.migrations.compiled import Compiled
-from glacierbase.model.command import command
 
 
 def pending_files(target: Target, plan: Plan) -> tuple[PendingFile, ...]:
@@ -15,29 +21,25 @@ def pending_files(target: Target, plan: Plan) -> tuple[PendingFile, ...]:
     return tuple(map(_pending_file, plan.pending, target.compile(plan.migrations)))
 
 
-def planned_files(target: Target, plan: Plan) -> tuple[PlannedFile, ...]:
-    """Return the files that would run, with the statements that would."""
-    return tuple(map(_planned_file, plan.pending, target.compile(plan.migrations)))
+def plan_result(target: Target, plan: Plan) -> PlanResult:
+    """Return the plan with the statements that would run, and all that must be unchanged when `migrate --plan` applies it."""
+    selection = plan.selection
+    return PlanResult(
+        target.catalog.name,
+        target.catalog.environment,
+        warnings=plan.warnings,
+        plan=tuple(map(_planned_file, plan.pending, target.compile(plan.migrations))),
+        options=PlanOptions(selection.to, selection.only, selection.reason, tuple(selection.out_of_order or ())),
+        jumped_over=plan.jumped_over,
+        head=_head(plan.history),
+        tool_version=target.run.tool_version,
+        plan_required=target.catalog.plan_required,
+    )
 
 
-def check_confirmed(target: Target, plan: Plan, selection: Selection) -> None:
-    """Refuse a file that was not confirmed, or not as it is now.
-
-    Raises:
-        ConfigurationError: for the first one.
-    """
-    if selection.confirmed is None:
-        return
-    here = (target.catalog.name, target.catalog.environment)
-    results = (result for result in selection.confirmed if (result.catalog, result.environment) == here)
-    confirmed = {file for result in results for file in result.plan}
-    for file in planned_files(target, plan):
-        if file not in confirmed:
-            raise ConfigurationError(
-                "NOT_CONFIRMED",
-                f"{file.path}: what would run now is not in the plan that was confirmed; nothing ran",
-                f"`{command('migrate')}` shows the plan as it is now",
-            )
+def _head(history: History) -> HistoryHead | None:
+    head = history.head
+    return HistoryHead(head.fence, head.sequence, head.run_id) if head else None
 
 
 def _pending_file(planned: Planned, compiled: Compiled) -> PendingFile:
@@ -61,8 +63,10 @@ def _planned_file(planned: Planned, compiled: Compiled) -> PlannedFile:
         path=migration.location,
         resumes_at=planned.resumes_at,
         statements=tuple(
-            PlannedStatement(statement.index, statement.line, statement.text)
+            PlannedStatement(statement.index, statement.line, statement.text, statement.checksum)
             for statement in compiled.statements
             if statement.index >= planned.resumes_at
         ),
+        checksum=migration.checksum,
+        rendered_checksum=compiled.checksum,
     )

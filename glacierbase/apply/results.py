@@ -1,17 +1,15 @@
-"""The results of the commands that change a catalog, a project or a cache, and of `pending` and `plan`, which announce a change.
+"""The results of the commands that change a catalog or a cache, and of `pending` and `plan`, which announce a change.
 
 Field names are the names in the JSON documents.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain, repeat
 from pathlib import Path
-from shlex import quote
 from typing import ClassVar
 
 from glacierbase.model.columns import ColumnDifference
@@ -22,10 +20,8 @@ from glacierbase.model.text import (
     Line,
     Location,
     Mark,
-    Verbatim,
     counted,
     in_seconds,
-    split_lines,
     table,
     time_of,
 )
@@ -128,16 +124,17 @@ class PendingResult(Result):
 
 @dataclass(frozen=True, slots=True)
 class PlannedStatement:
-    """A statement that would run: its position in the file and its rendered text."""
+    """A statement that would run: its position in the file, its rendered text, and the checksum that the history would record."""
 
     index: int
     line: int
     sql: str
+    checksum: str
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedFile:
-    """A migration that would run, with the statements that would run."""
+    """A migration that would run, with the statements that would run, and the checksums of the file and of its rendered text."""
 
     version: str
     description: str
@@ -145,6 +142,8 @@ class PlannedFile:
     path: str
     resumes_at: int
     statements: tuple[PlannedStatement, ...]
+    checksum: str
+    rendered_checksum: str
 
     def lines(self) -> list[str]:
         """Return a line for the file and one for each statement."""
@@ -156,10 +155,41 @@ class PlannedFile:
 
 
 @dataclass(frozen=True, slots=True)
+class PlanOptions:
+    """The options of `migrate` that a plan was made with."""
+
+    to: str | None = None
+    only: str | None = None
+    reason: str | None = None
+    allow_out_of_order: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryHead:
+    """The newest event of a history, and the run that wrote it."""
+
+    fence: int
+    sequence: int
+    run_id: str
+
+
+@dataclass(frozen=True, slots=True)
 class PlanResult(Result):
-    """What the next `migrate` would run, statement by statement."""
+    """What the next `migrate` would run, statement by statement. `migrate --plan` applies it if all of it is still the same.
+
+    Attributes:
+        jumped_over: versions that a run of a single one passes by.
+        head: of the history that the plan was made from; None where there is no event.
+        tool_version: of the glacierbase that made the plan.
+        plan_required: whether `migrate` refuses to run without a plan file (`requirePlan`).
+    """
 
     plan: tuple[PlannedFile, ...] = ()
+    options: PlanOptions = PlanOptions()
+    jumped_over: tuple[str, ...] = ()
+    head: HistoryHead | None = None
+    tool_version: str = ""
+    plan_required: bool = False
 
     def lines(self) -> list[str]:
         lines = [line for file in self.plan for line in file.lines()]
@@ -286,53 +316,6 @@ class BaselineResult(Result):
 
 
 @dataclass(frozen=True, slots=True)
-class WrittenResult(Result):
-    """The files that `new` wrote."""
-
-    files: tuple[str, ...] = ()
-
-    def lines(self) -> list[str]:
-        return [f"wrote {os.path.relpath(file)}" for file in self.files]
-
-
-@dataclass(frozen=True, slots=True)
-class RenamedFile:
-    """A migration that `rebase` gave a new version, with `git mv` where git tracks the file."""
-
-    old_version: str
-    version: str
-    old_path: str
-    path: str
-    tracked: bool
-
-    def command(self) -> str:
-        """Return the command that does the same."""
-        return f"{'git mv' if self.tracked else 'mv'} {quote(self.old_path)} {quote(self.path)}"
-
-
-@dataclass(frozen=True, slots=True)
-class RebaseResult(Result):
-    """The files that `rebase` renamed, in order; with `--dry-run` those that it would rename.
-
-    Attributes:
-        base: the git ref that the versions are above now.
-        commit: of the renames, or None.
-    """
-
-    base: str = ""
-    renamed: tuple[RenamedFile, ...] = ()
-    dry_run: bool = False
-    commit: str | None = None
-
-    def lines(self) -> list[str]:
-        if not self.renamed:
-            return [f"nothing to do: every new version is above those of {self.base}"]
-        renamed = f"committed as {self.commit}" if self.commit else "not committed"
-        ended = "nothing was renamed" if self.dry_run else renamed
-        return [f"base {self.base}", *(file.command() for file in self.renamed), ended]
-
-
-@dataclass(frozen=True, slots=True)
 class WarmResult(Result):
     """What `warm` put into the cache: a number of jars, and the class archive with which Spark started in `start_ms`."""
 
@@ -345,34 +328,3 @@ class WarmResult(Result):
         if self.archive is None or self.start_ms is None:
             return [jars if self.dependencies else "nothing to do: the engine of this catalog does not start here"]
         return [jars, f"class archive {self.archive}: Spark starts in {in_seconds(self.start_ms)}"]
-
-
-@dataclass(frozen=True, slots=True)
-class SquashResult(Result):
-    """The file that `squash` wrote; with `--dry-run` the one that it would write.
-
-    Attributes:
-        path: of the file.
-        removed: the files that it replaces.
-        tables: that it creates.
-        left_out: what it does not do in a new environment, although the files did.
-        sql: the text of the file.
-        commit: of the replacement, or None.
-    """
-
-    path: str = ""
-    removed: tuple[str, ...] = ()
-    tables: tuple[str, ...] = ()
-    left_out: tuple[str, ...] = ()
-    sql: str = ""
-    dry_run: bool = False
-    commit: str | None = None
-
-    def lines(self) -> Sequence[Line]:
-        if self.dry_run:
-            return [*map(Verbatim, split_lines(self.sql)), "", "nothing was written"]
-        made = (
-            f"wrote {self.path}: {counted(len(self.tables), 'table')}, in place of {counted(len(self.removed), 'file')}"
-        )
-        ended = f"committed as {self.commit}" if self.commit else "staged in git, not committed"
-        return [made, *(f"left out: {each}" for each in self.left_out), ended]

@@ -64,7 +64,8 @@ class Runner:
         remaining = [step for step in compiled.steps if step[0].index >= planned.resumes_at]
         started_at = datetime.now(timezone.utc)
         process = self._held.target.run.holder(self._held.engine.process)
-        announcement = entries.started(compiled, planned.resumes_at, started_at, process, plan.jumped_over, plan.reason)
+        why = (plan.jumped_over, plan.selection.reason, plan.digest)
+        announcement = entries.started(compiled, planned.resumes_at, started_at, process, *why)
         with closing(self._open_session()) as session:
             for step in remaining:
                 self._announce(announcement, compiled, step[0])

@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
+from glacierbase.apply.file_results import SquashResult
 from glacierbase.apply.plan import Selection, make_plan
-from glacierbase.apply.results import SquashResult
 from glacierbase.apply.squash_source import Ran, refused, shapes_of, statements_ran
 from glacierbase.history.opening import OpenCatalog, Target
 from glacierbase.history.records import SETTLED, History
@@ -37,9 +36,7 @@ from glacierbase.model.text import counted
 from glacierbase.sql.creates import create_statements, places, table_name
 
 
-def squash(
-    target: Target, result: SquashResult, to: int, author: str, *, dry_run: bool, commit: bool, session: Any = None
-) -> SquashResult:
+def squash(target: Target, result: SquashResult, to: int, author: str, *, dry_run: bool, commit: bool) -> SquashResult:
     """Write the squash of all files up to version `to`, and remove them.
 
     Args:
@@ -51,7 +48,7 @@ def squash(
         HistoryDisagrees: this environment is not exactly at that version, or its tables cannot be created by one file.
     """
     root = Path(target.run.project)
-    source = _source(target, _files(target.migrations, to, root), session)
+    source = _source(target, _files(target.migrations, to, root))
     squash = _squash_file(source, author)
     result = replace(
         result,
@@ -104,8 +101,8 @@ def _files(migrations: Sequence[Migration], to: int, root: Path) -> tuple[Migrat
     return files
 
 
-def _source(target: Target, files: tuple[Migration, ...], session: Any) -> _Source:
-    with target.opened(session) as opened:
+def _source(target: Target, files: tuple[Migration, ...]) -> _Source:
+    with target.opened() as opened:
         history = _at_version(opened, files[-1])
         ran = statements_ran(target, files, history)
         shapes = tuple(shapes_of(target, ran))

@@ -146,6 +146,12 @@ ENVIRONMENT_KEYS = (
         default="false",
     ),
     Key(
+        "requirePlan",
+        "Whether `migrate` runs only plan files, which `plan --output` writes.",
+        type=BOOLEAN,
+        default="false",
+    ),
+    Key(
         "outOfOrder",
         "Whether a version below an applied one runs without `--allow-out-of-order`.",
         type=one_of("refuse", "allow"),

@@ -48,23 +48,34 @@ def _with_selection(function: F) -> F:
 @with_options()
 @_with_selection
 @with_lock_timeout
+@click.option(
+    "--plan", metavar="PATH", help="Apply the plan in this file, or nothing if anything changed since it was made."
+)
 @click.option("--dry-run", is_flag=True, help="Show what would run, as `plan` does.")
 @click.option("--yes", is_flag=True, help="Do not ask for the name of a protected environment.")
-def migrate(options: Options, lock_timeout: float, dry_run: bool, yes: bool, **selection: Any) -> None:
+def migrate(
+    options: Options, lock_timeout: float, plan: str | None, dry_run: bool, yes: bool, **selection: Any
+) -> None:
     """Apply pending migrations in order, under the lock.
 
     A failed file resumes at the statement that failed.
     """
 
+    if plan and (dry_run or any(selection.values())):
+        options_of_a_plan = "--dry-run, --to, --only, --reason and --allow-out-of-order"
+        raise click.UsageError(f"--plan excludes {options_of_a_plan}", click.get_current_context())
+
     def run(project: Project) -> Sequence[Result]:
-        protected = () if yes else project.protected(options.catalogs)
-        planned = _planned(project, options.catalogs, selection) if protected else None
-        if planned and any(each.plan for each in planned):
-            options.terminal.confirm(protected, planned)
+        from glacierbase.apply.planfile import read_plan
+
+        given: Any = read_plan(plan) if plan else None
+        catalogs, selected = options.catalogs or (given.catalogs if given else ()), selection
+        if not yes and (protected := project.protected(catalogs)):
+            planned = given.plans if given else _planned(project, catalogs, selection)
+            _confirm(options, protected, planned, is_file=given is not None)
+            given, selected = given or planned, {}
         with options.terminal.signals.cancelling() as cancel:
-            return project.migrate(
-                options.catalogs, **selection, confirmed=planned, lock_timeout=lock_timeout, cancel=cancel
-            )
+            return project.migrate(catalogs, **selected, plan=given, lock_timeout=lock_timeout, cancel=cancel)
 
     if dry_run:
         options.report(lambda project: project.plan(options.catalogs, **selection), command="plan")
@@ -84,6 +95,13 @@ def _planned(project: Project, catalogs: Sequence[str], selection: Mapping[str, 
         return error.results
 
 
+def _confirm(options: Options, protected: Sequence[str], planned: Sequence[PlanResult], *, is_file: bool) -> None:
+    """Show what is about to run in a protected environment, and ask for its name. `migrate` refuses what needs a plan file."""
+    asked = [each for each in planned if each.environment in protected and (is_file or not each.plan_required)]
+    if any(each.plan for each in asked):
+        options.terminal.confirm(protected, asked)
+
+
 @cli.command(section=Section.ASK)
 @with_options(several=True)
 @click.option("--exit-code", is_flag=True, help="Exit with 7 if something is pending.")
@@ -97,9 +115,12 @@ def pending(options: Options, exit_code: bool) -> None:
 @cli.command(section=Section.ASK)
 @with_options(several=True)
 @_with_selection
-def plan(options: Options, **selection: Any) -> None:
-    """Show the rendered statements that `migrate` would run. Writes nothing."""
-    options.report(lambda project: project.plan(options.catalogs, **selection))
+@click.option("--output", metavar="PATH", help="Also write the plan to this file, for `migrate --plan`.")
+def plan(options: Options, output: str | None, **selection: Any) -> None:
+    """Show the rendered statements that `migrate` would run. Writes nothing but --output."""
+    if output and len(options.environments) > 1:
+        raise click.UsageError("--output takes one environment", click.get_current_context())
+    options.report(lambda project: project.plan(options.catalogs, output=output, **selection))
 
 
 @cli.command(section=Section.MEND)

@@ -65,7 +65,7 @@ def new(options: Options, catalog: str | None, author: str | None, reverting: st
     """
 
     def write(project: Project) -> Sequence[Result]:
-        from glacierbase.apply.results import WrittenResult
+        from glacierbase.apply.file_results import WrittenResult
         from glacierbase.apply.reverting import reverting_sql
         from glacierbase.migrations import new_files
         from glacierbase.model.command import on_catalog

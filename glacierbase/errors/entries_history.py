@@ -177,7 +177,7 @@ ENTRIES = (
     Entry(
         "ENVIRONMENT_MISMATCH",
         (HistoryDisagrees,),
-        "The history belongs to another environment than the chosen one. "
+        "The history, or the plan that is to be applied, belongs to another environment than the chosen one. "
         "Two environments must not share a history. Nothing ran.",
         "error: ENVIRONMENT_MISMATCH: catalog analytics: the history belongs to environment prod, this run to"
         " environment dev; nothing ran\n"
@@ -188,6 +188,22 @@ ENTRIES = (
             "another warehouse, database or `store.namespace`.",
             "If the environment was renamed, or its tables were cloned from another one: "
             "`glacierbase repair --environment-was prod --env dev --reason 'cloned for the load test'`.",
+        ),
+    ),
+    Entry(
+        "PLAN_OUTDATED",
+        (HistoryDisagrees,),
+        "Files, variables or the history have changed since the plan was made. "
+        "The plan is that of `migrate --plan`, or the one that was confirmed on a terminal. Nothing of it ran.",
+        "error: PLAN_OUTDATED: catalog analytics: 3 changes since the plan was made; nothing ran\n"
+        "migrations/analytics/0008_add_device.sql: it renders differently: a variable changed\n"
+        "migrations/analytics/0009_add_scores.sql: the file was added\n"
+        "run 4f1c0a6be2d94d0f of ana@laptop at 2026-11-20 09:14:03 UTC: 0007 applied\n"
+        "next: `glacierbase plan --output plan.json` makes the plan again",
+        (
+            "Read what changed, and make the plan again with the command of the message.",
+            "Have the new plan reviewed, and apply it: `glacierbase migrate --plan plan.json`.",
+            "After a run that failed, the plan of that run is outdated too: the next one resumes, and needs a plan of its own.",
         ),
     ),
     Entry(

@@ -23,11 +23,13 @@ ENTRIES = (
     Entry(
         "CONFLICTING_OPTIONS",
         (ConfigurationError,),
-        "`--to` and `--only` were given together. The history was read; nothing ran and nothing was changed.",
+        "`--to` and `--only` were given together, or a plan together with a selection of versions. "
+        "Nothing ran and nothing was changed.",
         "error: CONFLICTING_OPTIONS: --to and --only exclude each other\nnext: use one of them",
         (
             "To apply everything up to a version: `glacierbase migrate --to VERSION`.",
             "To apply one file alone, as a hotfix: `glacierbase migrate --only VERSION --reason 'why this one now'`.",
+            "A plan holds the versions that it was made with. To apply others, make another plan.",
         ),
     ),
     Entry(
@@ -69,14 +71,37 @@ ENTRIES = (
     Entry(
         "NOT_CONFIRMED",
         (ConfigurationError,),
-        "The confirmation was declined, or the name of the environment was mistyped. "
-        "It is also raised if a file would run that was not in the plan that was shown. "
-        "Nothing ran and nothing was changed.",
+        "The confirmation was declined, or the name of the environment was mistyped. Nothing ran and nothing was changed.",
         "error: NOT_CONFIRMED: that is not prod; nothing ran",
         (
             "Check that the environment is the one that you mean.",
-            "If the plan changed, a file or the history was changed meanwhile. The command shows the new plan.",
             "Run the command again, and type the full name of the environment, or `y`.",
+        ),
+    ),
+    Entry(
+        "PLAN_REQUIRED",
+        (ConfigurationError,),
+        "`migrate` was run without a plan file in an environment that requires one. "
+        "The catalog file has `requirePlan: true` there. Nothing was contacted and nothing ran.",
+        "error: PLAN_REQUIRED: catalog analytics: environment prod runs only plan files (requirePlan); nothing ran\n"
+        "next: `glacierbase plan --output plan.json` writes one; `glacierbase migrate --plan plan.json` applies it",
+        (
+            "Write the plan: `glacierbase plan --env prod --output plan.json`.",
+            "Have it reviewed, as the team does it.",
+            "Apply it: `glacierbase migrate --env prod --plan plan.json`.",
+        ),
+    ),
+    Entry(
+        "PLAN_INVALID",
+        (ConfigurationError,),
+        "The file that `migrate --plan` names is not a plan. "
+        "It is truncated, it is another document, or the plan failed when it was made. Nothing was contacted and nothing ran.",
+        "error: PLAN_INVALID: plan.json is not a plan of glacierbase: catalogs[0] has no head; nothing ran\n"
+        "next: `glacierbase plan --output plan.json` makes a plan",
+        (
+            "Check that the job that applies the plan has the file that the job before has written.",
+            "If another version of glacierbase wrote it, use the same version for both.",
+            "Make the plan again: `glacierbase plan --env prod --output plan.json`.",
         ),
     ),
     Entry(
@@ -157,16 +182,16 @@ ENTRIES = (
     Entry(
         "UNREADABLE_FILE",
         (ConfigurationError, MigrationFileError),
-        "A file or folder of the project cannot be read or written. "
+        "A file or folder of the project, or a plan file, cannot be read or written. "
         "Its permissions forbid it, it is not a regular file, or it is too large. "
-        "Nothing was contacted. Exit code 2 for catalog files and new files, 3 for migrations.",
+        "Nothing ran. Exit code 2 for catalog files, plan files and new files, 3 for migrations.",
         "error: UNREADABLE_FILE: migrations/analytics/0007_add_device.sql, line 1: cannot be read: Permission denied\n"
         "next: restore the file or its permissions",
         (
             "If permission is denied, give the user who runs glacierbase read access: `chmod u+r FILE`.",
             "If it is a folder, a FIFO or a device, remove or rename it.",
             "If it is too large, move the data out. Limits: 10 MiB for a migration and 256 MiB for all of them, "
-            "1 MiB for a catalog file and 16 MiB for all of them.",
+            "1 MiB for a catalog file and 16 MiB for all of them. A plan file may have 512 MiB.",
         ),
     ),
     Entry(

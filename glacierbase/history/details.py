@@ -36,6 +36,7 @@ class Details:
         ci_actor: who started the CI job of the run (each event that has details).
         squashes: the files that the file replaces, where it is a squash (started, baselined).
         jumped_over: versions that a run with `--only` passed by (started).
+        plan: the digest of the plan file that the run applied (started).
         differences: accepted ones between declared and existing columns (baselined).
         former_holder: the run that the lock was taken from (taken_over, unlocked).
         resolution: the value of `repair --as` (repaired).
@@ -51,6 +52,7 @@ class Details:
     squashes: tuple[Squashed, ...] = ()
     ci_actor: str | None = None
     jumped_over: tuple[str, ...] = ()
+    plan: str | None = None
     differences: tuple[ColumnDifference, ...] = ()
     former_holder: FormerHolder | None = None
     resolution: str | None = None
@@ -111,6 +113,7 @@ def _to_document(details: Details) -> dict[str, object]:
         "headers": dict(details.headers) or None,
         "squashes": [[each.version, each.checksum, each.is_squash] for each in details.squashes] or None,
         "jumped_over": list(details.jumped_over) or None,
+        "plan": details.plan,
         "differences": [asdict(difference) for difference in details.differences] or None,
         "owner": former.owner if former else None,
         "fence": former.fence if former else None,
@@ -135,6 +138,7 @@ def _from_document(document: object) -> Details:
         squashes=_squashes(_optional(values, "squashes", list) or []),
         ci_actor=_optional(values, "ci_actor", str),
         jumped_over=_versions(_optional(values, "jumped_over", list) or []),
+        plan=_optional(values, "plan", str),
         differences=_differences(_optional(values, "differences", list) or []),
         former_holder=_former_holder(values),
         resolution=_optional(values, "as", str),

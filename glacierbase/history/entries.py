@@ -75,6 +75,7 @@ def started(
     process: Mapping[str, object],
     jumped_over: Sequence[str] = (),
     reason: str | None = None,
+    plan: str | None = None,
 ) -> Entry:
     """Announce statement `resumes_at`, the first one of the file that runs."""
     return Entry(
@@ -92,6 +93,7 @@ def started(
             headers=compiled.migration.headers,
             squashes=compiled.migration.squashes,
             jumped_over=tuple(jumped_over),
+            plan=plan,
         ),
     )
 

@@ -80,6 +80,12 @@ class History:
     sequence: int
     jumped_over: frozenset[int]
 
+    @property
+    def head(self) -> Event | None:
+        """The newest event that is not late."""
+        counted = (each for each in reversed(self.events) if (each.fence, each.sequence) not in self.late)
+        return next(counted, None)
+
 
 def fold(events: Iterable[Event], holding_fence: int | None = None) -> History:
     """Derive the records. A statement in flight is *running* while its fence holds the lock, and *unknown* otherwise.

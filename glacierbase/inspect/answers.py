@@ -92,6 +92,7 @@ def shown_run(record: Record) -> ShownRun:
         engine=event.engine,
         git_commit=event.git_commit,
         ci_url=event.ci_url,
+        plan=details_of(record.started).plan,
     )
 
 

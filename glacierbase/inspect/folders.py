@@ -2,31 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TypeVar
 
 from glacierbase.catalogs.folder import CatalogFile, load_catalog_files
-from glacierbase.errors import (
-    ConfigurationError,
-    GlacierbaseError,
-    Interrupted,
-    MigrationFileError,
-    collected,
-    raise_all,
-)
+from glacierbase.errors import ConfigurationError, GlacierbaseError, MigrationFileError, collected, raise_all
 from glacierbase.history.opening import Target
 from glacierbase.migrations.folder import load_migrations, migration_files
 from glacierbase.model.arguments import given
-from glacierbase.model.command import command, on_catalog
+from glacierbase.model.command import command
 from glacierbase.model.migration import Migration
-from glacierbase.model.result import Result
 from glacierbase.run.files import FileRefused, is_folder, path_inside
 from glacierbase.run.held import HeldLocks
 from glacierbase.run.run import Run
-
-R = TypeVar("R", bound=Result)
 
 
 def find_root(path: str | Path | None = None) -> Path:
@@ -105,27 +93,6 @@ def load_targets(
     # Catalogs share a file: an error in it is reported once.
     raise_all(list({error.message: error for error in errors}.values()))
     return found
-
-
-def run_each(targets: Iterable[Target], kind: type[R], run: Callable[[Target, R], R], *, is_named: bool) -> list[R]:
-    """Run a command for each target, and return a result for each, with the error where it failed. A signal ends them all.
-
-    Args:
-        kind: of the results.
-        run: completes an empty result.
-        is_named: whether commands in messages name the catalog.
-    """
-    results: list[R] = []
-    for target in targets:
-        empty = kind(target.catalog.name, target.catalog.environment)
-        try:
-            with on_catalog(target.catalog.name if is_named else None):
-                results.append(run(target, empty))
-        except GlacierbaseError as error:
-            results.append(replace(empty, error=error))
-        if isinstance(results[-1].error, Interrupted):
-            break
-    return results
 
 
 def _check_inside(root: Path) -> None:

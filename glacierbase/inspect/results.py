@@ -88,7 +88,11 @@ class ShownStatement:
 
 @dataclass(frozen=True, slots=True)
 class ShownRun:
-    """The run that applied the version, or ran it last; for a baselined version the run of `baseline`."""
+    """The run that applied the version, or ran it last; for a baselined version the run of `baseline`.
+
+    Attributes:
+        plan: the digest of the plan file that the run applied, or None.
+    """
 
     run_id: str
     os_user: str | None
@@ -98,12 +102,14 @@ class ShownRun:
     engine: str | None
     git_commit: str | None
     ci_url: str | None
+    plan: str | None = None
 
     def rows(self) -> Iterator[tuple[Cell, Cell]]:
-        """Yield the run, and its commit and CI job where it has them."""
+        """Yield the run, and its commit, CI job and plan file where it has them."""
         engine = f", {self.engine}" if self.engine else ""
         yield "run", f"{self.run_id} of {user_of(self.os_user, self.host, self.ci_actor)} as {self.principal}{engine}"
-        yield from ((name, value) for name, value in (("commit", self.git_commit), ("ci", self.ci_url)) if value)
+        more = (("commit", self.git_commit), ("ci", self.ci_url), ("plan", self.plan))
+        yield from ((name, value) for name, value in more if value)
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,6 +54,7 @@ class Catalog:
         connection: for Snowflake, keywords of the connector.
         out_of_order_allowed: whether a version below an applied one runs without `--allow-out-of-order`.
         required_headers: names of the further headers that migration files must have.
+        plan_required: whether `migrate` runs only plan files.
         recovers: whether `migrate` settles a statement of a dead run where its table proves the outcome.
     """
 
@@ -71,6 +72,7 @@ class Catalog:
     store: StoreOptions
     digests: tuple[tuple[str, str], ...] = ()
     recovers: bool = True
+    plan_required: bool = False
     dependency_places: Mapping[str, tuple[str, int]] = field(default_factory=dict, repr=False)
     hooks: Hooks = field(default_factory=Hooks, repr=False)
     required_headers: tuple[str, ...] = ()

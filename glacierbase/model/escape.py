@@ -17,20 +17,32 @@ from glacierbase.secrets import mask
 
 # C0, DEL and C1; characters that change the direction of text or have no width; line separators; lone surrogates. Line feeds are
 # handled by the callers; a tab is harmless.
-CONTROL = re.compile(
+_CONTROL = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     r"\ud800-\udfff\U000e0000-\U000e007f]"
 )
-COMMAND_ANYWHERE = re.compile(r"(?<=#)#(?=\w*\[)")
+_COMMAND_ANYWHERE = re.compile(r"(?<=#)#(?=\w*\[)")
 _COMMAND_AT_START = re.compile(r"^(\s*):(?=:)")
 
 
 def escaped(line: str) -> str:
     """Return a line whose control characters and CI commands are escapes. Escaping it again changes nothing."""
-    visible = CONTROL.sub(lambda found: ascii(found[0])[1:-1], line)
-    return COMMAND_ANYWHERE.sub(r"\\x23", _COMMAND_AT_START.sub(r"\1\\x3a", visible))
+    visible = _CONTROL.sub(lambda found: ascii(found[0])[1:-1], line)
+    return _COMMAND_ANYWHERE.sub(r"\\x23", _COMMAND_AT_START.sub(r"\1\\x3a", visible))
 
 
 def on_one_line(text: str) -> str:
     """Return a value for a comment or a table cell, which a line break would end: masked, escaped, on one line."""
     return escaped(mask(text).replace("\n", r"\n"))
+
+
+def printable_json(document: str) -> str:
+    """Return a JSON document that parses to the same values, with JSON's escapes for all that `printable` escapes.
+
+    The values must be masked before they are serialised.
+    """
+    return _COMMAND_ANYWHERE.sub(r"\\u0023", _CONTROL.sub(_json_escape, document))
+
+
+def _json_escape(found: re.Match[str]) -> str:
+    return re.sub("(....)", r"\\u\1", found[0].encode("utf-16-be", "surrogatepass").hex())

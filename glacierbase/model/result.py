@@ -6,6 +6,7 @@ its `lines` are the text. `output` puts the results of several catalogs together
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
@@ -14,6 +15,7 @@ from enum import Enum
 from typing import Any, ClassVar, TypeVar
 
 from glacierbase.errors import GlacierbaseError, SeveralErrors
+from glacierbase.model.escape import printable_json
 from glacierbase.model.migration import AppliedBy, State
 from glacierbase.model.text import Line, time_from, time_of
 from glacierbase.secrets import Secrets, mask, secrets_in_use
@@ -180,6 +182,11 @@ def document(command: str, results: Sequence[Result], error: GlacierbaseError | 
         "error": to_json(error),
         "catalogs": [result.to_dict() for result in results],
     }
+
+
+def json_text(content: dict[str, Any]) -> str:
+    """Return the text of a document, with JSON's escapes for what a terminal or a CI service would execute."""
+    return printable_json(json.dumps(content, indent=2, ensure_ascii=False, default=str))
 
 
 def document_fields(kind: type[Any]) -> list[str]:

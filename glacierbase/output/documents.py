@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from glacierbase.errors import GlacierbaseError, SeveralErrors
 from glacierbase.model.command import command
-from glacierbase.model.result import Result, document
+from glacierbase.model.result import Result, document, json_text
 from glacierbase.model.text import Line, Mark, split_lines
-from glacierbase.output.printable import Show, printable, printable_json
+from glacierbase.output.printable import Show, printable
 
 Lines: TypeAlias = Callable[[Any], Sequence[Line]]
 
 
 def json_document(command: str, results: Sequence[Result], error: GlacierbaseError | None, **fields: Any) -> str:
     """Return the text of a command's JSON document, with `fields` added to it."""
-    content = {**document(command, results, error), **fields}
-    return printable_json(json.dumps(content, indent=2, ensure_ascii=False, default=str))
+    return json_text({**document(command, results, error), **fields})
 
 
 def text_document(results: Sequence[Result], lines: Lines | None = None, show: Show = printable) -> str:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Protocol
 
-from glacierbase.model.escape import COMMAND_ANYWHERE, CONTROL, escaped
+from glacierbase.model.escape import escaped
 from glacierbase.model.text import LINE_END, Cell, Line, Table, quoted, time_of
 from glacierbase.secrets import mask
 
@@ -35,14 +34,6 @@ def text_of(cell: Cell) -> str:
     return escaped(" ".join(mask(text).split()))
 
 
-def printable_json(document: str) -> str:
-    """Return a JSON document that parses to the same values, with JSON's escapes for all that `printable` escapes.
-
-    The values must be masked before they are serialised.
-    """
-    return COMMAND_ANYWHERE.sub(r"\\u0023", CONTROL.sub(_json_escape, document))
-
-
 def _plain(line: Line, indent: str) -> Iterator[str]:
     if isinstance(line, Table):
         yield from (escaped(f"{indent}{row}".rstrip()) for row in _rows(line))
@@ -58,7 +49,3 @@ def _rows(table: Table) -> list[str]:
     cells = [[text_of(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in cells]
-
-
-def _json_escape(found: re.Match[str]) -> str:
-    return re.sub("(....)", r"\\u\1", found[0].encode("utf-16-be", "surrogatepass").hex())

@@ -51,7 +51,7 @@ def _groups(results: Sequence[Any]) -> Iterator[Result]:
     """Yield one result for the environments whose plans are equal."""
     groups: dict[Any, list[PlanResult]] = {}
     for each in results:
-        groups.setdefault((each.plan, each.warnings), []).append(each)
+        groups.setdefault((tuple(each.lines()), each.warnings), []).append(each)
     yield from (replace(group[0], environment=_names(group)) for group in groups.values())
 
 

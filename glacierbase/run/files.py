@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import secrets
 import stat
 import time
 from collections.abc import Iterator
@@ -134,6 +135,46 @@ def create_file(path: Path, root: Path, text: str) -> None:
     except OSError as error:
         what = f"cannot be written: {error.strerror}"
         raise FileRefused("UNREADABLE_FILE", what, "correct the permissions of its folder") from error
+
+
+def replace_file(path: Path, text: str) -> None:
+    """Write a file, new or in place of a regular one, so that at any moment it holds the old text or the new one as a whole.
+
+    Raises:
+        FileRefused: `UNREADABLE_FILE`: the folder or the file cannot be written.
+    """
+    try:
+        if (kind := _kind(path)) is not None:
+            hint = "name a regular file, or a new one"
+            raise FileRefused("UNREADABLE_FILE", f"cannot be written: it is {kind}", hint)
+        # A link leads to the file that is replaced.
+        real = Path(os.path.realpath(path))
+        draft = real.with_name(f".glacierbase-{secrets.token_hex(8)}")
+        try:
+            with draft.open("x", encoding="utf-8", newline="\n") as target:
+                target.write(text)
+                target.flush()
+                os.fsync(target.fileno())
+            draft.replace(real)
+        finally:
+            draft.unlink(missing_ok=True)
+    except (OSError, ValueError) as error:  # A NUL in the path.
+        what = f"cannot be written: {getattr(error, 'strerror', None) or error}"
+        raise FileRefused("UNREADABLE_FILE", what, "correct the path, or the permissions of its folder") from error
+
+
+def _kind(path: Path) -> str | None:
+    """Return what is at a path that is no regular file; None for one, and where there is nothing."""
+    place = Path(os.path.realpath(path.parent)) / path.name
+    # A link such as /dev/stdout leads to what this process has open, which may be a regular file.
+    target = place.parent / place.readlink() if place.is_symlink() else place
+    if any(each.is_relative_to(folder) for each in (place, target) for folder in _KERNEL):
+        return "a file of the kernel"
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        return None
+    return None if stat.S_ISREG(mode) else _KINDS.get(stat.S_IFMT(mode), "a device")
 
 
 @contextmanager

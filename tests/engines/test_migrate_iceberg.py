@@ -382,3 +382,18 @@ def test_the_lease_is_renewed_while_a_long_statement_fills_every_core(shop: Shop
         f" WHERE committed_at > TIMESTAMP '{begin}' + INTERVAL 1 SECOND AND committed_at < TIMESTAMP '{end}' - INTERVAL 3 SECONDS"
     )
     assert len(beats) >= 1
+
+
+def test_a_plan_file_is_applied_to_real_tables_or_not_at_all(shop: Shop, tmp_path: Path) -> None:
+    """The history is read through the real store: a run since the plan outdates it, and the plan made again is applied."""
+    plan = tmp_path / "plan.json"
+    shop.file("1_create.sql", CREATE)
+    shop.file("2_fill.sql", "INSERT INTO NS.t VALUES (1)")
+    shop.project.plan(output=plan, spark=shop.lake.spark)
+    shop.project.migrate(to="1", spark=shop.lake.spark)
+    with pytest.raises(HistoryDisagrees) as caught:
+        shop.project.migrate(plan=plan, spark=shop.lake.spark)
+    assert (caught.value.code, shop.values()) == ("PLAN_OUTDATED", [])
+    shop.project.plan(output=plan, spark=shop.lake.spark)
+    [result] = shop.project.migrate(plan=plan, spark=shop.lake.spark)
+    assert ([file.version for file in result.applied], shop.values()) == (["2"], [1])

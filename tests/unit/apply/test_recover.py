@@ -14,9 +14,10 @@ from typing import Any
 import pytest
 
 from glacierbase.apply import recover
-from glacierbase.apply.plan import Selection
+from glacierbase.apply.plan import Approved, Selection
 from glacierbase.apply.progress import Progress
 from glacierbase.apply.recover import verdict
+from glacierbase.apply.results import PlanResult
 from glacierbase.errors import GlacierbaseError, Interrupted, LockLost, NeedsRepair, OutcomeUnknown
 from glacierbase.history.details import details_of
 from glacierbase.history.records import fold
@@ -24,6 +25,7 @@ from glacierbase.model.tableversion import TableVersion
 from glacierbase.run.processes import engine_process, this_process
 from glacierbase.run.run import statement_tag
 from tests.support.fakes import lost_answer
+from tests.support.lakes import printed_commands
 from tests.support.project_folder import ProjectFolder
 from tests.support.world import World
 
@@ -396,13 +398,18 @@ def test_an_older_glacierbase_reads_the_outcome_as_that_of_a_repair(world: World
     assert (record.state, record.statements_done) == ("interrupted", 1)
 
 
-def test_a_confirmed_run_settles_nothing(world: World, clock: Clock) -> None:
-    """What a person confirmed is a plan of files; nothing else is recorded, and the error names what is open."""
+def test_a_run_of_an_approved_plan_settles_nothing(world: World, clock: Clock) -> None:
+    """What was approved is a plan of files; nothing else is recorded, and the error names what is open."""
     lose(world)
     before = len(world.events)
     with pytest.raises(NeedsRepair) as caught:
-        world.migrate(Selection(confirmed=()))
+        world.migrate(Selection(approved=Approved(PlanResult("shop", "default"))))
     assert (caught.value.code, len(world.events), clock.now) == ("OUTCOME_UNKNOWN", before, 0.0)
     assert "migrate --yes" in caught.value.hint
+    with pytest.raises(NeedsRepair) as caught:
+        world.migrate(
+            Selection(approved=Approved(PlanResult("shop", "default"), "glacierbase plan --output plan.json"))
+        )
+    assert printed_commands(caught.value.hint) == ["glacierbase repair 2"]
     world.migrate()
     assert [event.event for event in world.events[before:]].count("repaired") == 1

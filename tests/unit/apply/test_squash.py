@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from glacierbase.apply.file_results import SquashResult
 from glacierbase.apply.plan import Selection
-from glacierbase.apply.results import SquashResult
 from glacierbase.apply.squash import squash
 from glacierbase.errors import ConfigurationError, GlacierbaseError, HistoryDisagrees
 from glacierbase.migrations import squash_files

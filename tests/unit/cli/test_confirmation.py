@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from glacierbase import Project
-from glacierbase.errors import ConfigurationError
+from glacierbase.errors import HistoryDisagrees
 from tests.support.fakes import lost_answer
 from tests.support.lakes import Keyboard, Lakes, printed_commands
 from tests.support.project_folder import ProjectFolder
@@ -142,19 +142,22 @@ def test_what_was_not_shown_does_not_run(lakes: Lakes) -> None:
     """A file that is added, or edited, while the question waits for its answer is not run."""
     for name, sql in (("0002_b.sql", "CREATE TABLE b (a INT)"), ("0001_a.sql", "CREATE TABLE other (a INT)")):
         output = lakes.run(f"migrate {PROD}", typed=_Slow(lambda n=name, s=sql: lakes.project.file(n, s)))
-        assert output.code == 2
-        assert f"error: NOT_CONFIRMED: migrations/shop/{name}: " in output.stderr
+        assert output.code == 3
+        assert "error: PLAN_OUTDATED: catalog shop: 1 change since the plan was made; nothing ran" in output.stderr
+        assert f"migrations/shop/{name}: the file was " in output.stderr
         assert printed_commands(output.stderr)[0].startswith("glacierbase migrate --catalog shop --env prod")
     assert lakes.place("prod").engine.rows("SELECT name FROM sqlite_master") == []
     assert lakes.run(f"migrate {PROD}", typed="prod\n").code == 0
 
 
-def test_what_another_run_applied_meanwhile_is_not_run_again(lakes: Lakes) -> None:
-    """The rest of the plan that was confirmed runs."""
+def test_what_another_run_applied_meanwhile_leaves_another_plan(lakes: Lakes) -> None:
+    """The rest of the plan was shown as part of a whole; it is shown again before it runs."""
     lakes.project.file("0002_b.sql", "CREATE TABLE b (a INT)")
     answer = _Slow(lambda: lakes.run(f"migrate --to 1 {PROD} --yes"))
     output = lakes.run(f"migrate {PROD}", typed=answer)
-    assert output.code == 0, output
+    assert output.code == 3, output
+    assert ": 0001 applied" in output.stderr
+    assert lakes.run(f"migrate {PROD}", typed="prod\n").code == 0
     assert [event.version for event in lakes.place("prod").events() if event.event == "applied"] == ["0001", "0002"]
 
 
@@ -169,7 +172,7 @@ def test_nothing_that_appears_after_an_empty_plan_runs(applied: Lakes, monkeypat
 
     monkeypatch.setattr(Project, "plan", then_a_file)
     output = applied.run(f"migrate {PROD} --format json")
-    assert (output.code, output.document["error"]["code"]) == (2, "NOT_CONFIRMED")
+    assert (output.code, output.document["error"]["code"]) == (3, "PLAN_OUTDATED")
     assert len(applied.place("prod").events()) == 2
 
 
@@ -177,8 +180,8 @@ def test_a_plan_of_another_environment_confirms_nothing(lakes: Lakes) -> None:
     """Its statements are the same; the tables are not."""
     planned = Project.load(lakes.project.root, "dev").plan(["shop"])
     prod = Project.load(lakes.project.root, "prod")
-    with pytest.raises(ConfigurationError) as caught:
-        prod.migrate(["shop"], confirmed=planned)
-    assert caught.value.code == "NOT_CONFIRMED"
+    with pytest.raises(HistoryDisagrees) as caught:
+        prod.migrate(["shop"], plan=planned)
+    assert caught.value.code == "ENVIRONMENT_MISMATCH"
     assert lakes.place("prod").events() == []
-    assert prod.migrate(["shop"], confirmed=prod.plan(["shop"]))[0].applied
+    assert prod.migrate(["shop"], plan=prod.plan(["shop"]))[0].applied

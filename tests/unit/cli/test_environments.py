@@ -135,3 +135,13 @@ def test_a_command_takes_one_environment_or_shows_all(name: str, lakes: Lakes) -
     else:
         assert (output.code, error["code"]) == (2, "USAGE")
         assert "--env was given 2 times" in error["message"]
+
+
+def test_a_comment_that_renders_differently_makes_no_other_plan(
+    project: ProjectFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rendered files differ; the statements are the same."""
+    lakes = Lakes(project, monkeypatch, THREE_ENVIRONMENTS)
+    project.file("0002_b.sql", "SELECT 1;\n-- for {{ environment }}\n")
+    text = lakes.run("plan --catalog shop --env dev --env prod").stdout
+    assert [line for line in text.splitlines() if line.startswith("shop")] == ["shop (dev, prod)"]

@@ -13,7 +13,15 @@ import pytest
 
 from glacierbase.apply.baseline import baseline
 from glacierbase.apply.plan import Selection
-from glacierbase.errors import GlacierbaseError, HistoryDisagrees, NeedsRepair, SeveralErrors, StatementRefused
+from glacierbase.apply.reverting import reverting_sql
+from glacierbase.errors import (
+    ConfigurationError,
+    GlacierbaseError,
+    HistoryDisagrees,
+    NeedsRepair,
+    SeveralErrors,
+    StatementRefused,
+)
 from glacierbase.history.details import Details, details_of, to_json
 from glacierbase.history.state import read_state
 from glacierbase.inspect.answers import statuses
@@ -178,6 +186,13 @@ def test_a_squash_needs_no_header_that_the_catalog_file_requires(world: World) -
     assert states(world) == {"0003": "applied"}
     add(world, LATER)
     assert isinstance(refused(world), SeveralErrors)
+
+
+def test_no_inverse_is_written_for_a_part_of_a_squash(world: World) -> None:
+    """Its statements are not in the files any more."""
+    squash(world)
+    with pytest.raises(ConfigurationError, match=r"0003_squashed\.sql, a squash"):
+        reverting_sql(world.project.root, folder(world), "2")
 
 
 @pytest.mark.parametrize("only", ["0002", "0003"])

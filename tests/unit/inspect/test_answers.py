@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from glacierbase.apply.results import WrittenResult
+from glacierbase.apply.file_results import WrittenResult
 from glacierbase.errors import GlacierbaseError, MigrationFailed
 from glacierbase.inspect.answers import next_step, statements_of, statuses
 from glacierbase.inspect.results import StatusResult

@@ -153,7 +153,7 @@ _PENDING = tuple(made(PendingFile, version=_VERSIONS[i], description=_WHY[i], au
                       statements=i, resumes_at=4 - i) for i in (2, 3))  # fmt: skip
 _PLANNED = made(
     PlannedFile, version=_VERSIONS[2], description=_WHY[2], author="Data Platform Team", path=_PATHS[2], resumes_at=2,
-    statements=(PlannedStatement(2, 7, _SQL),),
+    statements=(PlannedStatement(2, 7, _SQL, "v1:sha256:0f3a"),),
 )  # fmt: skip
 _LAST = _EVENTS[-1]
 _SHOWN = ShowResult(

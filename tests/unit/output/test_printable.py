@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from glacierbase.model.escape import on_one_line
+from glacierbase.model.escape import on_one_line, printable_json
 from glacierbase.model.text import quoted
-from glacierbase.output.printable import printable, printable_json
+from glacierbase.output.printable import printable
 from glacierbase.secrets import register
 from tests.support.hostile import CONTROLS, PAYLOAD, check_safe
 

@@ -292,9 +292,13 @@ def document(secret: str, around: str) -> str:
     event = Event(1, 1, text, "shop", text, "failed", error_message=text, details=json.dumps({"a": text}))
     results = [
         HistoryResult(text, text, warnings=(text,), events=(event,), error=error),
-        PlanResult("shop", "default", plan=(PlannedFile(text, text, text, text, 1, (PlannedStatement(1, 1, text),)),)),
+        PlanResult("shop", "default", plan=(planned_file(text),)),
     ]
     return json_document("history", results, error)
+
+
+def planned_file(text: str) -> PlannedFile:
+    return PlannedFile(text, text, text, text, 1, (PlannedStatement(1, 1, text, text),), text, text)
 
 
 def texts(value: Any) -> list[str]:

@@ -1,0 +1,111 @@
+"""Compare what would run now with a plan that was made before: one in a plan file, or one that a person confirmed.
+
+Either all of it is still the same, or nothing runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from glacierbase.apply.plan import Plan
+from glacierbase.apply.preview import plan_result
+from glacierbase.apply.results import HistoryHead, PlannedFile, PlanResult
+from glacierbase.errors import HistoryDisagrees
+from glacierbase.history.details import details_of
+from glacierbase.history.opening import Target
+from glacierbase.history.records import History
+from glacierbase.model.command import command
+from glacierbase.model.migration import Event, Migration
+from glacierbase.model.result import to_json, user_of
+from glacierbase.model.text import counted, time_of
+
+# Of the runs since the plan was made, how many the message names.
+_MOST_RUNS = 5
+
+
+def check_approved(target: Target, plan: Plan) -> None:
+    """Refuse to run anything but the approved plan, where there is one.
+
+    Raises:
+        HistoryDisagrees: `PLAN_OUTDATED`, with what changed since.
+    """
+    approved = plan.selection.approved
+    if approved is None:
+        return
+    then, now = approved.plan, plan_result(target, plan)
+    if _binding(then) == _binding(now):
+        return
+    runs = list(_runs_since(then.head, plan.history)) if then.head != now.head else []
+    changes = (*_changed_files(then, now, target.migrations), *runs) or ("what would run now is not in the plan",)
+    again = approved.again or command("migrate")
+    raise HistoryDisagrees(
+        "PLAN_OUTDATED",
+        (f"catalog {now.catalog}: {counted(len(changes), 'change')} since the plan was made; nothing ran", *changes),
+        f"`{again}` {'makes the plan again' if approved.again else 'shows the plan as it is now'}",
+        changes=changes,
+    )
+
+
+def _binding(plan: PlanResult) -> object:
+    """Return what must be the same, as JSON, in which secrets are masked: they are in a plan that was read from a file."""
+    return to_json((plan.plan, plan.jumped_over, plan.head))
+
+
+def _changed_files(then: PlanResult, now: PlanResult, migrations: Sequence[Migration]) -> Iterator[str]:
+    """Yield a line for each file that was added, removed or edited, or that renders differently."""
+    planned, files = {file.version: file for file in now.plan}, {each.version for each in migrations}
+    before = {file.version: file for file in then.plan}
+    for version, file in before.items():
+        if version not in files:
+            yield f"{file.path}: the file was removed"
+        elif version in planned and (what := _difference(file, planned[version], then, now)):
+            yield f"{file.path}: {what}"
+    yield from (f"{file.path}: the file was added" for version, file in planned.items() if version not in before)
+    if then.jumped_over != now.jumped_over:
+        yield f"--only now passes by {_listed(now.jumped_over)}; in the plan: {_listed(then.jumped_over)}"
+
+
+def _difference(then: PlannedFile, now: PlannedFile, plan: PlanResult, new: PlanResult) -> str | None:
+    """Return how a file differs from that in the plan; None where it does not, or only because the history has moved."""
+    if then.checksum != now.checksum:
+        return "the file was edited"
+    if then.path != now.path:
+        return f"the file was moved to {now.path}"
+    if then.rendered_checksum != now.rendered_checksum:
+        return "it renders differently: a variable changed"
+    if plan.head == new.head and to_json(then) != to_json(now):
+        versions = f"which glacierbase {plan.tool_version} made; this is {new.tool_version}"
+        return f"its statements differ from those in the plan, {versions}"
+    return None
+
+
+def _runs_since(head: HistoryHead | None, history: History) -> Iterator[str]:
+    """Yield a line for each run that wrote events after the head, and how the history differs otherwise."""
+    place = (head.fence, head.sequence) if head else (0, 0)
+    runs: dict[str, list[Event]] = {}
+    for event in history.events:
+        if (event.fence, event.sequence) > place and (event.fence, event.sequence) not in history.late:
+            runs.setdefault(event.run_id, []).append(event)
+    yield from map(_run, list(runs.values())[:_MOST_RUNS])
+    if len(runs) > _MOST_RUNS:
+        yield f"{counted(len(runs) - _MOST_RUNS, 'further run')}"
+    if head and not any(_is_at(event, head) for event in history.events):
+        yield f"the history no longer holds event {head.sequence} of run {head.run_id}: it is another table, or was restored"
+
+
+def _is_at(event: Event, head: HistoryHead) -> bool:
+    return (event.fence, event.sequence, event.run_id) == (head.fence, head.sequence, head.run_id)
+
+
+def _run(events: Sequence[Event]) -> str:
+    """Return who wrote events, when, and what they record of each version."""
+    last = events[-1]
+    outcomes: Mapping[str, str] = {event.version or "": event.event for event in events}
+    what = ", ".join(f"{version} {event}".strip() for version, event in outcomes.items())
+    ci_actor = next(filter(None, (details_of(event).ci_actor for event in events)), None)
+    user = user_of(last.os_user, last.host, ci_actor)
+    return f"run {last.run_id} of {user} at {time_of(last.recorded_at)}: {what}"
+
+
+def _listed(versions: Sequence[str]) -> str:
+    return ", ".join(versions) or "no version"

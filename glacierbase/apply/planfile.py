@@ -1,0 +1,176 @@
+"""Plan files: the JSON document of `plan`, written to a file, read again, and applied as it is by `migrate`."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from glacierbase.apply.plan import Approved, Selection
+from glacierbase.apply.results import PlanOptions, PlanResult
+from glacierbase.errors import ConfigurationError, HistoryDisagrees
+from glacierbase.history.opening import Target
+from glacierbase.model.arguments import check_not_empty
+from glacierbase.model.command import command, on_catalog
+from glacierbase.model.migration import version_number
+from glacierbase.model.reading import WrongShape, from_json
+from glacierbase.model.result import document, json_text
+from glacierbase.run.files import FileRefused, read_anywhere, replace_file
+
+_SCHEMA = "glacierbase/plan/1"
+# Twice what all migrations of a project may hold: a document has their SQL with escapes.
+_LARGEST = 512 * 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class GivenPlan:
+    """The plans that `migrate` was given, one for each catalog and environment.
+
+    Attributes:
+        path, digest: of their file, as it was given, and `sha256:…`; None for results of `Project.plan`.
+    """
+
+    plans: tuple[PlanResult, ...]
+    path: str | None = None
+    digest: str | None = None
+
+    @property
+    def catalogs(self) -> tuple[str, ...]:
+        """The catalogs that were planned."""
+        return tuple(dict.fromkeys(plan.catalog for plan in self.plans if not plan.skipped))
+
+    def selection(self, target: Target) -> Selection:
+        """Return what to run on a catalog: its plan, as it is.
+
+        Raises:
+            GlacierbaseError: there is no such plan; `PLAN_REQUIRED`: it is not in a file, and must be; or why there was no plan.
+        """
+        if target.catalog.plan_required and self.path is None:
+            raise plan_required(target)
+        plan = self._of(target)
+        if plan.error:
+            raise plan.error
+        options = plan.options
+        approved = Approved(plan, self._again(target, options) if self.path else None, self.digest)
+        return Selection(options.to, options.only, options.reason, options.allow_out_of_order, approved)
+
+    def _of(self, target: Target) -> PlanResult:
+        name, environment = target.catalog.name, target.catalog.environment
+        found = [plan for plan in self.plans if plan.catalog == name and not plan.skipped]
+        for plan in found:
+            if plan.environment == environment:
+                return plan
+        again = self._again(target, PlanOptions()) if self.path else command("migrate")
+        if not found:
+            what = f"catalog {name} is not in the plan; nothing ran"
+            raise HistoryDisagrees("PLAN_OUTDATED", what, f"`{again}` makes a plan of it", changes=(what,))
+        other = found[0].environment
+        raise HistoryDisagrees(
+            "ENVIRONMENT_MISMATCH",
+            f"catalog {name}: the plan belongs to environment {other}, this run to environment {environment}; nothing ran",
+            f"use --env {other}, or a plan of this environment: `{again}`",
+            recorded=other,
+            environment=environment,
+        )
+
+    def _again(self, target: Target, options: PlanOptions) -> str:
+        """Return the command that writes the file again, with all its catalogs."""
+        chosen = {"--to": options.to, "--only": options.only, "--reason": options.reason}
+        arguments = [part for name, value in chosen.items() if value is not None for part in (name, value)]
+        arguments += [part for version in options.allow_out_of_order for part in ("--allow-out-of-order", version)]
+        catalogs = dict.fromkeys((*self.catalogs, target.catalog.name))
+        if set(catalogs) != {target.catalog.name, *target.siblings}:
+            arguments += [part for name in catalogs for part in ("--catalog", name)]
+        with on_catalog(None):
+            return command("plan", "--output", self.path or "", *arguments)
+
+
+def given_plan(plan: str | Path | GivenPlan | Collection[PlanResult], selection: Selection) -> GivenPlan:
+    """Return the plan that a caller passes: the path of a plan file, one that was read, or results of `Project.plan`.
+
+    Raises:
+        ConfigurationError: as `read_plan`; `CONFLICTING_OPTIONS`: the caller also selects versions.
+    """
+    if selection != Selection():
+        raise ConfigurationError(
+            "CONFLICTING_OPTIONS",
+            "--plan excludes --to, --only, --reason and --allow-out-of-order: those that the plan was made with apply",
+            "leave them out, or use them to make a new plan",
+        )
+    if isinstance(plan, GivenPlan):
+        return plan
+    return read_plan(plan) if isinstance(plan, (str, Path)) else GivenPlan(tuple(plan))
+
+
+def plan_required(target: Target) -> ConfigurationError:
+    """Return the error for a run without a plan file in an environment that requires one."""
+    catalog = target.catalog
+    return ConfigurationError(
+        "PLAN_REQUIRED",
+        f"catalog {catalog.name}: environment {catalog.environment} runs only plan files (requirePlan); nothing ran",
+        f"`{command('plan', '--output', 'plan.json')}` writes one; `{command('migrate', '--plan', 'plan.json')}` applies it",
+    )
+
+
+def write_plan(path: str | Path, plans: Sequence[PlanResult]) -> None:
+    """Write a plan file. An existing one is replaced as a whole.
+
+    Raises:
+        ConfigurationError: `UNREADABLE_FILE`, `EMPTY_VALUE`, `INVALID_VALUE`.
+    """
+    check_not_empty("output", path)
+    if str(path) == "-":
+        hint = f"`{command('plan', '--format', 'json')}` prints the plan to stdout"
+        raise ConfigurationError("INVALID_VALUE", "output is -, which is no file", hint)
+    try:
+        replace_file(Path(path), json_text(document("plan", plans, None)) + "\n")
+    except FileRefused as error:
+        raise ConfigurationError(error.code, f"{path}: {error.what}", error.hint, path=str(path)) from error
+
+
+def read_plan(path: str | Path) -> GivenPlan:
+    """Read a plan file.
+
+    Raises:
+        ConfigurationError: `PLAN_INVALID`: it is no plan, or not whole; `UNREADABLE_FILE`, `EMPTY_VALUE`.
+    """
+    check_not_empty("plan", path)
+    try:
+        content = read_anywhere(Path(path), _LARGEST)
+        plans = _plans(json.loads(content))
+    except FileRefused as error:
+        raise ConfigurationError(error.code, f"{path}: {error.what}", _making(path), path=str(path)) from error
+    except (ValueError, RecursionError) as error:
+        what = "it is nested too deeply" if isinstance(error, RecursionError) else _reason(error)
+        message = f"{path} is not a plan of glacierbase: {what}; nothing ran"
+        raise ConfigurationError("PLAN_INVALID", message, _making(path), path=str(path)) from error
+    return GivenPlan(plans, str(path), f"sha256:{hashlib.sha256(content).hexdigest()}")
+
+
+def _making(path: str | Path) -> str:
+    return f"`{command('plan', '--output', str(path))}` makes a plan"
+
+
+def _reason(error: ValueError) -> str:
+    return str(error) if isinstance(error, WrongShape) else f"it is no JSON ({error})"
+
+
+def _plans(content: object) -> tuple[PlanResult, ...]:
+    """Return the plans in a document.
+
+    Raises:
+        WrongShape: it is not the document of a `plan` that succeeded.
+    """
+    if not isinstance(content, dict) or content.get("schema") != _SCHEMA:
+        raise WrongShape(f"its schema is not {_SCHEMA}")
+    if content.get("ok") is not True or not isinstance(content.get("catalogs"), list):
+        raise WrongShape("it is the document of a plan that failed")
+    plans = tuple(from_json(PlanResult, each, f"catalogs[{i}]") for i, each in enumerate(content["catalogs"]))
+    for plan in plans:
+        options = plan.options
+        for version in (options.to, options.only, *options.allow_out_of_order):
+            if version is not None and version_number(version) is None:
+                raise WrongShape("its options name a version that is none")
+    return plans

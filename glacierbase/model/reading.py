@@ -1,0 +1,57 @@
+"""Values from JSON that anybody may have written: the inverse of `model.result.to_json`."""
+
+from __future__ import annotations
+
+import types
+from dataclasses import is_dataclass
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from glacierbase.model.result import document_fields
+
+T = TypeVar("T")
+
+_NAMES = {str: "a text", bool: "true or false", int: "a whole number", dict: "an object", list: "a list"}
+
+
+class WrongShape(ValueError):
+    """A value is not of the type that belongs at its place; the message names the place."""
+
+
+def from_json(kind: type[T], value: object, place: str) -> T:
+    """Return a dataclass with the values of a JSON object. Further keys, which a later version may write, are ignored.
+
+    Fields may be texts, numbers, booleans, other dataclasses, tuples of these, and any of them or None.
+
+    Args:
+        place: of the value in its document, for the message.
+
+    Raises:
+        WrongShape: a field is missing, or has a value of another type.
+    """
+    values = _checked(dict, value, place)
+    hints = get_type_hints(kind)
+    fields: dict[str, Any] = {}
+    for name in document_fields(kind):
+        if name not in values:
+            raise WrongShape(f"{place} has no {name}")
+        fields[name] = _read(hints[name], values[name], f"{place}.{name}")
+    return kind(**fields)
+
+
+def _read(kind: Any, value: object, place: str) -> Any:
+    if get_origin(kind) in (Union, types.UnionType):
+        [kind] = [each for each in get_args(kind) if each is not type(None)]
+        return None if value is None else _read(kind, value, place)
+    if get_origin(kind) is tuple:
+        items = _checked(list, value, place)
+        return tuple(_read(get_args(kind)[0], item, f"{place}[{index}]") for index, item in enumerate(items))
+    if isinstance(kind, type) and is_dataclass(kind):
+        return from_json(kind, value, place)
+    return _checked(kind, value, place)
+
+
+def _checked(kind: type[T], value: object, place: str) -> T:
+    """Return the value. `true` is no number, although `bool` is a subclass of `int`."""
+    if type(value) is not kind:
+        raise WrongShape(f"{place} is not {_NAMES.get(kind, 'null')}")
+    return value

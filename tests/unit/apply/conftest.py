@@ -1,0 +1,27 @@
+"""Fixtures of the tests of plan files."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.lakes import Lakes
+from tests.support.project_folder import ProjectFolder
+from tests.unit.apply.plans import MORE, PLAN
+
+
+@pytest.fixture
+def lakes(project: ProjectFolder, monkeypatch: pytest.MonkeyPatch) -> Lakes:
+    """A project with three environments; the catalog `shop` has one file that is applied in prod, and two that are pending."""
+    lakes = Lakes(project, monkeypatch, MORE)
+    project.file("0001_a.sql", "CREATE TABLE t (a INT)")
+    assert lakes.run("migrate --catalog shop").code == 0
+    project.file("0002_b.sql", "INSERT INTO t VALUES ({{ variables.size }}); INSERT INTO t VALUES (5)")
+    project.file("0003_c.sql", "INSERT INTO t VALUES (6)")
+    return lakes
+
+
+@pytest.fixture
+def planned(lakes: Lakes) -> Lakes:
+    """The plan of `shop` in prod is in the file plan.json."""
+    assert lakes.run(PLAN).code == 0
+    return lakes
