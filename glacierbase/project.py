@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from pathlib import Path
 from threading import Event as Flag
 from typing import Any, Concatenate
@@ -75,6 +76,7 @@ class Project:
         """
         scope = Scope(given("path", path, "GLACIERBASE_PROJECT"), given("environment", environment, "GLACIERBASE_ENV"))
         root, secrets = find_root(path), Secrets()
+        scope = replace(scope, root=root)
         with secrets.in_use(), scope.in_use():
             return cls(root, load_project(root), scope, secrets)
 
@@ -204,7 +206,7 @@ class Project:
         versions: Collection[str] = (),
         catalogs: Collection[str] = (),
         *, as_: str | None = None, reason: str | None = None, environment_was: str | None = None,
-        engine_stopped: bool = False, lock_timeout: float = 0, spark: Any = None,
+        engine_stopped: bool = False, dry_run: bool = False, lock_timeout: float = 0, spark: Any = None,
     ) -> tuple[RepairResult, ...]:  # fmt: skip
         """Return what is known of versions that need a decision (without `as_`), or record the decision.
 
@@ -215,13 +217,14 @@ class Project:
             reason: why; recorded, and required to record anything.
             environment_was: accept a history of this environment: the environment was renamed, or the tables were cloned.
             engine_stopped: confirm that the engine of the lost run has stopped; recorded.
+            dry_run: record nothing; return what is known of the versions, unless the decision would be refused.
             lock_timeout: seconds to wait while another run holds the lock.
 
         Raises:
             ConfigurationError: that outcome does not fit the version, or an argument is missing.
             NeedsRepair: `not-done` while the statement may still be running.
         """
-        repair = apply.Repair(versions, as_, reason, environment_was, engine_stopped)
+        repair = apply.Repair(versions, as_, reason, environment_was, engine_stopped, dry_run)
         if repair.records:
             self._choice.only(catalogs)
         return self._each(catalogs, RepairResult, repair.run, lock_timeout, spark)

@@ -128,6 +128,7 @@ class Repair:
         reason: str | None,
         environment_was: str | None,
         engine_stopped: bool,
+        dry_run: bool,
     ) -> None:
         """Check the arguments, which are those of `Project.repair`.
 
@@ -149,14 +150,17 @@ class Repair:
         self._environment_was = environment_was
         self._reason = reason or ""
         self._decision = Decision(Resolution(as_), self._reason, engine_stopped) if as_ else None
+        self._dry_run = dry_run
 
     def run(self, target: Target, result: RepairResult, lock_timeout: float, spark: Any) -> RepairResult:
         """Do it on one catalog."""
         if self._environment_was:
+            if self._dry_run:
+                return result
             repairing.accept_environment(target, self._environment_was, self._reason, lock_timeout, spark)
             return replace(result, environment_was=self._environment_was)
-        if self._decision is None:
-            return replace(result, cases=repairing.repair_cases(target, self._numbers, spark))
+        if self._decision is None or self._dry_run:
+            return replace(result, cases=repairing.repair_cases(target, self._numbers, self._decision, spark))
         return replace(result, cases=repairing.repair(target, self._numbers, self._decision, lock_timeout, spark))
 
 

@@ -31,9 +31,9 @@ def statement_failed(compiled: Compiled, step: Step, statement: Statement, error
             f"{done}{rolled_back}",
         ),
         f"remove the cause and run `{command('migrate')}` again: it continues at statement {first}; or"
-        f" `{repair_as(compiled.migration.version, 'done')}` (somebody completed it by hand), or the"
-        f" same with `--as abandoned` (the file ends here, the fix is a new one); or correct {rest} where no other environment has"
-        " applied the file",
+        f" `{repair_as(compiled.migration.version, 'done')}` (somebody completed it by hand); or"
+        f" `{repair_as(compiled.migration.version, 'abandoned')}` (the file ends here, the fix is a new one); or correct {rest}"
+        " where no other environment has applied the file",
         **_place(compiled, statement),
         error_class=error.error_class,
     )

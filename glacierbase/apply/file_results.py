@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from shlex import quote
 
 from glacierbase.model.result import Result
 from glacierbase.model.text import Line, Verbatim, counted, quoted
@@ -26,17 +25,18 @@ class WrittenResult(Result):
 
 @dataclass(frozen=True, slots=True)
 class RenamedFile:
-    """A migration that `rebase` gave a new version, with `git mv` where git tracks the file."""
+    """A migration that `rebase` gave a new version, with `git mv` where git tracks the file.
+
+    Attributes:
+        command: the command that does the same.
+    """
 
     old_version: str
     version: str
     old_path: str
     path: str
     tracked: bool
-
-    def command(self) -> str:
-        """Return the command that does the same."""
-        return f"{'git mv' if self.tracked else 'mv'} {quote(self.old_path)} {quote(self.path)}"
+    command: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class RebaseResult(Result):
             return [f"nothing to do: every new version is above those of {self.base}"]
         renamed = f"committed as {self.commit}" if self.commit else "not committed"
         ended = "nothing was renamed" if self.dry_run else renamed
-        return [f"base {self.base}", *(file.command() for file in self.renamed), ended]
+        return [f"base {self.base}", *(file.command for file in self.renamed), ended]
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,6 @@ from glacierbase.history.lockrow import (
     holder_values,
     is_held,
     lease_of,
-    name_holder,
 )
 from glacierbase.model.command import command
 from glacierbase.model.text import as_clock
@@ -108,7 +107,7 @@ class Lock:
                 if not is_waiting:
                     _log_wait(row, watch)
                 is_waiting = True
-                note(f"{as_clock(max(0, deadline - time.monotonic()))} left, {name_holder(row)}")
+                note(f"{as_clock(max(0, deadline - time.monotonic()))} left, {holder_values(row).who}")
             if cancelled():
                 raise Interrupted("INTERRUPTED", "stopped while waiting for the lock; nothing ran")
             if is_waiting:

@@ -1,8 +1,8 @@
 """The path of `migrate`, the only one on which migrations run.
 
-Files → history → plan → compile what is pending → `beforeMigrate` → lock, while the engine starts → history and plan again →
-per statement: record, prove the lock, run → release. The read-only commands are the beginning of this path: they take no lock and
-write nothing.
+Files → history → plan → compile what is pending, check what is installed → `beforeMigrate` → lock, while the engine starts →
+history and plan again → per statement: record, prove the lock, run → release. Read-only commands are the beginning of this path:
+they take no lock and write nothing.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+from glacierbase import executors
 from glacierbase.apply import hooks, recover
 from glacierbase.apply.approved import check_approved
 from glacierbase.apply.failures import stopped_before
@@ -25,6 +26,7 @@ from glacierbase.history.lockrow import is_held
 from glacierbase.history.opening import OpenCatalog, Target
 from glacierbase.history.state import CatalogState, current_state, read_state
 from glacierbase.migrations.git_lost import find_lost
+from glacierbase.migrations.git_tracked import untracked
 from glacierbase.migrations.headers import check_required
 from glacierbase.stores import LockRow
 
@@ -35,7 +37,9 @@ class Migrator:
     def __init__(self, target: Target) -> None:
         self._target = target
         # Of one run: the plan is made again under the lock.
-        self._find_lost = cache(partial(find_lost, Path(target.run.project)))
+        root = Path(target.run.project)
+        self._find_lost = cache(partial(find_lost, root))
+        self._untracked = partial(untracked, root)
 
     def plan(self, selection: Selection, session: Any = None) -> Plan:
         """Return what `migrate` would run. Writes nothing."""
@@ -70,6 +74,7 @@ class Migrator:
             self._compile(plan)
             if not plan.pending:
                 return
+            executors.check_installed(self._target.catalog, session)
             hooks.before(self._target, plan, cancelled)
             _start_early(opened.engine, state.lock)
             with locked(opened, state, lock_timeout) as held:
@@ -99,7 +104,7 @@ class Migrator:
 
     def _plan(self, selection: Selection, state: CatalogState, warnings: Sequence[str] = ()) -> Plan:
         """Return the plan with all warnings, each once."""
-        plan = make_plan(self._target.migrations, state.history, selection, self._find_lost)
+        plan = make_plan(self._target.migrations, state.history, selection, self._find_lost, self._untracked)
         return replace(plan, warnings=tuple(dict.fromkeys((*warnings, *state.warnings, *plan.warnings))))
 
     def _compile(self, plan: Plan) -> None:

@@ -1,11 +1,10 @@
-"""Files and history in, a plan out, or the error that explains why there is none. Pure, but for the given `find`."""
+"""Files and history in, a plan out, or the error that explains why there is none. Pure, but for the functions it is given."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import PurePosixPath
-from shlex import quote
+from pathlib import Path, PurePosixPath
 from typing import TypeAlias
 
 from glacierbase.apply.results import PlanResult
@@ -16,7 +15,7 @@ from glacierbase.history.status import is_late, is_settled, newest_number
 from glacierbase.migrations.compiled import Compiled
 from glacierbase.migrations.git_lost import LostFile, Trace
 from glacierbase.model.arguments import unknown_version
-from glacierbase.model.command import command, repair_as
+from glacierbase.model.command import command, git_command, move_command, repair_as
 from glacierbase.model.migration import EventType, Migration, State, version_number
 from glacierbase.model.text import counted, numbered
 from glacierbase.run.run import statement_tag
@@ -24,6 +23,7 @@ from glacierbase.run.run import statement_tag
 # What git holds of files that are gone or edited, by path.
 Traces: TypeAlias = Mapping[str, Trace]
 FindLost: TypeAlias = Callable[[tuple[LostFile, ...]], Traces]
+FindUntracked: TypeAlias = Callable[[Sequence[Path]], Collection[Path]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,12 +95,17 @@ class Plan:
 
 
 def make_plan(
-    migrations: Sequence[Migration], history: History, selection: Selection = Selection(), find: FindLost = lambda _: {}
+    migrations: Sequence[Migration],
+    history: History,
+    selection: Selection = Selection(),
+    find: FindLost = lambda _: {},
+    untracked: FindUntracked = lambda _: (),
 ) -> Plan:
     """Return which of the migrations are to run after the history.
 
     Args:
         find: returns what git holds of files that are gone or edited; called only if there are any.
+        untracked: returns the files that git does not track; called only with those that are out of order.
 
     Raises:
         NeedsRepair: a statement's outcome is unknown.
@@ -118,7 +123,7 @@ def make_plan(
     raise_all([*_unknown(history, selection), *here.errors, *_changed(edited, traces), *_missing(gone, traces)])
     unsettled = [m for m in migrations if not is_settled(m, history)]
     chosen = [m for m in unsettled if _is_chosen(m, selection)]
-    raise_all(_out_of_order(chosen, history, selection, newest_number(migrations)))
+    raise_all(_out_of_order(chosen, history, selection, newest_number(migrations), untracked))
     jumped_over = [m.version for m in unsettled if selection.only and m.number < int(selection.only)]
     return Plan(
         pending=tuple(_planned(migration, history) for migration in chosen),
@@ -251,13 +256,13 @@ def _changed(edited: Sequence[tuple[Migration, Record]], traces: Traces) -> list
 
 def _restoring(path: str, traces: Traces) -> str:
     """Return how to undo the edit of a file."""
-    return _checkout(path, traces) or f"restore the file (`git log -p -- {quote(path)}` shows who edited it)"
+    return _checkout(path, traces) or f"restore the file (`{git_command('log', '-p', '--', path)}` shows who edited it)"
 
 
 def _checkout(path: str, traces: Traces) -> str | None:
     """Return the command that restores a file as it was recorded; None where git has no such file."""
     trace = traces.get(path)
-    return f"restore it: git checkout {trace.commit} -- {quote(path)}" if trace and trace.commit else None
+    return f"restore it: {git_command('checkout', trace.commit, '--', path)}" if trace and trace.commit else None
 
 
 def _missing(lost: Sequence[Record], traces: Traces) -> list[GlacierbaseError]:
@@ -282,7 +287,8 @@ def _ahead(ahead: Sequence[Record], traces: Traces) -> Iterator[str]:
         if trace and trace.was_here:
             yield f"{applied} its file was deleted here; {_way_back(record, traces)}"
         else:
-            yield f"{applied} newer than every file here: this is an older checkout{'; git pull' if trace else ''}"
+            pull = f"; {git_command('pull')}" if trace else ""
+            yield f"{applied} newer than every file here: this is an older checkout{pull}"
 
 
 def _way_back(record: Record, traces: Traces) -> str:
@@ -305,7 +311,7 @@ def _lost(record: Record, path: str | None = None) -> LostFile:
 
 
 def _out_of_order(
-    chosen: Sequence[Migration], history: History, selection: Selection, newest: int
+    chosen: Sequence[Migration], history: History, selection: Selection, newest: int, untracked: FindUntracked
 ) -> list[GlacierbaseError]:
     """Args:
     newest: the highest version of all files.
@@ -315,17 +321,21 @@ def _out_of_order(
     allowed = {int(version) for version in selection.out_of_order}
     late = [migration for migration in chosen if is_late(migration, history) and migration.number not in allowed]
     above = max(history.newest, newest)
-    return [_late(migration, history, number) for number, migration in enumerate(late, start=above + 1)]
+    moved = untracked([migration.path for migration in late]) if late else ()
+    return [
+        _late(migration, history, number, tracked=migration.path not in moved)
+        for number, migration in enumerate(late, start=above + 1)
+    ]
 
 
-def _late(migration: Migration, history: History, free: int) -> HistoryDisagrees:
+def _late(migration: Migration, history: History, free: int, *, tracked: bool) -> HistoryDisagrees:
     """Return the error for a file that is out of order; `free` is a version above all others."""
     path, newest = PurePosixPath(migration.location), history.records[history.newest]
     renamed = path.with_name(f"{str(free).zfill(len(migration.version))}_{migration.name}.sql")
     return HistoryDisagrees(
         "OUT_OF_ORDER",
         f"{path}: version {migration.version} came after version {newest.version} was {newest.state}; nothing ran",
-        f"give it a version above that one: `git mv {quote(str(path))} {quote(str(renamed))}`, or run it as it is:"
+        f"give it a version above that one: `{move_command(str(path), str(renamed), tracked=tracked)}`, or run it as it is:"
         f" `{command('migrate', '--allow-out-of-order', migration.version)}`",
         version=migration.version,
         path=migration.location,

@@ -12,7 +12,7 @@ from glacierbase.migrations.folder import migration_files, read_migrations
 from glacierbase.migrations.git_base import Base, read_base
 from glacierbase.migrations.git_files import usual_base
 from glacierbase.migrations.rebase import Rename, commit_renames, plan_renames, rename_all
-from glacierbase.model.command import command, on_catalog
+from glacierbase.model.command import command, move_command, on_catalog
 
 
 def rebase(
@@ -60,7 +60,14 @@ def _planned(root: Path, base: Base, folders: Mapping[str, Path]) -> dict[str, l
 
 def _result(name: str, ref: str, renames: Collection[Rename], dry_run: bool, commit: str | None) -> RebaseResult:
     renamed = tuple(
-        RenamedFile(each.migration.version, each.version, each.migration.location, each.path, each.tracked)
+        RenamedFile(
+            each.migration.version,
+            each.version,
+            each.migration.location,
+            each.path,
+            each.tracked,
+            move_command(each.migration.location, each.path, tracked=each.tracked),
+        )
         for each in renames
     )
     return RebaseResult(

@@ -45,14 +45,23 @@ class Decision:
     engine_stopped: bool = False
 
 
-def repair_cases(target: Target, numbers: Collection[int], session: Any = None) -> tuple[RepairCase, ...]:
+def repair_cases(
+    target: Target, numbers: Collection[int], decision: Decision | None = None, session: Any = None
+) -> tuple[RepairCase, ...]:
     """Return what is known about these versions; about all that need a decision, where none is named. Writes nothing.
 
+    Args:
+        decision: what is to be recorded about them.
+
     Raises:
-        ConfigurationError: the history has no such version.
+        ConfigurationError: the history has no such version, or the decision is not possible for it.
+        NeedsRepair: as `repair`.
     """
     with target.opened(session) as opened:
-        return _cases(opened, read_state(opened).history, numbers)
+        cases = _cases(opened, read_state(opened).history, numbers)
+    if decision:
+        _check(cases, decision)
+    return cases
 
 
 def repair(

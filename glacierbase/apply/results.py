@@ -290,8 +290,7 @@ class UnlockResult(Result):
     def lines(self) -> list[str]:
         if self.lock is None:
             return [self.says]
-        ci = [f"ci: {self.lock.ci_url}"] if self.lock.ci_url else []
-        return [self.lock.line(), *ci, self.says, *(["released"] if self.released else [])]
+        return [self.lock.line(), self.says, *(["released"] if self.released else [])]
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from glacierbase.catalogs.folder import load_catalog_files
+from glacierbase.catalogs.folder import file_of
 from glacierbase.errors import ConfigurationError, MigrationFileError, raise_all
 from glacierbase.migrations.folder import load_migrations
 from glacierbase.migrations.inverse import inverse
@@ -49,5 +49,5 @@ def reverting_sql(root: Path, folder: Path, version: str) -> str:
 
 def _dialect(root: Path, folder: Path) -> str:
     """Return the engine of the catalog in its first environment; all environments share the files."""
-    [file] = [file for file in load_catalog_files(root / "catalogs", root) if file.stem == folder.name]
+    file = file_of(folder, root)
     return file.for_environment(file.environments[0], root, resolve=False).executor_type

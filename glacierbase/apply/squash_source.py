@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from typing import Any
 
 from glacierbase.errors import ConfigurationError, HistoryDisagrees, MigrationFileError, TableNotFound
 from glacierbase.history.opening import Target
@@ -31,7 +32,7 @@ class Ran:
     effect: Effect
 
 
-def refused(what: str, hint: str, lines: Sequence[str] = (), **data: object) -> HistoryDisagrees:
+def refused(what: str, hint: str, lines: Sequence[str] = (), **data: Any) -> HistoryDisagrees:
     """Return the error for files that cannot be squashed here.
 
     Args:

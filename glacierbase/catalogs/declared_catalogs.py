@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from difflib import get_close_matches
 
 from glacierbase.catalogs.nodes import MappingNode
 from glacierbase.errors import ConfigurationError
-from glacierbase.model.spelling import did_you_mean
+from glacierbase.model.spelling import did_you_mean, nearest, suggestion
 
 DECLARED = re.compile(r"spark\.sql\.catalog\.([^.]+)")
 
@@ -65,7 +64,7 @@ def _wrong_type(node: MappingNode, key: str, spark_conf: Mapping[str, str]) -> I
 
 def _misspelt_class(node: MappingNode, key: str, name: str, known: Sequence[str]) -> Iterator[ConfigurationError]:
     spelt = {each.lower(): each for each in known}
-    near = [] if name in known else get_close_matches(name.lower()[:_LONGEST], spelt, n=1, cutoff=_TYPING_ERROR)
-    if near:
-        what, hint = f"{key}: unknown class {name!r}", f"did you mean {spelt[near[0]]}?"
-        yield node.values[key].place.error("INVALID_VALUE", what, hint)
+    near = None if name in known else nearest(name.lower()[:_LONGEST], spelt, _TYPING_ERROR)
+    if near is not None:
+        what = f"{key}: unknown class {name!r}"
+        yield node.values[key].place.error("INVALID_VALUE", what, suggestion(spelt[near]))

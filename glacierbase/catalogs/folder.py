@@ -20,6 +20,7 @@ from glacierbase.catalogs.references import References
 from glacierbase.catalogs.yamlfile import yaml_files
 from glacierbase.errors import GlacierbaseError, collected, raise_all
 from glacierbase.model.catalog import Catalog
+from glacierbase.model.command import git_command
 from glacierbase.model.spelling import did_you_mean
 
 DEFAULT_ENVIRONMENT = "default"
@@ -104,6 +105,15 @@ def load_catalog_files(folder: Path, root: Path) -> tuple[CatalogFile, ...]:
     return tuple(found[name] for name in sorted(found))
 
 
+def file_of(folder: Path, root: Path) -> CatalogFile:
+    """Return the catalog file of a migrations folder, in a project whose catalog files are valid.
+
+    Args:
+        root: of the project.
+    """
+    return next(file for file in load_catalog_files(root / "catalogs", root) if file.stem == folder.name)
+
+
 def _paths(folder: Path) -> list[Path]:
     """Return the YAML files of a folder: the shared file, over which the others merge, and the others by name."""
     paths = (path for path in folder.iterdir() if path.suffix.lower() in (".yaml", ".yml") and path.name[0] != ".")
@@ -112,7 +122,7 @@ def _paths(folder: Path) -> list[Path]:
 
 def _check_suffix(path: Path, location: str) -> None:
     if path.suffix != ".yaml":
-        hint = f"git mv {location} {location.removesuffix(path.suffix)}.yaml"
+        hint = git_command("mv", location, f"{location.removesuffix(path.suffix)}.yaml")
         raise Place(location, 1).error("MISNAMED_FILE", "catalog files end in .yaml", hint)
 
 

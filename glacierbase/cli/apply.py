@@ -166,9 +166,9 @@ def repair(options: Options, versions: Sequence[str], lock_timeout: float, yes: 
         if not yes and (decision["as_"] or decision["environment_was"]):
             protected = project.protected(options.catalogs)
             options.terminal.check_keyboard(protected)
-            cases = () if decision["environment_was"] else project.repair(versions, options.catalogs)
-            if not cases or any(decision["as_"] in case.choices for result in cases for case in result.cases):
-                options.terminal.confirm(protected, cases)
+            has_cases = not decision["environment_was"]
+            cases = project.repair(versions, options.catalogs, dry_run=True, **decision) if has_cases else ()
+            options.terminal.confirm(protected, cases)
         return project.repair(versions, options.catalogs, lock_timeout=lock_timeout, **decision)
 
     options.report(run)

@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from typing import TextIO
 from unicodedata import east_asian_width
 
-from glacierbase.cli.screen import is_terminal, width_of
+from glacierbase.cli.screen import is_dumb, is_terminal, width_of
 from glacierbase.model.escape import on_one_line
 from glacierbase.model.text import as_clock
 from glacierbase.run.activity import Activity, watched
@@ -41,8 +41,7 @@ def open_display(form: str) -> Display:
 
 def _is_live(stream: TextIO | None) -> bool:
     """Return whether a line can be rewritten in place. A CI service records a terminal as it records a pipe."""
-    terminal = os.environ.get("TERM") or "dumb"
-    return is_terminal(stream) and terminal not in ("dumb", "unknown") and not os.environ.get("CI")
+    return is_terminal(stream) and not is_dumb() and not os.environ.get("CI")
 
 
 class Display:

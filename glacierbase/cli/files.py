@@ -67,6 +67,7 @@ def new(options: Options, catalog: str | None, author: str | None, reverting: st
     def write(project: Project) -> Sequence[Result]:
         from glacierbase.apply.file_results import WrittenResult
         from glacierbase.apply.reverting import reverting_sql
+        from glacierbase.catalogs.folder import file_of
         from glacierbase.migrations import new_files
         from glacierbase.model.command import on_catalog
 
@@ -74,7 +75,8 @@ def new(options: Options, catalog: str | None, author: str | None, reverting: st
         with on_catalog(catalog):
             sql = reverting_sql(project.root, folder, reverting) if reverting else ""
         author_ = author or new_files.git_user()
-        path = new_files.write_migration(folder, project.root, description, author_, sql=sql)
+        headers = file_of(folder, project.root).required_headers
+        path = new_files.write_migration(folder, project.root, description, author_, sql=sql, headers=headers)
         return (WrittenResult(catalog or folder.name, "", files=(str(path),)),)
 
     options.report(write)

@@ -15,6 +15,11 @@ def is_terminal(stream: TextIO | None) -> bool:
     return stream is not None and stream.isatty()
 
 
+def is_dumb() -> bool:
+    """Return whether the terminal understands no control sequences: neither colours nor a line that is rewritten."""
+    return (os.environ.get("TERM") or "dumb") in ("dumb", "unknown")
+
+
 def show_on(stream: TextIO | None, colour: str) -> Show:
     """Return how lines are shown on a stream.
 
@@ -30,7 +35,7 @@ def show_on(stream: TextIO | None, colour: str) -> Show:
 
 def _has_colour() -> bool:
     """Return whether the environment allows colours; https://no-color.org."""
-    return not os.environ.get("NO_COLOR") and os.environ.get("TERM") not in ("dumb", "unknown")
+    return not os.environ.get("NO_COLOR") and not is_dumb()
 
 
 def width_of(stream: TextIO) -> int:

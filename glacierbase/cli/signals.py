@@ -15,6 +15,7 @@ import click
 from glacierbase.executors.cancel import GRACE_SECONDS
 from glacierbase.output.printable import printable
 from glacierbase.run.held import HeldLocks
+from glacierbase.run.user_command import kill_running
 
 logger = logging.getLogger("glacierbase")
 
@@ -80,7 +81,8 @@ class Signals:
                 signal.signal(number, handler)
 
     def _end_process(self, number: int) -> None:
-        """End the process without releasing its locks, and name them."""
+        """End the process without releasing its locks, and name them. A hook that runs is killed."""
+        kill_running()
         self._before_exit()
         for description in (each for locks in self._locks for each in locks.descriptions()):
             click.echo(printable([f"a lock is left behind: {description}"]), err=True)

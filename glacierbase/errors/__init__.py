@@ -24,11 +24,15 @@ imported here.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from glacierbase.secrets import mask, secrets_in_use
+
+_NOTHING_RAN = "nothing ran"
+_STATE = re.compile(r"\bnothing (?:ran|was \w+)")
 
 
 class GlacierbaseError(Exception):
@@ -42,14 +46,20 @@ class GlacierbaseError(Exception):
         hint: the next step, masked; may be empty.
         data: values of this error for programs, such as `path`, `line` or `owner`.
         results: the result of each catalog, if a method of `Project` raised the error.
+        state: the state now, of the errors that are raised before anything runs; the text has it where the message lacks it.
         secrets: those in use when the error was made; its documents are masked with them.
     """
 
     exit_code = 70
     results: tuple[Any, ...] = ()
+    state = ""
 
-    def __init__(self, code: str, message: str | tuple[str, ...], hint: str = "", **data: Any) -> None:
+    def __init__(
+        self, code: str, message: str | tuple[str, ...], hint: str = "", *, state: str | None = None, **data: Any
+    ) -> None:
         self.code = code
+        if state is not None:
+            self.state = state
         self.secrets = secrets_in_use()
         self.lines = tuple(map(mask, (message,) if isinstance(message, str) else message))
         self.message = "\n".join(self.lines)
@@ -58,6 +68,11 @@ class GlacierbaseError(Exception):
             key: mask(value) if isinstance(value, str) else value for key, value in data.items()
         }
         super().__init__(self.message)
+
+    @property
+    def unstated(self) -> str:
+        """The state now, where the message does not state it; else empty."""
+        return "" if _STATE.search(self.message) else self.state
 
     def __repr__(self) -> str:
         """Return class, code, message and hint, masked and on one line."""
@@ -69,18 +84,21 @@ class ConfigurationError(GlacierbaseError):
     """A catalog file, an option, an argument or an installed package is wrong. No statement ran."""
 
     exit_code = 2
+    state = _NOTHING_RAN
 
 
 class MigrationFileError(GlacierbaseError):
     """A migration file is wrong: its name, headers, template or SQL. No statement ran."""
 
     exit_code = 3
+    state = _NOTHING_RAN
 
 
 class HistoryDisagrees(GlacierbaseError):
     """The files, or the chosen catalog and environment, do not match the history. No statement ran."""
 
     exit_code = 3
+    state = _NOTHING_RAN
 
 
 class LockHeld(GlacierbaseError):

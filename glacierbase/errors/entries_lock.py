@@ -12,7 +12,7 @@ ENTRIES = (
         "Another run holds the catalog's lock, or held it and has not released it. "
         "This command ran nothing and changed nothing. The message has the run, its host, process and lease.",
         "error: LOCK_HELD: the lock of analytics is held by run 5d0c2f1e of deploy on ci-7 (pid 4711), since"
-        " 12:03:11 UTC (2 min), lease until 12:05:40 UTC; nothing ran\n"
+        " 2026-11-20 12:03:11 UTC (2 min ago), lease until 2026-11-20 12:05:40 UTC; nothing ran\n"
         "next: wait for it with --lock-timeout 5m; the lock of a dead run can be taken over after its lease, or"
         " by `glacierbase unlock`",
         (
@@ -98,7 +98,8 @@ ENTRIES = (
         "A default of the catalog or an `ALTER TABLE` changed it. Nothing ran.",
         "error: STORE_PROPERTIES: lake.glacierbase.lock_analytics lacks properties that history and lock require:"
         " commit.retry.num-retries\n"
-        "next: ALTER TABLE `lake`.`glacierbase`.`lock_analytics` SET TBLPROPERTIES ('commit.retry.num-retries'='0')",
+        "next: ALTER TABLE `lake`.`glacierbase`.`lock_analytics` SET TBLPROPERTIES ('commit.retry.num-retries'='0')\n"
+        "state: nothing ran",
         (
             "Run the `ALTER TABLE` statement of the message in the engine.",
             "If a job or a policy sets table properties in this namespace, exclude the namespace `glacierbase` from it.",
@@ -110,7 +111,8 @@ ENTRIES = (
         "`store.type` is `iceberg`, and PyIceberg cannot open the catalog in the same way as Spark does. "
         "The message names the property. Nothing was contacted.",
         "error: STORE_NOT_ICEBERG: PyIceberg cannot open the catalog lake: its jdbc.schema-version is not V1\n"
-        "next: set `store: {type: sql}` to read and write history and lock through the catalog's engine",
+        "next: set `store: {type: sql}` to read and write history and lock through the catalog's engine\n"
+        "state: nothing ran",
         (
             "If the property can be set or removed in `sparkConf`, do so. Read-only commands then need no Spark.",
             "Otherwise write `store: {type: sql}`, or remove `type`: history and lock then go through the engine. "
@@ -123,7 +125,8 @@ ENTRIES = (
         "PyIceberg, or a package that it needs for this kind of catalog, is not installed in this Python. "
         "Nothing was contacted.",
         "error: PYICEBERG_NOT_INSTALLED: pyiceberg is not installed in this Python\n"
-        "next: pip install 'glacierbase[iceberg]'",
+        "next: pip install 'glacierbase[iceberg]'\n"
+        "state: nothing ran",
         (
             "Run the `pip install` command of the message, in the environment that runs glacierbase.",
             "If the package must not be installed, write `store: {type: sql}`: history and lock then go through the engine.",

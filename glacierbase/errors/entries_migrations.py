@@ -14,7 +14,8 @@ ENTRIES = (
         "Nothing was contacted. Exit code 2 for a catalog file, 3 for a migration.",
         "error: MISNAMED_FILE: migrations/analytics/add device.sql, line 1: a migration's file name is digits,"
         " an underscore, lower-case words and .sql\n"
-        "next: rename it as in 0042_add_device.sql; the command `new` writes such names",
+        "next: rename it as in 0042_add_device.sql; the command `new` writes such names\n"
+        "state: nothing ran",
         (
             "Rename it with `git mv`, for example to `0042_add_device.sql`. Choose a version above all others.",
             "For the next file: `glacierbase new 'add the device column'` writes a name that fits.",
@@ -28,9 +29,13 @@ ENTRIES = (
         "With `--base`, one of the two may be in the base branch only. Nothing was contacted.",
         "error: DUPLICATE_VERSION: migrations/analytics/0007_b.sql, line 1: has the same version as"
         " migrations/analytics/0007_a.sql\n"
-        "next: rename the newer file to a version above all others; in a git branch, `glacierbase rebase` does that",
+        "next: rename the one of the two that no environment has applied to a version above all others; in a git branch,"
+        " `glacierbase rebase` does that\n"
+        "state: nothing ran",
         (
             "If one of the two came from the branch that yours is merged into: `glacierbase rebase` renames the other one.",
+            "The hint names the newer file where git shows which one that is: the one that git does not track, or that the base "
+            "branch lacks or got later. An environment may have applied it nevertheless.",
             "Otherwise find out which of the two is applied: `glacierbase status` on a checkout without the newer file. "
             "Rename the one that is not applied anywhere: `git mv OLD NEW`, with a version above all others.",
             "To avoid it: `glacierbase new 'add the device column'` uses the UTC time, which two branches rarely share.",
@@ -41,7 +46,8 @@ ENTRIES = (
         (MigrationFileError,),
         "A migration file holds bytes that are not UTF-8. Nothing was contacted.",
         "error: NOT_UTF8: migrations/analytics/0007_add_device.sql, line 4: byte 0xe9 is not UTF-8\n"
-        "next: save the file as UTF-8",
+        "next: save the file as UTF-8\n"
+        "state: nothing ran",
         (
             "Save the file as UTF-8 in your editor, or convert it: `iconv -f LATIN1 -t UTF-8 OLD.sql > NEW.sql`.",
             "Check the letters with accents at the line of the message afterwards.",
@@ -55,7 +61,8 @@ ENTRIES = (
         "A header that the catalog file requires is required of files that were never started. Nothing ran.",
         "error: MISSING_HEADER: migrations/analytics/0007_add_device.sql, line 1: the header MIGRATION_DESCRIPTION is"
         " missing\n"
-        "next: write above the SQL: -- MIGRATION_DESCRIPTION: why this change is made",
+        "next: write above the SQL: -- MIGRATION_DESCRIPTION: why this change is made\n"
+        "state: nothing ran",
         (
             "Write both headers as comments above the first statement: "
             "`-- MIGRATION_DESCRIPTION: TEXT` and `-- MIGRATION_AUTHOR: NAME`.",
@@ -70,16 +77,19 @@ ENTRIES = (
         "A migration file has the same header twice. Nothing was contacted.",
         "error: DUPLICATE_HEADER: migrations/analytics/0007_add_device.sql, line 3: duplicate header"
         " MIGRATION_AUTHOR\n"
-        "next: keep one of them",
+        "next: keep one of them\n"
+        "state: nothing ran",
         ("Keep one of the two lines. Several authors go into one line.",),
     ),
     Entry(
         "UNKNOWN_HEADER",
         (MigrationFileError,),
-        "A comment above the SQL has the form of a header, but its name does not exist. Nothing was contacted.",
+        "A comment above the SQL has the form of a header, but its name does not exist. "
+        "A required header that is misspelt is this error only, and not `MISSING_HEADER` as well. Nothing was contacted.",
         "error: UNKNOWN_HEADER: migrations/analytics/0007_add_device.sql, line 1: unknown header"
         " MIGRATION_DESCRIPTON\n"
-        "next: did you mean MIGRATION_DESCRIPTION?",
+        "next: did you mean MIGRATION_DESCRIPTION?\n"
+        "state: nothing ran",
         (
             "Correct the spelling: `MIGRATION_DESCRIPTION`, `MIGRATION_AUTHOR`, or a header that the catalog file lists.",
             "If it is a header of your own, list it in the catalog file: `headers: {TICKET: optional}`.",
@@ -93,7 +103,8 @@ ENTRIES = (
         "Its last entry must be the version of the file itself. Nothing was contacted.",
         "error: INVALID_SQUASH: migrations/analytics/0007_squashed.sql, line 3: the header MIGRATION_SQUASHES is not a version and"
         " a checksum\n"
-        "next: restore the file as `squash` wrote it",
+        "next: restore the file as `squash` wrote it\n"
+        "state: nothing ran",
         (
             "Restore the file from git.",
             "If the file was renamed, give it its version again: a squash stands for the files up to exactly that one.",
@@ -106,7 +117,8 @@ ENTRIES = (
         "A new environment would run it before the tables exist. Nothing was contacted.",
         "error: BELOW_SQUASH: migrations/analytics/0006_add_device.sql, line 1: its version is below that of"
         " migrations/analytics/0007_squashed.sql, a squash of all files up to its own\n"
-        "next: give it a version above all others; in a git branch, `glacierbase rebase` does that",
+        "next: give it a version above all others; in a git branch, `glacierbase rebase` does that\n"
+        "state: nothing ran",
         (
             "If the file is new, give it a version above all others: `glacierbase rebase`.",
             "If the squash replaces it, delete it: a merge or a checkout brought it back.",
@@ -132,7 +144,8 @@ ENTRIES = (
         "error: BASE_FILE_EDITED: migrations/analytics/0007_add_scores.sql: differs from origin/main, where"
         " other environments may have applied it\n"
         "next: restore it (git checkout origin/main -- migrations/analytics/0007_add_scores.sql), and put the"
-        " change into a new migration",
+        " change into a new migration\n"
+        "state: nothing ran",
         (
             "Run the `git checkout` command of the message.",
             "Put the change into a new file: `glacierbase new 'correct the device column'`.",
@@ -148,7 +161,8 @@ ENTRIES = (
         "Environments that applied it would then fail with `MIGRATION_MISSING`. `validate --base` contacts nothing.",
         "error: BASE_FILE_DELETED: migrations/analytics/0001_create.sql: exists in origin/main, but is deleted"
         " in this branch\n"
-        "next: restore it: git checkout origin/main -- migrations/analytics/0001_create.sql",
+        "next: restore it: git checkout origin/main -- migrations/analytics/0001_create.sql\n"
+        "state: nothing ran",
         (
             "Run the `git` command of the message.",
             "If a catalog file was renamed, keep its identity: write `name: OLD` into the renamed file.",
@@ -161,7 +175,8 @@ ENTRIES = (
         "It would be `OUT_OF_ORDER` where the base is applied. `validate --base` contacts nothing.",
         "error: VERSION_BELOW_BASE: migrations/analytics/0006_add_device.sql: its version is not above"
         " 0007_add_scores.sql, the highest of origin/main\n"
-        "next: `glacierbase rebase --base origin/main` gives it a version above",
+        "next: `glacierbase rebase --base origin/main` gives it a version above\n"
+        "state: nothing ran",
         (
             "Run the command of the message: it renames the new files in their order. Commit, and merge the base.",
             "If an environment applied the file under the old version, settle that version there: "

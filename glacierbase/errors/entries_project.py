@@ -25,7 +25,7 @@ ENTRIES = (
         (ConfigurationError,),
         "`--to` and `--only` were given together, or a plan together with a selection of versions. "
         "Nothing ran and nothing was changed.",
-        "error: CONFLICTING_OPTIONS: --to and --only exclude each other\nnext: use one of them",
+        "error: CONFLICTING_OPTIONS: --to and --only exclude each other\nnext: use one of them\nstate: nothing ran",
         (
             "To apply everything up to a version: `glacierbase migrate --to VERSION`.",
             "To apply one file alone, as a hotfix: `glacierbase migrate --only VERSION --reason 'why this one now'`.",
@@ -38,7 +38,8 @@ ENTRIES = (
         "A command that records a decision was given no reason. "
         "`migrate --only`, `repair --as`, `repair --environment-was` and `baseline` need one. Nothing was changed.",
         "error: REASON_MISSING: a reason is required to overrule the history\n"
-        "next: add --reason 'what was seen, and by whom'",
+        "next: add --reason 'what was seen, and by whom'\n"
+        "state: nothing ran",
         (
             "Add `--reason` with the evidence and the name of the person who decided. It is recorded in the history.",
             "`glacierbase repair 0007 --as done --reason 'snapshot of 12:03 has the column, checked by Ana'`",
@@ -49,7 +50,7 @@ ENTRIES = (
         (ConfigurationError,),
         "An argument of the Python API, or `GLACIERBASE_ENV` or `GLACIERBASE_PROJECT`, is empty. "
         "An empty value is not taken for the default. Nothing was contacted.",
-        "error: EMPTY_VALUE: GLACIERBASE_ENV is empty\nnext: give it a value, or leave it out",
+        "error: EMPTY_VALUE: GLACIERBASE_ENV is empty\nnext: give it a value, or leave it out\nstate: nothing ran",
         (
             "Find the script or CI job that sets the variable. Its source, such as a CI variable, has no value.",
             "Give it a value, or remove it: `unset GLACIERBASE_ENV`.",
@@ -61,7 +62,8 @@ ENTRIES = (
         "The command needs a confirmation, and stdin is not a terminal. "
         "The environment is protected and there is something to run, or the command overrules the history. "
         "Nothing was changed.",
-        "error: CONFIRMATION_MISSING: environment prod is protected, and stdin is not a terminal\nnext: add --yes",
+        "error: CONFIRMATION_MISSING: environment prod is protected, and stdin is not a terminal\nnext: add --yes\n"
+        "state: nothing ran",
         (
             "In a job that is meant to change this environment, add `--yes`: `glacierbase migrate --env prod --yes`.",
             "Otherwise run the command on a terminal and confirm it there.",
@@ -126,7 +128,8 @@ ENTRIES = (
         "No project was found. A project is a folder that holds `catalogs/` and `migrations/`. Nothing was contacted.",
         "error: PROJECT_NOT_FOUND: /home/ana/lake is not inside a project: neither it nor a folder above holds"
         " both catalogs/ and migrations/\n"
-        "next: `glacierbase init` makes one here; --project or GLACIERBASE_PROJECT names another place",
+        "next: `glacierbase init` makes one here; --project or GLACIERBASE_PROJECT names another place\n"
+        "state: nothing ran",
         (
             "Change to the project's folder, or name it: `glacierbase pending --project PATH`.",
             "In a container or CI job, check that the checkout holds both folders. Git keeps no empty folder.",
@@ -137,7 +140,8 @@ ENTRIES = (
         "NO_CATALOG",
         (ConfigurationError,),
         "The folder `catalogs/` holds no catalog file. `_shared.yaml` is not a catalog. Nothing was contacted.",
-        "error: NO_CATALOG: /home/ana/lake/catalogs holds no catalog file\nnext: `glacierbase init` writes one",
+        "error: NO_CATALOG: /home/ana/lake/catalogs holds no catalog file\nnext: `glacierbase init` writes one\n"
+        "state: nothing ran",
         (
             "Write `catalogs/NAME.yaml`, or let `glacierbase init NAME` write one with a first migration.",
             "If the file exists, check that its name ends in `.yaml` and does not begin with a dot.",
@@ -149,7 +153,8 @@ ENTRIES = (
         "A folder below `migrations/` has no catalog file of the same name. Its files would never run. "
         "Nothing was contacted.",
         "error: FOLDER_WITHOUT_CATALOG: migrations/analytic has no catalog file catalogs/analytic.yaml\n"
-        "next: write the catalog file, or rename the folder as its catalog file is named",
+        "next: write the catalog file, or rename the folder as its catalog file is named\n"
+        "state: nothing ran",
         (
             "If the folder or the catalog file is misspelt or was renamed, give both the same name with `git mv`.",
             "If the catalog is new, write its catalog file: `catalogs/FOLDER.yaml`.",
@@ -162,7 +167,8 @@ ENTRIES = (
         "A `.sql` file is directly in `migrations/`, or a file has the name of a catalog's folder. "
         "It belongs to no catalog and would never run. Nothing was contacted.",
         "error: MISPLACED_FILE: migrations/0007_add_device.sql belongs to no catalog\n"
-        "next: move it into the folder of its catalog: migrations/CATALOG/",
+        "next: move it into the folder of its catalog: migrations/CATALOG/\n"
+        "state: nothing ran",
         ("Move the file into its catalog's folder: `git mv migrations/0007_add_device.sql migrations/analytics/`.",),
     ),
     Entry(
@@ -172,7 +178,8 @@ ENTRIES = (
         "Nothing was contacted. Exit code 2 for `catalogs` and for files to write, 3 for migrations.",
         "error: OUTSIDE_PROJECT: migrations/analytics/0007_add_device.sql, line 1: leads to /srv/shared/0007.sql, outside"
         " of the project /home/ana/lake\n"
-        "next: copy the files into the project, or choose the folder that holds both as its root",
+        "next: copy the files into the project, or choose the folder that holds both as its root\n"
+        "state: nothing ran",
         (
             "Copy the files into the project and remove the link. This keeps every change in one pull request.",
             "If several projects share files on purpose, pass the folder above them with `--project`. "
@@ -186,7 +193,8 @@ ENTRIES = (
         "Its permissions forbid it, it is not a regular file, or it is too large. "
         "Nothing ran. Exit code 2 for catalog files, plan files and new files, 3 for migrations.",
         "error: UNREADABLE_FILE: migrations/analytics/0007_add_device.sql, line 1: cannot be read: Permission denied\n"
-        "next: restore the file or its permissions",
+        "next: restore the file or its permissions\n"
+        "state: nothing ran",
         (
             "If permission is denied, give the user who runs glacierbase read access: `chmod u+r FILE`.",
             "If it is a folder, a FIFO or a device, remove or rename it.",
@@ -198,7 +206,7 @@ ENTRIES = (
         "UNKNOWN_CATALOG",
         (ConfigurationError,),
         "`--catalog` names a catalog that the project does not have. Nothing was contacted.",
-        "error: UNKNOWN_CATALOG: there is no catalog analytic\nnext: there are: analytics, billing",
+        "error: UNKNOWN_CATALOG: there is no catalog analytic\nnext: there are: analytics, billing\nstate: nothing ran",
         (
             "Use one of the names in the message. A catalog's name is `name:` in its file, else the file's name.",
             "If the catalog is missing, check the branch that is checked out, and `--project`.",
@@ -208,7 +216,8 @@ ENTRIES = (
         "UNKNOWN_ENVIRONMENT",
         (ConfigurationError,),
         "The chosen environment does not exist in the catalogs that the command is about. Nothing was contacted.",
-        "error: UNKNOWN_ENVIRONMENT: catalog analytics has no environment production\nnext: it has: dev, prod",
+        "error: UNKNOWN_ENVIRONMENT: catalog analytics has no environment production\nnext: it has: dev, prod\n"
+        "state: nothing ran",
         (
             "Use one of the names in the message for `--env` or `GLACIERBASE_ENV`.",
             "If the environment is new, add it under `environments:` in the catalog file or in `catalogs/_shared.yaml`.",
@@ -219,7 +228,8 @@ ENTRIES = (
         (ConfigurationError,),
         "An option or argument names a version that no file, or no record of the history, has. "
         "Nothing ran and nothing was changed.",
-        "error: UNKNOWN_VERSION: there is no migration with version 0070\nnext: `glacierbase status` lists all versions",
+        "error: UNKNOWN_VERSION: there is no migration with version 0070\nnext: `glacierbase status` lists all versions\n"
+        "state: nothing ran",
         (
             "List the versions: `glacierbase status`. A version is the digits at the start of the file's name.",
             "If the file is missing here, pull the branch that holds it.",
@@ -231,7 +241,8 @@ ENTRIES = (
         (ConfigurationError,),
         "The command changes one catalog, the project has several, and none was named. "
         "This concerns `repair --as`, `unlock`, `baseline` and `new`. Nothing was changed.",
-        "error: CATALOG_NOT_CHOSEN: there are several: analytics, billing\nnext: add --catalog NAME",
+        "error: CATALOG_NOT_CHOSEN: there are several: analytics, billing\nnext: add --catalog NAME\n"
+        "state: nothing ran",
         ("Name the catalog: `glacierbase unlock --catalog analytics`.",),
     ),
     Entry(
@@ -239,7 +250,8 @@ ENTRIES = (
         (ConfigurationError,),
         "No environment was chosen, or the catalogs have different default environments. Nothing was contacted.",
         "error: ENVIRONMENT_NOT_CHOSEN: catalog analytics has the environments dev, prod, and none was chosen\n"
-        "next: name one with --env or GLACIERBASE_ENV, or write defaultEnvironment into the catalog file",
+        "next: name one with --env or GLACIERBASE_ENV, or write defaultEnvironment into the catalog file\n"
+        "state: nothing ran",
         (
             "Name the environment: `glacierbase pending --env dev`, or set `GLACIERBASE_ENV`.",
             "To make it the default, write `defaultEnvironment: dev` into the catalog file or `catalogs/_shared.yaml`.",
@@ -260,7 +272,7 @@ ENTRIES = (
         "AUTHOR_MISSING",
         (ConfigurationError,),
         "`new` found no author: `--author` was not given, and git has no `user.name`. No file was written.",
-        "error: AUTHOR_MISSING: git has no user.name here\nnext: add --author 'Data Platform Team'",
+        "error: AUTHOR_MISSING: git has no user.name here\nnext: add --author 'Data Platform Team'\nstate: nothing ran",
         (
             "Name the author: `glacierbase new 'add the device column' --author 'Data Platform Team'`.",
             "To set it once for all files: `git config user.name 'Ana Lima'`.",
@@ -274,7 +286,8 @@ ENTRIES = (
         "Or the two have no commit in common, as in a shallow clone. "
         "The comparison did not take place, and nothing was renamed.",
         "error: BASE_NOT_FOUND: 'origin/main' cannot be read: fatal: Needed a single revision\n"
-        "next: fetch it first: git fetch origin main",
+        "next: fetch it first: git fetch origin main\n"
+        "state: nothing ran",
         (
             "Run the `git fetch` command of the message. CI services often clone one branch with little history: "
             "`git fetch --unshallow`, or `fetch-depth: 0` for `actions/checkout`.",
@@ -287,7 +300,7 @@ ENTRIES = (
         (ConfigurationError,),
         "`validate --base` and `rebase` need the program `git`, which is not on the PATH. "
         "The comparison did not take place.",
-        "error: GIT_NOT_FOUND: git is not installed; --base needs it",
+        "error: GIT_NOT_FOUND: git is not installed; --base needs it\nstate: nothing ran",
         (
             "Install git in the image or on the machine, for example `apt-get install git`.",
             "To check the files without a comparison: `glacierbase validate`.",
@@ -314,7 +327,7 @@ ENTRIES = (
         (ConfigurationError,),
         "A caller of `glacierbase.split_statements` named a SQL dialect that does not exist. "
         "No command raises this error.",
-        "error: UNKNOWN_DIALECT: unknown SQL dialect postgres\nnext: allowed: spark, snowflake",
+        "error: UNKNOWN_DIALECT: unknown SQL dialect postgres\nnext: allowed: spark, snowflake\nstate: nothing ran",
         ("Pass one of the names in the message.",),
     ),
 )

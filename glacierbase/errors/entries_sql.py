@@ -13,7 +13,8 @@ ENTRIES = (
         "No statement ran. In `migrate` only the history was read.",
         "error: UNDEFINED_VARIABLE: migrations/analytics/0004_partition.sql, line 6: variables.sleep.bucketSise is not"
         " defined\n"
-        "next: the nearest name is variables.sleep.bucketSize",
+        "next: did you mean variables.sleep.bucketSize?\n"
+        "state: nothing ran",
         (
             "If the name is misspelt in the file, correct it there. The hint has the nearest name.",
             "If this environment lacks the variable, define it in the catalog file under `variables`, "
@@ -28,7 +29,8 @@ ENTRIES = (
         "A template prints a mapping, a list or null, for which SQL has no text. No statement ran.",
         "error: UNPRINTABLE_VALUE: migrations/analytics/0004_partition.sql, line 6: variables.columns is a list,"
         " which has no text in SQL\n"
-        "next: append | join(', ')",
+        "next: append | join(', ')\n"
+        "state: nothing ran",
         (
             "For a list, write `{{ variables.columns | join(', ') }}`, or a `{% for %}` loop.",
             "For a mapping, name one of its keys.",
@@ -41,7 +43,8 @@ ENTRIES = (
         "Jinja cannot parse a migration file. No statement ran.",
         "error: TEMPLATE_SYNTAX: migrations/analytics/0004_partition.sql, line 6: Expected an expression, got"
         " 'end of print statement'\n"
-        "next: if the SQL itself contains {{ or {%, write it between {% raw %} and {% endraw %}",
+        "next: if the SQL itself contains {{ or {%, write it between {% raw %} and {% endraw %}\n"
+        "state: nothing ran",
         (
             "Correct the template at the line of the message. Every `{% if %}` and `{% for %}` needs its end tag.",
             "If the SQL itself holds `{{` or `{%`, write it between `{% raw %}` and `{% endraw %}`.",
@@ -55,7 +58,8 @@ ENTRIES = (
         "No statement ran.",
         "error: TEMPLATE_FAILED: migrations/analytics/0004_partition.sql, line 6: the template fails with"
         " ZeroDivisionError: division by zero\n"
-        "next: correct the expression on this line",
+        "next: correct the expression on this line\n"
+        "state: nothing ran",
         (
             "Look at the line of the message, with the variables of the environment that fails.",
             "If one environment fails only, its variables differ: compare them in the catalog file.",
@@ -70,7 +74,8 @@ ENTRIES = (
         "The whole command has a limit of time, too. Nothing was contacted.",
         "error: TEMPLATE_TOO_COSTLY: migrations/analytics/0004_partition.sql, line 1: rendering and splitting it needs more"
         " than 5 s of processor time\n"
-        "next: make its loops and values smaller",
+        "next: make its loops and values smaller\n"
+        "state: nothing ran",
         (
             "Make the loops and values of the named file smaller, or split the file into several.",
             'If the message contains "not checked", the whole command exceeded its limit. '
@@ -84,7 +89,8 @@ ENTRIES = (
         "A string in a migration has no closing quote, so the file cannot be split into statements. No statement ran.",
         "error: UNTERMINATED_STRING: migrations/analytics/0007_add_device.sql, line 5: the string that opens here with ' is"
         " never closed\n"
-        "next: write ' where it ends, and \\' inside the text",
+        "next: write ' where it ends, and \\' inside the text\n"
+        "state: nothing ran",
         (
             "Close the string. The message has the line where it opens, which may be far above the mistake.",
             "Typical causes: an apostrophe inside a text, or one in a comment whose `--` is missing.",
@@ -97,7 +103,8 @@ ENTRIES = (
         "A quoted name in a migration has no closing quote, so the file cannot be split into statements. No statement ran.",
         "error: UNTERMINATED_IDENTIFIER: migrations/analytics/0007_add_device.sql, line 5: the identifier that opens here"
         " with ` is never closed\n"
-        "next: write ` where it ends, and `` inside the name",
+        "next: write ` where it ends, and `` inside the name\n"
+        "state: nothing ran",
         (
             'Close the name: with a backtick on Spark, with `"` on Snowflake.',
             "If the quote is part of a text, put the text into a string.",
@@ -109,7 +116,8 @@ ENTRIES = (
         "A block comment in a migration has no end, so the file cannot be split into statements. No statement ran.",
         "error: UNTERMINATED_COMMENT: migrations/analytics/0007_add_device.sql, line 5: the comment that opens here with /*"
         " is never closed\n"
-        "next: write */ where it ends; comments nest, so each /* inside needs its own */",
+        "next: write */ where it ends; comments nest, so each /* inside needs its own */\n"
+        "state: nothing ran",
         (
             "Write `*/` where the comment ends.",
             "On Spark, comments nest: each `/*` inside, also one in a path such as `/*.parquet`, needs its own `*/`.",
@@ -121,7 +129,8 @@ ENTRIES = (
         "A scripting block in a migration has no end, so the file cannot be split into statements. No statement ran.",
         "error: UNTERMINATED_BLOCK: migrations/analytics/0007_add_device.sql, line 5: the block that opens here with BEGIN"
         " is never closed\n"
-        "next: write END where it ends, and quote BEGIN where it is a name",
+        "next: write END where it ends, and quote BEGIN where it is a name\n"
+        "state: nothing ran",
         (
             "Write the end that the hint names: `END`, `END IF`, `END LOOP` and so on.",
             "If the word is the name of a column or table, quote it.",
@@ -135,7 +144,8 @@ ENTRIES = (
         "A statement in it would not run. No statement ran.",
         "error: MISREAD_COMMENT: migrations/analytics/0007_add_device.sql, line 5: the engine continues the"
         " comment that starts here on the next line\n"
-        "next: write a space after the backslash that ends it",
+        "next: write a space after the backslash that ends it\n"
+        "state: nothing ran",
         ("Write a space after the backslash, or remove the backslash.",),
     ),
     Entry(
@@ -143,7 +153,8 @@ ENTRIES = (
         (MigrationFileError,),
         "The SQL of a migration holds a NUL character, which engines treat differently. No statement ran.",
         "error: NUL_CHARACTER: migrations/analytics/0007_add_device.sql, line 5: NUL character\n"
-        "next: remove it; if every letter has one, save the file as UTF-8",
+        "next: remove it; if every letter has one, save the file as UTF-8\n"
+        "state: nothing ran",
         (
             "If there is one beside every letter, the file is UTF-16: save it as UTF-8.",
             "Otherwise remove the character. In SQL text, write the engine's own escape for it.",
@@ -155,7 +166,8 @@ ENTRIES = (
         "The SQL of a migration holds half of a character, which no encoding can send. "
         "It comes from a `\\u` escape in a variable or template. No statement ran.",
         "error: SURROGATE_CHARACTER: migrations/analytics/0007_add_device.sql, line 5: half of a character (U+D83D)\n"
-        "next: write the character itself instead of \\u escapes",
+        "next: write the character itself instead of \\u escapes\n"
+        "state: nothing ran",
         ("Write the character itself, as UTF-8, in place of its two `\\u` escapes.",),
     ),
     Entry(
@@ -166,7 +178,8 @@ ENTRIES = (
         "error: TRANSACTION_BROKEN: migrations/analytics/0007_backfill.sql, line 7: this statement commits the"
         " transaction of line 4 before it runs\n"
         "next: write COMMIT before it, or move it out of the transaction: only INSERT, UPDATE, DELETE, MERGE and"
-        " queries take part in one",
+        " queries take part in one\n"
+        "state: nothing ran",
         (
             "Move the statement before `BEGIN` or after `COMMIT`.",
             "If the statements need not take effect together, remove `BEGIN` and `COMMIT`. "
@@ -179,7 +192,8 @@ ENTRIES = (
         "A Snowflake transaction in a migration has no `COMMIT`, so nothing of it would stay. No statement ran.",
         "error: TRANSACTION_NOT_ENDED: migrations/analytics/0007_backfill.sql, line 4: the transaction that"
         " begins here is never ended, so its statements would have no effect\n"
-        "next: write COMMIT after its last statement; a scripting block needs its END",
+        "next: write COMMIT after its last statement; a scripting block needs its END\n"
+        "state: nothing ran",
         (
             "Write `COMMIT;` after the last statement of the transaction.",
             "If a scripting block is meant, remove the semicolon after `BEGIN`, and write `END;` where it ends.",

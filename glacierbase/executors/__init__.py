@@ -180,6 +180,21 @@ def spark_conf(catalog: Catalog) -> dict[str, str]:
     return spark.session_conf(catalog)
 
 
+def check_installed(catalog: Catalog, session: Any = None) -> None:
+    """Check, without a start, that the installed engine fits the catalog's dependencies.
+
+    Args:
+        session: as for `open_executor`.
+
+    Raises:
+        ConfigurationError: as `open_executor` would raise it.
+    """
+    if catalog.executor_type == "spark" and session is None:
+        from glacierbase.executors import spark
+
+        spark.check_installed(catalog)
+
+
 def open_executor(catalog: Catalog, run: Run, session: Any = None) -> Executor:
     """Connect to the catalog's engine.
 

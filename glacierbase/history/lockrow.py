@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
+from datetime import timedelta
 from typing import Any
 
 from glacierbase.model.result import LockHolder
@@ -64,18 +64,8 @@ def holder_of(row: LockRow) -> Mapping[str, Any]:
 
 
 def describe_holder(row: LockRow) -> str:
-    """Return the holder in words: `held by run 3f2a… of alice on ci-7 (pid 4711), since 12:03:11 UTC (2 min), lease until …`."""
-    until = f", lease until {row.expires_at:%H:%M:%S} UTC" if row.expires_at else ""
-    holder = holder_of(row)
-    ci = f", {holder['ci_url']}" if holder.get("ci_url") else ""
-    return f"held by run {row.owner} of {name_holder(row)}{until}{ci}"
-
-
-def name_holder(row: LockRow) -> str:
-    """Return `alice on ci-7 (pid 4711), since 12:03:11 UTC (2 min)`."""
-    holder = holder_of(row)
-    since = f", since {row.acquired_at:%H:%M:%S} UTC ({_age(row.acquired_at)})" if row.acquired_at else ""
-    return f"{holder.get('os_user')} on {holder.get('host')} (pid {holder.get('pid')}){since}"
+    """Return `held by` the run that holds the lock."""
+    return f"held by {holder_values(row).run}"
 
 
 def lease_of(row: LockRow, lease_seconds: float) -> float:
@@ -129,11 +119,6 @@ class HolderWatch:
         """Return whether the lease expired more than a lease ago, with a margin where the holder used another clock."""
         has_same_clock = self._store.has_clock or is_same_boot(holder_of(row))
         return overdue_by(row, self._lease, self._store) > (_ZERO if has_same_clock else SKEW)
-
-
-def _age(since: datetime) -> str:
-    age = max(0, int((datetime.now(timezone.utc) - since).total_seconds()))
-    return f"{age} s" if age < 120 else f"{age // 60} min"
 
 
 def lock_holder(row: LockRow | None) -> LockHolder | None:

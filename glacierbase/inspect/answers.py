@@ -23,8 +23,8 @@ _NEXT: Mapping[State, Callable[[str], str]] = {
     State.RUNNING: lambda _: "a run is applying it",
     State.FAILED: lambda version: (
         f"remove the cause and run `{command('migrate')}` again; or `{repair_as(version, 'done')}`"
-        " (somebody completed the statement by hand), or the same with `--as abandoned` (the file ends here, the fix is a new one);"
-        " or correct the statements that are not done"
+        f" (somebody completed the statement by hand); or `{repair_as(version, 'abandoned')}`"
+        " (the file ends here, the fix is a new one); or correct the statements that are not done"
     ),
     State.INTERRUPTED: lambda _: f"run `{command('migrate')}` again: it continues where the run stopped",
     State.UNKNOWN: lambda version: (

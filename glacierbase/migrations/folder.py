@@ -8,9 +8,9 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from glacierbase.errors import GlacierbaseError, MigrationFileError, collected
+from glacierbase.migrations.duplicates import duplicate_versions
 from glacierbase.migrations.headers import AUTHOR, DESCRIPTION, file_error, further_headers, read_headers
 from glacierbase.migrations.squashes import below_squash, read_squashes
-from glacierbase.model.command import command
 from glacierbase.model.migration import Migration, checksum
 from glacierbase.run.files import FileReader, FileRefused, path_inside
 
@@ -39,10 +39,8 @@ def load_migrations(
     """
     read, errors = read_migrations(folder, root, files, headers)
     found: dict[int, Migration] = {}
-    for migration in read:
-        first = found.setdefault(migration.number, migration)
-        if first is not migration:
-            errors.append(_duplicate(migration, first))
+    pairs = [(found.setdefault(migration.number, migration), migration) for migration in read]
+    errors += duplicate_versions([pair for pair in pairs if pair[0] is not pair[1]], root)
     errors += below_squash(read)
     return tuple(found[number] for number in sorted(found)), errors
 
@@ -68,15 +66,6 @@ def highest_version(folder: Path, root: Path) -> int:
     """Return the highest version among the names of a catalog's files; 0 where there is none. No file is read."""
     names = (FILE_NAME.fullmatch(path.name) for path in _sql_files(folder, root, []))
     return max((int(name["version"]) for name in names if name), default=0)
-
-
-def _duplicate(migration: Migration, first: Migration) -> MigrationFileError:
-    return file_error(
-        migration.location,
-        "DUPLICATE_VERSION",
-        f"has the same version as {first.location}",
-        f"rename the newer file to a version above all others; in a git branch, `{command('rebase')}` does that",
-    )
 
 
 def _sql_files(folder: Path, root: Path, errors: list[GlacierbaseError]) -> Iterator[Path]:

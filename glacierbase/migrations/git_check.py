@@ -13,7 +13,7 @@ from shlex import quote
 from glacierbase.errors import GlacierbaseError, HistoryDisagrees, MigrationFileError, raise_all
 from glacierbase.migrations.git_base import Base, BaseCatalog, BaseFile, Compared, ReadName, read_base
 from glacierbase.migrations.headers import missing_headers
-from glacierbase.model.command import command
+from glacierbase.model.command import command, from_here, git_command
 from glacierbase.model.migration import Migration
 
 
@@ -71,11 +71,11 @@ def _gone(base: Base, stems: Mapping[str, str]) -> Iterator[HistoryDisagrees]:
 def _catalog_gone(base: Base, catalog: BaseCatalog) -> HistoryDisagrees:
     has = f"{base.ref} has {len(catalog.files)} of its migrations"
     what = f"catalog {catalog.name}: {has}, but this branch has no catalog of this name"
-    paths = " ".join(map(quote, catalog.paths))
+    restore = git_command("checkout", _fork_name(base), "--", *catalog.paths)
     return HistoryDisagrees(
         "BASE_FILE_DELETED",
         "; ".join((what, *catalog.doubt)),
-        f"restore it: git checkout {_fork_name(base)} -- {paths}; a renamed catalog file keeps `name: {catalog.name}`",
+        f"restore it: {restore}; a renamed catalog file keeps `name: {catalog.name}`",
         path=catalog.paths[0],
         catalog=catalog.name,
     )
@@ -127,14 +127,14 @@ def _deleted(compared: Compared, file: BaseFile, folder: str) -> HistoryDisagree
 
 def _restore(compared: Compared, file: BaseFile, target: str) -> str:
     """Return the command that restores the file as it was where the branch left the base."""
-    source = quote(compared.base.ref) if file in compared.at_tip.get(file.number, ()) else _fork_name(compared.base)
+    source = compared.base.ref if file in compared.at_tip.get(file.number, ()) else _fork_name(compared.base)
     if target == file.path:
-        return f"git checkout {source} -- {quote(target)}"
-    return f"git show {source}:{quote('./' + file.path)} > {quote(target)}"
+        return git_command("checkout", source, "--", target)
+    return f"{git_command('show', f'{source}:./{file.path}')} > {quote(from_here(target))}"
 
 
 def _fork_name(base: Base) -> str:
-    return base.fork.commit[:12] if base.fork.is_behind else quote(base.ref)
+    return base.fork.commit[:12] if base.fork.is_behind else base.ref
 
 
 def _order(compared: Compared, migration: Migration) -> Iterator[GlacierbaseError]:
@@ -167,5 +167,5 @@ def _rebase(base: Base) -> str:
     It commits: git refuses to merge while a rename is staged.
     """
     commit = ("--commit",) if base.fork.is_behind else ()
-    merge = f"; then merge: git merge {quote(base.ref)}" if base.fork.is_behind else ""
+    merge = f"; then merge: {git_command('merge', base.ref)}" if base.fork.is_behind else ""
     return f"`{command('rebase', '--base', base.ref, *commit)}` gives it a version above{merge}"

@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path, PurePosixPath
-from shlex import quote
 
 from glacierbase.errors import ConfigurationError
+from glacierbase.model.command import git_command
 from glacierbase.run.git import GitFailed, git, work_tree
 
 # Branches that pull requests usually are merged into, by preference.
@@ -44,7 +44,7 @@ def find_fork(root: Path, ref: str) -> Fork:
             two have no commit in common, which in a shallow clone may not be fetched. `GIT_NOT_FOUND`: git is not installed.
     """
     _check_work_tree(root)
-    with _git_errors(ref, f"fetch it first: git fetch origin {_branch(ref)}"):
+    with _git_errors(ref, f"fetch it first: {git_command('fetch', 'origin', _branch(ref))}"):
         tip = _commit(root, ref)
     with _git_errors("HEAD", "commit the project first, so that the branch has a commit"):
         head = _commit(root, "HEAD")
@@ -87,7 +87,8 @@ def files_at(root: Path, ref: str, commit: str) -> dict[str, bytes]:
     Raises:
         ConfigurationError: `BASE_NOT_FOUND`: one of the files was not fetched. `GIT_NOT_FOUND`.
     """
-    with _git_errors(ref, f"fetch all of its files: git fetch --refetch --no-filter origin {_branch(ref)}"):
+    fetch = git_command("fetch", "--refetch", "--no-filter", "origin", _branch(ref))
+    with _git_errors(ref, f"fetch all of its files: {fetch}"):
         return _read(root, inside_work_tree(root), commit)
 
 
@@ -118,7 +119,7 @@ def _check_work_tree(root: Path) -> None:
 
 
 def _branch(ref: str) -> str:
-    return quote(ref.removeprefix("origin/"))
+    return ref.removeprefix("origin/")
 
 
 def _commit(root: Path, ref: str) -> str:
@@ -130,7 +131,7 @@ def _no_fork(root: Path, ref: str) -> ConfigurationError:
         return ConfigurationError(
             "BASE_NOT_FOUND",
             f"this clone is shallow: it lacks the commit that HEAD and {ref} have in common",
-            "git fetch --unshallow; in GitHub Actions, give actions/checkout `fetch-depth: 0`",
+            f"{git_command('fetch', '--unshallow')}; in GitHub Actions, give actions/checkout `fetch-depth: 0`",
         )
     return ConfigurationError(
         "BASE_NOT_FOUND",

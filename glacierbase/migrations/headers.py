@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from glacierbase.errors import GlacierbaseError, MigrationFileError, collected, raise_all
 from glacierbase.model.migration import Migration
-from glacierbase.model.spelling import did_you_mean
+from glacierbase.model.spelling import did_you_mean, nearest
 
 PREFIX = "MIGRATION_"
 DESCRIPTION, AUTHOR = "DESCRIPTION", "AUTHOR"
@@ -33,9 +33,10 @@ def read_headers(text: str, location: str, listed: Collection[str] | None) -> di
         listed: names of the further headers that are allowed; None allows any.
 
     Raises:
-        MigrationFileError, SeveralErrors: a header is unknown or duplicate; description or author is missing.
+        MigrationFileError, SeveralErrors: a header is unknown or duplicate; description or author is missing, and not misspelt.
     """
     found: dict[str, str] = {}
+    meant: set[str | None] = set()  # The names that unknown headers are misspellings of.
     errors: list[GlacierbaseError] = []
     for number, line in comments_above(text):
         header = HEADER.fullmatch(line)
@@ -45,12 +46,14 @@ def read_headers(text: str, location: str, listed: Collection[str] | None) -> di
         with collected(errors):
             _check_header(name, found, listed, location, number)
             found[name] = value
+        if name not in found and name not in _EXAMPLES:
+            meant.add(nearest(name, (*_EXAMPLES, *(listed or ()))))
         if len(errors) == _MOST_ERRORS:
             raise_all(errors)
     errors += (
         _missing(name, "is empty" if name in found else "is missing", location)
         for name in _EXAMPLES
-        if not found.get(name)
+        if not found.get(name) and (name in found or name not in meant)
     )
     raise_all(errors)
     return {name: value for name, value in found.items() if value}

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime, timezone
 from pathlib import Path
 
 from glacierbase.errors import ConfigurationError
 from glacierbase.migrations.folder import highest_version
+from glacierbase.migrations.headers import AUTHOR, DESCRIPTION, PREFIX
 from glacierbase.model.command import command
 from glacierbase.run.files import FileRefused, create_file, one_at_a_time
 from glacierbase.run.git import GitFailed, git
 
-_TEMPLATE = """\
--- MIGRATION_DESCRIPTION: {description}
--- MIGRATION_AUTHOR: {author}
-
-"""
+# An undefined variable, so that `validate` and `migrate` refuse the file until there is SQL: one without a statement is valid.
+_NO_SQL = "{{ statements_to_be_written }} -- write the statements in place of this line\n"
 # Latin letters that Unicode does not decompose into an ASCII letter and a mark.
 _LATIN = str.maketrans(
     {"æ": "ae", "œ": "oe", "ø": "o", "đ": "d", "ð": "d", "ħ": "h", "ı": "i", "ł": "l", "þ": "th", "ŧ": "t"}
@@ -27,7 +25,13 @@ _LATIN = str.maketrans(
 
 
 def write_migration(
-    folder: Path, root: Path, description: str, author: str, now: datetime | None = None, sql: str = ""
+    folder: Path,
+    root: Path,
+    description: str,
+    author: str,
+    now: datetime | None = None,
+    sql: str = "",
+    headers: Collection[str] = (),
 ) -> Path:
     """Write a migration into a catalog's folder, and return its path.
 
@@ -36,7 +40,8 @@ def write_migration(
 
     Args:
         root: of the project; a link that leads out of it is an error.
-        sql: what the file holds below its headers.
+        sql: what the file holds below its headers; default a line that is refused until it is replaced.
+        headers: names of the further headers that the catalog file requires, written without a value: refused, too.
 
     Raises:
         ConfigurationError: the description has no word for the file name, the file exists, or the folder is not in `root`.
@@ -49,14 +54,19 @@ def write_migration(
             "a migration needs a description with a word in it, and an author",
             command("new", "--help"),
         )
+    values = {DESCRIPTION: description, AUTHOR: author, **dict.fromkeys(headers, "")}
     with one_at_a_time(root):
         path = folder / f"{next_version(highest_version(folder, root), now)}_{words}.sql"
         try:
             with writing(path):
-                create_file(path, root, _TEMPLATE.format(description=description, author=author) + sql)
+                create_file(path, root, f"{_head(values)}\n{sql or _NO_SQL}")
         except FileExistsError as error:
             raise already_exists(path, "", "use other words") from error
     return path
+
+
+def _head(headers: Mapping[str, str]) -> str:
+    return "".join(f"-- {PREFIX}{name}: {value}\n" for name, value in headers.items())
 
 
 def next_version(highest: int, now: datetime | None = None) -> int:

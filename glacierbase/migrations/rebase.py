@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path, PurePosixPath
 
-from glacierbase.errors import ConfigurationError, GlacierbaseError, raise_all
+from glacierbase.errors import ConfigurationError, GlacierbaseError
 from glacierbase.migrations.git_base import Compared
+from glacierbase.migrations.git_tracked import path_in_git, tracked
 from glacierbase.migrations.headers import file_error
 from glacierbase.migrations.new_files import next_version
 from glacierbase.model.command import command
 from glacierbase.model.migration import Migration
-from glacierbase.run.files import path_inside
-from glacierbase.run.git import GitFailed, git, work_tree
+from glacierbase.run.git import GitFailed, git
 
 # Digits of a version that is a UTC time.
 _TIME = 14
@@ -46,9 +46,8 @@ def plan_renames(compared: Compared, root: Path) -> list[Rename]:
         MigrationFileError: a squash is not above the base.
     """
     moved = new_versions(compared)
-    raise_all([_squash_renamed(migration) for migration, _ in moved if migration.squashes])
-    tracked = _tracked(root, [migration.path for migration, _ in moved])
-    return [_rename(migration, version, migration.path in tracked) for migration, version in moved]
+    known = _tracked(root, [migration.path for migration, _ in moved])
+    return [_rename(migration, version, migration.path in known) for migration, version in moved]
 
 
 def new_versions(compared: Compared, now: datetime | None = None) -> list[tuple[Migration, str]]:
@@ -77,7 +76,7 @@ def rename_all(renames: Sequence[Rename], root: Path) -> None:
                 raise
             state = f"still renamed: {', '.join(left)}" if left else "nothing was renamed"
             what = f"{rename.migration.location} cannot be renamed to {rename.path}: {error}; {state}"
-            raise _failed(what) from error
+            raise _failed(what, state="" if left else None) from error
 
 
 def commit_renames(renames: Sequence[Rename], root: Path, ref: str) -> str | None:
@@ -91,13 +90,14 @@ def commit_renames(renames: Sequence[Rename], root: Path, ref: str) -> str | Non
     pairs = [(rename.migration.path, root / rename.path) for rename in renames if rename.tracked]
     if not pairs:
         return None
-    paths = [in_git(path, root) for pair in pairs for path in pair]
+    paths = [path_in_git(path, root) for pair in pairs for path in pair]
     try:
         git(root, "--literal-pathspecs", "commit", "-q", "-m", f"Rebase migrations onto {ref}", "--", *paths)
         return git(root, "rev-parse", "HEAD").decode().strip()
     except (OSError, GitFailed) as error:
         what = f"the files are renamed, but git did not commit that: {error}"
-        raise ConfigurationError("GIT_FAILED", what, "remove the cause, and commit the renames with git") from error
+        hint = "remove the cause, and commit the renames with git"
+        raise ConfigurationError("GIT_FAILED", what, hint, state="") from error
 
 
 def _numbers(new: Sequence[Migration], highest: int, now: datetime | None) -> Iterator[tuple[Migration, int]]:
@@ -126,7 +126,7 @@ def _rename(migration: Migration, version: str, tracked: bool) -> Rename:
 
 def _move(source: Path, target: Path, root: Path, *, tracked: bool) -> None:
     if tracked:
-        git(root, "mv", "--", in_git(source, root), in_git(target, root))
+        git(root, "mv", "--", path_in_git(source, root), path_in_git(target, root))
     elif os.path.lexists(target):  # Since the files were listed.
         raise FileExistsError(f"{target} exists")
     else:
@@ -148,22 +148,10 @@ def _is_undone(rename: Rename, root: Path) -> bool:
 
 
 def _tracked(root: Path, paths: Sequence[Path]) -> set[Path]:
-    """Return those of the paths that git tracks."""
-    names = {in_git(path, root): path for path in paths}
-    if not names:
-        return set()
     try:
-        listed = git(root, "--literal-pathspecs", "ls-files", "-z", "--", *names)
+        return tracked(root, paths)
     except (OSError, GitFailed) as error:
         raise _failed(f"git does not list its files: {error}; nothing was renamed") from error
-    return {names[name] for name in map(os.fsdecode, listed.split(b"\0")) if name in names}
-
-
-def in_git(path: Path, root: Path) -> str:
-    """Return the path of a file relative to the top of the work tree; its folders may be links inside the project."""
-    top = work_tree(root)
-    assert top is not None
-    return str((path_inside(path.parent, root) / path.name).relative_to(top))
 
 
 def _squash_renamed(squash: Migration) -> GlacierbaseError:
@@ -175,5 +163,5 @@ def _squash_renamed(squash: Migration) -> GlacierbaseError:
     )
 
 
-def _failed(what: str) -> GlacierbaseError:
-    return ConfigurationError("GIT_FAILED", what, f"remove the cause, and run `{command('rebase')}` again")
+def _failed(what: str, state: str | None = None) -> GlacierbaseError:
+    return ConfigurationError("GIT_FAILED", what, f"remove the cause, and run `{command('rebase')}` again", state=state)

@@ -7,7 +7,6 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextvars import copy_context
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from inspect import currentframe
 from traceback import walk_stack, walk_tb
 from types import FrameType, GeneratorType
@@ -19,6 +18,7 @@ from glacierbase.errors import MigrationFileError, raise_all
 from glacierbase.migrations.template import CURRENT, LIMIT, Copied, jinja, listed, seen
 from glacierbase.migrations.template_syntax import with_marks
 from glacierbase.model.migration import Migration
+from glacierbase.model.spelling import nearest, suggestion
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
 
@@ -174,17 +174,16 @@ class _Rendering:
 
     def _instead(self, path: str) -> str:
         name = path.rpartition(".")[2]
-        as_filter = f"; values have no methods, the filter is | {name}" if name in jinja().filters else ""
-        return self._nearest(path) + as_filter
+        as_filter = f"values have no methods, the filter is | {name}; " if name in jinja().filters else ""
+        return as_filter + self._nearest(path)
 
     def _nearest(self, path: str) -> str:
         names = [name for top, value in self._values.items() for name in _paths(value, top)]
         # A common prefix would make all names similar.
         prefix = "variables." if path.startswith("variables.") else ""
         candidates = {name.removeprefix(prefix): name for name in names}
-        for near in get_close_matches(path.removeprefix(prefix), candidates, 1):
-            return f"the nearest name is {candidates[near]}"
-        return f"defined: {listed(names)}"
+        near = nearest(path.removeprefix(prefix), candidates)
+        return f"defined: {listed(names)}" if near is None else suggestion(candidates[near])
 
 
 def _paths(value: Any, path: str) -> Iterator[str]:

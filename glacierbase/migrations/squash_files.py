@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from glacierbase.errors import ConfigurationError
+from glacierbase.migrations.git_tracked import path_in_git
 from glacierbase.migrations.headers import AUTHOR, DESCRIPTION, PREFIX
 from glacierbase.migrations.new_files import already_exists, writing
-from glacierbase.migrations.rebase import in_git
 from glacierbase.migrations.squashes import header_lines, squashed_by
 from glacierbase.model.escape import on_one_line
 from glacierbase.model.migration import Migration
@@ -69,7 +69,7 @@ def not_committed(files: Iterable[Migration], root: Path) -> list[str]:
         raise _failed(
             "the project is in no git repository, so files that are removed would be lost; nothing was written"
         )
-    paths = {in_git(file.path, root): file.location for file in files}
+    paths = {path_in_git(file.path, root): file.location for file in files}
     status = ("status", "--porcelain", "-z", "--no-renames", "--untracked-files=all", "--ignored")
     try:
         git(root, "rev-parse", "--verify", "-q", "HEAD")
@@ -92,7 +92,7 @@ def replace_files(squash: SquashFile, root: Path) -> None:
     except FileExistsError as error:
         raise already_exists(squash.path, "; nothing was written", "rename it: `git mv` it to other words") from error
     try:
-        git(root, "--literal-pathspecs", "rm", "-q", "--", *(in_git(file.path, root) for file in squash.replaces))
+        git(root, "--literal-pathspecs", "rm", "-q", "--", *(path_in_git(file.path, root) for file in squash.replaces))
     except BaseException as error:
         is_whole = all(os.path.lexists(file.path) for file in squash.replaces)
         if is_whole:
@@ -112,14 +112,14 @@ def commit_squash(squash: SquashFile, root: Path, message: str) -> str:
     Raises:
         ConfigurationError: `GIT_FAILED`.
     """
-    paths = [in_git(path, root) for path in (squash.path, *(file.path for file in squash.replaces))]
+    paths = [path_in_git(path, root) for path in (squash.path, *(file.path for file in squash.replaces))]
     _in_index(squash, root, "commit", "-q", "-m", message, paths=paths)
     return git(root, "rev-parse", "HEAD").decode().strip()
 
 
 def _in_index(squash: SquashFile, root: Path, *arguments: str, paths: Sequence[str] = ()) -> None:
     try:
-        git(root, "--literal-pathspecs", *arguments, "--", *(paths or [in_git(squash.path, root)]))
+        git(root, "--literal-pathspecs", *arguments, "--", *(paths or [path_in_git(squash.path, root)]))
     except (OSError, GitFailed) as error:
         what = f"the files are replaced, but git did not commit that: {error}"
         raise ConfigurationError("GIT_FAILED", what, "remove the cause, and commit the files with git") from error

@@ -1,16 +1,19 @@
-"""The glacierbase commands that messages print: complete, so that a pasted command acts where the failed one did.
+"""The commands that messages print: complete, so that a pasted command acts where the failed one did.
 
-A command repeats what the caller chose: the project, the environment, and the catalog that was worked on.
+A command of glacierbase repeats what the caller chose: the project, the environment, and the catalog that was worked on. One of git
+names the project's root, unless that is the working directory.
 """
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import wraps
+from pathlib import Path
 from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
 from glacierbase.secrets import Secrets
@@ -35,11 +38,13 @@ class Scope:
 
     Attributes:
         catalog: the one that is worked on, where the project has several or one was named.
+        root: of the project, once it is found.
     """
 
     project: str | None = None
     environment: str | None = None
     catalog: str | None = None
+    root: Path | None = None
 
     @contextmanager
     def in_use(self) -> Iterator[None]:
@@ -70,6 +75,36 @@ def command(name: str, *arguments: str, reason: bool = False) -> str:
     chosen = [(option, values[option]) for option in _OPTIONS.get(name, _ALL_OPTIONS)]
     given = [part for option, value in chosen if value is not None for part in (option, value)]
     return shlex.join(["glacierbase", name, *arguments, *(["--reason", "…"] if reason else []), *given])
+
+
+def git_command(*arguments: str) -> str:
+    """Return a command line of git, quoted for a shell, that runs in the project's root from where the caller is.
+
+    Paths in the arguments are relative to the root.
+    """
+    root = from_here(".")
+    return shlex.join(["git", *(() if root == "." else ("-C", root)), *arguments])
+
+
+def move_command(path: str, target: str, *, tracked: bool) -> str:
+    """Return the command that renames a file of the project.
+
+    Args:
+        path, target: relative to the root.
+        tracked: whether git tracks the file; it refuses to move another one.
+    """
+    return git_command("mv", path, target) if tracked else shlex.join(["mv", *map(from_here, (path, target))])
+
+
+def from_here(path: str) -> str:
+    """Return a path that is relative to the project's root as one that is relative to the working directory."""
+    root = _current.get().root
+    if root is None:
+        return path
+    try:
+        return os.path.relpath(root / path)
+    except (OSError, ValueError):  # The working directory was deleted, or is on another drive.
+        return str(root / path)
 
 
 def repair_as(version: str, resolution: str) -> str:

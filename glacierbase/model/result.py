@@ -157,12 +157,22 @@ class LockHolder:
     acquired_at: datetime | None
     expires_at: datetime | None
 
+    @property
+    def who(self) -> str:
+        """`alice on ci-7 (pid 4711), since 2026-11-20 12:03:11 UTC (2 min ago)`."""
+        at = self.acquired_at
+        since = f", since {time_of(at)} ({time_from(at, datetime.now(timezone.utc))})" if at else ""
+        return f"{self.os_user} on {self.host} (pid {self.pid}){since}"
+
+    @property
+    def run(self) -> str:
+        """`run 3f2a… of` the holder, its lease, and the URL of its CI job."""
+        until = f", lease until {time_of(self.expires_at)}" if self.expires_at else ""
+        return f"run {self.owner} of {self.who}{until}{f', {self.ci_url}' if self.ci_url else ''}"
+
     def line(self) -> str:
         """Return the holder as a line of text."""
-        place = f"{self.os_user} on {self.host} (pid {self.pid})"
-        ago = f" ({time_from(self.acquired_at, datetime.now(timezone.utc))})" if self.acquired_at else ""
-        times = f"since {time_of(self.acquired_at)}{ago}, lease until {time_of(self.expires_at)}"
-        return f"lock: run {self.owner} of {place}, {times}"
+        return f"lock: {self.run}"
 
 
 def raise_first(results: Sequence[R]) -> Results[R]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import groupby
 from typing import Any, TypeAlias
 
 from glacierbase.errors import GlacierbaseError, SeveralErrors
@@ -30,14 +31,20 @@ def text_document(results: Sequence[Result], lines: Lines | None = None, show: S
 
 
 def text_errors(errors: Sequence[GlacierbaseError], show: Show = printable) -> str:
-    """Return all errors of a command as text, each once with its hints. The last line is the command that explains their codes."""
+    """Return all errors of a command as text, each once with its hints. The last line is the command that explains their codes.
+
+    The state that messages leave out is a line of its own, once below all errors that it holds for.
+    """
     parts = [part for error in errors for part in _parts(error)]
     # Environments with other variables may have the same error with another hint.
-    texts: dict[str, dict[str, None]] = {}
+    texts: dict[tuple[str, str], dict[str, None]] = {}
     for part in parts:
-        texts.setdefault(_message(part, show), {})[_next_step(part, show)] = None
+        texts.setdefault((part.unstated, _message(part, show)), {})[_next_step(part, show)] = None
+    lines: list[str] = []
+    for state, group in groupby(texts.items(), lambda text: text[0][0]):
+        lines += (line for (_, message), hints in group for line in (message, *filter(None, hints)))
+        lines += [show([f"state: {state}"])] if state else []
     codes = dict.fromkeys(part.code for part in parts)
-    lines = [line for message, hints in texts.items() for line in (message, *filter(None, hints))]
     return "\n".join([*lines, show([f"more: {command('explain', *codes)}"])])
 
 

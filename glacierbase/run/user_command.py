@@ -5,18 +5,23 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from glacierbase.run.waiting import start_thread
+from glacierbase.run.waiting import Caller, start_thread
 
 _KEPT_BYTES = 65_536
 _POLL_SECONDS = 0.1
 # How long a command may take to end after SIGTERM, and its output to end after the command.
 _GRACE_SECONDS = 1.0
+
+# The process groups of the commands that run now. The lock is held while one of them is started and not listed yet.
+_groups: set[int] = set()
+_starting = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,30 +56,57 @@ def run_command(
         cancelled: returns True once the run is cancelled; the command is ended then as well.
     """
     try:
-        process = _start(words, folder, variables)
+        process = _started(words, folder, variables)
     except (OSError, ValueError) as error:  # ValueError: a null byte.
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         return Ending(f"could not be started: {reason}", "")
-    start_thread(lambda: _write(process, content), "glacierbase-command-input")
-    output = _Output(process)
     try:
+        start_thread(lambda: _write(process, content), "glacierbase-command-input")
+        output = _Output(process)
         failure = _failure(process, seconds, cancelled)
     except BaseException:
         _end(process)
         raise
+    finally:
+        _groups.discard(process.pid)
     return Ending(failure, output.text())
 
 
+def kill_running() -> None:
+    """Kill the commands that run now, with their process groups: from a signal handler that is about to end the process."""
+    _starting.acquire(timeout=_GRACE_SECONDS)
+    for group in tuple(_groups):
+        _signal(group, signal.SIGKILL)
+
+
+def _started(words: Sequence[str], folder: Path, variables: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    """Start a command in a thread, so that a signal handler of this one finds it in `_groups` even if it arrives meanwhile."""
+    caller = Caller()
+    starting = caller.submit(lambda: _start(words, folder, variables))
+    caller.end()
+    try:
+        return starting.result()
+    except KeyboardInterrupt:
+        with suppress(OSError, ValueError):
+            process = starting.result()
+            _end(process)
+            _groups.discard(process.pid)
+        raise
+
+
 def _start(words: Sequence[str], folder: Path, variables: Mapping[str, str]) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        words,
-        cwd=folder,
-        env={**os.environ, **variables},
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        start_new_session=True,  # A process group of its own, which Ctrl-C on the terminal does not reach.
-    )
+    with _starting:
+        process = subprocess.Popen(
+            words,
+            cwd=folder,
+            env={**os.environ, **variables},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,  # A process group of its own, which Ctrl-C on the terminal does not reach.
+        )
+        _groups.add(process.pid)
+    return process
 
 
 def _write(process: subprocess.Popen[bytes], content: bytes) -> None:
@@ -110,10 +142,14 @@ def _signal_name(number: int) -> str:
 def _end(process: subprocess.Popen[bytes]) -> None:
     """End the process group: SIGTERM, then SIGKILL for what is left of it."""
     for number in (signal.SIGTERM, signal.SIGKILL):
-        with suppress(ProcessLookupError, PermissionError):  # It is gone; on macOS PermissionError says so as well.
-            os.killpg(process.pid, number)
+        _signal(process.pid, number)
         with suppress(subprocess.TimeoutExpired):
             process.wait(_GRACE_SECONDS)
+
+
+def _signal(group: int, number: int) -> None:
+    with suppress(ProcessLookupError, PermissionError):  # It is gone; on macOS PermissionError says so as well.
+        os.killpg(group, number)
 
 
 class _Output:
@@ -122,21 +158,26 @@ class _Output:
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         assert process.stdout
         self._pipe = process.stdout
-        self._kept = b""
-        self._is_cut = False
+        # One value, because the thread may replace it while it is read: what is kept, and whether something before was cut off.
+        self._kept = (b"", False)
         self._thread = start_thread(self._read, "glacierbase-command-output")
 
     def _read(self) -> None:
         with self._pipe:
             while part := os.read(self._pipe.fileno(), _KEPT_BYTES):
-                kept = self._kept + part
-                self._is_cut = self._is_cut or len(kept) > _KEPT_BYTES
-                self._kept = kept[-_KEPT_BYTES:]
+                kept, is_cut = self._kept
+                kept += part
+                self._kept = kept[-_KEPT_BYTES:], is_cut or len(kept) > _KEPT_BYTES
 
     def text(self) -> str:
         """Return the output, once the command has ended."""
         # A process that the command left behind may keep the pipe open.
         self._thread.join(_GRACE_SECONDS)
-        # A line that was cut may hold a part of a secret, which would not be masked.
-        kept = self._kept.partition(b"\n")[2] if self._is_cut else self._kept
+        is_writing = self._thread.is_alive()
+        kept, is_cut = self._kept
+        # A line that is not whole may hold a part of a secret, which would not be masked.
+        if is_cut:
+            kept = kept.partition(b"\n")[2]
+        if is_writing:
+            kept = b"".join(kept.rpartition(b"\n")[:2])
         return kept.decode(errors="replace")

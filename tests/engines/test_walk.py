@@ -278,14 +278,14 @@ ALTER TABLE {EVENTS} DROP COLUMN countri;
 INSERT INTO {USERS} VALUES (4, 'dee');"""
 
 
-def corrected(adopter: Adopter, migrate: str, _: str) -> str:
+def corrected(adopter: Adopter, migrate: str, *_: str) -> str:
     """Correct the statement, and run `migrate` as printed."""
     adopter.edit("migrations/web/0011_replace_country.sql", "countri;", "event_kind;")
     assert "resumed at statement 3" in adopter.does(migrate).stdout
     return "applied"
 
 
-def completed_by_hand(adopter: Adopter, migrate: str, repair: str) -> str:
+def completed_by_hand(adopter: Adopter, migrate: str, repair: str, _: str) -> str:
     """Do what the statement should do, and run `repair --as done` and `migrate` as printed."""
     adopter.by_hand("dev", f"ALTER TABLE {EVENTS} DROP COLUMN event_kind")
     adopter.does(repair, "y\n")
@@ -294,9 +294,9 @@ def completed_by_hand(adopter: Adopter, migrate: str, repair: str) -> str:
     return "applied"
 
 
-def abandoned(adopter: Adopter, migrate: str, repair: str) -> str:
-    """Run `repair --as abandoned`, and put the rest into a new file."""
-    adopter.does(repair.replace("--as done", "--as abandoned"), "y\n")
+def abandoned(adopter: Adopter, migrate: str, _: str, abandon: str) -> str:
+    """Run `repair --as abandoned` as printed, and put the rest into a new file."""
+    adopter.does(abandon, "y\n")
     assert adopter.pending("dev") == []
     adopter.writes(
         "0012_replace_country", f"ALTER TABLE {EVENTS} DROP COLUMN event_kind; INSERT INTO {USERS} VALUES (4, 'dee')"
@@ -307,7 +307,7 @@ def abandoned(adopter: Adopter, migrate: str, repair: str) -> str:
 
 @pytest.mark.parametrize("settle", [corrected, completed_by_hand, abandoned])
 def test_a_file_that_failed_in_the_middle_is_brought_to_its_end(
-    settle: Callable[[Adopter, str, str], str], adopter: Adopter
+    settle: Callable[[Adopter, str, str, str], str], adopter: Adopter
 ) -> None:
     """Each way out that the message names leads to the same table; every statement takes effect once."""
     path = adopter.writes("0011_replace_country", FOUR)

@@ -18,7 +18,7 @@ from glacierbase.executors.spark.java import find_java_home
 from glacierbase.executors.spark.launch import class_archive, launch_conf
 from tests.support.catalog_files import LAKE
 from tests.support.project_folder import Output, ProjectFolder, only_catalog
-from tests.unit.executors.test_spark_parts import java_home
+from tests.unit.executors.test_spark_java import java_home
 
 FLAGS = "spark.driver.defaultJavaOptions"
 

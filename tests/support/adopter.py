@@ -47,10 +47,10 @@ _NINE = {
 }
 TEN = [f"{number:04}" for number in range(1, 11)]
 CATALOG = "catalogs/web.yaml"
-_PROD = "  prod:\n    variables:\n"
 # A question and what follows it are on one line: nobody pressed Enter.
 _ERROR = re.compile(
-    r"(?:^|type its name to go on: )error: (\w+): (.*?)\n(?:next: (.*?)\n)?(?=error: |more: )", re.DOTALL | re.MULTILINE
+    r"(?:^|type its name to go on: )error: (\w+): (.*?)\n(?:next: (.*?)\n)?(?=error: |state: |more: )",
+    re.DOTALL | re.MULTILINE,
 )
 _PLACE = re.compile(r"((?:catalogs|migrations)/[\w./-]+)(?:, line (\d+))?")
 _STATE = re.compile(r"(?i)\b(?:nothing|no \w+|and recorded|is recorded|is unknown|did not start|was not started)\b")
@@ -224,7 +224,6 @@ def begin(adopter: Adopter) -> None:
     for step in steps:
         adopter.does(step.strip())
     assert adopter.states("dev") == {"0001": "applied"}
-    adopter.edit(CATALOG, _PROD, _PROD.replace("variables", "protected: true\n    variables"))
     for name, sql in _NINE.items():
         adopter.writes(name, f"{sql};")
     adopter.does("glacierbase migrate")

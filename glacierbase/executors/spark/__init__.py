@@ -8,13 +8,24 @@ from typing import Any
 from glacierbase.executors import Executor
 from glacierbase.executors.spark.borrowed import BorrowedExecutor
 from glacierbase.executors.spark.connect import ConnectExecutor
+from glacierbase.executors.spark.jars import check_jars
 from glacierbase.executors.spark.launch import session_conf
 from glacierbase.executors.spark.local import LocalExecutor
 from glacierbase.executors.spark.warm import warm
 from glacierbase.model.catalog import Catalog
 from glacierbase.run.run import Run
 
-__all__ = ["open_executor", "session_conf", "warm"]
+__all__ = ["check_installed", "open_executor", "session_conf", "warm"]
+
+
+def check_installed(catalog: Catalog) -> None:
+    """Check that a Spark which would be started here fits the catalog's jars.
+
+    Raises:
+        ConfigurationError: `SPARK_VERSION_MISMATCH`, or no Spark is installed.
+    """
+    if "spark.remote" not in catalog.spark_conf:
+        check_jars(catalog.spark_conf, catalog.dependencies, catalog.dependency_places)
 
 
 def open_executor(catalog: Catalog, run: Run, session: Any = None) -> Executor:

@@ -30,8 +30,9 @@ from tests.support.catalog_files import LAKE
 from tests.support.errors import text_error
 from tests.support.fakes import lost_answer
 from tests.support.hostile import PAYLOAD, check_safe
+from tests.support.processes import state_of
 from tests.support.project_folder import ProjectFolder
-from tests.support.world import World
+from tests.support.world import World, wait_until
 
 # Appends its name, its variables and its input to `calls.jsonl`.
 RECORD = """\
@@ -323,6 +324,21 @@ def test_the_command_exits_with_2_when_a_hook_refuses(project: ProjectFolder) ->
     assert (project.root / "ran").exists()
     assert not (project.root / ".glacierbase").exists()
     assert project.ask("history").entry()["events"] == []
+
+
+def test_a_second_signal_kills_a_hook_that_ignores_the_first(project: ProjectFolder) -> None:
+    """The program exits at once, and no process of the hook is left behind."""
+    sqlite_project(project, hooks(beforeMigrate="""[sh, -c, "trap '' TERM; echo $$ > pid; exec sleep 600"]"""))
+    process = project.start("migrate")
+    pid = project.root / "pid"
+    while not (pid.exists() and pid.read_text().strip()):
+        assert process.poll() is None
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    process.send_signal(signal.SIGTERM)
+    _, stderr = process.communicate(timeout=60)
+    assert process.returncode == 128 + signal.SIGTERM, stderr
+    wait_until(lambda: state_of(int(pid.read_text())) in (None, "Z"))
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -56,6 +56,14 @@ def test_a_new_project_is_valid_before_any_variable_is_set(
     assert "@NAME@" not in text + (tmp_path / "migrations/web/0001_create_events.sql").read_text()
 
 
+@pytest.mark.parametrize("catalog_type", TYPES)
+def test_prod_is_protected_in_every_type(catalog_type: str, tmp_path: Path) -> None:
+    """A change to prod is confirmed from the first `init` on; dev asks for nothing."""
+    init(str(tmp_path), "web", catalog_type)
+    [file] = load_catalog_files(tmp_path / "catalogs", tmp_path)
+    assert [name for name in file.environments if file.is_protected(name, tmp_path)] == ["prod"]
+
+
 def test_the_reference_lists_every_type_with_its_variables() -> None:
     """In the order of the command's help."""
     rows = table(DOCS / "reference" / "catalog-file.md", "types of init")

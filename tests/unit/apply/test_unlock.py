@@ -193,7 +193,7 @@ def test_a_holder_that_goes_on_by_its_lease_runs_nothing_twice(world: World, mon
 
 def test_the_command_shows_the_holder_asks_and_releases_the_lock(emulated: SnowBed, project: ProjectFolder) -> None:
     """The exit code is 4 while the run may be alive; a confirmation or `--yes` is always required."""
-    text = emulated.catalog_file(lease="1s")
+    text = emulated.catalog_file(lease="60s")
     project.catalog(text)
     project.file("1_a.sql", "SELECT 1")
     assert project.run("migrate").code == 0
@@ -202,6 +202,8 @@ def test_the_command_shows_the_holder_asks_and_releases_the_lock(emulated: SnowB
     emulated.executor.open_session().execute(
         f"UPDATE DEMO.{namespace}.LOCK_SHOP SET OWNER = 'other', EXPIRES_AT = DATEADD(hour, 1, SYSDATE()), HOLDER = '{{}}'"
     )
+    # `unlock --force` waits for a lease, and has to be done within the next one.
+    project.catalog(text.replace("60s", "8s"))
     asked = project.ask("unlock")
     assert (asked.code, asked.document["error"]["code"]) == (2, "CONFIRMATION_MISSING")
     alive = project.ask("unlock", "--yes")

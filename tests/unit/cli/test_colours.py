@@ -18,6 +18,7 @@ import pytest
 from glacierbase import Project
 from glacierbase.apply.results import AppliedFile, MigrateResult
 from glacierbase.cli import main
+from glacierbase.cli.display import LiveLine, open_display
 from glacierbase.cli.screen import show_on
 from glacierbase.model.text import Mark, table
 from tests.support.project_folder import ProjectFolder
@@ -50,6 +51,8 @@ def own_environment(monkeypatch: pytest.MonkeyPatch) -> None:
         (Screen(), "auto", {"NO_COLOR": ""}, True),
         (Screen(), "auto", {"NO_COLOR": "1"}, False),
         (Screen(), "auto", {"TERM": "dumb"}, False),
+        (Screen(), "auto", {"TERM": "unknown"}, False),
+        (Screen(), "auto", {"TERM": ""}, False),
         (Screen(), "always", {"NO_COLOR": "1", "TERM": "dumb"}, True),
         (Screen(), "never", {}, False),
         (io.StringIO(), "auto", {}, False),
@@ -65,6 +68,21 @@ def test_who_decides_on_colours(
     for name, value in environ.items():
         monkeypatch.setenv(name, value)
     assert ("\x1b[" in show_on(stream, colour)([Mark("failed")])) is has_colour
+
+
+@pytest.mark.parametrize("terminal", [None, "", "dumb", "unknown", "xterm"])
+def test_a_terminal_with_colours_has_a_live_line_and_the_reverse(
+    terminal: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One rule decides whether the terminal understands control sequences; without `TERM` it does not."""
+    monkeypatch.delenv("CI", raising=False)
+    monkeypatch.delenv("TERM")
+    if terminal is not None:
+        monkeypatch.setenv("TERM", terminal)
+    screen = Screen()
+    monkeypatch.setattr("sys.stderr", screen)
+    has_colour = "\x1b[" in show_on(screen, "auto")([Mark("failed")])
+    assert isinstance(open_display("text"), LiveLine) is has_colour is (terminal == "xterm")
 
 
 @pytest.mark.parametrize(("columns", "width"), [(None, 80), ("", 80), ("0", 80), ("wide", 80), ("40", 40)])

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from glacierbase import Project
-from glacierbase.errors import HistoryDisagrees
+from glacierbase.errors import HistoryDisagrees, NeedsRepair
 from tests.support.fakes import lost_answer
 from tests.support.lakes import Keyboard, Lakes, printed_commands
 from tests.support.project_folder import ProjectFolder
@@ -106,6 +106,36 @@ def test_a_repair_that_is_not_possible_is_refused_without_a_question(applied: La
     """An applied version needs no decision."""
     output = applied.run(f"repair 1 --as done --reason seen {PROD} --format json", typed="")
     assert (output.code, output.document["error"]["code"]) == (2, "NOT_REPAIRABLE")
+
+
+def test_not_done_is_refused_without_a_question_while_the_engine_may_run(lakes: Lakes) -> None:
+    """Nobody types the name of a protected environment for a decision that is refused; with the confirmation it is asked."""
+    lakes.place("prod").engine.before = lambda sql: lost_answer()
+    assert lakes.run(f"migrate {PROD} --yes").code == 6
+    before = lakes.place("prod").content()
+    output = lakes.run(f"repair 0001 --as not-done --reason why {PROD}", typed="")
+    assert (output.code, output.stdout) == (6, "")
+    assert "error: ENGINE_MAY_RUN: " in output.stderr
+    assert "type its name" not in output.stderr
+    assert lakes.place("prod").content() == before
+    output = lakes.run(f"repair 0001 --as not-done --engine-stopped --reason why {PROD}", typed="prod\n")
+    assert output.code == 0
+    assert "type its name" in output.stderr
+
+
+def test_a_dry_run_of_a_repair_records_nothing(lakes: Lakes) -> None:
+    """It returns the cases that `repair` would record a decision about, or refuses as it would."""
+    lakes.place("prod").engine.before = lambda sql: lost_answer()
+    assert lakes.run(f"migrate {PROD} --yes").code == 6
+    before = lakes.place("prod").content()
+    project = Project.load(lakes.project.root, "prod")
+    [result] = project.repair(["0001"], ["shop"], as_="done", reason="why", dry_run=True)
+    assert [(case.version, case.repaired_as) for case in result.cases] == [("0001", None)]
+    with pytest.raises(NeedsRepair):
+        project.repair(["0001"], ["shop"], as_="not-done", reason="why", dry_run=True)
+    [result] = project.repair(catalogs=["shop"], environment_was="dev", reason="why", dry_run=True)
+    assert result.cases == ()
+    assert lakes.place("prod").content() == before
 
 
 def test_baseline_shows_what_it_would_record_and_asks_for_nothing_else(lakes: Lakes) -> None:

@@ -30,8 +30,7 @@ VARYING = {
     r"run [0-9a-f]{8,}": "run ID",
     r" of \S+ on \S+(?= |\n|$)": " of USER on HOST",
     r"\(pid \d+\)": "(pid PID)",
-    r"\d\d:\d\d:\d\d UTC \(.+?\)": "TIME UTC (AGE)",
-    r"lease until \d\d:\d\d:\d\d": "lease until TIME",
+    r" UTC \(.+? ago\)": " UTC (AGE)",
     r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d(:\d\d(\.\d+)?)?": "INSTANT",
     r"event \d+": "event NUMBER",
     r"v1:sha256:[0-9a-f]+…?": "CHECKSUM",
@@ -101,6 +100,7 @@ def deleted(world: Sleep) -> None:
 def late(world: Sleep) -> None:
     applied(world, "0007_add_scores")
     world.add("0006_add_device", "CREATE TABLE late (a INT)")
+    commit_all(world.project.root)
 
 
 def done_edited(world: Sleep) -> None:

@@ -177,6 +177,16 @@ def test_a_pasted_command_acts_where_the_failed_one_did(code: str, lakes: Lakes)
     check_acts_on_prod_only(lakes, line, *more)
 
 
+@pytest.mark.parametrize("resolution", ["done", "abandoned"])
+@pytest.mark.parametrize("asked", [None, "show 0002 --env prod --catalog shop"])
+def test_each_way_out_of_a_failed_file_is_a_whole_command(asked: str | None, resolution: str, lakes: Lakes) -> None:
+    """The error and `show` print a command for each decision, which can be run as it is."""
+    hint = failing(lakes, refused).document["error"]["hint"]
+    text = lakes.run(asked).stdout if asked else hint
+    [line] = [each for each in printed_commands(text) if f"--as {resolution}" in each]
+    check_acts_on_prod_only(lakes, line, "--yes")
+
+
 def test_an_unknown_outcome_is_settled_by_the_commands_that_are_printed(lakes: Lakes) -> None:
     """The error names the command that shows the case, which prints one command for each decision."""
     error = failing(lakes, unknown).document["error"]

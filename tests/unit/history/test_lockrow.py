@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from glacierbase.history.lockrow import HolderWatch, Terms, describe_holder, free_row, living_fence
+from glacierbase.history.lockrow import HolderWatch, Terms, describe_holder, free_row, holder_values, living_fence
 from glacierbase.stores.sql import SqlStore
 from tests.support.fakes import MemoryStore, MemoryTables
 from tests.support.project_folder import ProjectFolder, only_catalog
@@ -73,5 +73,6 @@ def test_a_holder_is_described_with_its_person_its_machine_and_its_lease() -> No
         holder='{"host": "ci-7", "pid": 4711, "os_user": "alice", "ci_url": "https://ci/7"}',
     )  # fmt: skip
     described = describe_holder(row)
-    assert described.startswith("held by run 3f2a of alice on ci-7 (pid 4711), since 12:03:11 UTC (")
-    assert described.endswith("), lease until 12:04:11 UTC, https://ci/7")
+    assert described.startswith("held by run 3f2a of alice on ci-7 (pid 4711), since 2026-11-20 12:03:11 UTC (")
+    assert described.endswith(" ago), lease until 2026-11-20 12:04:11 UTC, https://ci/7")
+    assert holder_values(row).line() == described.replace("held by", "lock:")

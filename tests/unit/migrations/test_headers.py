@@ -59,6 +59,27 @@ def test_an_unlisted_header_is_an_error_with_the_next_step(name: str, hint: str,
     assert (error.code, error.data["line"], error.hint) == ("UNKNOWN_HEADER", 3, hint)
 
 
+@pytest.mark.parametrize("meant", ["DESCRIPTION", "AUTHOR"])
+def test_one_typing_error_in_a_required_header_is_one_error(meant: str, folder: Path) -> None:
+    """The error names the header that is meant, which is not reported as missing besides."""
+    written = meant.replace("TH", "T").replace("TI", "I")
+    _, [error] = load(folder, HEAD.replace(f"MIGRATION_{meant}", f"MIGRATION_{written}"), ["TICKET"])
+    assert (error.code, error.hint) == ("UNKNOWN_HEADER", f"did you mean MIGRATION_{meant}?")
+
+
+def test_a_header_that_is_missing_beside_another_unknown_one_is_reported(folder: Path) -> None:
+    """Only a misspelling of the missing header explains that it is missing."""
+    unknown = HEAD.replace("MIGRATION_AUTHOR", "MIGRATION_JIRA")
+    _, errors = load(folder, unknown, [])
+    assert [error.code for error in errors] == ["UNKNOWN_HEADER", "MISSING_HEADER"]
+
+
+def test_an_empty_header_beside_a_misspelt_one_is_reported(folder: Path) -> None:
+    """Correcting the misspelt line would make it a duplicate."""
+    _, errors = load(folder, "-- MIGRATION_AUTHOR:\n-- MIGRATION_AUTOR: me\n-- MIGRATION_DESCRIPTION: why\n", [])
+    assert [error.code for error in errors] == ["UNKNOWN_HEADER", "MISSING_HEADER"]
+
+
 def test_a_listed_header_twice_is_an_error(folder: Path) -> None:
     """Which of the two is meant is not decided silently."""
     _, [error] = load(folder, HEAD + "-- MIGRATION_TICKET: a\n-- MIGRATION_TICKET: b\n", ["TICKET"])

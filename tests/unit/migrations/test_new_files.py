@@ -8,10 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from glacierbase.errors import ConfigurationError
+from glacierbase.errors import ConfigurationError, MigrationFileError
+from glacierbase.migrations.folder import load_migrations
+from glacierbase.migrations.headers import missing_headers
 from glacierbase.migrations.new_files import write_migration
 from glacierbase.run import files
 from tests.support.project_folder import ProjectFolder
+from tests.support.world import World
 from tests.unit.cli.test_bad_input import GOOD, UNREACHABLE
 
 NOW = datetime(2026, 11, 20, 10, 30, tzinfo=timezone.utc)
@@ -68,7 +71,8 @@ def test_processes_at_the_same_time_write_files_that_are_valid_together(shop: Pr
     """`validate` finds no version twice."""
     running = [shop.start("new", f"words {number}", "--author", "Ana") for number in range(6)]
     assert [process.communicate(timeout=120) and process.returncode for process in running] == [0] * 6
-    assert shop.ask("validate").entry()["files"] == 6
+    errors = shop.ask("validate").document["error"]["errors"]
+    assert [error["code"] for error in errors] == ["UNDEFINED_VARIABLE"] * 6
 
 
 def test_a_process_that_is_stopped_delays_the_others_for_some_seconds_only(
@@ -100,7 +104,6 @@ def test_the_file_name_is_transliterated_to_ascii(description: str, words: str, 
     assert name == f"{TIME}_{words}.sql"
     text = (shop.root / "migrations/shop" / name).read_text("utf-8")
     assert f"-- MIGRATION_DESCRIPTION: {description}\n" in text
-    assert shop.ask("validate").code == 0
 
 
 @pytest.mark.parametrize("description", ["", "???", " — ", "\u0301"])
@@ -110,6 +113,38 @@ def test_a_description_without_a_word_is_refused(description: str, shop: Project
         written(shop, description)
     assert caught.value.code == "INVALID_VALUE"
     assert list((shop.root / "migrations/shop").iterdir()) == []
+
+
+def test_a_new_file_is_refused_until_it_has_statements(shop: ProjectFolder) -> None:
+    """It is not applied as an empty file, which could not change any more; the error names the line to replace."""
+    name = written(shop)
+    error = shop.ask("validate").document["error"]
+    path = shop.root / "migrations/shop" / name
+    lines = path.read_text().splitlines()
+    assert (error["code"], error["line"]) == ("UNDEFINED_VARIABLE", len(lines))
+    assert lines[-1].endswith(" -- write the statements in place of this line")
+    world = World(shop)
+    with pytest.raises(MigrationFileError):
+        world.migrate()
+    assert world.events == []
+    path.write_text("\n".join([*lines[:-1], "CREATE TABLE t (a INT);"]))
+    world.migrate()
+    assert world.values() == []
+
+
+def test_a_new_file_has_a_line_for_each_header_that_the_catalog_file_requires(shop: ProjectFolder) -> None:
+    """The file is refused until they have values; optional headers are not written."""
+    shop.catalog(UNREACHABLE + "headers: {TICKET: required, REVIEWER: optional, WHERE: required}\n")
+    [name] = shop.ask("new", "a column", "--author", "Ana").entry()["files"]
+    text = Path(name).read_text()
+    head = ["-- MIGRATION_DESCRIPTION: a column", "-- MIGRATION_AUTHOR: Ana"]
+    assert text.splitlines()[:5] == [*head, "-- MIGRATION_TICKET: ", "-- MIGRATION_WHERE: ", ""]
+    migrations, errors = load_migrations(shop.root / "migrations/shop", shop.root, headers=["TICKET", "WHERE"])
+    assert errors == []
+    assert [error.code for error in missing_headers(migrations, ["TICKET", "WHERE"])] == ["MISSING_HEADER"] * 2
+    Path(name).write_text(text.replace("TICKET: ", "TICKET: OPS-17").replace("WHERE: ", "WHERE: eu"))
+    migrations, _ = load_migrations(shop.root / "migrations/shop", shop.root, headers=["TICKET", "WHERE"])
+    assert list(missing_headers(migrations, ["TICKET", "WHERE"])) == []
 
 
 def test_the_printed_path_is_relative_and_that_of_the_document_is_not(shop: ProjectFolder, tmp_path: Path) -> None:

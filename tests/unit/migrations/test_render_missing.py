@@ -99,14 +99,14 @@ def test_null_has_no_value(template: str, what: str) -> None:
 @pytest.mark.parametrize(
     ("template", "hint"),
     [
-        ("{{ variables.tabel.size }}", "the nearest name is variables.table.size"),
-        ("{{ variabels.table.size }}", "the nearest name is variables.table.size"),
-        ("{{ variables.shp }}", "the nearest name is variables.shop"),
-        ("{{ enviroment }}", "the nearest name is environment"),
+        ("{{ variables.tabel.size }}", "did you mean variables.table.size?"),
+        ("{{ variabels.table.size }}", "did you mean variables.table.size?"),
+        ("{{ variables.shp }}", "did you mean variables.shop?"),
+        ("{{ enviroment }}", "did you mean environment?"),
         ("{{ variables.qqq }}", "defined: environment, catalog, variables, variables.table, variables.table.name"),
         (
             "{{ variables.table.name.upper() }}",
-            "the nearest name is variables.table.name; values have no methods, the filter is | upper",
+            "values have no methods, the filter is | upper; did you mean variables.table.name?",
         ),
         ("{{ variables.table.none }}", "give it a value, or append | default(…)"),
         ("{{ [] | first }}", "give it a value, or append | default(…)"),

@@ -130,3 +130,14 @@ def test_a_process_that_a_command_leaves_behind_is_not_waited_for(left_behind: P
 def timed(call: Callable[[], Ending]) -> tuple[Ending, float]:
     started = time.monotonic()
     return call(), time.monotonic() - started
+
+
+def test_a_line_that_a_process_left_behind_has_not_ended_is_not_kept(left_behind: Path, tmp_path: Path) -> None:
+    """The rest of a secret may come later; its first part would not be masked."""
+    ending = sh(tmp_path, f"echo whole; printf canary; sleep 600 & echo $! > {left_behind}; exit 0")
+    assert ending == Ending("", "whole\n")
+
+
+def test_the_last_line_of_a_command_need_not_end(tmp_path: Path) -> None:
+    """Nobody writes to it any more."""
+    assert sh(tmp_path, "echo whole; printf last").output == "whole\nlast"

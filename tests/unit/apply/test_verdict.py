@@ -1,0 +1,48 @@
+"""What the table of a lost statement proves: that no commit has happened, or a single one, that of the statement."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from glacierbase.apply.recover import verdict
+from glacierbase.model.tableversion import TableVersion
+
+TABLE = "lake.a.t"
+BEFORE = TableVersion(
+    TABLE, "uuid-1", "file:///t/metadata/00003-c.metadata.json", 7, "file:///t/metadata/00002-b.metadata.json"
+)
+TAG = "glacierbase;run;0007;2"
+OWN = replace(
+    BEFORE, metadata="file:///t/metadata/00004-d.metadata.json", sequence=8, previous=BEFORE.metadata, tag=TAG
+)
+
+VERDICTS = [
+    ("unchanged", BEFORE, False),
+    ("one commit of its own", OWN, True),
+    ("a commit of another statement of the same run", replace(OWN, tag="glacierbase;run;0007;1"), None),
+    ("a commit of another application", replace(OWN, tag=None), None),
+    ("an ALTER of whoever", replace(OWN, sequence=7, tag=None), None),
+    # The last snapshot may be its own and older than the announcement, of an earlier run that used its tag.
+    ("a change of metadata after a snapshot with its tag", replace(OWN, sequence=7), None),
+    ("its own commit, then another one", replace(OWN, metadata="e", previous=OWN.metadata, sequence=9, tag=None), None),
+    ("another commit, then its own", replace(OWN, metadata="e", previous="d", sequence=9), None),
+    ("its own commit beside another in one commit", replace(OWN, sequence=9), None),
+    ("rolled back to its snapshot before", replace(OWN, metadata="e", previous=OWN.metadata, sequence=8), None),
+    ("its log does not reach back", replace(OWN, previous=None), None),
+    ("dropped", None, None),
+    ("dropped and created again", replace(OWN, uuid="uuid-2", previous=None, sequence=1), None),
+    ("dropped, and another one registered at the same place", replace(BEFORE, uuid="uuid-2"), None),
+    ("format version 1", replace(OWN, sequence=0, tag=None), None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("now", "took_effect"), [case[1:] for case in VERDICTS], ids=[case[0] for case in VERDICTS])
+def test_the_table_proves_only_no_commit_at_all_and_a_single_commit_of_the_statement(
+    now: TableVersion | None, took_effect: bool | None
+) -> None:
+    """Everything else in between proves nothing."""
+    found, why = verdict(BEFORE, now, TAG)
+    assert found is took_effect
+    assert TABLE in why
