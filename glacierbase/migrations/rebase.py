@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path, PurePosixPath
 
-from glacierbase.errors import ConfigurationError, GlacierbaseError
+from glacierbase.errors import ConfigurationError, GlacierbaseError, raise_all
 from glacierbase.migrations.git_base import Compared
 from glacierbase.migrations.git_tracked import path_in_git, tracked
 from glacierbase.migrations.headers import file_error
@@ -46,6 +46,7 @@ def plan_renames(compared: Compared, root: Path) -> list[Rename]:
         MigrationFileError: a squash is not above the base.
     """
     moved = new_versions(compared)
+    raise_all([_squash_renamed(migration) for migration, _ in moved if migration.squashes])
     known = _tracked(root, [migration.path for migration, _ in moved])
     return [_rename(migration, version, migration.path in known) for migration, version in moved]
 
