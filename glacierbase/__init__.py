@@ -37,4 +37,8 @@ def __getattr__(name: str) -> Any:
         from glacierbase.migrations.statements import split_statements
 
         return split_statements
+    if name == "sql":
+        import glacierbase.sql
+
+        return glacierbase.sql
     raise AttributeError(f"module 'glacierbase' has no attribute {name!r}")

@@ -17,12 +17,12 @@ from glacierbase.history.records import SETTLED, History
 from glacierbase.history.squashes import fitted
 from glacierbase.history.state import read_state
 from glacierbase.migrations.compiled import Compiled
-from glacierbase.migrations.declared_tables import declared_tables
 from glacierbase.migrations.headers import check_required
 from glacierbase.model.arguments import unknown_version
 from glacierbase.model.columns import ColumnDifference
 from glacierbase.model.command import command
 from glacierbase.model.text import quoted
+from glacierbase.sql.declared_tables import declared_tables
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ def _not_started(candidates: Sequence[Compiled], history: History) -> tuple[Comp
 
 
 def _compared(engine: Engine, files: Sequence[Compiled], dialect: str) -> Comparison:
-    tables = declared_tables(files, dialect)
+    tables = declared_tables(((each.migration.version, each.statements) for each in files), dialect)
     return compare(engine.start(), tables) if tables else Comparison()
 
 

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from glacierbase.errors import StatementRefused, TableNotFound
 from glacierbase.executors import Executor, Session
 from glacierbase.executors.columns import described_columns
-from glacierbase.migrations.declared_tables import Declared
 from glacierbase.model.columns import ColumnDifference
-from glacierbase.sql.column_lists import Column
 from glacierbase.sql.column_types import normalised
 from glacierbase.sql.cursor import NotUnderstood
+from glacierbase.sql.declared_columns import DeclaredColumn
+from glacierbase.sql.declared_tables import Declared
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,9 @@ def _actual(session: Session, dialect: str, table: str) -> dict[str, str]:
     return {name.lower() if lower else name: normalised(spelling, dialect) for name, spelling in found}
 
 
-def _differences(table: str, declared: Mapping[str, Column], actual: Mapping[str, str]) -> Iterator[ColumnDifference]:
+def _differences(
+    table: str, declared: Mapping[str, DeclaredColumn], actual: Mapping[str, str]
+) -> Iterator[ColumnDifference]:
     for name, column in declared.items():
         if actual.get(name) not in column.types:
             yield ColumnDifference(table, name, column.types[0], actual.get(name))

@@ -5,7 +5,6 @@ Nothing is changed but the history: one event per version, with reason and princ
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,7 +15,6 @@ from glacierbase.apply.results import RepairCase
 from glacierbase.apply.transitions import Becomes, Resolution, after, choices
 from glacierbase.errors import ConfigurationError, GlacierbaseError, MigrationFileError, NeedsRepair
 from glacierbase.executors import Evidence, InFlight
-from glacierbase.executors.engine import Engine
 from glacierbase.history.details import details_of
 from glacierbase.history.entries import Entry, FileColumns, environment_accepted, repaired
 from glacierbase.history.opening import OpenCatalog, Target
@@ -24,12 +22,12 @@ from glacierbase.history.records import History, Record
 from glacierbase.history.state import read_state
 from glacierbase.history.status import make_status
 from glacierbase.migrations.statements import split_statements
-from glacierbase.migrations.targets import target_tables
 from glacierbase.migrations.transactions import Step, steps
 from glacierbase.model.command import command, repair_as
 from glacierbase.model.migration import EventType, State
 from glacierbase.run.processes import is_engine_gone
 from glacierbase.run.run import statement_tag
+from glacierbase.sql.targets import logged_tables
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +128,7 @@ def _case(opened: OpenCatalog, record: Record, state: State) -> RepairCase:
     tag = statement_tag(run.run_id, record.version, step[-1].index) if step else ""
     evidence = Evidence()
     if state is State.UNKNOWN:
-        evidence = _evidence(opened.engine, record, step, tag)
+        evidence = _evidence(opened, record, step, tag)
     may_run = state is State.UNKNOWN and not _has_ended(record, evidence)
     possible = tuple(choice.value for choice in choices(state))
     return RepairCase(
@@ -171,13 +169,13 @@ def _step_at_stop(target: Target, record: Record) -> Step | None:
     return next((step for step in found if step[-1].index > record.statements_done), None)
 
 
-def _evidence(engine: Engine, record: Record, step: Step | None, tag: str) -> Evidence:
+def _evidence(opened: OpenCatalog, record: Record, step: Step | None, tag: str) -> Evidence:
     if record.announced_at is None or step is None:
         return Evidence()
-    tables: Sequence[str] = json.loads(target_tables(step) or "[]")
+    tables = logged_tables(step, opened.target.dialect)
     statement = InFlight(tables, record.announced_at, tag, step[-1].text, details_of(record.started).application)
     try:
-        return engine.start().evidence(statement)
+        return opened.engine.start().evidence(statement)
     except GlacierbaseError as error:
         return Evidence((f"the engine's record could not be read: {error.message}",))
 

@@ -10,9 +10,9 @@ from glacierbase.errors import EngineError
 from glacierbase.history.details import NO_DETAILS, Details, FormerHolder
 from glacierbase.history.lockrow import holder_of
 from glacierbase.migrations.compiled import Compiled
-from glacierbase.migrations.targets import target_tables
 from glacierbase.model.columns import ColumnDifference
 from glacierbase.model.migration import EventType, State, Statement
+from glacierbase.sql.targets import target_tables
 from glacierbase.stores import LockRow
 
 
@@ -84,7 +84,7 @@ def started(
         file=FileColumns.of(compiled),
         rendered_sql=compiled.text,
         statement_index=resumes_at,
-        tables=target_tables(compiled.statements),
+        tables=target_tables(compiled.statements, compiled.dialect),
         started_at=started_at,
         reason=reason,
         details=Details(
@@ -117,7 +117,7 @@ def took_effect(
         file=FileColumns.of(compiled),
         statement_index=statement.index if statement else 0,
         statement_checksum=statement.checksum if statement else None,
-        tables=target_tables([statement]) if statement else None,
+        tables=target_tables([statement], compiled.dialect) if statement else None,
         started_at=started_at,
         duration_ms=duration_ms,
         query_id=query_id,
@@ -148,7 +148,7 @@ def _ended(
         file=FileColumns.of(compiled),
         statement_index=statement.index,
         statement_checksum=statement.checksum,
-        tables=target_tables([statement]),
+        tables=target_tables([statement], compiled.dialect),
         duration_ms=duration_ms,
         error_class=error.error_class if error else None,
         error_message=error.message if error else None,

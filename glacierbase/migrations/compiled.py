@@ -23,12 +23,14 @@ class Compiled:
         text: the rendered text.
         checksum: of the rendered text.
         steps: the statements; those of one transaction are one step.
+        dialect: of their SQL.
     """
 
     migration: Migration
     text: str
     checksum: str
     steps: tuple[Step, ...]
+    dialect: str
 
     @property
     def statements(self) -> tuple[Statement, ...]:
@@ -70,7 +72,7 @@ def compile_migration(migration: Migration, catalog: TemplateNames, dialect: str
     except MigrationFileError as error:
         raise _in_file(error, migration.location, file_line(error.data["line"], error.data["column"])) from error
     placed = tuple(tuple(replace(each, line=file_line(each.line, each.column)) for each in step) for step in found)
-    return Compiled(migration, rendered.text, checksum(rendered.text.encode()), placed)
+    return Compiled(migration, rendered.text, checksum(rendered.text.encode()), placed, dialect)
 
 
 def _in_file(error: MigrationFileError, location: str, line: int) -> MigrationFileError:

@@ -111,7 +111,7 @@ class Sandbox:
         if "bug" in answer:
             raise RuntimeError(f"the worker failed:\n{answer['bug']}")
         if "errors" not in answer:
-            return from_answer(migration, answer)
+            return from_answer(migration, dialect, answer)
         self._hold(sum(len(each["message"]) for each in answer["errors"]), migration.location)
         errors = [_error(each) for each in answer["errors"]]
         raise errors[0] if len(errors) == 1 else SeveralErrors(errors)

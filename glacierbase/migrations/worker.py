@@ -41,10 +41,10 @@ def to_request(migration: Migration) -> dict[str, Any]:
     return {**asdict(migration), "path": str(migration.path)}
 
 
-def from_answer(migration: Migration, answer: Mapping[str, Any]) -> Compiled:
+def from_answer(migration: Migration, dialect: str, answer: Mapping[str, Any]) -> Compiled:
     """Return what `compile_migration` returned in the worker."""
     steps = tuple(tuple(Statement(*statement) for statement in step) for step in answer["steps"])
-    return Compiled(migration, answer["text"], answer["checksum"], steps)
+    return Compiled(migration, answer["text"], answer["checksum"], steps, dialect)
 
 
 def main() -> None:

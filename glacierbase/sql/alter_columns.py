@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from glacierbase.sql.columns import column, column_list, column_type, expression, position
 from glacierbase.sql.cursor import Cursor, NotUnderstood
-from glacierbase.sql.parts import AlterColumn, Column, DropColumn, Part, Place, RenameColumn
+from glacierbase.sql.parts import AlterColumn, DropColumn, Part, Place, RenameColumn
+from glacierbase.sql.statement import Name
 
 _END = ("", ",", ")", ";")
 # Words after the name of a column; any other is the new name in Hive's CHANGE COLUMN.
@@ -41,18 +43,25 @@ def dropped(cursor: Cursor) -> Iterator[Part]:
     """Yield the columns of DROP COLUMNS."""
     enclosed = cursor.take("(")
     while True:
-        yield DropColumn("drop_column", cursor.place(), cursor.path())
+        yield dropped_column(cursor)
         if not cursor.take(","):
             break
     if enclosed:
         cursor.expect(")")
 
 
+def dropped_column(cursor: Cursor) -> DropColumn:
+    """Move past the name of a column that is dropped."""
+    place, name = cursor.place(), cursor.table()
+    return DropColumn("drop_column", place, name.parts, name.key)
+
+
 def renamed(cursor: Cursor) -> RenameColumn:
     """Read RENAME COLUMN after these words."""
-    place, path = cursor.place(), cursor.path()
+    place, old = cursor.place(), cursor.table()
     cursor.expect("TO")
-    return RenameColumn("rename_column", place, path, cursor.path()[0])
+    new = cursor.table()
+    return RenameColumn("rename_column", place, old.parts, new.parts[-1], old.key, new.key[-1])
 
 
 def altered(cursor: Cursor) -> Iterator[Part]:
@@ -60,30 +69,31 @@ def altered(cursor: Cursor) -> Iterator[Part]:
     while True:
         if cursor.word() in ("COLUMN", "COLUMNS") and cursor.word(1) not in _ACTIONS:
             cursor.next()
-        place, path = cursor.place(), cursor.path()
+        place, name = cursor.place(), cursor.table()
         if cursor.word() in _END:
             raise NotUnderstood("ALTER COLUMN without an action")
         if cursor.word() not in _ACTIONS:
-            yield from _hive(cursor, path)
+            yield from _hive(cursor, name)
         while cursor.word() not in _END:
-            yield _action(cursor, place, path)
+            yield replace(_action(cursor, place, name.parts), key=name.key)
         if not cursor.take(","):
             return
 
 
-def _hive(cursor: Cursor, path: tuple[str, ...]) -> Iterator[Part]:
+def _hive(cursor: Cursor, old: Name) -> Iterator[Part]:
     """Yield the changes of Hive's `CHANGE COLUMN name name type`, which repeats what it does not change."""
-    new: Column = column(cursor, "")
-    if new.path[-1].lower() != path[-1].lower():
-        yield RenameColumn("rename_column", new.place, path, new.path[-1])
-    yield AlterColumn("alter_column_type", new.place, path, type=new.type)
+    new = column(cursor, "")
+    change = AlterColumn("alter_column_type", new.place, old.parts, key=old.key)
+    yield replace(change, type=new.type)
     if new.comment is not None:
-        yield AlterColumn("alter_column_comment", new.place, path, comment=new.comment)
+        yield replace(change, operation="alter_column_comment", comment=new.comment)
     if new.position is not None:
-        yield AlterColumn("alter_column_position", new.place, path, position=new.position)
+        yield replace(change, operation="alter_column_position", position=new.position)
+    if new.key[-1] != old.key[-1]:
+        yield RenameColumn("rename_column", new.place, old.parts, new.path[-1], old.key, new.key[-1])
 
 
-def _action(cursor: Cursor, place: Place, path: tuple[str, ...]) -> Part:
+def _action(cursor: Cursor, place: Place, path: tuple[str, ...]) -> AlterColumn:
     if cursor.take("TYPE") or cursor.take("SET", "DATA", "TYPE") or cursor.take("DATA", "TYPE"):
         return AlterColumn("alter_column_type", place, path, type=_type(cursor))
     if cursor.take("COMMENT"):
@@ -109,7 +119,7 @@ def _type(cursor: Cursor) -> str:
     return found
 
 
-def _without_word(cursor: Cursor, place: Place, path: tuple[str, ...]) -> Part:
+def _without_word(cursor: Cursor, place: Place, path: tuple[str, ...]) -> AlterColumn:
     """Move past an action that has no word of its own: a mask, tags, SYNC IDENTITY."""
     words = (cursor.word(), cursor.word(1))
     if words not in _WITHOUT_WORD:

@@ -147,6 +147,9 @@ def rename(found: Alteration) -> None:
     if cursor.take("COLUMN"):
         found.parts.append(alter_columns.renamed(cursor))
         return
+    if cursor.dialect == "snowflake" and cursor.take("CONSTRAINT"):
+        other(found)
+        return
     cursor.expect("TO")
     if partition(cursor):
         found.operation = "other"

@@ -187,6 +187,7 @@ def load(cursor: Cursor) -> ParsedStatement:
 
 def copy(cursor: Cursor) -> ParsedStatement:
     """Read COPY INTO after COPY. Into a stage or a location, it changes no table."""
+    cursor.take("FILES")
     cursor.expect("INTO")
     sources = Sources(cursor)
     if cursor.word() == "@" or cursor.is_string():

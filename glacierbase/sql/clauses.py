@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from glacierbase.sql.cursor import Cursor, NotUnderstood
-from glacierbase.sql.parts import PartitionField, Place, Property, SortField, Transform
+from glacierbase.sql.parts import Place, Property, SortField, Transform
 
 
 def if_exists(cursor: Cursor) -> bool:
@@ -78,17 +78,6 @@ def _argument(cursor: Cursor) -> str:
         return ".".join(parts)
     cursor.skip_item()
     return cursor.text_since(start)
-
-
-def partition_fields(cursor: Cursor) -> Iterator[PartitionField]:
-    """Yield the fields of `PARTITIONED BY (…)` that are transforms or columns; a declared column `(a int)` counts as a column."""
-    cursor.expect("(")
-    while not cursor.take(")"):
-        place = cursor.place()
-        yield PartitionField("create_table", place, transform(cursor))
-        cursor.skip_item()
-        if cursor.word() != ")":
-            cursor.expect(",")
 
 
 def sort_fields(cursor: Cursor) -> Iterator[SortField]:

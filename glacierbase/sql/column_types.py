@@ -87,6 +87,26 @@ def normalised(text: str, dialect: str) -> str:
     return found
 
 
+def types_of(text: str, dialect: str) -> tuple[str, ...]:
+    """Return the spellings in which an engine may report a declared type.
+
+    Which of its types Snowflake means by TIMESTAMP is a parameter of account, user and session.
+    https://docs.snowflake.com/en/sql-reference/parameters#timestamp-type-mapping
+
+    Raises:
+        NotUnderstood: it has a form that is not supported.
+    """
+    declared = Cursor(text, dialect)
+    read_type(declared)
+    if declared.word():
+        raise NotUnderstood(f"the type {text}")
+    if dialect == "snowflake" and Cursor(text, dialect).word() == "TIMESTAMP":
+        spelling = read_type(Cursor(text, dialect))
+        return tuple(spelling.replace("_NTZ", f"_{kind}") for kind in ("NTZ", "LTZ", "TZ"))
+    both = (read_type(Cursor(text, dialect), stored=stored) for stored in (False, True))
+    return tuple(dict.fromkeys(both))
+
+
 def _nested(cursor: Cursor, word: str, stored: bool) -> str:
     """Return a type with types inside: `array<int>`, `map<string,int>`, `struct<a:int,b:string>`."""
     cursor.expect("<")

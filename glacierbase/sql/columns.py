@@ -1,14 +1,41 @@
-"""Declarations of columns, in CREATE TABLE, ADD COLUMNS, REPLACE COLUMNS and Hive's CHANGE COLUMN."""
+"""Declarations of columns, in CREATE TABLE, ADD COLUMNS, REPLACE COLUMNS and Hive's CHANGE COLUMN.
+
+https://spark.apache.org/docs/latest/sql-ref-syntax-ddl-alter-table.html, https://iceberg.apache.org/docs/latest/spark-ddl/,
+https://docs.snowflake.com/en/sql-reference/sql/create-table
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from glacierbase.sql.column_lists import OPTIONS, is_about_columns
 from glacierbase.sql.cursor import Cursor, NotUnderstood
 from glacierbase.sql.parts import Column, Constraint, Part
 
+# What may follow the type of a column; the end of it is the next comma.
+OPTIONS = frozenset(
+    {
+        "NOT", "NULL", "COMMENT", "DEFAULT", "GENERATED", "PRIMARY", "UNIQUE", "CHECK", "CONSTRAINT", "REFERENCES",
+        "FOREIGN", "COLLATE", "IDENTITY", "AUTOINCREMENT", "START", "MASKING", "WITH", "TAG", "PROJECTION", "AS",
+        "ORDER", "NOORDER", "FIRST", "AFTER", "ENFORCED", "RELY",
+    }
+)  # fmt: skip
+# Two words that begin a clause of CREATE, ADD or DROP that is about no column; an empty second word stands for any.
+_NO_COLUMN = frozenset(
+    {
+        ("CONSTRAINT", ""), ("PRIMARY", "KEY"), ("FOREIGN", "KEY"), ("UNIQUE", "("), ("CHECK", "("), ("PARTITION", "FIELD"),
+        ("PARTITION", "("), ("ROW", "ACCESS"), ("ALL", "ROW"), ("SEARCH", "OPTIMIZATION"), ("CLUSTERING", "KEY"),
+        ("IDENTIFIER", "FIELDS"), ("AGGREGATION", "POLICY"), ("JOIN", "POLICY"), ("DATA", "METRIC"), ("STORAGE", "LIFECYCLE"),
+    }
+)  # fmt: skip
+
+
 _ENDS = ("", ",", ")", ";")
+
+
+def is_about_columns(cursor: Cursor) -> bool:
+    """Return whether the clause that begins here is about a column; else it is about a constraint, a partition and so on."""
+    word, following = cursor.word(), cursor.word(1)
+    return (word, following) not in _NO_COLUMN and (word, "") not in _NO_COLUMN
 
 
 def column_list(cursor: Cursor, operation: str) -> Iterator[Part]:
@@ -35,15 +62,15 @@ def constraint(cursor: Cursor, operation: str) -> Constraint:
 
 def column(cursor: Cursor, operation: str) -> Column:
     """Move past the declaration of a column."""
-    place, path = cursor.place(), cursor.path()
+    place, name = cursor.place(), cursor.table()
     cursor.take(":")
     found: dict[str, str | bool] = {}
     spelling = column_type(cursor) if cursor.word() not in OPTIONS or cursor.word() in _ENDS else None
     while cursor.word() not in _ENDS:
         _option(cursor, found)
     return Column(
-        operation, place, path, spelling or None, nullable=not found.get("required"), default=_text(found, "default"),
-        generated=_text(found, "generated"), comment=_text(found, "comment"), position=_text(found, "position"),
+        operation, place, name.parts, spelling or None, nullable=not found.get("required"), default=_text(found, "default"),
+        generated=_text(found, "generated"), comment=_text(found, "comment"), position=_text(found, "position"), key=name.key,
     )  # fmt: skip
 
 
@@ -102,6 +129,8 @@ def _option(cursor: Cursor, found: dict[str, str | bool]) -> None:
 
 
 def _not_null(cursor: Cursor, found: dict[str, str | bool]) -> None:
+    if cursor.dialect == "snowflake" and cursor.take_any("ENFORCED", "DEFERRABLE"):
+        return
     cursor.expect("NULL")
     found["required"] = True
 

@@ -12,12 +12,12 @@ from dataclasses import dataclass, field, replace
 from glacierbase.sql.clauses import (
     if_not_exists,
     listed_paths,
-    partition_fields,
     properties,
+    transform,
 )
-from glacierbase.sql.columns import column_list
+from glacierbase.sql.columns import column, column_list
 from glacierbase.sql.cursor import Cursor, NotUnderstood
-from glacierbase.sql.parts import Fields, Part
+from glacierbase.sql.parts import Fields, Part, PartitionField
 from glacierbase.sql.queries import QUERY_WORDS, Sources
 from glacierbase.sql.statement import Name, Options, ParsedStatement
 
@@ -109,6 +109,10 @@ def _query(cursor: Cursor, creation: Creation) -> None:
 
 def _using(cursor: Cursor, creation: Creation) -> None:
     cursor.next()
+    if cursor.dialect == "snowflake" and cursor.word() == "(":
+        creation.as_query, creation.sources = True, None  # REFRESH USING (…) of a dynamic table.
+        cursor.parentheses()
+        return
     if cursor.dialect == "snowflake" and cursor.take("TEMPLATE"):
         creation.as_query = True
         creation.sources = Sources(cursor).rest().without(creation.target)
@@ -135,9 +139,16 @@ def _clone(cursor: Cursor, creation: Creation) -> None:
 
 
 def _partitioned(cursor: Cursor, creation: Creation) -> None:
+    """Read `PARTITIONED BY (…)`: transforms, columns, and columns that are declared here, `(day date)`."""
     cursor.next()
-    cursor.expect("BY")
-    creation.parts += partition_fields(cursor)
+    cursor.expect("BY", "(")
+    while not cursor.take(")"):
+        if cursor.word(1) in (",", ")", "(", "."):
+            creation.parts.append(PartitionField("create_table", cursor.place(), transform(cursor)))
+        else:
+            creation.parts.append(column(cursor, "create_table"))
+        if cursor.word() != ")":
+            cursor.expect(",")
 
 
 def _clustered(cursor: Cursor, _: Creation) -> None:
@@ -167,7 +178,7 @@ def cluster_fields(cursor: Cursor) -> tuple[str, ...]:
         return ()
     if cursor.dialect == "snowflake":
         cursor.take("LINEAR")
-        return (cursor.parentheses(),)
+        return (cursor.parentheses(),) if cursor.word() == "(" else listed_paths(cursor)
     return () if cursor.take("(", ")") else listed_paths(cursor)
 
 

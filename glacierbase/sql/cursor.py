@@ -36,7 +36,9 @@ class Cursor:
         self.dialect = dialect
         self._source = Source(sql)
         self._sql = sql
-        self._tokens = [part for token in tokens(DIALECTS[dialect], self._source) for part in _parts(token)]
+        self._tokens = list(tokens(DIALECTS[dialect], self._source))
+        if dialect == "snowflake":
+            self._tokens = [part for token in self._tokens for part in _parts(token)]
         self._at = 0
 
     def part(self, start: int) -> Cursor:
@@ -152,6 +154,11 @@ class Cursor:
             self._at += 1
         return False
 
+    def skip_others(self, words: frozenset[str]) -> None:
+        """Move to the next of these words at any depth, or to the end."""
+        while self._at < len(self._tokens) and self._tokens[self._at].word not in words:
+            self._at += 1
+
     def parentheses(self) -> str:
         """Move past parentheses and what they enclose, and return their text."""
         start = self._at
@@ -172,6 +179,8 @@ class Cursor:
         if word not in _QUOTES and not _BARE.fullmatch(word):
             raise NotUnderstood(f"{word or 'the end'} where a name is expected")
         text = self.text()
+        if text in ("``", '""'):
+            raise NotUnderstood("an empty name")
         self._at += 1
         return text
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from glacierbase.model.names import spark_identifier
 from glacierbase.sql.clauses import check_end, if_exists
-from glacierbase.sql.cursor import Cursor
+from glacierbase.sql.cursor import Cursor, NotUnderstood
 from glacierbase.sql.queries import Sources
 from glacierbase.sql.statement import Name, Options, ParsedStatement
 
@@ -89,6 +89,10 @@ def refresh(cursor: Cursor) -> ParsedStatement:
         target = cursor.table()
         cursor.skip_to(";")
         return ParsedStatement("refresh", (target,), None)
+    if cursor.take("INDEX"):
+        cursor.skip_to("ON")
+        cursor.expect("ON")
+        return ParsedStatement("refresh", (cursor.table(),))
     if cursor.is_string():
         cursor.string()
         return ParsedStatement("refresh")
@@ -96,6 +100,8 @@ def refresh(cursor: Cursor) -> ParsedStatement:
         cursor.take("TABLE")
     if cursor.word(1) in ("", ".", ";"):
         return ParsedStatement("refresh", (), (cursor.table(),))
+    if cursor.word(1).isidentifier():
+        raise NotUnderstood(f"REFRESH {cursor.word()}")
     cursor.skip_to(";")  # The text of a path without quotes.
     return ParsedStatement("refresh")
 
@@ -133,6 +139,14 @@ def repair(cursor: Cursor) -> ParsedStatement:
     target = cursor.table()
     cursor.skip_to(";")
     return ParsedStatement("add_partition", (target,))
+
+
+def repair_files(cursor: Cursor) -> ParsedStatement:
+    """Read Databricks' FSCK REPAIR TABLE after FSCK."""
+    cursor.expect("REPAIR", "TABLE")
+    target = cursor.table()
+    dry_run = cursor.take("DRY", "RUN")
+    return ParsedStatement("other", (target,), options=Options(dry_run=dry_run))
 
 
 def convert(cursor: Cursor) -> ParsedStatement:

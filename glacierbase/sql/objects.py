@@ -31,13 +31,14 @@ _CREATED = {
 _OTHERS = (
     "CATALOG", "VOLUME", "CONNECTION", "SHARE", "RECIPIENT", "PROVIDER", "CREDENTIAL", "STORAGE", "SERVICE", "LOCATION",
     "GROUP", "USER", "WAREHOUSE", "SEQUENCE", "TAG", "RESOURCE", "NETWORK", "INTEGRATION", "SECRET", "POLICY", "MASKING",
-    "FILE", "PASSWORD", "SESSION", "AUTHENTICATION", "ACCOUNT", "VARIABLE",
+    "FILE", "PASSWORD", "SESSION", "AUTHENTICATION", "ACCOUNT", "VARIABLE", "EXTERNAL", "STREAMLIT", "NOTIFICATION", "API", "ROW",
+    "CORTEX", "MANAGED", "ALERT", "COMPUTE", "IMAGE", "GIT", "AGGREGATION", "PROJECTION", "PRIVACY", "JOIN", "PACKAGES",
 )  # fmt: skip
 
 
 def create(cursor: Cursor) -> ParsedStatement:
     """Read CREATE after that word."""
-    or_replace, or_alter = cursor.take("OR", "REPLACE"), cursor.take("OR", "ALTER")
+    or_replace, or_alter = cursor.take("OR", "REPLACE"), cursor.take("OR", "ALTER") or cursor.take("OR", "REFRESH")
     kind, options = _kind(cursor)
     return _created(cursor, kind, replace(options, or_replace=or_replace, or_alter=or_alter))
 
@@ -83,7 +84,7 @@ def _created(cursor: Cursor, kind: str, options: Options) -> ParsedStatement:
 
 def _skip_body(cursor: Cursor) -> None:
     """Move to the end of a definition, which may be a script."""
-    if cursor.skip_to("BEGIN", ";") and cursor.word() == "BEGIN":
+    if cursor.skip_to("BEGIN", "DECLARE", ";") and cursor.word() != ";":
         while cursor.word():
             cursor.next()
 
@@ -92,7 +93,7 @@ def _other(cursor: Cursor, kind: str, options: Options) -> ParsedStatement:
     """Read the rest of a statement on an object that is no table and holds none."""
     if kind not in _OTHERS:
         raise NotUnderstood(f"an object of the kind {kind}" if kind else "the end where an object is expected")
-    cursor.skip_to(";")
+    _skip_body(cursor)
     return ParsedStatement("other", (), None, options=options)
 
 
@@ -219,7 +220,28 @@ def comment(cursor: Cursor) -> ParsedStatement:
         raise NotUnderstood("COMMENT ON without IS")
     cursor.expect("IS")
     text = None if cursor.take("NULL") else cursor.string()
+    options = replace(options, comment=text, if_exists=may_be_absent)
+    return ParsedStatement("comment_on", _tables_of(kind, name), options=options)
+
+
+def tag(cursor: Cursor) -> ParsedStatement:
+    """Read Databricks' SET TAG ON and UNSET TAG ON after the word ON."""
+    kind, options = _kind(cursor)
+    name = cursor.table()
+    cursor.skip_to(";")
+    return ParsedStatement("other", _tables_of(kind, name), options=options)
+
+
+def undrop(cursor: Cursor) -> ParsedStatement:
+    """Read UNDROP after that word. Databricks also names a table by its id."""
+    kind, options = _kind(cursor)
+    if cursor.take("WITH"):
+        raise NotUnderstood("a table that is named by its id")
+    return ParsedStatement("other", _tables_of(kind, cursor.table()), options=options)
+
+
+def _tables_of(kind: str, name: Name) -> tuple[Name, ...]:
+    """Return the table that an object of this kind is, or belongs to."""
     if kind == "COLUMN" and len(name.parts) < 2:
         raise NotUnderstood("a column without its table")
-    targets = {"TABLE": (name,), "VIEW": (name,), "COLUMN": (name.owner(),)}.get(kind, ())
-    return ParsedStatement("comment_on", targets, options=replace(options, comment=text, if_exists=may_be_absent))
+    return {"TABLE": (name,), "VIEW": (name,), "COLUMN": (name.owner(),)}.get(kind, ())

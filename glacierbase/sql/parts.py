@@ -32,6 +32,7 @@ class Column(Part):
 
     Attributes:
         path: of a nested field, several names.
+        key: the path as the engine compares it, as of all parts below.
         type: None where the statement declares none, as in a view.
         nullable: False for NOT NULL.
         default: the text of its default expression.
@@ -46,6 +47,7 @@ class Column(Part):
     generated: str | None = None
     comment: str | None = None
     position: str | None = None
+    key: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,7 @@ class DropColumn(Part):
     """A column that is dropped."""
 
     path: tuple[str, ...]
+    key: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +64,8 @@ class RenameColumn(Part):
 
     path: tuple[str, ...]
     new: str
+    key: tuple[str, ...] = ()
+    new_key: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +86,7 @@ class AlterColumn(Part):
     comment: str | None = None
     position: str | None = None
     default: str | None = None
+    key: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,9 @@ _ENDS: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 _SET_OPERATORS = ("UNION", "EXCEPT", "INTERSECT", "MINUS")
 # All words that matter outside of the name of a relation.
-_WORDS = frozenset({".", "AS", ",", "$", "-", "VALUES", "TABLE", "WITH", "FROM", "JOIN", *_ENDS, *_SET_OPERATORS})
+_WORDS = frozenset(
+    {"(", ")", ";", ".", "AS", ",", "$", "-", "VALUES", "TABLE", "WITH", "FROM", "JOIN", *_ENDS, *_SET_OPERATORS}
+)
 
 
 @dataclass(slots=True)
@@ -97,13 +99,21 @@ class Sources:
 
     def until(self, *stops: str) -> bool:
         """Move to the next of these words outside of all parentheses, or to the end; return whether there is one."""
-        while (word := self._cursor.word()) and (len(self._frames) > 1 or word != ";"):
+        matters = _WORDS.union(stops)
+        while (word := self._next(matters)) and (len(self._frames) > 1 or word != ";"):
             if len(self._frames) == 1 and word in stops and not self._frames[0].relation:
                 return True
             self._advance()
         if len(self._frames) > 1 or self._frames[0].relation:
             raise NotUnderstood("the end inside a query")
         return False
+
+    def _next(self, matters: frozenset[str]) -> str:
+        """Move past words that do not matter, and return the next word."""
+        frame = self._frames[-1]
+        if not (frame.relation or frame.rows or frame.start):
+            self._cursor.skip_others(matters)
+        return self._cursor.word()
 
     def add(self, name: Name) -> None:
         """Add a table that is read, unless it is a common table expression."""

@@ -39,16 +39,23 @@ def read_words(cursor: Cursor) -> ParsedStatement:
     Raises:
         NotUnderstood: its operation or its tables cannot be determined.
     """
+    while cursor.take(";"):
+        pass
     word = cursor.word()
     if _starts_script(cursor):
-        return Script(cursor, read_words).parsed()
+        return _ended(Script(cursor, read_words).parsed(), cursor)
     if word in _QUERY_STARTS:
         return changes.query(cursor)
+    if cursor.dialect == "spark" and (cursor.take("SET", "TAG", "ON") or cursor.take("UNSET", "TAG", "ON")):
+        return _ended(objects.tag(cursor), cursor)
     grammar = _HEADS[cursor.dialect].get(word)
     if grammar is None:
         raise NotUnderstood(f"a statement that begins with {word or 'nothing'}")
     cursor.next()
-    found = grammar(cursor)
+    return _ended(grammar(cursor), cursor)
+
+
+def _ended(found: ParsedStatement, cursor: Cursor) -> ParsedStatement:
     check_end(cursor)
     return found
 
@@ -73,7 +80,7 @@ def _explain(cursor: Cursor) -> ParsedStatement:
 _SHARED: Mapping[str, _Grammar] = {
     "CREATE": objects.create, "DROP": objects.drop, "ALTER": objects.alter, "COMMENT": objects.comment,
     "INSERT": changes.insert, "UPDATE": changes.update, "DELETE": changes.delete, "MERGE": changes.merge,
-    "TRUNCATE": changes.truncate, "COPY": changes.copy, "CALL": calls.call, "EXPLAIN": _explain,
+    "UNDROP": objects.undrop, "TRUNCATE": changes.truncate, "COPY": changes.copy, "CALL": calls.call, "EXPLAIN": _explain,
     "USE": session.use, "SET": session.set_, "SHOW": session.show, "DESCRIBE": session.describe, "DESC": session.describe,
     "GRANT": session.grant, "REVOKE": session.revoke, "BEGIN": session.transaction, "START": session.transaction,
     "COMMIT": session.transaction, "ROLLBACK": session.transaction,
@@ -83,11 +90,12 @@ _SPARK: Mapping[str, _Grammar] = {
     "OPTIMIZE": maintenance.optimize, "REORG": maintenance.reorg, "VACUUM": maintenance.vacuum,
     "RESTORE": maintenance.restore, "ANALYZE": maintenance.analyze, "REFRESH": maintenance.refresh,
     "CACHE": maintenance.cache, "UNCACHE": maintenance.uncache, "CLEAR": maintenance.clear, "MSCK": maintenance.repair,
-    "REPAIR": maintenance.repair, "CONVERT": maintenance.convert, "GENERATE": maintenance.generate,
+    "FSCK": maintenance.repair_files,    "REPAIR": maintenance.repair, "CONVERT": maintenance.convert,
+    "GENERATE": maintenance.generate,
     "RESET": session.reset, "ADD": session.add_resource, "LIST": session.list_resources, "DECLARE": session.declare,
 }  # fmt: skip
 _SNOWFLAKE: Mapping[str, _Grammar] = {
-    "UNDROP": snowflake.undrop, "UNSET": session.reset, "PUT": snowflake.files, "GET": snowflake.files,
+    "UNSET": session.reset, "PUT": snowflake.files, "GET": snowflake.files,
     "LIST": snowflake.files, "LS": snowflake.files, "REMOVE": snowflake.files, "RM": snowflake.files,
 }  # fmt: skip
 _HEADS: Mapping[str, Mapping[str, _Grammar]] = {"spark": {**_SHARED, **_SPARK}, "snowflake": {**_SHARED, **_SNOWFLAKE}}

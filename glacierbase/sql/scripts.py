@@ -21,7 +21,7 @@ _CONDITIONS = {
 # Statements of scripts that only change variables and cursors, or leave.
 _WITHOUT_TABLES = (
     "SET", "LEAVE", "ITERATE", "BREAK", "CONTINUE", "EXIT", "OPEN", "FETCH", "CLOSE", "SIGNAL", "RESIGNAL", "RETURN", "LET",
-    "NULL", "RAISE", "DECLARE",
+    "NULL", "RAISE", "DECLARE", "AWAIT", "CANCEL",
 )  # fmt: skip
 
 Read = Callable[[Cursor], ParsedStatement]
@@ -34,6 +34,7 @@ class Script:
         self._cursor = cursor
         self._read = read
         self._depth = 0
+        self._begun = False
         self._declares = False  # Whether Snowflake's declarations are read, before BEGIN.
         self._targets: dict[tuple[str, ...], Name] = {}
         self._sources: dict[tuple[str, ...], Name] | None = {}
@@ -44,7 +45,7 @@ class Script:
         Raises:
             NotUnderstood: one of its statements is not.
         """
-        while self._cursor.word():
+        while self._cursor.word() and (self._depth or not self._begun):
             self._step()
         if self._depth:
             raise NotUnderstood("BEGIN without END")
@@ -88,6 +89,7 @@ class Script:
         self._cursor.take("NOT")
         self._cursor.take("ATOMIC")
         self._declares = False
+        self._begun = True
         self._depth += 1
 
     def _end(self) -> None:

@@ -1,4 +1,4 @@
-"""What only Snowflake has: its clauses of ALTER TABLE, UNDROP, files in stages, ALTER SESSION.
+"""What only Snowflake has: its clauses of ALTER TABLE, files in stages, ALTER SESSION.
 
 https://docs.snowflake.com/en/sql-reference/sql/alter-table, https://docs.snowflake.com/en/sql-reference/sql/alter-iceberg-table
 """
@@ -19,19 +19,10 @@ from glacierbase.sql.alter_table import (
     rename,
 )
 from glacierbase.sql.clauses import if_exists, if_not_exists
-from glacierbase.sql.column_lists import is_about_columns
-from glacierbase.sql.columns import column, constraint
+from glacierbase.sql.columns import column, constraint, is_about_columns
 from glacierbase.sql.cursor import Cursor
-from glacierbase.sql.parts import DropColumn, Fields, Part, Property
+from glacierbase.sql.parts import Fields, Part, Property
 from glacierbase.sql.statement import ParsedStatement
-
-
-def undrop(cursor: Cursor) -> ParsedStatement:
-    """Read UNDROP after that word."""
-    cursor.take_any("DYNAMIC", "ICEBERG", "EXTERNAL")
-    is_table = cursor.next() == "TABLE"
-    name = cursor.table()
-    return ParsedStatement("other", (name,) if is_table else ())
 
 
 def files(cursor: Cursor) -> ParsedStatement:
@@ -96,7 +87,7 @@ def _dropped_columns(found: Alteration) -> Iterator[Part]:
             cursor.take("COLUMN")
         if if_exists(cursor):
             found.options = replace(found.options, if_exists=True)
-        yield DropColumn("drop_column", cursor.place(), cursor.path())
+        yield alter_columns.dropped_column(cursor)
         if not cursor.take(","):
             return
 

@@ -64,6 +64,7 @@ class Options:
         using: the table format after USING, in lower case.
         location: the text of LOCATION, or of SET LOCATION.
         where: whether UPDATE, DELETE or OPTIMIZE has a WHERE; False means all rows.
+        or_alter: CREATE OR ALTER of Snowflake, CREATE OR REFRESH of Databricks.
         by_name: INSERT … BY NAME.
         columns: the columns that an INSERT lists.
         partition: the text of PARTITION (…) of the statement.
@@ -103,6 +104,7 @@ class ParsedStatement:
         sources: those that it only reads; None where they are not determined.
         parts: its clauses, in the order of the text. ADD COLUMNS (a, b) has two; where their operations differ, the
             operation of the statement is `several`.
+        options: its words outside of the clauses, such as IF EXISTS.
         understood: False where the operation or the tables cannot be determined; then there are neither tables nor parts.
         why: why it is not understood.
     """

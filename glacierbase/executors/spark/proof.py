@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from itertools import pairwise
 
 from glacierbase.executors.spark.atomic import is_atomic
-from glacierbase.migrations.targets import target_table
-from glacierbase.model.names import name_parts
-from glacierbase.sql.tokens import words
+from glacierbase.sql import read
+from glacierbase.sql.dialects import DIALECTS
+from glacierbase.sql.tokens import Source, tokens
 
 _LISTED = re.compile(
     r"(?!.*\bRENAME TO\b)(?:INSERT (?:INTO|OVERWRITE)(?: TABLE)?|UPDATE|DELETE FROM|MERGE INTO|ALTER TABLE)"
@@ -29,12 +30,20 @@ def proving_table(sql: str, file: str) -> str | None:
     Args:
         file: all statements of its file, rendered.
     """
-    if not is_atomic(sql) or _may_move_catalogs(file):
+    if not is_atomic(sql) or _may_move_catalogs(file) or not _is_listed(sql):
         return None
-    table, listed = target_table(sql), _LISTED.match(" ".join(words(sql, "spark")))
-    # Spark reads a name across comments: `lake.a.t/**/.u` is not `lake.a.t`.
-    is_whole = table and listed and listed["name"].count(" . ") == len(name_parts(table)) - 1
-    return table if is_whole else None
+    targets = read(sql, "spark").targets
+    return targets[0].recorded if len(targets) == 1 else None
+
+
+def _is_listed(sql: str) -> bool:
+    """Return whether the statement is one of the list, in its plain form: no comment before the end of its table's name."""
+    found = list(tokens(DIALECTS["spark"], Source(sql)))
+    listed = _LISTED.match(" ".join(token.word for token in found))
+    if listed is None or found[0].start:
+        return False
+    head = found[: listed[0].count(" ") + 1]
+    return not any(sql[before.end : after.start].strip() for before, after in pairwise(head))
 
 
 @lru_cache(maxsize=1)

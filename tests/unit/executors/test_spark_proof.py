@@ -6,6 +6,7 @@ import pytest
 
 from glacierbase.executors.spark import proof
 from glacierbase.executors.spark.proof import proving_table
+from tests.unit.sql.cases import SPARK
 
 PROVEN = [
     "INSERT INTO lake.a.t VALUES (1)",
@@ -88,3 +89,23 @@ def test_a_file_is_searched_once_for_all_its_statements(monkeypatch: pytest.Monk
     file = ";\n".join(statements)
     assert {proving_table(statement, file) for statement in statements} == {"lake.a.t"}
     assert searched == [file]
+
+
+def test_only_plain_statements_that_change_one_table_are_proven() -> None:
+    """Of the many forms that are understood, the version of a table proves only those of the list, by their own table."""
+    proven = [case for case in SPARK if proving_table(case[0], case[0])]
+    assert len(proven) > 30
+    for sql, operation, tables, _ in proven:
+        assert sql.startswith(
+            ("INSERT INTO", "INSERT OVERWRITE TABLE", "UPDATE", "DELETE FROM", "MERGE INTO", "ALTER TABLE")
+        )
+        assert operation not in ("rename_table", "add_partition", "drop_partition", "insert_multi", "other")
+        assert proving_table(sql, sql) == tables
+
+
+@pytest.mark.parametrize("sql", [sql for sql, *_ in SPARK])
+def test_a_comment_before_the_end_of_the_name_leaves_the_outcome_open(sql: str) -> None:
+    """The list holds plain forms only, so that its answers do not depend on how comments are read."""
+    first, _, rest = sql.partition(" ")
+    assert proving_table(f"/* c */ {sql}", sql) is None
+    assert proving_table(f"{first} /* c */ {rest}", sql) is None

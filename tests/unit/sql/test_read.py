@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 
 from glacierbase.errors import ConfigurationError
@@ -61,3 +64,18 @@ def test_an_unknown_dialect_is_an_error_of_the_caller() -> None:
     with pytest.raises(ConfigurationError) as error:
         read("SELECT 1", "oracle")
     assert error.value.code == "UNKNOWN_DIALECT"
+
+
+def test_read_is_offered_by_the_package() -> None:
+    """`import glacierbase` is enough; the grammar is imported by the first call."""
+    code = "import glacierbase, sys; glacierbase.sql.read('SELECT 1', 'spark'); print('sqlglot' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
+
+
+def test_a_command_that_changes_nothing_imports_no_grammar() -> None:
+    """The facade, with all that `pending` and an idle `migrate` need, imports the lexer only."""
+    code = (
+        "import glacierbase.project, sys; print(*(name for name in sys.modules if name.startswith('glacierbase.sql')))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert set(done.stdout.split()) <= {f"glacierbase.sql{name}" for name in ("", ".dialects", ".targets", ".tokens")}

@@ -6,13 +6,13 @@ What is not understood is not guessed: the table then has no columns, and the re
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from glacierbase.migrations.compiled import Compiled
-from glacierbase.sql.altered_columns import alter_columns
-from glacierbase.sql.column_lists import Column, partition_columns, read_columns
+from glacierbase.model.migration import Statement
+from glacierbase.sql import read
 from glacierbase.sql.cursor import Cursor, NotUnderstood
+from glacierbase.sql.declared_columns import Columns, altered, created
 
 # The USE statements before it, and the parts of its name.
 _Key = tuple[tuple[str, ...], tuple[str, ...]]
@@ -39,20 +39,24 @@ class Declared:
     name: str
     uses: tuple[str, ...]
     version: str
-    columns: Mapping[str, Column] | None
+    columns: Columns | None
     why: str = ""
 
 
-def declared_tables(files: Sequence[Compiled], dialect: str) -> tuple[Declared, ...]:
-    """Return the tables and views that the files create and do not drop again, by their last names."""
+def declared_tables(files: Iterable[tuple[str, Sequence[Statement]]], dialect: str) -> tuple[Declared, ...]:
+    """Return the tables and views that the files create and do not drop again, by their last names.
+
+    Args:
+        files: the version and the statements of each.
+    """
     follower = _Follower(dialect)
-    for compiled in files:
+    for version, statements in files:
         uses: tuple[str, ...] = ()
-        for statement in compiled.statements:
+        for statement in statements:
             if _USE.match(statement.text):
                 uses = (*uses, statement.text)
             else:
-                follower.follow(statement.text, uses, compiled.migration.version)
+                follower.follow(statement.text, uses, version)
     return tuple(follower.tables.values())
 
 
@@ -63,6 +67,7 @@ class _Follower:
         self.tables: dict[_Key, Declared] = {}
         self._dialect = dialect
         # Of the statement that is followed.
+        self._sql = ""
         self._uses: tuple[str, ...] = ()
         self._version = ""
         self._verbs: Mapping[str, Callable[[Cursor], None]] = {
@@ -74,7 +79,7 @@ class _Follower:
         first = _FIRST_WORD.match(sql)
         verb = self._verbs.get(first[0].upper()) if first else None
         if verb:
-            self._uses, self._version = uses, version
+            self._sql, self._uses, self._version = sql, uses, version
             try:
                 verb(Cursor(sql, self._dialect))
             except NotUnderstood:  # The name of what it changes.
@@ -94,18 +99,18 @@ class _Follower:
             columns, why = None, str(error)
         self.tables[key] = Declared(name, self._uses, self._version, columns, why)
 
-    def _columns(self, cursor: Cursor, words: Sequence[str]) -> dict[str, Column]:
+    def _columns(self, cursor: Cursor, words: Sequence[str]) -> Columns:
         if words[-1] == "VIEW":
             raise NotUnderstood("a view")
         if self._dialect == "snowflake" and not {"ICEBERG", "EXTERNAL"}.isdisjoint(words):
             raise NotUnderstood("Snowflake has types and columns of its own for Iceberg and external tables")
-        found = list(read_columns(cursor)) if cursor.word() == "(" else []
+        statement = read(self._sql, self._dialect)
+        if not statement.understood:
+            raise NotUnderstood(statement.why)
+        if cursor.word() == "(":
+            cursor.parentheses()
         _check_no_query(cursor)
-        if self._dialect == "spark":
-            found += partition_columns(cursor)
-        if not found:
-            raise NotUnderstood("the statement lists no columns")
-        return {column.name: column for column in found}
+        return created(statement, self._dialect)
 
     def _drop(self, cursor: Cursor) -> None:
         if _words_before_object(cursor):
@@ -128,7 +133,16 @@ class _Follower:
             self._forget(key[1], "two tables were swapped")
             self._forget(cursor.names(), "two tables were swapped")
         elif table.columns is not None:
-            self.tables[key] = _altered(table, table.columns, cursor)
+            self.tables[key] = self._altered(table, table.columns)
+
+    def _altered(self, table: Declared, columns: Columns) -> Declared:
+        statement = read(self._sql, self._dialect)
+        if not statement.understood:
+            return replace(table, columns=None, why=statement.why)
+        try:
+            return replace(table, columns=altered(columns, statement, self._dialect))
+        except NotUnderstood as error:
+            return replace(table, columns=None, why=str(error))
 
     def _script(self, cursor: Cursor) -> None:
         if cursor.word(2):  # Else it begins a transaction.
@@ -168,10 +182,3 @@ def _check_no_query(cursor: Cursor) -> None:
         if depth == 0 and word in ("AS", "LIKE", "CLONE", "TEMPLATE"):
             raise NotUnderstood(f"CREATE … {word}")
         ahead += 1
-
-
-def _altered(table: Declared, columns: Mapping[str, Column], cursor: Cursor) -> Declared:
-    try:
-        return replace(table, columns=alter_columns(dict(columns), cursor))
-    except NotUnderstood as error:
-        return replace(table, columns=None, why=str(error))
