@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 # A quoted part of a name.
 QUOTED = r"`(?:[^`]|``)+`|\"(?:[^\"]|\"\")+\""
@@ -20,6 +21,11 @@ _SNOWFLAKE_QUOTED = re.compile(r'"(?:[^"]|"")+"')
 def recorded_name(name: str) -> str:
     """Return a name that matches `NAME` as recorded in the history: quoted where needed, without blanks around its dots."""
     return ".".join(_bare(part) for part in _PARTS.findall(name))
+
+
+def name_of(parts: Iterable[str]) -> str:
+    """Return the name with these parts as the history records names."""
+    return ".".join(part if _WORD.fullmatch(part) else spark_identifier(part) for part in parts)
 
 
 def name_parts(name: str) -> list[str]:

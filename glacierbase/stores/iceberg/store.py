@@ -9,16 +9,16 @@ from contextlib import contextmanager, suppress
 from dataclasses import fields
 from datetime import datetime, timezone
 from functools import cached_property
-from importlib import import_module
 from typing import Any, TypeVar
 
-from glacierbase.errors import CommitConflict, ConfigurationError, EngineError, TableNotFound
+from glacierbase.errors import CommitConflict, EngineError, TableNotFound
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.migration import Event
 from glacierbase.model.tableversion import TableVersion
 from glacierbase.stores import LockRow
 from glacierbase.stores.iceberg import compaction
 from glacierbase.stores.iceberg.errors import mapped
+from glacierbase.stores.iceberg.opened import open_catalog
 from glacierbase.stores.iceberg.properties import Opening, opening
 from glacierbase.stores.iceberg.version import identifier, version_of
 from glacierbase.stores.tables import (
@@ -38,10 +38,6 @@ T = TypeVar("T")
 # PyIceberg warns of files that another writer deleted; without a handler, Python would print the warnings.
 logging.getLogger("pyiceberg").addHandler(logging.NullHandler())
 
-# By the kind of a catalog, which is also the name of its module.
-_CLASSES = {"rest": "RestCatalog", "glue": "GlueCatalog", "hive": "HiveCatalog", "sql": "SqlCatalog"}
-# The extras that install packages which PyIceberg does not require itself.
-_EXTRAS = {"boto3": "pyiceberg[glue]", "thrift": "pyiceberg[hive]", "psycopg2": "pyiceberg[sql-postgres]"}
 # Each renewal of the lock adds two snapshots, which slow down the next ones, and a statement may run for days.
 _MANY_SNAPSHOTS = 100
 
@@ -278,17 +274,7 @@ class IcebergStore:
 
     @cached_property
     def _opened(self) -> Any:
-        module = self._opening.kind
-        try:
-            catalog_class = getattr(import_module(f"{__package__}.{module}"), _CLASSES[module])
-            return catalog_class(self._opening.name, **self._opening.properties)
-        except ImportError as error:
-            missing = (error.name or "pyiceberg").partition(".")[0]
-            raise ConfigurationError(
-                "PYICEBERG_NOT_INSTALLED",
-                f"{missing} is not installed in this Python",
-                f"pip install '{_EXTRAS.get(missing, 'glacierbase[iceberg]')}'",
-            ) from error
+        return open_catalog(self._opening)
 
 
 @contextmanager

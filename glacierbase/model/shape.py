@@ -1,0 +1,86 @@
+"""The noun `Shape`: all of a table but its rows, from which the same table can be made anew, and two tables can be compared."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column, or a field inside one.
+
+    Attributes:
+        id: stays the same when the column is renamed or moved; None where the table's format has no ids.
+        name: the path from the column to the field, quoted where needed: `address.city`, `tags.element`, `prices.value.net`.
+        type: in Spark's spelling, with the fields inside: `struct<city:string>`; as Iceberg spells it where Spark has no such type.
+        required: whether it refuses nulls.
+        default: the value for rows that are written without one, as JSON; None where there is none.
+    """
+
+    id: int | None
+    name: str
+    type: str
+    required: bool = False
+    comment: str | None = None
+    default: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionField:
+    """A field by which a table is partitioned.
+
+    Attributes:
+        source: the name of its column.
+        transform: as Iceberg spells it: `identity`, `bucket[16]`, `day`.
+    """
+
+    id: int | None
+    name: str
+    source: str
+    transform: str
+
+
+@dataclass(frozen=True, slots=True)
+class SortField:
+    """A field by which writers sort.
+
+    Attributes:
+        source: the name of its column.
+        transform: as Iceberg spells it.
+        direction: `asc` or `desc`.
+        nulls: `first` or `last`.
+    """
+
+    source: str
+    transform: str
+    direction: str
+    nulls: str
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A table at one moment.
+
+    Attributes:
+        table: its name as the history records names.
+        uuid: of the table; another table of the same name has another one.
+        format: `iceberg`.
+        columns: in order; the fields inside a column follow it.
+        partitioning: the fields that new rows are partitioned by, without those that were removed.
+        identifiers: the names of the columns that identify a row.
+        properties: those that the table's metadata lists.
+        metadata_location: the metadata that it was read from.
+    """
+
+    table: str
+    uuid: str | None
+    format: str
+    format_version: int | None
+    columns: tuple[Column, ...]
+    partitioning: tuple[PartitionField, ...] = ()
+    sorting: tuple[SortField, ...] = ()
+    identifiers: tuple[str, ...] = ()
+    properties: Mapping[str, str] = field(default_factory=dict, hash=False)
+    metadata_location: str | None = None
+    schema_id: int | None = None

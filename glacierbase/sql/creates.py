@@ -1,0 +1,158 @@
+"""A shape as Spark SQL: the statements that make the same Iceberg table anew, and what they cannot say.
+
+https://iceberg.apache.org/docs/latest/spark-ddl/
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from glacierbase.model.names import name_parts, spark_identifier
+from glacierbase.model.shape import Column, PartitionField, Shape, SortField
+
+_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_ESCAPED = re.compile(r"['\\\x00-\x1f\x7f-\x9f\u2028\u2029]|\$(?=\{)")
+_ESCAPES = {"'": r"\'", "\\": r"\\", "\n": r"\n"}
+_PRIMITIVE = re.compile(
+    r"boolean|int|bigint|float|double|decimal\(\d+,\d+\)|date|timestamp|timestamp_ntz|string|binary|variant"
+)
+_WITH_WIDTH = re.compile(r"(bucket|truncate)\[(\d+)\]")
+# By Iceberg's name of the transform: the function in PARTITIONED BY, and what it appends to the name of the field.
+_FUNCTIONS = {"year": "years", "month": "months", "day": "days", "hour": "hours"}
+_APPENDED = {"bucket": "_bucket", "truncate": "_trunc"}
+# A property that Iceberg sets for every new table, and the keys that say where a table is, or who owns it.
+_NEW = "write.parquet.compression-codec"
+_PLACES = re.compile(r"location|write\.(?:.+\.)?path")
+_NOT_SET = ("owner", "comment")
+
+
+def create_statements(shape: Shape) -> list[str]:
+    """Return the statements that make a table of this shape, without semicolons. Its ids and location may differ."""
+    table = table_name(shape.table)
+    inline = _inline(shape.partitioning)
+    properties = {key: value for key, value in shape.properties.items() if _is_set(key)}
+    if shape.format_version is not None:
+        properties = {"format-version": str(shape.format_version), **properties}
+    statements = [_create(shape, table, shape.partitioning[:inline], properties)]
+    for field in shape.partitioning[inline:]:
+        statements.append(
+            f"ALTER TABLE {table} ADD PARTITION FIELD {_transformed(field)} AS {spark_identifier(field.name)}"
+        )
+    if shape.sorting:  # LOCALLY: the other form also changes the property write.distribution-mode.
+        statements.append(f"ALTER TABLE {table} WRITE LOCALLY ORDERED BY {', '.join(map(_sorted, shape.sorting))}")
+    if shape.identifiers:
+        statements.append(f"ALTER TABLE {table} SET IDENTIFIER FIELDS {', '.join(map(_path, shape.identifiers))}")
+    if _NEW not in shape.properties:
+        statements.append(f"ALTER TABLE {table} UNSET TBLPROPERTIES ({literal(_NEW)})")
+    return statements
+
+
+def not_creatable(shape: Shape) -> list[str]:
+    """Return what Spark SQL has no words for; empty where the statements make the whole table."""
+    found = [f"{each.name} is of type {each.type}" for each in shape.columns if not _has_type(each)]
+    found += [f"{each.name} has a default" for each in shape.columns if each.default is not None]
+    fields: tuple[PartitionField | SortField, ...] = (*shape.partitioning, *shape.sorting)
+    found += [f"{each.source} has the transform {each.transform}" for each in fields if not _has_function(each)]
+    found += [f"{each.name} refuses nulls" for each in shape.columns if each.required and _is_element(each, shape)]
+    texts = (*name_parts(shape.table), *(part for each in shape.columns for part in name_parts(each.name)))
+    return found + [f"the name {text!r}" for text in texts if "${" in text or not text.isprintable() or not text]
+
+
+def places(shape: Shape) -> dict[str, str]:
+    """Return the properties that say where the table's files are; another table must not have the same."""
+    return {key: value for key, value in shape.properties.items() if _PLACES.fullmatch(key)}
+
+
+def literal(text: str) -> str:
+    """Return a text as a string of Spark SQL, in which neither escapes nor `${…}` mean anything else."""
+    return "'" + _ESCAPED.sub(lambda found: _ESCAPES.get(found[0], rf"\u{ord(found[0]):04x}"), text) + "'"
+
+
+def table_name(name: str) -> str:
+    """Return the recorded name of a table as an identifier, each part in backticks where it needs them."""
+    return ".".join(part if _WORD.fullmatch(part) else spark_identifier(part) for part in name_parts(name))
+
+
+def _is_set(key: str) -> bool:
+    return key not in _NOT_SET and not _PLACES.fullmatch(key)
+
+
+def _create(shape: Shape, table: str, partitioning: Sequence[PartitionField], properties: Mapping[str, str]) -> str:
+    inside: dict[tuple[str, ...], list[Column]] = {}
+    for column in shape.columns:
+        inside.setdefault(tuple(name_parts(column.name)[:-1]), []).append(column)
+    columns = ",\n  ".join(_column(column, " ", inside) for column in inside.get((), []))
+    lines = [f"CREATE TABLE {table} (\n  {columns}\n)", "USING iceberg"]
+    if partitioning:
+        lines.append(f"PARTITIONED BY ({', '.join(map(_transformed, partitioning))})")
+    if comment := shape.properties.get("comment"):
+        lines.append(f"COMMENT {literal(comment)}")
+    if properties:
+        pairs = ",\n  ".join(f"{literal(key)} = {literal(value)}" for key, value in properties.items())
+        lines.append(f"TBLPROPERTIES (\n  {pairs}\n)")
+    return "\n".join(lines)
+
+
+_Inside = Mapping[tuple[str, ...], Sequence[Column]]
+
+
+def _column(column: Column, between: str, inside: _Inside) -> str:
+    """Return the declaration of a column, or of a field of a struct, where a colon is `between` name and type."""
+    *_, name = name_parts(column.name)
+    required = " NOT NULL" if column.required else ""
+    comment = "" if column.comment is None else f" COMMENT {literal(column.comment)}"
+    return f"{spark_identifier(name)}{between}{_type(column, inside)}{required}{comment}"
+
+
+def _type(column: Column, inside: _Inside) -> str:
+    fields = inside.get(tuple(name_parts(column.name)), ())
+    kind = column.type.partition("<")[0]
+    if kind == "struct":
+        return f"struct<{', '.join(_column(field, ': ', inside) for field in fields)}>"
+    return f"{kind}<{', '.join(_type(field, inside) for field in fields)}>" if fields else column.type
+
+
+def _inline(fields: Sequence[PartitionField]) -> int:
+    """Return how many of the first fields get their names from PARTITIONED BY; ADD PARTITION FIELD names the others."""
+    return next((at for at, field in enumerate(fields) if field.name != _given_name(field)), len(fields))
+
+
+def _given_name(field: PartitionField) -> str:
+    """Return the name that PARTITIONED BY gives to a field."""
+    kind = field.transform.partition("[")[0]
+    source = ".".join(name_parts(field.source))
+    return source if kind == "identity" else source + _APPENDED.get(kind, f"_{kind}")
+
+
+def _transformed(field: PartitionField | SortField) -> str:
+    source = _path(field.source)
+    if field.transform == "identity":
+        return source
+    if found := _WITH_WIDTH.fullmatch(field.transform):
+        return f"{found[1]}({found[2]}, {source})"
+    return f"{_FUNCTIONS[field.transform]}({source})"
+
+
+def _sorted(field: SortField) -> str:
+    return f"{_transformed(field)} {field.direction.upper()} NULLS {field.nulls.upper()}"
+
+
+def _has_function(field: PartitionField | SortField) -> bool:
+    return field.transform in ("identity", *_FUNCTIONS) or bool(_WITH_WIDTH.fullmatch(field.transform))
+
+
+def _has_type(column: Column) -> bool:
+    return "<" in column.type or bool(_PRIMITIVE.fullmatch(column.type))
+
+
+def _is_element(column: Column, shape: Shape) -> bool:
+    """Return whether the column is the element of an array, or the value of a map, which Spark SQL lets be null."""
+    *above, name = name_parts(column.name)
+    kinds: Iterator[str] = (each.type for each in shape.columns if name_parts(each.name) == above)
+    kind = next(kinds, "").partition("<")[0]
+    return (kind, name) in (("array", "element"), ("map", "value"))
+
+
+def _path(name: str) -> str:
+    return ".".join(map(spark_identifier, name_parts(name)))

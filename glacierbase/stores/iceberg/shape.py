@@ -1,0 +1,137 @@
+"""The shapes of Iceberg tables through PyIceberg, without an engine."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from glacierbase.errors import OutcomeUnknown, TableNotFound
+from glacierbase.model.catalog import Catalog
+from glacierbase.model.names import name_of, name_parts
+from glacierbase.model.shape import Column, PartitionField, Shape, SortField
+from glacierbase.run.waiting import Caller, NoAnswer, result
+from glacierbase.stores.bounded import CALL_SECONDS
+from glacierbase.stores.iceberg.errors import mapped
+from glacierbase.stores.iceberg.opened import open_catalog
+from glacierbase.stores.iceberg.properties import opening
+from glacierbase.stores.iceberg.version import identifier
+
+# https://iceberg.apache.org/docs/latest/spark-getting-started/#iceberg-type-to-spark-type. Types that Spark reads as another one,
+# such as uuid as string, keep their name: a table with that other type is another table.
+_SPARK_TYPES = {"long": "bigint", "timestamp": "timestamp_ntz", "timestamptz": "timestamp"}
+
+_Path = tuple[str, ...]
+
+
+class ShapeReader:
+    """Reads tables of all Iceberg catalogs that a catalog file declares. Each is opened when it is first needed."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+        self._caller = Caller()
+        self._opened: dict[str, Any] = {}
+
+    def read(self, table: str) -> Shape | None:
+        """Return the shape of a table, uncached; None where there is no such table, or its name does not begin with its catalog.
+
+        Args:
+            table: its name as the history records names.
+
+        Raises:
+            ConfigurationError: PyIceberg cannot open the table's catalog.
+            EngineError: the catalog does not answer, or refuses; or the table is not in the format of Iceberg.
+        """
+        try:
+            shape: Shape | None = result(self._caller.submit(lambda: self._read(table)), CALL_SECONDS)
+        except NoAnswer as error:
+            raise OutcomeUnknown("NoAnswer", f"the catalog did not answer within {CALL_SECONDS:.0f} s") from error
+        return shape
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._caller.end()
+        for opened in self._opened.values():
+            opened.close()
+
+    def _read(self, table: str) -> Shape | None:
+        name = next(iter(name_parts(table)), "")
+        levels = identifier(table, name)
+        if levels is None:
+            return None
+        try:
+            with mapped():
+                return shape_of(table, self._open(name).load_table(levels))
+        except TableNotFound as error:
+            if error.error_class == "NoSuchIcebergTableError":
+                raise
+            return None
+
+    def _open(self, name: str) -> Any:
+        if name not in self._opened:
+            found = opening(replace(self._catalog, store=replace(self._catalog.store, catalog=name)))
+            if found.file and not found.file.exists():  # Opening it would create the file.
+                raise TableNotFound("NoSuchTableError", f"there is no database {found.file}")
+            self._opened[name] = open_catalog(found)
+        return self._opened[name]
+
+
+def shape_of(name: str, table: Any) -> Shape:
+    """Return the shape of a table that PyIceberg has just loaded."""
+    metadata, schema = table.metadata, table.schema()
+    columns = dict(_columns(schema.fields))
+    names = {column.id: column.name for column in columns.values()}
+    return Shape(
+        table=name,
+        uuid=str(metadata.table_uuid),
+        format="iceberg",
+        format_version=metadata.format_version,
+        columns=tuple(columns.values()),
+        partitioning=tuple(_partitioning(table.spec().fields, names)),
+        sorting=tuple(_sorting(table.sort_order().fields, names)),
+        identifiers=tuple(names[id_] for id_ in sorted(schema.identifier_field_ids)),
+        properties=dict(sorted(metadata.properties.items())),
+        metadata_location=table.metadata_location or None,
+        schema_id=schema.schema_id,
+    )
+
+
+def _columns(fields: Any, above: _Path = ()) -> Iterator[tuple[_Path, Column]]:
+    """Yield each field with its path, and after it the fields inside."""
+    for field in fields:
+        path = (*above, field.name)
+        default = None if field.write_default is None else json.dumps(field.write_default, default=str)
+        yield path, Column(field.field_id, name_of(path), _type(field.field_type), field.required, field.doc, default)
+        yield from _columns(_inside(field.field_type), path)
+
+
+def _inside(found: Any) -> Sequence[Any]:
+    """Return the fields inside a type: those of a struct, the element of a list, key and value of a map."""
+    if found.is_primitive or found.is_struct:
+        return tuple(getattr(found, "fields", ()))
+    element = getattr(found, "element_field", None)
+    return (element,) if element else (found.key_field, found.value_field)
+
+
+def _type(found: Any) -> str:
+    inside = [(name_of((field.name,)), _type(field.field_type)) for field in _inside(found)]
+    if found.is_primitive:
+        text = str(found).replace(" ", "").replace("[", "(").replace("]", ")")
+        return _SPARK_TYPES.get(text, text)
+    if found.is_struct:
+        return f"struct<{','.join(f'{name}:{kind}' for name, kind in inside)}>"
+    return f"{'map' if len(inside) > 1 else 'array'}<{','.join(kind for _, kind in inside)}>"
+
+
+def _partitioning(fields: Any, names: Mapping[int | None, str]) -> Iterator[PartitionField]:
+    """Yield the fields that partition. Format version 1 keeps a removed one with the transform `void`."""
+    for field in fields:
+        if str(field.transform) != "void":
+            yield PartitionField(field.field_id, field.name, names[field.source_id], str(field.transform))
+
+
+def _sorting(fields: Any, names: Mapping[int | None, str]) -> Iterator[SortField]:
+    for field in fields:
+        nulls = str(field.null_order).rpartition(" ")[2].lower()
+        yield SortField(names[field.source_id], str(field.transform), field.direction.value, nulls)
