@@ -6,10 +6,11 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 from threading import Event as Flag
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate
 
 from glacierbase import executors
 from glacierbase.apply import commands as apply
+from glacierbase.apply.file_results import SquashResult
 from glacierbase.apply.plan import Selection
 from glacierbase.apply.results import (
     BaselineResult,
@@ -25,7 +26,7 @@ from glacierbase.catalogs.folder import CatalogFile
 from glacierbase.history.opening import Target
 from glacierbase.inspect import commands as inspect
 from glacierbase.inspect import files
-from glacierbase.inspect.each import run_on_each
+from glacierbase.inspect.each import P, R, run_on_each
 from glacierbase.inspect.folders import find_root, load_project, load_targets
 from glacierbase.inspect.results import (
     DoctorResult,
@@ -37,15 +38,12 @@ from glacierbase.inspect.results import (
 )
 from glacierbase.model.arguments import check_reason, given, version_given
 from glacierbase.model.command import Scope, with_own_scope
-from glacierbase.model.result import Result, raise_first
+from glacierbase.model.result import raise_first
 from glacierbase.review import commands as review
 from glacierbase.review.replay_results import ReviewResult
 from glacierbase.review.results import LintResult
 from glacierbase.run.held import HeldLocks
 from glacierbase.secrets import Secrets
-
-R = TypeVar("R", bound=Result)
-P = ParamSpec("P")
 
 
 class Project:
@@ -285,6 +283,14 @@ class Project:
         return self._each(catalogs, BaselineResult, apply.baseline, *options)
 
     @with_own_scope
+    def squash(
+        self, to: str, catalogs: Collection[str] = (), *, author: str, dry_run: bool = False, commit: bool = False
+    ) -> tuple[SquashResult, ...]:
+        """Replace the files up to version `to` by one that creates the tables of this environment, which is exactly at `to`."""
+        self._choice.only(catalogs)
+        return self._each(catalogs, SquashResult, apply.squash, version_given(to), author, dry_run, commit)
+
+    @with_own_scope
     def doctor(
         self, catalogs: Collection[str] = (), *, print_ddl: bool = False, spark: Any = None
     ) -> tuple[DoctorResult, ...]:
@@ -310,8 +316,7 @@ class Project:
         """Run a command for each catalog, after all catalogs and headers of migrations have been read and checked."""
         chosen, skipped = self._choice.in_environment(catalogs)
         targets = load_targets(self.root, chosen, self.held_locks, self.catalogs)
-        is_named = bool(catalogs) or len(self.catalogs) > 1
-        results = run_on_each(targets, kind, is_named, run, *args, **kwargs)
-        environment = self.scope.environment or ""
-        results += [kind(file.name, environment, skipped="it does not have this environment") for file in skipped]
+        results = run_on_each(targets, kind, bool(catalogs) or len(self.catalogs) > 1, run, *args, **kwargs)
+        why = "it does not have this environment"
+        results += [kind(file.name, self.scope.environment or "", skipped=why) for file in skipped]
         return raise_first(sorted(results, key=lambda result: self.catalogs.index(result.catalog)))

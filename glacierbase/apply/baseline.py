@@ -9,11 +9,12 @@ from typing import Any
 from glacierbase.apply.comparison import Comparison, compare
 from glacierbase.apply.holding import locked
 from glacierbase.apply.recording import recording
-from glacierbase.errors import HistoryDisagrees
+from glacierbase.errors import HistoryDisagrees, raise_all
 from glacierbase.executors.engine import Engine
 from glacierbase.history.entries import baselined
 from glacierbase.history.opening import Target
 from glacierbase.history.records import SETTLED, History
+from glacierbase.history.squashes import fitted
 from glacierbase.history.state import read_state
 from glacierbase.migrations.compiled import Compiled
 from glacierbase.migrations.headers import check_required
@@ -85,6 +86,9 @@ def _files_up_to(target: Target, to: int) -> Sequence[Compiled]:
 
 
 def _not_started(candidates: Sequence[Compiled], history: History) -> tuple[Compiled, ...]:
+    here = fitted([compiled.migration for compiled in candidates], history)
+    raise_all(here.errors)
+    numbers = {migration.number for migration in here.migrations} - set(history.records)
     records = [history.records.get(compiled.migration.number) for compiled in candidates]
     unsettled = [record for record in records if record and record.state not in SETTLED]
     if unsettled:
@@ -95,7 +99,7 @@ def _not_started(candidates: Sequence[Compiled], history: History) -> tuple[Comp
             f"`{command('repair', first.version)}` shows how to settle it",
             version=first.version,
         )
-    return tuple(compiled for compiled in candidates if compiled.migration.number not in history.records)
+    return tuple(compiled for compiled in candidates if compiled.migration.number in numbers)
 
 
 def _compared(engine: Engine, files: Sequence[Compiled], dialect: str) -> Comparison:

@@ -11,6 +11,7 @@ from glacierbase import executors
 from glacierbase.apply import hooks
 from glacierbase.apply import repair as repairing
 from glacierbase.apply import unlock as unlocking
+from glacierbase.apply.file_results import SquashResult
 from glacierbase.apply.migrator import Migrator
 from glacierbase.apply.plan import Plan, Selection
 from glacierbase.apply.preview import pending_files, plan_result
@@ -190,6 +191,13 @@ def baseline(
     done = baselining.baseline(target, to, reason, lock_timeout, spark, accept_differences=accept_differences)
     recorded = (BaselinedFile(file.migration.version, file.migration.location) for file in done.files)
     return replace(result, baselined=tuple(recorded), differences=done.differences, warnings=done.warnings)
+
+
+def squash(target: Target, result: SquashResult, to: int, author: str, dry_run: bool, commit: bool) -> SquashResult:
+    """Replace the files up to version `to` by one that creates their tables."""
+    from glacierbase.apply import squash as squashing  # Only this command reads the shapes of tables.
+
+    return squashing.squash(target, result, to, author, dry_run=dry_run, commit=commit)
 
 
 def warm(target: Target, result: WarmResult) -> WarmResult:

@@ -10,6 +10,7 @@ from typing import TypeAlias
 from glacierbase.apply.results import PlanResult
 from glacierbase.errors import ConfigurationError, GlacierbaseError, HistoryDisagrees, NeedsRepair, raise_all
 from glacierbase.history.records import History, Record
+from glacierbase.history.squashes import fitted
 from glacierbase.history.status import is_late, is_settled, newest_number
 from glacierbase.migrations.compiled import Compiled
 from glacierbase.migrations.git_lost import LostFile, Trace
@@ -108,15 +109,18 @@ def make_plan(
 
     Raises:
         NeedsRepair: a statement's outcome is unknown.
-        HistoryDisagrees: an applied file was edited or deleted, or a file is out of order; all of them at once.
+        HistoryDisagrees: an applied file was edited or deleted, a squash replaces files of which only some are applied, or a file
+            is out of order; all of them at once.
         ConfigurationError: the selection names a version that does not exist.
     """
+    here = fitted(migrations, history)
+    migrations = here.migrations
     _check_selection(migrations, selection)
     gone, ahead = _without_file(migrations, history)
     edited = [(m, r) for m in migrations if (r := _settled(m, history)) and r.last.checksum != m.checksum]
     lost = (*(_lost(record) for record in (*gone, *ahead)), *(_lost(record, file.location) for file, record in edited))
     traces = find(lost) if lost else {}
-    raise_all([*_unknown(history, selection), *_changed(edited, traces), *_missing(gone, traces)])
+    raise_all([*_unknown(history, selection), *here.errors, *_changed(edited, traces), *_missing(gone, traces)])
     unsettled = [m for m in migrations if not is_settled(m, history)]
     chosen = [m for m in unsettled if _is_chosen(m, selection)]
     raise_all(_out_of_order(chosen, history, selection, newest_number(migrations), untracked))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from glacierbase.apply.results import RebaseResult, RenamedFile
+from glacierbase.apply.file_results import RebaseResult, RenamedFile
 from glacierbase.catalogs.catalogfile import read_name
 from glacierbase.errors import GlacierbaseError, raise_all
 from glacierbase.migrations.folder import migration_files, read_migrations

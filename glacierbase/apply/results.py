@@ -1,11 +1,10 @@
-"""The results of the commands that change a catalog, a project or a cache, and of `pending` and `plan`, which announce a change.
+"""The results of the commands that change a catalog or a cache, and of `pending` and `plan`, which announce a change.
 
 Field names are the names in the JSON documents.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -16,7 +15,16 @@ from typing import ClassVar
 from glacierbase.model.columns import ColumnDifference
 from glacierbase.model.migration import State
 from glacierbase.model.result import LockHolder, Result
-from glacierbase.model.text import Cell, Line, Location, Mark, counted, in_seconds, table, time_of
+from glacierbase.model.text import (
+    Cell,
+    Line,
+    Location,
+    Mark,
+    counted,
+    in_seconds,
+    table,
+    time_of,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,54 +312,6 @@ class BaselineResult(Result):
         lines = [f"baselined  {file.path}" for file in self.baselined]
         lines += [f"accepted   {difference.line()}" for difference in self.differences]
         return lines or ["nothing to do: all of them are in the history"]
-
-
-@dataclass(frozen=True, slots=True)
-class WrittenResult(Result):
-    """The files that `new` wrote."""
-
-    files: tuple[str, ...] = ()
-
-    def lines(self) -> list[str]:
-        return [f"wrote {os.path.relpath(file)}" for file in self.files]
-
-
-@dataclass(frozen=True, slots=True)
-class RenamedFile:
-    """A migration that `rebase` gave a new version, with `git mv` where git tracks the file.
-
-    Attributes:
-        command: the command that does the same.
-    """
-
-    old_version: str
-    version: str
-    old_path: str
-    path: str
-    tracked: bool
-    command: str
-
-
-@dataclass(frozen=True, slots=True)
-class RebaseResult(Result):
-    """The files that `rebase` renamed, in order; with `--dry-run` those that it would rename.
-
-    Attributes:
-        base: the git ref that the versions are above now.
-        commit: of the renames, or None.
-    """
-
-    base: str = ""
-    renamed: tuple[RenamedFile, ...] = ()
-    dry_run: bool = False
-    commit: str | None = None
-
-    def lines(self) -> list[str]:
-        if not self.renamed:
-            return [f"nothing to do: every new version is above those of {self.base}"]
-        renamed = f"committed as {self.commit}" if self.commit else "not committed"
-        ended = "nothing was renamed" if self.dry_run else renamed
-        return [f"base {self.base}", *(file.command for file in self.renamed), ended]
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,9 @@ def reverting_sql(root: Path, folder: Path, version: str) -> str:
     migrations, errors = load_migrations(folder, root, headers=None)
     raise_all(errors)
     found = next((each for each in migrations if each.number == number), None)
+    squash = next((each for each in migrations if any(number == old.number for old in each.squashes)), None)
+    if squash is not None:
+        raise unknown_version(f"version {version} is part of {squash.location}, a squash: write its inverse by hand")
     if found is None:
         raise unknown_version(f"there is no migration with version {version}")
     earlier = [each.text for each in migrations if each.number < number]

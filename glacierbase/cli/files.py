@@ -65,7 +65,7 @@ def new(options: Options, catalog: str | None, author: str | None, reverting: st
     """
 
     def write(project: Project) -> Sequence[Result]:
-        from glacierbase.apply.results import WrittenResult
+        from glacierbase.apply.file_results import WrittenResult
         from glacierbase.apply.reverting import reverting_sql
         from glacierbase.catalogs.folder import file_of
         from glacierbase.migrations import new_files
@@ -107,6 +107,36 @@ def rebase(options: Options, base: str | None, dry_run: bool, commit: bool) -> N
             count > 0 and options.terminal.agrees(f"commit the renames, too ({counted(count, 'tracked file')})")
         )
         return rebase(project.root, folders, options.catalogs, base, dry_run=False, commit=agreed)
+
+    options.report(run)
+
+
+@cli.command(section=Section.WRITE)
+@with_options()
+@click.option(
+    "--to", metavar="VERSION", required=True, help="The last version to replace.", shell_complete=complete_version
+)
+@click.option("--author", help="Default: git's user.name.")
+@click.option("--dry-run", is_flag=True, help="Only show the file.")
+@click.option("--commit", is_flag=True, help="Commit it. Default: ask on a terminal, otherwise do not commit.")
+def squash(options: Options, to: str, author: str | None, dry_run: bool, commit: bool) -> None:
+    """Replace old files by one that creates their tables.
+
+    For new environments, which run that one file in place of all up to VERSION. Its statements are those that make the tables of
+    the chosen environment anew, which must have applied all files up to VERSION and none above. Environments that have applied
+    the old files run nothing, and their history stays as it is. Rows, views, grants and calls are left out.
+    """
+
+    def run(project: Project) -> Sequence[Result]:
+        from glacierbase.migrations.new_files import git_user
+
+        author_ = author or git_user()
+        found = project.squash(to, options.catalogs, author=author_, dry_run=True)
+        if dry_run:
+            return found
+        [squashed] = found
+        agreed = commit or options.terminal.agrees(f"commit {squashed.path}, and remove {len(squashed.removed)} files")
+        return project.squash(to, options.catalogs, author=author_, commit=agreed)
 
     options.report(run)
 

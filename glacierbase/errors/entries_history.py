@@ -141,6 +141,40 @@ ENTRIES = (
         ),
     ),
     Entry(
+        "SQUASH_DISAGREES",
+        (HistoryDisagrees,),
+        "The history of this environment fits neither a squash nor the files that it replaces. "
+        "Either only some of them are applied here, or the files differ. Nothing ran.",
+        "error: SQUASH_DISAGREES: migrations/analytics/0007_squashed.sql: this environment is in the middle of the files that it"
+        " replaces; not done here: 0007 (never started); nothing ran\n"
+        "next: complete them as they were before the squash: `git checkout $(git log -1 --diff-filter=A --format=%H --"
+        " migrations/analytics/0007_squashed.sql)~1`, then `glacierbase migrate --to 0007`; then return to this commit",
+        (
+            "Check out the commit before the squash with the `git` command of the message.",
+            "Run `glacierbase migrate --to 0007` there: it applies the rest of the replaced files.",
+            "If a version failed or is unknown, settle it there first: `glacierbase repair` shows how.",
+            "If a version was applied from a file with another checksum, that file was edited. "
+            "Accept it there: `glacierbase repair 0003 --as edited --reason 'only a comment'`.",
+            "Return to the commit with the squash: `glacierbase pending` shows what is left.",
+            "If the environment began with the squash, check out a commit that has it: the older files cannot continue it.",
+        ),
+    ),
+    Entry(
+        "SQUASH_REFUSED",
+        (HistoryDisagrees,),
+        "`squash` cannot write one file that creates the tables of the replaced files. "
+        "The environment is not exactly at that version, or a table or statement is not supported. Nothing was written.",
+        "error: SQUASH_REFUSED: environment prod is past 0007: 0009 is applied; nothing was written\n"
+        "next: squash where 0007 is the last one, or `glacierbase squash --to 0009 --env prod`",
+        (
+            "Choose an environment that has applied the files up to the version, and none above: `glacierbase status` shows that.",
+            "If a version is pending or failed there, apply it first: `glacierbase migrate --to 0007`.",
+            "If files are not committed, commit them: after the squash, only git has them.",
+            "If a statement is not understood, squash to a version below it: `glacierbase squash --to 0005`.",
+            "If a table is no Iceberg table that PyIceberg can read, keep the files. A new environment runs them all.",
+        ),
+    ),
+    Entry(
         "ENVIRONMENT_MISMATCH",
         (HistoryDisagrees,),
         "The history, or the plan that is to be applied, belongs to another environment than the chosen one. "

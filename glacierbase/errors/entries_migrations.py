@@ -97,6 +97,34 @@ ENTRIES = (
         ),
     ),
     Entry(
+        "INVALID_SQUASH",
+        (MigrationFileError,),
+        "The list of replaced files in a squash is not as `squash` wrote it. "
+        "Its last entry must be the version of the file itself. Nothing was contacted.",
+        "error: INVALID_SQUASH: migrations/analytics/0007_squashed.sql, line 3: the header MIGRATION_SQUASHES is not a version and"
+        " a checksum\n"
+        "next: restore the file as `squash` wrote it\n"
+        "state: nothing ran",
+        (
+            "Restore the file from git.",
+            "If the file was renamed, give it its version again: a squash stands for the files up to exactly that one.",
+        ),
+    ),
+    Entry(
+        "BELOW_SQUASH",
+        (MigrationFileError,),
+        "A migration file is below a squash, which replaces all files up to its version. "
+        "A new environment would run it before the tables exist. Nothing was contacted.",
+        "error: BELOW_SQUASH: migrations/analytics/0006_add_device.sql, line 1: its version is below that of"
+        " migrations/analytics/0007_squashed.sql, a squash of all files up to its own\n"
+        "next: give it a version above all others; in a git branch, `glacierbase rebase` does that\n"
+        "state: nothing ran",
+        (
+            "If the file is new, give it a version above all others: `glacierbase rebase`.",
+            "If the squash replaces it, delete it: a merge or a checkout brought it back.",
+        ),
+    ),
+    Entry(
         "NOT_INVERTIBLE",
         (ConfigurationError,),
         "`new --reverting` found no statement in the migration that it can invert. Nothing was written. "

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from glacierbase.errors import NeedsRepair
 from glacierbase.migrations.allows import Allow
 from glacierbase.model.columns import ColumnDifference
-from glacierbase.model.migration import Event, version_number
+from glacierbase.model.migration import Event, Squashed, version_number
 from glacierbase.model.tableversion import TableVersion
 from glacierbase.secrets import masked
 
@@ -36,6 +36,7 @@ class Details:
         headers: of the file, those that the catalog file lists (started, baselined).
         allows: findings of `lint` that comments of the file allow (started, baselined).
         ci_actor: who started the CI job of the run (each event that has details).
+        squashes: the files that the file replaces, where it is a squash (started, baselined).
         jumped_over: versions that a run with `--only` passed by (started).
         plan: the digest of the plan file that the run applied (started).
         differences: accepted ones between declared and existing columns (baselined).
@@ -51,6 +52,7 @@ class Details:
     process: Mapping[str, object] = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict)
     allows: tuple[Allow, ...] = ()
+    squashes: tuple[Squashed, ...] = ()
     ci_actor: str | None = None
     jumped_over: tuple[str, ...] = ()
     plan: str | None = None
@@ -113,6 +115,7 @@ def _to_document(details: Details) -> dict[str, object]:
         "process": dict(details.process) or None,
         "headers": dict(details.headers) or None,
         "allows": [asdict(allow) for allow in details.allows] or None,
+        "squashes": [[each.version, each.checksum, each.is_squash] for each in details.squashes] or None,
         "jumped_over": list(details.jumped_over) or None,
         "plan": details.plan,
         "differences": [asdict(difference) for difference in details.differences] or None,
@@ -137,6 +140,7 @@ def _from_document(document: object) -> Details:
         process=_optional(values, "process", dict) or {},
         headers=_headers(_optional(values, "headers", dict) or {}),
         allows=_allows(_optional(values, "allows", list) or []),
+        squashes=_squashes(_optional(values, "squashes", list) or []),
         ci_actor=_optional(values, "ci_actor", str),
         jumped_over=_versions(_optional(values, "jumped_over", list) or []),
         plan=_optional(values, "plan", str),
@@ -199,6 +203,17 @@ def _versions(values: list[object]) -> tuple[str, ...]:
         if version_number(version) is None:
             raise ValueError(f"jumped_over: {version!r} is not a version")
     return versions
+
+
+def _squashes(values: list[object]) -> tuple[Squashed, ...]:
+    found = []
+    for value in values:
+        match value:
+            case [str(version), str(checksum), bool(is_squash)] if version_number(version) is not None:
+                found.append(Squashed(version, checksum, is_squash))
+            case _:
+                raise ValueError(f"squashes: {value!r} is not a version, a checksum and a mark")
+    return tuple(found)
 
 
 def _texts(values: list[object], name: str) -> tuple[str, ...]:

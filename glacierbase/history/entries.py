@@ -93,6 +93,7 @@ def started(
             process=process,
             headers=compiled.migration.headers,
             allows=allows_of(compiled.statements),
+            squashes=compiled.migration.squashes,
             jumped_over=tuple(jumped_over),
             plan=plan,
         ),
@@ -184,6 +185,7 @@ def baselined(compiled: Compiled, reason: str, differences: Sequence[ColumnDiffe
             statement_checksums=compiled.statement_checksums,
             headers=compiled.migration.headers,
             allows=allows_of(compiled.statements),
+            squashes=compiled.migration.squashes,
             differences=tuple(differences),
         ),
     )

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from glacierbase.errors import HistoryDisagrees, NeedsRepair
 from glacierbase.history.details import Details, details_of
-from glacierbase.model.migration import AppliedBy, Event, EventType, Migration, State
+from glacierbase.model.migration import AppliedBy, Event, EventType, Migration, Squashed, State
 from glacierbase.model.tableversion import TableVersion
 
 # The file of a version in one of these states must not change, and does not run again.
@@ -29,6 +29,7 @@ class Record:
         applied_at, applied_by: of the outcome; of the repair only where a person completed a failed statement by hand.
         announced_at: when the newest statement that was announced was about to start.
         before: the version of that statement's table then; None where it was not recorded.
+        squashes: the files that the file replaced when it was last started, where it is a squash.
         is_removed: whether `repair --as removed` recorded that its file was deleted on purpose.
     """
 
@@ -46,6 +47,7 @@ class Record:
     announced_at: datetime | None
     is_removed: bool
     before: TableVersion | None = None
+    squashes: tuple[Squashed, ...] = ()
 
     @property
     def number(self) -> int:
@@ -183,6 +185,7 @@ def _advance(record: Record | None, event: Event, details: Details) -> Record:
         announced_at=event.recorded_at if state is State.RUNNING else record.announced_at if record else None,
         is_removed=_is_removed(record, kind, details),
         before=details.before if state is State.RUNNING else record.before if record else None,
+        squashes=details.squashes if begins else record.squashes,  # type: ignore[union-attr]
     )
 
 
@@ -249,14 +252,15 @@ def check_renamed(catalog: str, migrations: Sequence[Migration], others: Mapping
     Raises:
         HistoryDisagrees: every version that is applied under the other name is a file here with the same checksum.
     """
-    files = {migration.number: migration.checksum for migration in migrations}
+    files = {(file.number, file.checksum) for file in migrations}
+    files |= {(each.number, each.checksum) for file in migrations for each in file.squashes}
     for name, events in others.items():
         applied = {
             number: record.last.checksum
             for number, record in fold(events).records.items()
             if record.state is State.APPLIED
         }
-        if applied and applied.items() <= files.items():
+        if applied and applied.items() <= files:
             raise HistoryDisagrees(
                 "CATALOG_RENAMED",
                 f"catalog {catalog} has no history, but its files are applied under the name {name}; nothing ran",

@@ -6,12 +6,14 @@ from collections.abc import Sequence
 
 from glacierbase.history.details import details_of
 from glacierbase.history.records import SETTLED, History, Record
+from glacierbase.history.squashes import fitted
 from glacierbase.model.migration import Event, EventType, Migration, State
 from glacierbase.model.result import RecordedRepair, Status
 
 
 def make_status(migrations: Sequence[Migration], history: History) -> tuple[Status, ...]:
     """Return the status of every version of files and history, in order of version."""
+    migrations = fitted(migrations, history).migrations
     files = {migration.number: migration for migration in migrations}
     numbers = sorted({*files, *history.records})
     return tuple(_status(files.get(n), history.records.get(n), migrations, history) for n in numbers)

@@ -63,7 +63,8 @@ def _with_note(status: Status, migration: Migration | None, history: History, ta
 
 
 def _rendering_note(migration: Migration | None, record: Record | None, target: Target) -> str:
-    if migration is None or record is None:
+    # In place of files with other checksums, a squash runs nowhere.
+    if migration is None or record is None or migration.checksum != record.last.checksum:
         return ""
     try:
         [compiled] = target.compile([migration])

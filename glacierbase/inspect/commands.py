@@ -7,6 +7,7 @@ from typing import Any
 
 from glacierbase.history.lockrow import lock_holder
 from glacierbase.history.opening import Target
+from glacierbase.history.squashes import fitted
 from glacierbase.history.state import current_state
 from glacierbase.inspect import doctor as examination
 from glacierbase.inspect.answers import allows_shown, next_step, shown_run, statements_of, statuses
@@ -18,7 +19,8 @@ from glacierbase.stores.renaming import renaming_warnings
 def status(target: Target, result: StatusResult, spark: Any) -> StatusResult:
     """Return the state of every version, and the lock holder."""
     state = current_state(target, spark)
-    return replace(result, migrations=statuses(target, state), lock=lock_holder(state.lock), warnings=state.warnings)
+    warnings = (*state.warnings, *(error.message for error in fitted(target.migrations, state.history).errors))
+    return replace(result, migrations=statuses(target, state), lock=lock_holder(state.lock), warnings=warnings)
 
 
 def history(target: Target, result: HistoryResult, spark: Any) -> HistoryResult:

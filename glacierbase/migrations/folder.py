@@ -10,6 +10,7 @@ from pathlib import Path
 from glacierbase.errors import GlacierbaseError, MigrationFileError, collected
 from glacierbase.migrations.duplicates import duplicate_versions
 from glacierbase.migrations.headers import AUTHOR, DESCRIPTION, file_error, further_headers, read_headers
+from glacierbase.migrations.squashes import below_squash, read_squashes
 from glacierbase.model.migration import Migration, checksum
 from glacierbase.run.files import FileReader, FileRefused, path_inside
 
@@ -40,6 +41,7 @@ def load_migrations(
     found: dict[int, Migration] = {}
     pairs = [(found.setdefault(migration.number, migration), migration) for migration in read]
     errors += duplicate_versions([pair for pair in pairs if pair[0] is not pair[1]], root)
+    errors += below_squash(read)
     return tuple(found[number] for number in sorted(found)), errors
 
 
@@ -127,6 +129,7 @@ def _load(path: Path, location: str, files: FileReader, listed: Collection[str] 
         text=text,
         checksum=checksum(content),
         headers=further_headers(headers),
+        squashes=read_squashes(text, named["version"], location),
     )
 
 

@@ -83,11 +83,13 @@ def _catalog_gone(base: Base, catalog: BaseCatalog) -> HistoryDisagrees:
 
 def _of_catalog(compared: Compared, folder: str) -> Iterator[GlacierbaseError]:
     """Yield what is wrong with the migrations of one catalog, whose folder is `folder`."""
+    squashed = {(each.number, each.checksum) for migration in compared.migrations for each in migration.squashes}
     here: dict[int, list[Migration]] = {}
     for migration in compared.migrations:
         here.setdefault(migration.number, []).append(migration)
     for number, files in compared.at_fork.items():
-        for file in files:
+        now = compared.at_tip.get(number) or files
+        for file in files if squashed.isdisjoint((number, each.checksum) for each in now) else ():
             yield from _of_file(compared, file, here.get(number, []), folder)
     for migration in compared.new():
         yield from _order(compared, migration)

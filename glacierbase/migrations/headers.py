@@ -15,10 +15,12 @@ from glacierbase.model.spelling import did_you_mean, nearest
 
 PREFIX = "MIGRATION_"
 DESCRIPTION, AUTHOR = "DESCRIPTION", "AUTHOR"
+# Written by `squash`, a line for each file that it replaces; `squashes` reads it.
+SQUASHES = "SQUASHES"
 
 _LINE = re.compile(r"([^\r\n]*)(?:\r\n|\r|\n|\Z)")
 _COMMENT = re.compile(r"\s*(?:--.*)?")
-_HEADER = re.compile(rf"\s*--\s*{PREFIX}([A-Z_]{{1,60}})\s*:(.*)")
+HEADER = re.compile(rf"\s*--\s*{PREFIX}([A-Z_]{{1,60}})\s*:(.*)")
 _EXAMPLES = {DESCRIPTION: "why this change is made", AUTHOR: "the person or team responsible for it"}
 # Of one file's headers; more would only lengthen the output.
 _MOST_ERRORS = 20
@@ -36,9 +38,9 @@ def read_headers(text: str, location: str, listed: Collection[str] | None) -> di
     found: dict[str, str] = {}
     meant: set[str | None] = set()  # The names that unknown headers are misspellings of.
     errors: list[GlacierbaseError] = []
-    for number, line in _comments_above(text):
-        header = _HEADER.fullmatch(line)
-        if not header:
+    for number, line in comments_above(text):
+        header = HEADER.fullmatch(line)
+        if not header or header[1] == SQUASHES:
             continue
         name, value = header[1], header[2].strip()
         with collected(errors):
@@ -67,8 +69,8 @@ def check_required(migrations: Iterable[Migration], required: Collection[str]) -
 
 
 def missing_headers(migrations: Iterable[Migration], required: Collection[str]) -> Iterator[MigrationFileError]:
-    """Yield an error for each required header that one of the files lacks."""
-    for migration in migrations:
+    """Yield an error for each required header that one of the files lacks. A squash is written by a command, and needs none."""
+    for migration in (each for each in migrations if not each.squashes):
         for name in required:
             if name not in migration.headers:
                 yield _missing(name, "is missing or empty; the catalog file requires it", migration.location)
@@ -89,7 +91,8 @@ def _missing(name: str, what: str, location: str) -> MigrationFileError:
     return file_error(location, "MISSING_HEADER", f"the header {PREFIX}{name} {what}", f"write above the SQL: {line}")
 
 
-def _comments_above(text: str) -> Iterator[tuple[int, str]]:
+def comments_above(text: str) -> Iterator[tuple[int, str]]:
+    """Yield number and text of each line above the SQL: comments and blank lines."""
     at = 0
     for number, line in enumerate(_LINE.finditer(text), start=1):
         if at == len(text) or not _COMMENT.fullmatch(line[1]):

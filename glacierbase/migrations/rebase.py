@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path, PurePosixPath
 
-from glacierbase.errors import ConfigurationError, GlacierbaseError
+from glacierbase.errors import ConfigurationError, GlacierbaseError, raise_all
 from glacierbase.migrations.git_base import Compared
 from glacierbase.migrations.git_tracked import path_in_git, tracked
+from glacierbase.migrations.headers import file_error
 from glacierbase.migrations.new_files import next_version
 from glacierbase.model.command import command
 from glacierbase.model.migration import Migration
@@ -42,8 +43,10 @@ def plan_renames(compared: Compared, root: Path) -> list[Rename]:
 
     Raises:
         ConfigurationError: `GIT_FAILED`.
+        MigrationFileError: a squash is not above the base.
     """
     moved = new_versions(compared)
+    raise_all([_squash_renamed(migration) for migration, _ in moved if migration.squashes])
     known = _tracked(root, [migration.path for migration, _ in moved])
     return [_rename(migration, version, migration.path in known) for migration, version in moved]
 
@@ -150,6 +153,15 @@ def _tracked(root: Path, paths: Sequence[Path]) -> set[Path]:
         return tracked(root, paths)
     except (OSError, GitFailed) as error:
         raise _failed(f"git does not list its files: {error}; nothing was renamed") from error
+
+
+def _squash_renamed(squash: Migration) -> GlacierbaseError:
+    return file_error(
+        squash.location,
+        "INVALID_SQUASH",
+        "a squash cannot get another version: it lists the files up to its own; nothing was renamed",
+        f"revert the commit that added it, rebase, and run `{command('squash', '--to', 'VERSION')}` again",
+    )
 
 
 def _failed(what: str, state: str | None = None) -> GlacierbaseError:

@@ -77,6 +77,23 @@ class Statement:
 
 
 @dataclass(frozen=True, slots=True)
+class Squashed:
+    """A file that a squash replaces.
+
+    Attributes:
+        is_squash: whether that file is a squash itself, which replaced those up to its version in the same list.
+    """
+
+    version: str
+    checksum: str
+    is_squash: bool = False
+
+    @property
+    def number(self) -> int:
+        return int(self.version)
+
+
+@dataclass(frozen=True, slots=True)
 class Migration:
     """One migration file, read once per run.
 
@@ -87,6 +104,7 @@ class Migration:
         text: the file's text after a byte order mark is dropped; line ends as they are.
         checksum: of the raw file, `v1:sha256:…`.
         headers: those that the catalog file lists, by name: `{"TICKET": "OPS-17"}`.
+        squashes: the files that it replaces, where it is a squash.
     """
 
     version: str
@@ -98,6 +116,7 @@ class Migration:
     text: str = field(repr=False)
     checksum: str
     headers: Mapping[str, str] = field(default_factory=dict, hash=False)
+    squashes: tuple[Squashed, ...] = ()
 
     @property
     def number(self) -> int:

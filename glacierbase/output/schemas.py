@@ -14,8 +14,8 @@ from inspect import isfunction
 from pathlib import Path
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
+from glacierbase.apply.file_results import RebaseResult, WrittenResult
 from glacierbase.apply.init import InitResult
-from glacierbase.apply.results import RebaseResult, WrittenResult
 from glacierbase.catalogs.schema import catalog_file_schema
 from glacierbase.errors import GlacierbaseError
 from glacierbase.model.result import Result, document_fields

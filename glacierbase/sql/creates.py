@@ -13,6 +13,7 @@ from glacierbase.model.shape import Column, PartitionField, Shape, SortField
 
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _ESCAPED = re.compile(r"['\\\x00-\x1f\x7f-\x9f\u2028\u2029]|\$(?=\{)")
+_ESCAPES = {"'": r"\'", "\\": r"\\", "\n": r"\n"}
 _PRIMITIVE = re.compile(
     r"boolean|int|bigint|float|double|decimal\(\d+,\d+\)|date|timestamp|timestamp_ntz|string|binary|variant"
 )
@@ -65,7 +66,7 @@ def places(shape: Shape) -> dict[str, str]:
 
 def literal(text: str) -> str:
     """Return a text as a string of Spark SQL, in which neither escapes nor `${…}` mean anything else."""
-    return "'" + _ESCAPED.sub(lambda found: rf"\u{ord(found[0]):04x}", text) + "'"
+    return "'" + _ESCAPED.sub(lambda found: _ESCAPES.get(found[0], rf"\u{ord(found[0]):04x}"), text) + "'"
 
 
 def table_name(name: str) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -42,7 +41,7 @@ class ShapeReader:
 
         Raises:
             ConfigurationError: PyIceberg cannot open the table's catalog.
-            EngineError: the catalog does not answer, or refuses.
+            EngineError: the catalog does not answer, or refuses; or the table is not in the format of Iceberg.
         """
         try:
             shape: Shape | None = result(self._caller.submit(lambda: self._read(table)), CALL_SECONDS)
@@ -61,9 +60,13 @@ class ShapeReader:
         levels = identifier(table, name)
         if levels is None:
             return None
-        with suppress(TableNotFound), mapped():
-            return shape_of(table, self._open(name).load_table(levels))
-        return None
+        try:
+            with mapped():
+                return shape_of(table, self._open(name).load_table(levels))
+        except TableNotFound as error:
+            if error.error_class == "NoSuchIcebergTableError":
+                raise
+            return None
 
     def _open(self, name: str) -> Any:
         if name not in self._opened:

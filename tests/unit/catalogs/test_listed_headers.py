@@ -37,7 +37,9 @@ def test_no_headers_are_listed_by_default(project: ProjectFolder) -> None:
     assert load(project, "").headers == {}
 
 
-@pytest.mark.parametrize("name", ["ticket", "MIGRATION_TICKET", "AUTHOR", "DESCRIPTION", "T1", "A__B", "_A", "A" * 61])
+@pytest.mark.parametrize(
+    "name", ["ticket", "MIGRATION_TICKET", "AUTHOR", "DESCRIPTION", "SQUASHES", "T1", "A__B", "_A", "A" * 61]
+)
 def test_a_name_that_cannot_be_a_header_is_refused(name: str, project: ProjectFolder) -> None:
     """The error has the line of the name."""
     with pytest.raises(GlacierbaseError) as caught:

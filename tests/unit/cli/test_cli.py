@@ -22,7 +22,7 @@ from tests.support.project_folder import ProjectFolder
 
 # By the section of the list of commands, in its order.
 COMMANDS = {
-    "Write migrations": ["new", "rebase", "init"],
+    "Write migrations": ["new", "rebase", "squash", "init"],
     "Check files and connections": ["validate", "render", "doctor", "lint", "rules", "review", "schemas"],
     "Apply migrations": ["migrate", "baseline", "warm"],
     "Ask (read-only)": ["pending", "plan", "status", "history", "show"],

@@ -215,6 +215,8 @@ def commented(text: str) -> bytes:
     return f"{text}\n\nSELECT 1\n".encode()
 
 
+LISTED = "-- MIGRATION_DESCRIPTION: a\n-- MIGRATION_AUTHOR: b\n-- MIGRATION_SQUASHES: 0007 {}"
+
 ARRANGED: dict[str, Arrange] = {
     # The project.
     "USAGE": lambda project: project.run("migrate", "--lock-timeout", "5 minutes"),
@@ -262,6 +264,10 @@ ARRANGED: dict[str, Arrange] = {
     "DUPLICATE_VERSION": files(**{"0007_a": "SELECT 1", "0007_b": "SELECT 1"}),
     "NOT_UTF8": files(**{"0007_add_device": migration("SELECT 'caf\u00e9'").encode("latin-1")}),
     "MISSING_HEADER": files(**{"0007_add_device": commented("-- MIGRATION_AUTHOR: Data Platform Team")}),
+    "INVALID_SQUASH": files(**{"0007_squashed": commented(LISTED.format("v1"))}),
+    "BELOW_SQUASH": files(
+        **{"0006_add_device": "SELECT 1", "0007_squashed": commented(LISTED.format(f"v1:sha256:{'0' * 64}"))}
+    ),
     "DUPLICATE_HEADER": files(
         **{
             "0007_add_device": commented(

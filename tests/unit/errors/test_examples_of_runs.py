@@ -12,9 +12,11 @@ from glacierbase.apply.migrator import Migrator
 from glacierbase.apply.plan import Selection
 from glacierbase.errors import GlacierbaseError, OutcomeUnknown, StatementRefused
 from glacierbase.errors.reference import ENTRIES
+from glacierbase.migrations.folder import load_migrations
+from glacierbase.migrations.squashes import header_lines, squashed_by
 from tests.support.errors import text_error
 from tests.support.fakes import lost_answer
-from tests.support.project_folder import ProjectFolder
+from tests.support.project_folder import ProjectFolder, migration
 from tests.support.repository import commit_all
 from tests.support.world import World
 
@@ -125,6 +127,17 @@ def renamed(world: Sleep) -> None:
     world.tables.locks["events"] = world.tables.locks.pop("analytics")
 
 
+def squashed(world: Sleep) -> None:
+    applied(world, "0003_add_scores")
+    world.add("0007_add_device")
+    folder = world.project.root / "migrations/analytics"
+    files, _ = load_migrations(folder, world.project.root)
+    for file in files:
+        file.path.unlink()
+    text = "\n".join([*header_lines(squashed_by(files)), migration(CREATE)])
+    (folder / "0007_squashed.sql").write_text(text)
+
+
 def held(world: Sleep) -> None:
     world.add("0003_add_scores")
 
@@ -173,6 +186,7 @@ RUNS: dict[str, tuple[Callable[[Sleep], None], Selection]] = {
     "DONE_STATEMENT_CHANGED": (done_edited, Selection()),
     "ENVIRONMENT_MISMATCH": (other_environment, Selection()),
     "CATALOG_RENAMED": (renamed, Selection()),
+    "SQUASH_DISAGREES": (squashed, Selection()),
     "LOCK_HELD": (held, Selection()),
     "FORMAT_TOO_NEW": (future, Selection()),
     "HISTORY_LOST": (lost, Selection()),

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from glacierbase.apply.results import WrittenResult
+from glacierbase.apply.file_results import WrittenResult
 from glacierbase.errors import GlacierbaseError, MigrationFailed
 from glacierbase.history.details import details_of
 from glacierbase.inspect.answers import allows_shown, next_step, statements_of, statuses

@@ -11,8 +11,10 @@ from typing import Any
 
 import pytest
 
-from tests.support.project_folder import ProjectFolder
-from tests.support.repository import commit_all
+from glacierbase.migrations.folder import load_migrations
+from glacierbase.migrations.squashes import header_lines, squashed_by
+from tests.support.project_folder import ProjectFolder, migration
+from tests.support.repository import commit_all, git
 from tests.unit.cli.test_bad_input import GOOD, UNREACHABLE
 
 
@@ -253,3 +255,60 @@ def test_a_project_that_the_base_does_not_have_is_a_warning(project: ProjectFold
     assert told.code == 0
     [warning] = told.entry()["warnings"]
     assert "nothing was compared" in warning
+
+
+def squash(project: ProjectFolder, catalog: str = "shop") -> Path:
+    """Replace all files of a catalog by a squash."""
+    folder = project.root / "migrations" / catalog
+    files, _ = load_migrations(folder, project.root)
+    path = folder / f"{files[-1].version}_squashed.sql"
+    path.write_text("\n".join([*header_lines(squashed_by(files)), migration(GOOD)]))
+    for file in files:
+        file.path.unlink()
+    return path
+
+
+def test_a_squash_deletes_and_edits_nothing(based: ProjectFolder) -> None:
+    """It is not new either: its version is that of the base's highest file."""
+    squash(based)
+    assert codes(based) == []
+    based.file("0006_d.sql", GOOD)
+    assert codes(based) == []
+
+
+def test_a_squash_of_other_content_deletes_and_edits(based: ProjectFolder) -> None:
+    """What it replaces are the base's files only if their checksums are the same."""
+    based.file("0002_b.sql", "SELECT 2")
+    based.file("0005_c.sql", "SELECT 5")
+    squash(based)
+    assert codes(based) == ["BASE_FILE_DELETED", "BASE_FILE_EDITED"]
+
+
+def test_a_branch_from_before_the_squash_is_only_behind(based: ProjectFolder) -> None:
+    """It has the files that the squash of its base replaced, and goes on above them."""
+    git(based.root, "switch", "-qc", "feature")
+    based.file("0006_d.sql", GOOD)
+    commit_all(based.root, "feature")
+    git(based.root, "switch", "-q", "main")
+    squash(based)
+    commit_all(based.root, "squash")
+    git(based.root, "switch", "-q", "feature")
+    assert codes(based) == []
+    git(based.root, "merge", "-q", "--no-edit", "main")
+    assert names(based) == ["0005_squashed.sql", "0006_d.sql"]
+    assert codes(based) == []
+
+
+def test_rebase_renames_no_squash(based: ProjectFolder) -> None:
+    """Its list ends with its own version."""
+    git(based.root, "switch", "-qc", "feature")
+    based.file("0006_d.sql", GOOD)
+    squash(based)
+    commit_all(based.root, "squash")
+    git(based.root, "switch", "-q", "main")
+    based.file("0007_e.sql", GOOD)
+    commit_all(based.root, "later")
+    git(based.root, "switch", "-q", "feature")
+    told = based.ask("rebase", "--base", "main")
+    assert (told.code, told.document["error"]["code"]) == (3, "INVALID_SQUASH")
+    assert names(based) == ["0006_squashed.sql"]

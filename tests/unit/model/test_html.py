@@ -7,6 +7,7 @@ from html.parser import HTMLParser
 import pytest
 
 from glacierbase import GlacierbaseError, Project
+from glacierbase.apply import file_results
 from glacierbase.apply import results as apply_results
 from glacierbase.apply.results import MigrateResult, PendingFile, PendingResult
 from glacierbase.errors import ConfigurationError
@@ -21,7 +22,7 @@ from tests.unit.output.planted import planted
 
 KINDS = [
     kind
-    for kind in {**vars(apply_results), **vars(inspect_results)}.values()
+    for kind in {**vars(apply_results), **vars(file_results), **vars(inspect_results)}.values()
     if isinstance(kind, type) and issubclass(kind, Result) and kind is not Result
 ]
 MARKUP = "<script>alert(1)</script><img src=x onerror='alert(1)'>&\"</td></table>"

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from glacierbase.apply import file_results
 from glacierbase.apply import results as apply_results
 from glacierbase.apply.lock import Lock
 from glacierbase.apply.results import PendingFile, PendingResult
@@ -38,7 +39,7 @@ from tests.unit.output.planted import planted
 CONF = "migrationExecutor: {type: spark}\nstore: {catalog: lake}\n"
 KINDS = [
     kind
-    for kind in {**vars(apply_results), **vars(inspect_results)}.values()
+    for kind in {**vars(apply_results), **vars(file_results), **vars(inspect_results)}.values()
     if isinstance(kind, type) and issubclass(kind, Result) and kind is not Result
 ]
 

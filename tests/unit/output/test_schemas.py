@@ -57,6 +57,7 @@ CALLS = [
     ("new ...", False),
     ("rebase --base nope", False),
     ("rebase --base main --dry-run", True),
+    ("squash --to 2 --author me", False),
     ("init web", True),
     ("init web", False),
     ("status --catalog nope", False),

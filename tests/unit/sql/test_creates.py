@@ -34,7 +34,7 @@ def test_the_statements_are_these() -> None:
         {"comment": "of all", "write.parquet.compression-codec": "zstd", "owner": "me", "write.data.path": "s3://b/x"},
     )
     assert create_statements(table) == [
-        "CREATE TABLE lake.`my ns`.t (\n  `id` bigint NOT NULL,\n  `at` timestamp COMMENT 'it\\u0027s late'\n)\nUSING iceberg\n"
+        "CREATE TABLE lake.`my ns`.t (\n  `id` bigint NOT NULL,\n  `at` timestamp COMMENT 'it\\'s late'\n)\nUSING iceberg\n"
         "PARTITIONED BY (bucket(4, `id`))\nCOMMENT 'of all'\n"
         "TBLPROPERTIES (\n  'format-version' = '2',\n  'write.parquet.compression-codec' = 'zstd'\n)",
         "ALTER TABLE lake.`my ns`.t ADD PARTITION FIELD days(`at`) AS `day`",

@@ -1,0 +1,142 @@
+"""Files and history where one of them has a squash, and the other what it replaces. Pure.
+
+A squash runs only where nothing of what it replaces was started; the history then records it as any other file, with the list of
+what it replaces. Where all of that is applied, the squash stands for those files: nothing runs, nothing is recorded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from shlex import quote
+
+from glacierbase.errors import HistoryDisagrees
+from glacierbase.history.records import SETTLED, History, Record
+from glacierbase.model.command import command
+from glacierbase.model.migration import Migration, Squashed
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """The files as one history has them.
+
+    Attributes:
+        migrations: in order. In place of a squash are the files that it replaces, where any of them was started; in place of files
+            that a squash in the history replaced is what that squash was.
+        errors: why nothing can run.
+    """
+
+    migrations: tuple[Migration, ...]
+    errors: tuple[HistoryDisagrees, ...] = ()
+
+
+def fitted(migrations: Sequence[Migration], history: History) -> Fitted:
+    """Return the migrations as the history has them, squashed or not."""
+    squash = max((each for each in migrations if each.squashes), key=_number, default=None)
+    origin = max((each for each in history.records.values() if each.squashes), key=_number, default=None)
+    if squash is not None and (origin is None or origin.number < squash.number):
+        return _unsquashed(squash, migrations, history, origin)
+    if origin is not None and (squash is None or squash.number < origin.number):
+        return _squashed(origin, migrations)
+    return Fitted(tuple(migrations))
+
+
+def _number(each: Migration | Record) -> int:
+    return each.number
+
+
+def _unsquashed(squash: Migration, migrations: Sequence[Migration], history: History, origin: Record | None) -> Fitted:
+    """Return the files that the squash replaces in its place, unless none of them was ever started.
+
+    Args:
+        origin: the squash below it that this history began with.
+    """
+    begins = origin.number if origin else -1
+    # Of the files up to that one, this history has only the squash.
+    replaced = [each for each in squash.squashes if each.number > begins and not each.is_squash]
+    replaced[:0] = [each for each in squash.squashes if each.number == begins and each.is_squash]
+    if not any(each.number in history.records for each in squash.squashes):
+        return Fitted(tuple(migrations))
+    open_ = {each.version: why for each in replaced if (why := _why_open(each, history.records))}
+    files = [_replaced(each, squash, history.records.get(each.number)) for each in replaced]
+    errors = (_partly(squash, open_),) if open_ else ()
+    return Fitted((*files, *(each for each in migrations if each is not squash)), errors)
+
+
+def _why_open(replaced: Squashed, records: Mapping[int, Record]) -> str | None:
+    """Return why this history is not past a file that a squash replaces; None where it is."""
+    record = records.get(replaced.number)
+    if record is None:
+        return "never started"
+    if record.state not in SETTLED:
+        return record.state.value
+    return None if record.last.checksum == replaced.checksum else "applied from a file with another checksum"
+
+
+def _replaced(replaced: Squashed, squash: Migration, record: Record | None) -> Migration:
+    """Return a file that a squash replaces, without its text."""
+    return replace(
+        squash,
+        version=replaced.version,
+        description=(record and record.started.description) or squash.description,
+        author=(record and record.started.author) or squash.author,
+        text="",
+        checksum=(record and record.last.checksum) or replaced.checksum,
+        headers={},
+        squashes=(),
+    )
+
+
+def _partly(squash: Migration, open_: Mapping[str, str]) -> HistoryDisagrees:
+    versions = ", ".join(f"{version} ({why})" for version, why in open_.items())
+    commit = f"$(git log -1 --diff-filter=A --format=%H -- {quote(squash.location)})"
+    return HistoryDisagrees(
+        "SQUASH_DISAGREES",
+        f"{squash.location}: this environment is in the middle of the files that it replaces; not done here: {versions};"
+        " nothing ran",
+        f"complete them as they were before the squash: `git checkout {commit}~1`,"
+        f" then `{command('migrate', '--to', squash.version)}`; then return to this commit",
+        version=squash.version,
+        path=squash.location,
+        versions=list(open_),
+    )
+
+
+def _squashed(origin: Record, migrations: Sequence[Migration]) -> Fitted:
+    """Return the files without those that a squash in the history replaced: this is a checkout from before the squash."""
+    listed = {(each.number, each.checksum) for each in origin.squashes}
+    versions = {number for number, _ in listed}
+    left: list[Migration] = []
+    errors: list[HistoryDisagrees] = []
+    for each in migrations:
+        is_listed = (each.number, each.checksum) in listed
+        if each.number == origin.number and origin.state not in SETTLED:
+            errors.append(_unfinished(origin, each))
+        elif each.number == origin.number and is_listed:
+            each = replace(each, checksum=origin.last.checksum or "")
+        elif each.number in versions and each.number != origin.number and not is_listed:
+            errors.append(_edited(origin, each))
+        elif is_listed:
+            continue
+        left.append(each)
+    return Fitted(tuple(left), tuple(errors))
+
+
+def _unfinished(origin: Record, file: Migration) -> HistoryDisagrees:
+    return _other_file(file, f"is {origin.state} here, started from a squash ({origin.started.path})")
+
+
+def _edited(origin: Record, file: Migration) -> HistoryDisagrees:
+    squash = f"{origin.started.path}, a squash that is {origin.state} here"
+    return _other_file(file, f"differs from the file that was replaced by {squash}")
+
+
+def _other_file(file: Migration, what: str) -> HistoryDisagrees:
+    return HistoryDisagrees(
+        "SQUASH_DISAGREES",
+        f"{file.location}: version {file.version} {what}; nothing ran",
+        f"check out a commit that has the squash, and run `{command('migrate')}` there; put a change into a new migration",
+        version=file.version,
+        path=file.location,
+        versions=[file.version],
+    )

@@ -1,0 +1,59 @@
+"""What statements change, as `squash` needs to know it."""
+
+from __future__ import annotations
+
+import pytest
+
+from glacierbase.migrations.effects import Effect, Kind, effect
+
+
+@pytest.mark.parametrize(
+    ("sql", "found"),
+    [
+        ("CREATE TABLE lake.a.t (id int)", Effect(Kind.TABLE, ("lake.a.t",))),
+        ("create or replace table lake.a.t AS SELECT 1", Effect(Kind.TABLE, ("lake.a.t",), has_rows=True)),
+        ("ALTER TABLE lake.a.t\nADD COLUMN b int", Effect(Kind.TABLE, ("lake.a.t",))),
+        ("ALTER TABLE lake.a.t RENAME TO a.u", Effect(Kind.TABLE, ("lake.a.t", "a.u", "lake.a.u"))),
+        ("ALTER TABLE lake.a.t RENAME TO lake.a.u", Effect(Kind.TABLE, ("lake.a.t", "lake.a.u"))),
+        ("ALTER /* why */ TABLE lake.a.t ADD COLUMN a int", Effect(Kind.TABLE, ("lake.a.t",))),
+        ("ALTER TABLE lake.a.t CREATE BRANCH b", Effect(Kind.REFERENCE)),
+        ("COMMENT ON NAMESPACE lake.a IS 'x'", Effect(Kind.NAMESPACE)),
+        ("COMMENT ON TABLE lake.a.t IS 'x'", Effect(Kind.TABLE, ("lake.a.t",))),
+        ("DROP TABLE IF EXISTS lake.a.t", Effect(Kind.TABLE, ("lake.a.t",))),
+        ("CREATE NAMESPACE IF NOT EXISTS lake.a LOCATION 'x'", Effect(Kind.NAMESPACE, namespace="lake.a")),
+        ("DROP SCHEMA lake.a CASCADE", Effect(Kind.NAMESPACE)),
+        ("CREATE OR REPLACE TEMPORARY VIEW v AS SELECT 1", Effect(Kind.VIEW)),
+        ("CREATE TEMPORARY FUNCTION f AS 'x'", Effect(Kind.FUNCTION)),
+        ("GRANT SELECT ON TABLE lake.a.t TO r", Effect(Kind.RIGHTS)),
+        ("INSERT INTO lake.a.t VALUES (1)", Effect(Kind.ROWS)),
+        ("WITH x AS (SELECT 1) INSERT INTO lake.a.t SELECT * FROM x", Effect(Kind.ROWS)),
+        ("CALL lake.system.rewrite_data_files('a.t')", Effect(Kind.CALL)),
+        ("CALL `lake`.`system`.`expire_snapshots`('a.t')", Effect(Kind.CALL)),
+        ("USE lake.a", Effect(Kind.NOTHING, switches=True)),
+        ("SET x = y", Effect(Kind.NOTHING)),
+    ],
+)
+def test_a_statement_that_is_understood(sql: str, found: Effect) -> None:
+    """Its kind, the tables whose shape it may change, the namespace that it creates."""
+    assert effect(sql) == found
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "CALL lake.system.migrate('a.t')",
+        "CALL lake.system.snapshot('a.t', 'a.u')",
+        "CALL lake.system.register_table('a.t', 'x')",
+        "CALL other.proc()",
+        "BEGIN ALTER TABLE t ADD COLUMN a int; END",
+        "EXECUTE IMMEDIATE 'DROP TABLE t'",
+        "ALTER TABLE IDENTIFIER('lake.a.t') ADD COLUMN a int, RENAME TO b",
+        "BEGIN INSERT INTO lake.a.t VALUES (1); END",
+        "CREATE TABLESPACE x",
+        "MAGIC",
+        "",
+    ],
+)
+def test_a_statement_that_could_change_any_table_is_not_guessed(sql: str) -> None:
+    """The caller refuses it."""
+    assert effect(sql).kind is Kind.UNKNOWN
