@@ -14,6 +14,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,8 @@ from glacierbase.cli.program import cli  # noqa: E402
 from glacierbase.errors.reference import ENTRIES  # noqa: E402
 from glacierbase.inspect.loaded import LoadedProject  # noqa: E402
 from glacierbase.output.schemas import described_schemas, json_schema  # noqa: E402
+from glacierbase.review.catalogue import FAMILIES  # noqa: E402
+from glacierbase.review.rule import Proof, Rule  # noqa: E402
 from glacierbase.sql.statement import ParsedStatement  # noqa: E402
 
 DOCS = ROOT / "docs"
@@ -191,6 +194,50 @@ def _prose(thing: Any) -> str:
     return "\n".join(lines)
 
 
+def rules() -> str:
+    """Return the table of the rules: what each is about, and where its claim comes from."""
+    rows = [
+        (
+            f"[`{rule.code}`]({family.lower()}.md#{rule.code.lower()})",
+            rule.name,
+            str(rule.severity) + (f", {rule.streaming} for streams" if rule.streaming else ""),
+            ", ".join(sorted(rule.formats)) or "all",
+            _claim(rule),
+        )
+        for family, (_, of_family) in FAMILIES.items()
+        for rule in of_family
+    ]
+    return _table(("rule", "name", "severity", "formats", "its claim"), rows)
+
+
+def _claim(rule: Rule) -> str:
+    if rule.proof is Proof.RUN:
+        formats = [name for name in ("iceberg", "delta") if name in rule.formats] or ["iceberg"]
+        return f"run on Spark with {' and '.join(map(str.capitalize, formats))}"
+    return f"[cited]({rule.source})" if rule.proof is Proof.CITED else "a convention"
+
+
+def family_page(family: str) -> str:
+    """Return a section for each rule of a family."""
+    return "\n\n".join(map(_rule, FAMILIES[family][1]))
+
+
+def _rule(rule: Rule) -> str:
+    formats = f" Only for {', '.join(sorted(rule.formats))}." if rule.formats else ""
+    streaming = f" For tables of `lint.streaming`: {rule.streaming}." if rule.streaming else ""
+    new = " Not for a table that the same change creates." if rule.spares_new_tables else ""
+    source = f"<{rule.source}>" if rule.source.startswith("https://") else rule.source
+    return "\n\n".join(
+        [
+            f"## {rule.code}",
+            f"**{rule.name}**, {rule.severity}.{formats}{streaming}{new}",
+            f"{_escaped(rule.why)} {_escaped(rule.fix)}",
+            f"Raises it:\n\n```sql\n{rule.bad}\n```\n\nDoes not:\n\n```sql\n{rule.good}\n```",
+            f"Source: {source}",
+        ]
+    )
+
+
 def contributing() -> str:
     """Return CONTRIBUTING.md with links as they are from the site's page."""
     text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
@@ -203,6 +250,8 @@ PAGES: dict[str, Callable[[], str]] = {
     "reference/errors.md": errors,
     "reference/json.md": json_documents,
     "reference/python.md": python_api,
+    "reference/rules/index.md": rules,
+    **{f"reference/rules/{family.lower()}.md": partial(family_page, family) for family in FAMILIES},
     "contributing.md": contributing,
 }
 

@@ -34,6 +34,8 @@ from glacierbase.inspect.results import (
 )
 from glacierbase.model.arguments import check_reason, given, version_given
 from glacierbase.model.command import Scope, with_own_scope
+from glacierbase.review import commands as review
+from glacierbase.review.results import LintResult
 from glacierbase.secrets import Secrets
 
 
@@ -161,6 +163,15 @@ class Project(LoadedProject):
             GlacierbaseError: all that is wrong, at once.
         """
         return files.validate(self.root, self._choice, catalogs, base, resolve)
+
+    @with_own_scope
+    def lint(self, catalogs: Collection[str] = (), *, base: str | None = None) -> tuple[LintResult, ...]:
+        """Return what the rules find in all files, or in those that the git ref `base` does not have. Contacts nothing.
+
+        Raises:
+            GlacierbaseError: a file does not render, or a finding is an error and not allowed; `results` holds all findings.
+        """
+        return review.lint(self.root, self._choice, catalogs, base)
 
     @with_own_scope
     def repair(

@@ -10,12 +10,13 @@ from typing import Any
 from glacierbase.catalogs.declared_catalogs import DECLARED, wrong_catalogs
 from glacierbase.catalogs.dependencies import Dependencies, DependencyReader
 from glacierbase.catalogs.keys import CONF_KEYS, ENGINES, KEYS
+from glacierbase.catalogs.lint import lint_options
 from glacierbase.catalogs.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from glacierbase.catalogs.references import References, resolved
 from glacierbase.catalogs.values import SCHEMA, STORE_CATALOG, ValueType
 from glacierbase.catalogs.yamlfile import MOST_ERRORS
 from glacierbase.errors import GlacierbaseError, collected, raise_all
-from glacierbase.model.catalog import Catalog, Hooks, StoreOptions
+from glacierbase.model.catalog import Catalog, Hooks, LintOptions, StoreOptions
 
 # The key under `conf` that names the engine's own default catalog.
 _DEFAULT_CATALOG = {"spark": ("sparkConf", "spark.sql.defaultCatalog"), "snowflake": ("connection", "database")}
@@ -63,6 +64,7 @@ class EnvironmentReader:
             dependency_places=dependencies.places,
             store=self._store(executor_type, spark_conf, connection),
             hooks=self._hooks(),
+            lint=self._lint(),
         )
         raise_all(self._errors[:MOST_ERRORS])
         return catalog
@@ -153,6 +155,11 @@ class EnvironmentReader:
             on_failure=self._words("hooks.onFailure"),
             timeout_seconds=self._option("hooks.timeout"),
         )
+
+    def _lint(self) -> LintOptions:
+        with collected(self._errors):
+            return lint_options(self._content)
+        return LintOptions()
 
     def _words(self, path: str) -> tuple[str, ...]:
         """Return the words of a command, as written, with their references resolved."""

@@ -15,6 +15,8 @@ from glacierbase.catalogs.values import (
     HOOK_TIMEOUT,
     LEASE,
     NAMESPACE,
+    RULE_CODE,
+    SEVERITY,
     SHA256,
     STORE_CATALOG,
     TEXT,
@@ -136,6 +138,22 @@ _HOOK_KEYS = (
     Key("onFailure", "Runs after a run that failed.", Kind.LIST, secrets=False),
     Key("timeout", "How long each of them may run.", type=HOOK_TIMEOUT, default="30s"),
 )
+_LINT_KEYS = (
+    Key(
+        "rules",
+        "Severities that differ from those of the rules, by the rule's code: `FL109: off`.",
+        Kind.VALUES,
+        SEVERITY,
+        names=RULE_CODE,
+        resolved=False,
+    ),
+    Key(
+        "streaming",
+        "Patterns of tables that streams read or write, such as `lake.events.*`; some findings about them are errors.",
+        Kind.LIST,
+        resolved=False,
+    ),
+)
 ENVIRONMENT_KEYS = (
     Key("migrationExecutor", "The engine and its configuration.", Kind.GROUP, keys=_EXECUTOR_KEYS),
     Key("variables", "Values for the templates of the migrations; secrets are refused.", Kind.KEYS, secrets=False),
@@ -165,6 +183,7 @@ ENVIRONMENT_KEYS = (
     ),
     Key("store", "Where the history and lock tables are, and how they are accessed.", Kind.GROUP, keys=_STORE_KEYS),
     Key("hooks", "Commands that run around `migrate`, each as a list of words.", Kind.GROUP, keys=_HOOK_KEYS),
+    Key("lint", "What `lint` reports, and how severe it is.", Kind.GROUP, keys=_LINT_KEYS),
 )
 SHARED_KEYS = (
     *ENVIRONMENT_KEYS,

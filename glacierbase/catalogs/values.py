@@ -83,6 +83,11 @@ HEADER_NAME = _matching(
     r"(?!MIGRATION_|(?:DESCRIPTION|AUTHOR|SQUASHES)$)(?=.{1,60}$)[A-Z]+(?:_[A-Z]+)*",
     "a name of capital letters and _, without the prefix MIGRATION_, and none of DESCRIPTION, AUTHOR and SQUASHES",
 )
+RULE_CODE = _matching("[A-Z]{2,8}[0-9]{3}", "the code of a rule, such as DS103")
+# YAML reads `off` as false.
+SEVERITY = ValueType(
+    "off, warning or error", one_of("off", "warning", "error").convert, {"enum": ["off", "warning", "error", False]}
+)
 NAMESPACE = _matching(_NAMESPACE, "names joined by dots")
 SCHEMA = _matching(r"[A-Za-z_][A-Za-z0-9_]*", "the name of a schema")
 STORE_CATALOG = _matching(rf'{_NAMESPACE}|"[^"\x00-\x1f\x7f]+"', "the name of a catalog")

@@ -1,4 +1,4 @@
-"""What a shell completes: names of catalogs and environments, versions, error codes, JSON Schemas.
+"""What a shell completes: names of catalogs and environments, versions, error codes, rules, JSON Schemas.
 
 Reads the catalog files and the names of the migration files, and contacts nothing. Where the project is wrong, nothing is
 completed: a message would be written into the line that the user edits.
@@ -47,6 +47,20 @@ def complete_code(_ctx: click.Context, _param: click.Parameter, incomplete: str)
     from glacierbase.errors.reference import ENTRIES
 
     return [code for code in sorted(ENTRIES) if code.startswith(incomplete.upper())]
+
+
+def complete_rule(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Return the codes of the rules that begin so, with their names."""
+    from click.shell_completion import CompletionItem
+
+    from glacierbase.errors import GlacierbaseError
+    from glacierbase.review.catalogue import all_rules
+
+    try:
+        rules = all_rules()
+    except GlacierbaseError:
+        return []
+    return [CompletionItem(rule.code, help=rule.name) for rule in rules if rule.code.startswith(incomplete.upper())]
 
 
 def complete_schema(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:

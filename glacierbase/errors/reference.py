@@ -13,6 +13,7 @@ from glacierbase.errors import (
     entries_lock,
     entries_migrations,
     entries_project,
+    entries_review,
     entries_sql,
 )
 from glacierbase.errors.entry import Entry
@@ -23,6 +24,7 @@ _FAMILIES = (
     entries_catalogs,
     entries_migrations,
     entries_sql,
+    entries_review,
     entries_history,
     entries_lock,
     entries_engine,

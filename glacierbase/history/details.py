@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, TypeVar
 
 from glacierbase.errors import NeedsRepair
+from glacierbase.migrations.allows import Allow
 from glacierbase.model.columns import ColumnDifference
 from glacierbase.model.migration import Event, Squashed, version_number
 from glacierbase.model.tableversion import TableVersion
@@ -33,6 +34,7 @@ class Details:
         statement_checksums: of all statements of the file, in order (started, baselined).
         process: of the run and its engine, as `Run.holder` describes them (started).
         headers: of the file, those that the catalog file lists (started, baselined).
+        allows: findings of `lint` that comments of the file allow (started, baselined).
         ci_actor: who started the CI job of the run (each event that has details).
         squashes: the files that the file replaces, where it is a squash (started, baselined).
         jumped_over: versions that a run with `--only` passed by (started).
@@ -49,6 +51,7 @@ class Details:
     statement_checksums: tuple[str, ...] | None = None
     process: Mapping[str, object] = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict)
+    allows: tuple[Allow, ...] = ()
     squashes: tuple[Squashed, ...] = ()
     ci_actor: str | None = None
     jumped_over: tuple[str, ...] = ()
@@ -111,6 +114,7 @@ def _to_document(details: Details) -> dict[str, object]:
         "statement_checksums": None if details.statement_checksums is None else list(details.statement_checksums),
         "process": dict(details.process) or None,
         "headers": dict(details.headers) or None,
+        "allows": [asdict(allow) for allow in details.allows] or None,
         "squashes": [[each.version, each.checksum, each.is_squash] for each in details.squashes] or None,
         "jumped_over": list(details.jumped_over) or None,
         "plan": details.plan,
@@ -135,6 +139,7 @@ def _from_document(document: object) -> Details:
         statement_checksums=None if checksums is None else _texts(checksums, "statement_checksums"),
         process=_optional(values, "process", dict) or {},
         headers=_headers(_optional(values, "headers", dict) or {}),
+        allows=_allows(_optional(values, "allows", list) or []),
         squashes=_squashes(_optional(values, "squashes", list) or []),
         ci_actor=_optional(values, "ci_actor", str),
         jumped_over=_versions(_optional(values, "jumped_over", list) or []),
@@ -146,6 +151,18 @@ def _from_document(document: object) -> Details:
         environment_was=_optional(values, "environment_was", str),
         before=_table_version(_optional(values, "before", dict)),
         read_fence=_optional(values, "behind", int),
+    )
+
+
+def _allows(values: list[object]) -> tuple[Allow, ...]:
+    found = [_checked(value, dict, "allows") for value in values]
+    return tuple(
+        Allow(
+            statement_index=_checked(each.get("statement_index"), int, "allows"),
+            code=_checked(each.get("code"), str, "allows"),
+            reason=_checked(each.get("reason"), str, "allows"),
+        )
+        for each in found
     )
 
 

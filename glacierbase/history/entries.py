@@ -9,6 +9,7 @@ from datetime import datetime
 from glacierbase.errors import EngineError
 from glacierbase.history.details import NO_DETAILS, Details, FormerHolder
 from glacierbase.history.lockrow import holder_of
+from glacierbase.migrations.allows import allows_of
 from glacierbase.migrations.compiled import Compiled
 from glacierbase.model.columns import ColumnDifference
 from glacierbase.model.migration import EventType, State, Statement
@@ -91,6 +92,7 @@ def started(
             statement_checksums=compiled.statement_checksums,
             process=process,
             headers=compiled.migration.headers,
+            allows=allows_of(compiled.statements),
             squashes=compiled.migration.squashes,
             jumped_over=tuple(jumped_over),
             plan=plan,
@@ -182,6 +184,7 @@ def baselined(compiled: Compiled, reason: str, differences: Sequence[ColumnDiffe
         details=Details(
             statement_checksums=compiled.statement_checksums,
             headers=compiled.migration.headers,
+            allows=allows_of(compiled.statements),
             squashes=compiled.migration.squashes,
             differences=tuple(differences),
         ),

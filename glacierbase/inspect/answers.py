@@ -12,9 +12,10 @@ from glacierbase.history.records import History, Record
 from glacierbase.history.state import CatalogState
 from glacierbase.history.status import make_status, statement_at_stop
 from glacierbase.inspect.results import ShownRun, ShownStatement
+from glacierbase.migrations.allows import Allow, allows_of
 from glacierbase.migrations.statements import split_statements
 from glacierbase.model.command import command, repair_as
-from glacierbase.model.migration import Migration, State
+from glacierbase.model.migration import Migration, State, Statement
 from glacierbase.model.result import Status
 
 # Each with the version in it.
@@ -99,12 +100,21 @@ def shown_run(record: Record) -> ShownRun:
 def statements_of(target: Target, number: int, history: History) -> tuple[ShownStatement, ...]:
     """Return the statements of a version: as recorded when it was started, else those of the file."""
     record = history.records.get(number)
-    if record and record.started.rendered_sql is not None:
-        found = split_statements(record.started.rendered_sql, target.dialect)
-    else:
-        files = target.compile([each for each in target.migrations if each.number == number])
-        found = files[0].statements if files else ()
+    found = _statements(target, number, record)
     return tuple(ShownStatement(each.index, each.line, _state_of(each.index, record), each.text) for each in found)
+
+
+def allows_shown(target: Target, number: int, history: History) -> tuple[Allow, ...]:
+    """Return the findings of `lint` that a version allows: as recorded when it was started, else those of the file."""
+    record = history.records.get(number)
+    return details_of(record.started).allows if record else allows_of(_statements(target, number, record))
+
+
+def _statements(target: Target, number: int, record: Record | None) -> tuple[Statement, ...]:
+    if record and record.started.rendered_sql is not None:
+        return split_statements(record.started.rendered_sql, target.dialect)
+    files = target.compile([each for each in target.migrations if each.number == number])
+    return files[0].statements if files else ()
 
 
 def _state_of(index: int, record: Record | None) -> str:

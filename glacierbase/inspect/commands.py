@@ -10,7 +10,7 @@ from glacierbase.history.opening import Target
 from glacierbase.history.squashes import fitted
 from glacierbase.history.state import current_state
 from glacierbase.inspect import doctor as examination
-from glacierbase.inspect.answers import next_step, shown_run, statements_of, statuses
+from glacierbase.inspect.answers import allows_shown, next_step, shown_run, statements_of, statuses
 from glacierbase.inspect.results import DoctorResult, HistoryResult, ShowResult, StatusResult
 from glacierbase.model.arguments import unknown_version
 from glacierbase.stores.renaming import renaming_warnings
@@ -41,6 +41,7 @@ def show(target: Target, result: ShowResult, number: int, spark: Any) -> ShowRes
         migration=status,
         run=shown_run(record) if record else None,
         statements=statements_of(target, int(status.version), state.history),
+        allows=allows_shown(target, int(status.version), state.history),
         events=tuple(event for event in state.history.events if event.version and int(event.version) == number),
         next=next_step(status),
     )

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from glacierbase.errors import GlacierbaseError, SeveralErrors
 from glacierbase.inspect.outcomes import ci_actors, outcome_table, outcomes
+from glacierbase.migrations.allows import Allow
 from glacierbase.model.escape import on_one_line
 from glacierbase.model.migration import Event, State
 from glacierbase.model.result import LockHolder, Result, Status, user_of
@@ -119,6 +120,7 @@ class ShowResult(Result):
     migration: Status | None = None
     run: ShownRun | None = None
     statements: tuple[ShownStatement, ...] = ()
+    allows: tuple[Allow, ...] = ()
     events: tuple[Event, ...] = ()
     next: str = ""
 
@@ -128,7 +130,7 @@ class ShowResult(Result):
             return ["no such version"]
         lines: list[Line] = [
             Mark(f"{status.version}  {status.description}"),
-            *table((), [*_summary(status), *(self.run.rows() if self.run else ())]),
+            *table((), [*_summary(status), *map(_allowed, self.allows), *(self.run.rows() if self.run else ())]),
         ]
         if status.note:
             lines.append(f"note: {status.note}")
@@ -139,6 +141,10 @@ class ShowResult(Result):
         if self.events:
             lines += ["", *event_table(self.events)]
         return [*lines, "", f"next: {self.next}"] if self.next else lines
+
+
+def _allowed(allow: Allow) -> tuple[Cell, Cell]:
+    return f"allows {allow.code}", f"at statement {allow.statement_index}: {allow.reason}"
 
 
 def _summary(status: Status) -> Iterator[tuple[Cell, Cell]]:

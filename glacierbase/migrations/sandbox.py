@@ -11,15 +11,17 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 from glacierbase.errors import GlacierbaseError, MigrationFileError, SeveralErrors, collected, raise_all
 from glacierbase.migrations.compiled import Compiled, TemplateNames
-from glacierbase.migrations.worker import NO_MEMORY, from_answer, to_line, to_request
+from glacierbase.migrations.worker import NO_MEMORY, Examiner, from_answer, to_line, to_request
 from glacierbase.model.migration import Migration
+
+T = TypeVar("T")
 
 # For one file in one environment: processor time, and elapsed time, which is longer on a busy machine.
 _SECONDS, _SECONDS_BY_CLOCK = 5.0, 120.0
@@ -73,16 +75,40 @@ class Sandbox:
             MigrationFileError, SeveralErrors: all errors in all files, raised after the last one. `TEMPLATE_TOO_COSTLY`: a
                 limit was exceeded; if it is the command's, `is_spent` is True and the remaining files are not checked.
         """
+
+        def compile_(migration: Migration) -> Compiled | None:
+            compiled = from_answer(migration, dialect, self._answer(migration, catalog, dialect))
+            return self._kept(compiled) if keep(migration) else None
+
+        return self._each(migrations, compile_)
+
+    def examine_all(
+        self, migrations: Iterable[Migration], catalog: TemplateNames, dialect: str, examiner: Examiner
+    ) -> Iterator[tuple[Migration, Any]]:
+        """Compile files, and yield what the examiner returns for each, one after the other.
+
+        Raises:
+            MigrationFileError, SeveralErrors: as `compile_all`.
+        """
+
+        def examine(migration: Migration) -> tuple[Migration, Any]:
+            found = self._answer(migration, catalog, dialect, examiner)["examined"]
+            self._hold(len(str(found)), migration.location)
+            return migration, found
+
+        return self._each(migrations, examine)
+
+    def _each(self, migrations: Iterable[Migration], run: Callable[[Migration], T | None]) -> Iterator[T]:
+        """Yield what `run` returns for each file. Raise all errors after the last one."""
         errors: list[GlacierbaseError] = []
         for migration in migrations:
             if self.is_spent:
                 break
-            kept = None
+            found = None
             with collected(errors):
-                compiled = self._compile(migration, catalog, dialect)
-                kept = self._kept(compiled) if keep(migration) else None
-            if kept:
-                yield kept
+                found = run(migration)
+            if found is not None:
+                yield found
         raise_all(errors)
 
     def check_time(self, location: str) -> None:
@@ -103,23 +129,28 @@ class Sandbox:
         if self._held > _MOST_HELD:
             raise self._stopped(location, f"the output is larger than {_MOST_HELD // 2**20} MiB")
 
-    def _compile(self, migration: Migration, catalog: TemplateNames, dialect: str) -> Compiled:
+    def _answer(
+        self, migration: Migration, catalog: TemplateNames, dialect: str, examiner: Examiner | None = None
+    ) -> Mapping[str, Any]:
+        """Return the worker's answer for one file that has no error."""
         if migration.location in self._refused:
             raise self._refused[migration.location]
         self.check_time(migration.location)
-        answer = self._answer(migration, catalog, dialect)
+        answer = self._any_answer(migration, catalog, dialect, examiner)
         if "bug" in answer:
             raise RuntimeError(f"the worker failed:\n{answer['bug']}")
         if "errors" not in answer:
-            return from_answer(migration, dialect, answer)
+            return answer
         self._hold(sum(len(each["message"]) for each in answer["errors"]), migration.location)
         errors = [_error(each) for each in answer["errors"]]
         raise errors[0] if len(errors) == 1 else SeveralErrors(errors)
 
-    def _answer(self, migration: Migration, catalog: TemplateNames, dialect: str) -> Mapping[str, Any]:
+    def _any_answer(
+        self, migration: Migration, catalog: TemplateNames, dialect: str, examiner: Examiner | None
+    ) -> Mapping[str, Any]:
         self._worker = worker = self._worker or _Worker()
         try:
-            answer = worker.compile(migration, catalog, dialect)
+            answer = worker.compile(migration, catalog, dialect, examiner)
         except _Ended as error:
             self._end()
             hint = "make its loops and values smaller"
@@ -181,13 +212,17 @@ class _Worker:
                 raise RuntimeError(f"the worker did not start: {error}") from error
             raise
 
-    def compile(self, migration: Migration, catalog: TemplateNames, dialect: str) -> Mapping[str, Any]:
+    def compile(
+        self, migration: Migration, catalog: TemplateNames, dialect: str, examiner: Examiner | None
+    ) -> Mapping[str, Any]:
         """Return the worker's answer for one file.
 
         Raises:
             _Ended: a limit was exceeded.
         """
-        request = {"migration": to_request(migration), "dialect": dialect}
+        request: dict[str, Any] = {"migration": to_request(migration), "dialect": dialect}
+        if examiner:
+            request["examiner"] = asdict(examiner)
         if catalog is not self._names:
             names = {"name": catalog.name, "environment": catalog.environment, "variables": catalog.variables}
             request["names"] = names

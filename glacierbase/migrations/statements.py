@@ -43,8 +43,16 @@ def split_statements(sql: str, dialect: str) -> tuple[Statement, ...]:
 
 
 class _Span(NamedTuple):
-    """Offsets of a statement: of its start, of the end of its last token, and of its end with the comments after that."""
+    """Offsets of a statement.
 
+    Attributes:
+        above: the end of the statement before it, or the start of the input.
+        start: of its first token.
+        code_end: the end of its last token.
+        end: its end with the comments after that.
+    """
+
+    above: int
     start: int
     code_end: int
     end: int
@@ -128,7 +136,7 @@ class _Blocks:
 def _spans(facts: Dialect, source: Source) -> Iterator[_Span]:
     blocks = _Blocks(facts)
     first: Token | None = None
-    code_end = 0
+    above = code_end = 0
     # The end of the input acts as a semicolon; the second one is the token that follows the first.
     ends = repeat(Token(";", len(source.sql), len(source.sql)), 2)
     for token, following in pairwise(chain(tokens(facts, source), ends)):
@@ -136,8 +144,8 @@ def _spans(facts: Dialect, source: Source) -> Iterator[_Span]:
         if token.word != ";" or blocks.open:
             first, code_end = first or token, token.end
         elif first:
-            yield _Span(first.start, code_end, token.start)
-            first = None
+            yield _Span(above, first.start, code_end, token.start)
+            first, above = None, token.end
     if blocks.open:
         word, start, _ = blocks.open[-1]
         hint = f"write {facts.blocks[word][0]} where it ends, and quote {word} where it is a name"
@@ -148,4 +156,10 @@ def _statement(facts: Dialect, source: Source, index: int, span: _Span) -> State
     line, column = source.place(span.start)
     text = source.sql[span.start : span.end].rstrip(facts.space)
     code = source.sql[span.start : span.code_end]
-    return Statement(index, line, column, text, checksum(code.encode()))
+    return Statement(index, line, column, text, checksum(code.encode()), _comments(source.sql, span))
+
+
+def _comments(sql: str, span: _Span) -> str:
+    """Return the comments on the lines above a statement; one on the line where the statement before it ends is not among them."""
+    above = sql[span.above : span.start]
+    return (above.partition("\n")[2] if span.above else above).strip()

@@ -6,6 +6,7 @@ each request. Exceeding a limit ends the process: memory with the status `NO_MEM
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import resource
@@ -13,7 +14,7 @@ import signal
 import sys
 import time
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,19 @@ class _Names:
 def to_line(value: Any) -> bytes:
     """Return a request or an answer as bytes for a pipe; file names may contain halves of characters."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass") + b"\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Examiner:
+    """A function that the worker calls with each compiled file, so that its work is inside of the same limits.
+
+    Attributes:
+        function: its name, as `package.module:function`. It gets the compiled file and `facts`, and returns a value of JSON types.
+        facts: of JSON types.
+    """
+
+    function: str
+    facts: Mapping[str, Any]
 
 
 def to_request(migration: Migration) -> dict[str, Any]:
@@ -77,6 +91,9 @@ def _answer(request: Mapping[str, Any], names: _Names) -> dict[str, Any]:
     try:
         with collected(errors):
             compiled = compile_migration(migration, names, request["dialect"])
+            if examiner := request.get("examiner"):
+                examine = _function(examiner["function"])
+                return {"examined": examine(compiled, examiner["facts"])}
             return {"text": compiled.text, "checksum": compiled.checksum, "steps": _plain(compiled)}
     except MemoryError:
         raise
@@ -90,9 +107,16 @@ def _answer(request: Mapping[str, Any], names: _Names) -> dict[str, Any]:
     }
 
 
-def _plain(compiled: Compiled) -> list[list[tuple[int, int, int, str, str]]]:
+def _function(name: str) -> Callable[..., Any]:
+    module, _, function = name.partition(":")
+    found: Callable[..., Any] = getattr(importlib.import_module(module), function)
+    return found
+
+
+def _plain(compiled: Compiled) -> list[list[tuple[int, int, int, str, str, str]]]:
     return [
-        [(each.index, each.line, each.column, each.text, each.checksum) for each in step] for step in compiled.steps
+        [(each.index, each.line, each.column, each.text, each.checksum, each.comments) for each in step]
+        for step in compiled.steps
     ]
 
 

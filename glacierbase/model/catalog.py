@@ -39,6 +39,21 @@ class Hooks:
 
 
 @dataclass(frozen=True, slots=True)
+class LintOptions:
+    """What `lint` reports.
+
+    Attributes:
+        severities: by the code of a rule: `off`, `warning` or `error`; where they differ from those of the rules.
+        places: file and line of each of them.
+        streaming: patterns of tables that streams read or write.
+    """
+
+    severities: Mapping[str, str] = field(default_factory=dict)
+    places: Mapping[str, tuple[str, int]] = field(default_factory=dict)
+    streaming: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Catalog:
     """One catalog in one environment, its references resolved.
 
@@ -76,3 +91,4 @@ class Catalog:
     dependency_places: Mapping[str, tuple[str, int]] = field(default_factory=dict, repr=False)
     hooks: Hooks = field(default_factory=Hooks, repr=False)
     required_headers: tuple[str, ...] = ()
+    lint: LintOptions = field(default_factory=LintOptions, repr=False)

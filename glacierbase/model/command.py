@@ -27,6 +27,7 @@ _OPTIONS: Mapping[str, tuple[str, ...]] = {
     "init": ("--project",),
     "new": ("--catalog", "--project"),
     "rebase": ("--catalog", "--project"),
+    "rules": (),
     "schemas": (),
 }
 _ALL_OPTIONS = ("--catalog", "--env", "--project")

@@ -65,6 +65,7 @@ class Statement:
         column: column of its first character, from 1.
         text: the author's text, exactly, without the terminating semicolon.
         checksum: of the text without surrounding comments.
+        comments: those on the lines above it, as written.
     """
 
     index: int
@@ -72,6 +73,7 @@ class Statement:
     column: int
     text: str
     checksum: str
+    comments: str = field(default="", repr=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

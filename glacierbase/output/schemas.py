@@ -56,6 +56,25 @@ _ENTRY: Schema = {
     },
     "required": ["code", "exit_codes", "errors", "meaning", "example", "remedy"],
 }
+_RULE: Schema = {
+    "description": "A rule of `lint`.",
+    "type": "object",
+    "properties": {
+        **{name: {"type": "string"} for name in ("code", "name", "why", "fix", "bad", "good", "source")},
+        "severity": {"type": "string", "enum": ["error", "warning"]},
+        "formats": {
+            "description": "The table formats that it is about; empty for all.",
+            "type": "array",
+            "items": {"type": "string"},
+        },
+        "proof": {
+            "description": "Where its claim comes from: a run on the engine, the vendor's page, or a convention.",
+            "type": "string",
+            "enum": ["run", "cited", "convention"],
+        },
+    },
+    "required": ["code", "name", "why", "fix", "bad", "good", "source", "severity", "formats", "proof"],
+}
 _SCHEMA: Schema = {
     "description": "A JSON Schema of glacierbase, and what it describes.",
     "type": "object",
@@ -69,6 +88,7 @@ _SCHEMA: Schema = {
 # The further properties of documents that are about no catalog. `usage` is the document of a wrong command line.
 WITHOUT_CATALOGS: Mapping[str, Mapping[str, Schema]] = {
     "explain": {"entries": {"type": "array", "items": _ENTRY}},
+    "rules": {"rules": {"type": "array", "items": _RULE}},
     "schemas": {"schemas": {"type": "array", "items": _SCHEMA}},
     "usage": {},
 }

@@ -9,13 +9,14 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from tests.benchmarks import against_peers, alter, bookkeeping, help, history, machine, questions, requests
+from tests.benchmarks import against_peers, alter, bookkeeping, help, history, lint, machine, questions, requests
 from tests.benchmarks.order import Order
 from tests.benchmarks.table import HEAD, Absent, Row
 
 # In this order, whatever the order of the arguments: what starts a Spark in this process comes last.
 BENCHMARKS: Mapping[str, Callable[[Order], Iterator[Row | Absent]]] = {
     "help": help.rows,
+    "lint": lint.rows,
     "questions": questions.rows,
     "peers": against_peers.rows,
     "history": history.rows,

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 
 import pyarrow.parquet
 import pytest
 
+from glacierbase.review.table_properties import is_later, known
 from tests.support.catalog_files import LAKE, RUNTIME
 from tests.support.environments import environment
+from tests.support.jar_properties import properties_of
 from tests.support.project_folder import REPOSITORY, Output, ProjectFolder
 
 pytestmark = pytest.mark.hudi
@@ -63,6 +66,25 @@ def test_a_hudi_table_is_migrated_and_what_it_refuses_is_failed(glacierbase: Pat
         {"id": 1, "a": "one", "b": None},
         {"id": 2, "a": "two", "b": 20},
     ]
+
+
+def test_the_known_properties_are_those_of_the_jars(glacierbase: Path, project: ProjectFolder) -> None:
+    """Those of Hudi, and those that Iceberg got after this version."""
+    project.catalog(with_hudi(project.root / "warehouse"))
+    assert run(glacierbase, project, "warm").code == 0
+    script = (
+        "from tests.support.project_folder import only_catalog; from pathlib import Path;"
+        "from glacierbase.executors.spark.jars import resolved_jars; catalog = only_catalog(Path.cwd());"
+        "print(*resolved_jars(catalog.spark_conf, catalog.dependencies), sep='\\n')"
+    )
+    done = subprocess.run(
+        [glacierbase.parent / "python", "-c", script], cwd=project.root, capture_output=True, text=True, check=True,
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+    )  # fmt: skip
+    of_jars = dict(properties_of(Path(line)) for line in done.stdout.splitlines() if "-spark" in line)
+    assert of_jars["hudi"] == known("hudi")
+    iceberg = known("iceberg")
+    assert {key for key in iceberg if is_later(key, "iceberg", "1.10.0")} == iceberg.keys() - of_jars["iceberg"].keys()
 
 
 def test_the_catalog_file_of_init_works_as_it_is_written(glacierbase: Path, project: ProjectFolder) -> None:

@@ -23,7 +23,7 @@ from tests.support.project_folder import ProjectFolder
 # By the section of the list of commands, in its order.
 COMMANDS = {
     "Write migrations": ["new", "rebase", "squash", "init"],
-    "Check files and connections": ["validate", "render", "doctor", "schemas"],
+    "Check files and connections": ["validate", "render", "doctor", "lint", "rules", "schemas"],
     "Apply migrations": ["migrate", "baseline", "warm"],
     "Ask (read-only)": ["pending", "plan", "status", "history", "show"],
     "Mend after an error": ["repair", "unlock", "explain"],
@@ -39,6 +39,7 @@ TAKING_TEXT = [
             "plan": ["to", "only", "allow-out-of-order"],
             "pending": ["project", "env", "catalog"],
             "validate": ["base"],
+            "lint": ["base"],
             "repair": ["as", "environment-was", "reason"],
             "unlock": ["reason"],
             "new": ["author", "catalog"],

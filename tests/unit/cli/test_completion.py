@@ -54,6 +54,7 @@ def completed(
         ("glacierbase migrate --allow-out-of-order 0002", ["0002"]),
         ("glacierbase baseline --to 0003", ["0003"]),
         ("glacierbase explain lock_h", ["LOCK_HELD"]),
+        ("glacierbase rules ds10", [f"DS10{number}" for number in range(1, 10)]),
         ("glacierbase status --color a", ["auto", "always"]),
         ("glacierbase status --catalog nothing --env ", []),
     ],

@@ -41,6 +41,20 @@ def validate(_: ProjectFolder) -> object:
     return Project.load().validate()
 
 
+def lint(_: ProjectFolder) -> object:
+    return Project.load().lint()
+
+
+def lint_with_broken_rules(project: ProjectFolder) -> object:
+    """Run `lint` where a package is installed whose module is missing."""
+    info = project.root / "packages" / "acme_rules-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme-rules\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[glacierbase.rules]\nacme = acme_rules:RULES\n")
+    paths = [str(info.parent), os.environ.get("PYTHONPATH", "")]
+    return project.run("lint", environ={"PYTHONPATH": os.pathsep.join(filter(None, paths))})
+
+
 def pending(_: ProjectFolder) -> object:
     return Project.load().pending()
 
@@ -245,6 +259,9 @@ ARRANGED: dict[str, Arrange] = {
             )
         }
     ),
+    "LINT_FAILED": files(run=lint, **{"0007_add_device": "ALTER TABLE lake.a.t DROP COLUMN legacy"}),
+    "UNKNOWN_RULE": catalog(f"{CONF}lint: {{rules: {{SD103: off}}}}\n", run=lint),
+    "BROKEN_RULES": files(run=lint_with_broken_rules),
     "NOT_INVERTIBLE": files(
         run=lambda project: project.run("new", "undo", "--author", "Ana", "--reverting", "7"),
         **{"0007_add_device": "SELECT 1"},

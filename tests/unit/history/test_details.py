@@ -10,6 +10,7 @@ import pytest
 from glacierbase.errors import HistoryDisagrees, MigrationFailed, NeedsRepair
 from glacierbase.history.details import NO_DETAILS, Details, FormerHolder, details_of, to_json
 from glacierbase.history.records import fold
+from glacierbase.migrations.allows import Allow
 from glacierbase.model.columns import ColumnDifference
 from glacierbase.model.migration import Event
 from glacierbase.model.tableversion import TableVersion
@@ -46,6 +47,10 @@ WRITTEN = [
     (
         '{"before": {"table": "lake.a.t", "uuid": "u", "metadata": "file:///m.json", "sequence": 7}}',
         Details(before=TableVersion("lake.a.t", "u", "file:///m.json", 7)),
+    ),
+    (
+        '{"allows": [{"statement_index": 2, "code": "DS103", "reason": "no readers (#912)"}]}',
+        Details(allows=(Allow(2, "DS103", "no readers (#912)"),)),
     ),
     (None, NO_DETAILS),
 ]

@@ -8,8 +8,11 @@ import pytest
 
 from glacierbase.apply.file_results import WrittenResult
 from glacierbase.errors import GlacierbaseError, MigrationFailed
-from glacierbase.inspect.answers import next_step, statements_of, statuses
-from glacierbase.inspect.results import StatusResult
+from glacierbase.history.details import details_of
+from glacierbase.inspect.answers import allows_shown, next_step, statements_of, statuses
+from glacierbase.inspect.results import ShowResult, StatusResult
+from glacierbase.migrations.allows import Allow
+from glacierbase.model.text import Table
 from glacierbase.output.documents import json_document, text_document
 from glacierbase.secrets import register
 from tests.support.world import FIVE, World
@@ -80,3 +83,18 @@ def test_a_document_of_an_error_has_its_data() -> None:
     assert document["error"] == {
         "code": "A_CODE", "exit_code": 70, "message": "what", "hint": "do this", "path": "x.sql", "line": 3,
     }  # fmt: skip
+
+
+def test_what_a_file_allows_is_recorded_when_it_starts_and_shown(world: World) -> None:
+    """Before that, `show` reads it from the file; an edit of the comment later changes nothing."""
+    file = world.file("1_a.sql", "SELECT 1;\n-- GLACIERBASE_ALLOW: DS103 no readers (#912)\nCREATE TABLE t (a INT)")
+    allow = Allow(2, "DS103", "no readers (#912)")
+    assert allows_shown(world.target(), 1, world.state.history) == (allow,)
+    world.migrate()
+    file.write_text(file.read_text().replace("no readers", "nobody"))
+    assert allows_shown(world.target(), 1, world.state.history) == (allow,)
+    assert details_of(world.events[0]).allows == (allow,)
+    [status] = statuses(world.target(), world.state)
+    table = ShowResult("shop", "dev", allows=(allow,), migration=status).lines()[1]
+    assert isinstance(table, Table)
+    assert ("allows DS103", "at statement 2: no readers (#912)") in table.rows

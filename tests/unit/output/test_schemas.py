@@ -27,6 +27,7 @@ SEVERAL = SeveralErrors([GlacierbaseError("ONE", "a", path="x.sql", line=3), Gla
 # Commands on the fakes, in this order: whether each succeeds.
 CALLS = [
     ("validate", True),
+    ("lint", False),
     ("render", True),
     ("render 99", False),
     ("pending", True),
@@ -61,6 +62,9 @@ CALLS = [
     ("explain lock_held", True),
     ("explain", True),
     ("explain nope", False),
+    ("rules", True),
+    ("rules ds103", True),
+    ("rules nope", False),
     ("schemas", True),
     ("schemas catalog-file", True),
     ("schemas nope", False),

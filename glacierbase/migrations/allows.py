@@ -1,0 +1,42 @@
+"""The comments that allow a finding of `lint`: `-- GLACIERBASE_ALLOW: CODE reason` on a line above a statement."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from glacierbase.model.migration import Statement
+
+WORD = "GLACIERBASE_ALLOW"
+
+_COMMENT = re.compile(r"(?s)--[^\r\n]*|/\*.*?(?:\*/|\Z)")
+_ALLOW = re.compile(rf"--\s*{WORD}\s*:\s*(?P<code>[^\s:]*):?(?P<reason>.*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Allow:
+    """A finding that is allowed.
+
+    Attributes:
+        statement_index: of the statement below the comment.
+        code: of the rule, in capitals; empty where the comment has none.
+        reason: why; empty where the comment has none.
+    """
+
+    statement_index: int
+    code: str
+    reason: str
+
+
+def allows_of(statements: Iterable[Statement]) -> tuple[Allow, ...]:
+    """Return what the comments above the statements allow, in order."""
+    return tuple(allow for statement in statements for allow in _above(statement))
+
+
+def _above(statement: Statement) -> Iterator[Allow]:
+    if WORD not in statement.comments:  # Nearly all statements.
+        return
+    for comment in _COMMENT.finditer(statement.comments):
+        if found := _ALLOW.fullmatch(comment[0]):
+            yield Allow(statement.index, found["code"].upper(), found["reason"].strip())

@@ -1,0 +1,106 @@
+"""Compile the migrations of several catalogs in several environments, in a sandbox, and collect all that is wrong in them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Generic, Protocol, TypeVar
+
+from glacierbase.errors import GlacierbaseError, collected
+from glacierbase.migrations.folder import load_migrations, migration_files
+from glacierbase.migrations.sandbox import Sandbox
+from glacierbase.model.catalog import Catalog
+from glacierbase.model.migration import Migration
+
+T = TypeVar("T")
+# Compiles migrations of a catalog, and returns what is needed of them.
+Use = Callable[[Sandbox, Catalog, Sequence[Migration]], Iterable[T]]
+
+
+class Source(Protocol):
+    """The attributes of a catalog file that are needed to compile its migrations."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def path(self) -> Path: ...
+    @property
+    def stem(self) -> str: ...
+    @property
+    def headers(self) -> Mapping[str, bool]: ...
+    def for_environment(self, environment: str, root: Path, *, resolve: bool = True) -> Catalog: ...
+
+
+@dataclass(frozen=True, slots=True)
+class InEnvironment(Generic[T]):
+    """One catalog in one environment.
+
+    Attributes:
+        migrations: all of them.
+        used: what was returned for those that compile.
+        errors: what is wrong in the others.
+    """
+
+    catalog: str
+    environment: str
+    migrations: tuple[Migration, ...]
+    used: tuple[T, ...] = ()
+    errors: tuple[GlacierbaseError, ...] = ()
+
+
+def in_environments(
+    root: Path, chosen: Sequence[tuple[Source, Sequence[str]]], resolve: bool, use: Use[T]
+) -> tuple[list[InEnvironment[T]], list[GlacierbaseError]]:
+    """Compile every file of every chosen catalog and environment in a sandbox; return also all that is wrong.
+
+    Args:
+        resolve: read references; else placeholders replace them.
+    """
+    compilation = _Compilation(root, [file for file, _ in chosen], resolve, use)
+    with Sandbox(sum(compilation.count(file) * len(environments) for file, environments in chosen)) as sandbox:
+        # Not a list: very many catalogs may have a thousand environments each.
+        pairs = ((file, environment) for file, environments in chosen for environment in environments)
+        found = list(compilation.run(sandbox, pairs))
+    return found, list(compilation.errors.values())
+
+
+class _Compilation(Generic[T]):
+    """The migrations of several catalogs, and all that is wrong in them.
+
+    Attributes:
+        errors: by message, because environments share files: an error in all of them is reported once.
+    """
+
+    def __init__(self, root: Path, files: Sequence[Source], resolve: bool, use: Use[T]) -> None:
+        self._root = root
+        self._resolve = resolve
+        self._use = use
+        budget = migration_files(root)
+        self._read = {
+            file.stem: load_migrations(root / "migrations" / file.stem, root, budget, file.headers) for file in files
+        }
+        self.errors: dict[str, GlacierbaseError] = {}
+
+    def count(self, file: Source) -> int:
+        """Return the number of migrations of a catalog."""
+        return len(self._read[file.stem][0])
+
+    def run(self, sandbox: Sandbox, pairs: Iterator[tuple[Source, str]]) -> Iterator[InEnvironment[T]]:
+        """Yield the pairs, until the sandbox's budget is spent."""
+        for file, environment in pairs:
+            migrations, wrong = self._read[file.stem]
+            errors, used = list(wrong), list[T]()
+            with collected(errors):
+                for each in self._compiled(sandbox, file, environment):
+                    used.append(each)
+            # An error that an earlier environment has as well is that one, whatever its hint.
+            distinct = tuple(self.errors.setdefault(error.message, error) for error in errors)
+            yield InEnvironment(file.name, environment, tuple(migrations), tuple(used), distinct)
+            if sandbox.is_spent:
+                return
+
+    def _compiled(self, sandbox: Sandbox, file: Source, environment: str) -> Iterable[T]:
+        sandbox.check_time(f"catalogs/{file.path.name}")
+        catalog = file.for_environment(environment, self._root, resolve=self._resolve)
+        return self._use(sandbox, catalog, self._read[file.stem][0])

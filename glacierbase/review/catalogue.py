@@ -1,0 +1,90 @@
+"""All rules: those of glacierbase, family by family, and those that installed packages add."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from itertools import chain
+from types import MappingProxyType
+
+from glacierbase.catalogs.values import RULE_CODE
+from glacierbase.errors import ConfigurationError
+from glacierbase.review.rule import Rule
+from glacierbase.review.rules import (
+    allows,
+    breaking,
+    delta,
+    destructive,
+    files,
+    hudi,
+    maintenance,
+    partitioning,
+    properties,
+    snowflake,
+    types,
+)
+
+GROUP = "glacierbase.rules"
+FAMILIES: Mapping[str, tuple[str, tuple[Rule, ...]]] = MappingProxyType(
+    {
+        "FL": ("Files, names and allows", (*files.RULES, *allows.RULES)),
+        "DS": ("Destructive changes", destructive.RULES),
+        "BC": ("Changes that break readers and writers", breaking.RULES),
+        "TY": ("Changes that the engine refuses", types.RULES),
+        "PA": ("Partitioning", partitioning.RULES),
+        "PR": ("Table properties", properties.RULES),
+        "MT": ("Maintenance and changes of data", maintenance.RULES),
+        "DL": ("Delta", delta.RULES),
+        "HU": ("Hudi", hudi.RULES),
+        "SF": ("Snowflake", snowflake.RULES),
+    }
+)
+_OURS = tuple(chain.from_iterable(rules for _, rules in FAMILIES.values()))
+
+
+@cache
+def all_rules() -> tuple[Rule, ...]:
+    """Return the rules in the order of their families; those of packages last.
+
+    Raises:
+        ConfigurationError: `BROKEN_RULES`: a package's rules cannot be loaded, or are none.
+    """
+    rules = {rule.code: rule for rule in _OURS}
+    for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name):
+        for rule in _loaded(entry):
+            if rule.code in rules:
+                raise _broken(entry, f"the code {rule.code} exists already")
+            rules[rule.code] = rule
+    return tuple(rules.values())
+
+
+def is_ours(rule: Rule) -> bool:
+    """Return whether the rule is one of glacierbase."""
+    return rule in _OURS
+
+
+def _loaded(entry: EntryPoint) -> Iterator[Rule]:
+    try:
+        value = entry.load()
+        rules = [value] if isinstance(value, Rule) else list(value)
+    except Exception as error:
+        raise _broken(entry, f"{type(error).__name__}: {error}") from error
+    for rule in rules:
+        if not isinstance(rule, Rule):
+            raise _broken(entry, f"{rule!r} is no rule")
+        try:
+            RULE_CODE.convert(rule.code)
+        except ValueError as error:
+            raise _broken(entry, f"{rule.code!r} is not {RULE_CODE.expected}") from error
+        yield rule
+
+
+def _broken(entry: EntryPoint, why: str) -> ConfigurationError:
+    package = f" of the package {entry.dist.name}" if entry.dist else ""
+    return ConfigurationError(
+        "BROKEN_RULES",
+        f"the rules {entry.name} ({entry.value}){package} cannot be used: {why}",
+        "correct the package, or uninstall it",
+        entry_point=entry.name,
+    )

@@ -1,0 +1,1 @@
+"""The rules of glacierbase, a module for each family."""

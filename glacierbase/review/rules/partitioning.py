@@ -1,0 +1,68 @@
+"""PA: partitions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from glacierbase.review.rule import CREATES, File, Found, Proof, Rule, Step, of, statement_rule
+from glacierbase.review.severity import Severity
+from glacierbase.sql.parts import Column, PartitionField
+
+_EVOLUTION = "https://iceberg.apache.org/docs/latest/evolution/#partition-evolution"
+# Nearly every row has its own value.
+_FINE_TYPES = re.compile(r"timestamp\w*|double|float|binary")
+_FINE_NAMES = re.compile(r"(?:\w+_)?(?:id|uuid|guid)")
+
+
+@statement_rule(
+    "add_partition_field", "drop_partition_field", formats=("iceberg",),
+    code="PA101", name="partitioning-of-new-files-only", severity=Severity.WARNING, proof=Proof.RUN, spares_new_tables=True,
+    why="Files that exist keep their partitioning, so that queries gain nothing for them until they are rewritten.",
+    fix="Schedule rewrite_data_files of the table, and state it in the description.",
+    bad="ALTER TABLE lake.a.t ADD PARTITION FIELD bucket(16, id)", good="ALTER TABLE lake.a.t WRITE ORDERED BY id",
+    source=_EVOLUTION,
+)  # fmt: skip
+def partitioning_of_new_files_only(step: Step, _file: File) -> Iterator[Found]:
+    """Find partition fields that are added or dropped."""
+    for part in step.parsed.parts:
+        if isinstance(part, PartitionField) and part.operation in ("add_partition_field", "drop_partition_field"):
+            words = part.operation.split("_")[0].upper()
+            yield Found(f"{words} PARTITION FIELD {part.transform.text}", step, part.place)
+
+
+@statement_rule(
+    "replace_partition_field", formats=("iceberg",),
+    code="PA102", name="dynamic-overwrite-keeps-rows", severity=Severity.WARNING, proof=Proof.RUN, spares_new_tables=True,
+    why="A dynamic INSERT OVERWRITE replaces partitions of the new kind only, so that old rows stay beside the new ones.",
+    fix="Let writers overwrite by an explicit filter until all files are rewritten.",
+    bad="ALTER TABLE lake.a.t REPLACE PARTITION FIELD days(ts) WITH hours(ts)", good="ALTER TABLE lake.a.t WRITE ORDERED BY id",
+    source="https://iceberg.apache.org/docs/latest/spark-ddl/#alter-table--replace-partition-field",
+)  # fmt: skip
+def dynamic_overwrite_keeps_rows(step: Step, _file: File) -> Iterator[Found]:
+    """Find partition fields that are replaced."""
+    for part in of(step, "replace_partition_field"):
+        if isinstance(part, PartitionField) and part.replaces:
+            yield Found(f"REPLACE PARTITION FIELD {part.replaces.text} WITH {part.transform.text}", step, part.place)
+
+
+@statement_rule(
+    *CREATES, formats=("iceberg", "delta"),
+    code="PA106", name="partition-per-value", severity=Severity.WARNING, proof=Proof.RUN,
+    why="Each value gets a partition and a file of its own, and tables of many small files are slow.",
+    fix="Partition by days(column) or bucket(16, column).",
+    bad="CREATE TABLE lake.a.t2 (id bigint, ts timestamp) USING iceberg PARTITIONED BY (ts)",
+    good="CREATE TABLE lake.a.t2 (id bigint, ts timestamp) USING iceberg PARTITIONED BY (days(ts))",
+    source="https://iceberg.apache.org/docs/latest/partitioning/",
+)  # fmt: skip
+def partition_per_value(step: Step, _file: File) -> Iterator[Found]:
+    """Find partitions by a column whose type or name says that it has very many values."""
+    types = {part.path[-1].lower(): (part.type or "").lower() for part in step.parsed.parts if isinstance(part, Column)}
+    for part in step.parsed.parts:
+        if isinstance(part, PartitionField) and part.operation in CREATES and not part.transform.function:
+            column = part.transform.arguments[0].lower()
+            if _FINE_TYPES.fullmatch(types.get(column, "")) or _FINE_NAMES.fullmatch(column):
+                yield Found(f"PARTITIONED BY ({column})", step, part.place)
+
+
+RULES: tuple[Rule, ...] = (partitioning_of_new_files_only, dynamic_overwrite_keeps_rows, partition_per_value)

@@ -1,0 +1,355 @@
+"""The claims of the rules of `lint`, on the engine: the bad example of a rule does what its `why` says.
+
+Delta's claims are in a process of their own, because its Spark has other jars.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from glacierbase.migrations.statements import split_statements
+from glacierbase.review.catalogue import all_rules
+from glacierbase.review.rule import Proof
+from tests.support import delta_claims
+from tests.support.beds import LakeBed
+from tests.support.project_folder import REPOSITORY
+
+pytestmark = pytest.mark.long
+
+RULES = {rule.code: rule for rule in all_rules()}
+TABLE = (
+    "CREATE TABLE lake.{}.t (id BIGINT NOT NULL, small INT, name STRING, legacy STRING, amount FLOAT, ts TIMESTAMP,"
+    " point STRUCT<x: INT, y: INT>) USING iceberg"
+)
+ROW = "({0}, {0}, 'name {0}', 'old', 1.5, TIMESTAMP '2026-01-0{0} 00:00:00', named_struct('x', 1, 'y', 2))"
+
+
+class Refused(Exception):
+    """The engine rejected a statement."""
+
+
+@dataclass
+class Lab:
+    """A namespace with the tables `t` and `source`, which are equal, in which the examples of rules run."""
+
+    spark: Any
+    namespace: str
+
+    def sql(self, text: str) -> list[tuple[Any, ...]]:
+        """Run one statement on the tables of this namespace, where the examples have `a`."""
+        text = re.sub(r"(?<![\w.])(lake\.|TO |')a\.", rf"\g<1>{self.namespace}.", text)
+        try:
+            return [tuple(row) for row in self.spark.sql(text).collect()]
+        except Exception as error:
+            raise Refused(str(error)) from error
+
+    def bad(self, code: str) -> None:
+        """Run the bad example of a rule."""
+        for statement in split_statements(RULES[code].bad, "spark"):
+            self.sql(statement.text)
+
+    def column(self, name: str) -> list[Any]:
+        return [value for (value,) in self.sql(f"SELECT {name} FROM lake.a.t ORDER BY 1")]
+
+
+@pytest.fixture
+def lab(lake: LakeBed) -> Lab:
+    """Two rows in each of the two tables."""
+    lab = Lab(lake.spark.newSession(), f"n{uuid.uuid4().hex[:8]}")
+    lab.sql(f"CREATE NAMESPACE lake.{lab.namespace}")
+    lab.sql(TABLE.format(lab.namespace))
+    lab.sql(f"INSERT INTO lake.a.t VALUES {ROW.format(1)}, {ROW.format(2)}")
+    return lab
+
+
+def _refuses(code: str) -> Callable[[Lab], None]:
+    def claim(lab: Lab) -> None:
+        with pytest.raises(Refused):
+            lab.bad(code)
+
+    return claim
+
+
+def _unreadable_after(code: str, *queries: str) -> Callable[[Lab], None]:
+    def claim(lab: Lab) -> None:
+        for query in queries:
+            lab.sql(query)
+        lab.bad(code)
+        for query in queries:
+            with pytest.raises(Refused):
+                lab.sql(query)
+
+    return claim
+
+
+def _no_rows_after(code: str) -> Callable[[Lab], None]:
+    def claim(lab: Lab) -> None:
+        assert lab.column("id") == [1, 2]
+        lab.bad(code)
+        assert lab.column("id") == []
+
+    return claim
+
+
+def replaced_columns(lab: Lab) -> None:
+    """All values are NULL, also those of the columns that stay."""
+    lab.sql("ALTER TABLE lake.a.t ALTER COLUMN id DROP NOT NULL")
+    lab.bad("DS104")
+    assert lab.sql("SELECT id, name FROM lake.a.t") == [(None, None)] * 2
+
+
+def readded_column(lab: Lab) -> None:
+    """The column that is added again has none of the values."""
+    assert lab.column("amount") == [1.5, 1.5]
+    lab.bad("DS105")
+    assert lab.column("amount") == [None, None]
+
+
+def purged_table(lab: Lab) -> None:
+    """No file of the table remains."""
+    from pathlib import Path
+
+    [(file,)] = lab.sql("SELECT file_path FROM lake.a.t.files LIMIT 1")
+    path = Path(file.removeprefix("file:"))
+    assert path.exists()
+    lab.bad("DS102")
+    assert not path.exists()
+
+
+def discarded_commit(lab: Lab) -> None:
+    """The rows of the later commit are no longer seen."""
+    [(snapshot,)] = lab.sql("SELECT snapshot_id FROM lake.a.t.snapshots")
+    lab.sql(f"INSERT INTO lake.a.t VALUES {ROW.format(3)}")
+    assert lab.column("id") == [1, 2, 3]
+    lab.sql(RULES["DS109"].bad.replace("5781947118336215154", str(snapshot)))
+    assert lab.column("id") == [1, 2]
+
+
+def added_column(lab: Lab) -> None:
+    """The INSERT without columns that worked before fails; one that lists its columns works."""
+    insert = f"INSERT INTO lake.a.t VALUES {ROW.format(3)}"
+    lab.sql(insert)
+    lab.bad("BC104")
+    with pytest.raises(Refused, match=r"(?i)column"):
+        lab.sql(insert)
+    lab.sql("INSERT INTO lake.a.t (id) VALUES (4)")
+
+
+def reordered_columns(lab: Lab) -> None:
+    """An INSERT without columns writes `name` where `legacy` was."""
+    lab.sql("ALTER TABLE lake.a.t ALTER COLUMN name AFTER legacy")
+    lab.sql(f"INSERT INTO lake.a.t VALUES {ROW.format(3)}")
+    assert lab.sql("SELECT name, legacy FROM lake.a.t WHERE id = 3") == [("old", "name 3")]
+    lab.bad("BC105")
+    assert lab.spark.table(f"lake.{lab.namespace}.t").columns[0] == "name"
+
+
+def old_partitioning(lab: Lab) -> None:
+    """The files that exist keep their partition spec."""
+    lab.bad("PA101")
+    lab.sql(f"INSERT INTO lake.a.t VALUES {ROW.format(3)}")
+    assert {spec for (spec,) in lab.sql("SELECT spec_id FROM lake.a.t.files")} == {0, 1}
+
+
+def dynamic_overwrite(lab: Lab) -> None:
+    """The row that an overwrite of its day replaced before stays beside the new one."""
+    lab.sql("ALTER TABLE lake.a.t ADD PARTITION FIELD days(ts)")
+    lab.sql("DELETE FROM lake.a.t WHERE true")
+    lab.sql(f"INSERT INTO lake.a.t VALUES {ROW.format(1)}")
+    lab.spark.conf.set("spark.sql.sources.partitionOverwriteMode", "dynamic")
+    overwrite = f"INSERT OVERWRITE lake.a.t VALUES {ROW.format(1)}"
+    lab.sql(overwrite)
+    assert lab.column("id") == [1]
+    lab.bad("PA102")
+    lab.sql(overwrite)
+    assert lab.column("id") == [1, 1]
+
+
+def file_per_value(lab: Lab) -> None:
+    """Each value has a file."""
+    lab.bad("PA106")
+    lab.sql("INSERT INTO lake.a.t2 SELECT id, ts FROM lake.a.t")
+    assert lab.sql("SELECT count(*) FROM lake.a.t2.files") == [(2,)]
+
+
+def unknown_property(lab: Lab) -> None:
+    """It is stored, and commits retry as before."""
+    lab.bad("PR101")
+    properties = dict(lab.sql("SHOW TBLPROPERTIES lake.a.t"))
+    assert properties["commit.retry.num-retires"] == "10"
+    assert "commit.retry.num-retries" not in properties
+
+
+def bad_value(lab: Lab) -> None:
+    """The ALTER succeeds; every commit after it fails, also the one that would undo it."""
+    lab.bad("PR102")
+    for commit in (
+        "INSERT INTO lake.a.t (id) VALUES (3)",
+        "ALTER TABLE lake.a.t UNSET TBLPROPERTIES ('commit.retry.num-retries')",
+    ):
+        with pytest.raises(Refused, match="ten"):
+            lab.sql(commit)
+
+
+BAD_VALUES = [
+    ("write.distribution-mode", "hashed", "INSERT INTO lake.a.t (id) VALUES (3)"),
+    ("write.format.default", "csv", "INSERT INTO lake.a.t (id) VALUES (3)"),
+    ("write.target-file-size-bytes", "512MB", "INSERT INTO lake.a.t (id) VALUES (3)"),
+    ("write.delete.isolation-level", "snapshots", "DELETE FROM lake.a.t WHERE id = 1 AND name LIKE 'n%'"),
+    ("write.delete.mode", "merge", "DELETE FROM lake.a.t WHERE id = 1 AND name LIKE 'n%'"),
+    ("read.split.target-size", "big", "SELECT name FROM lake.a.t"),
+]
+
+
+def version_upgrade(lab: Lab) -> None:
+    """The version cannot be lowered again."""
+    lab.bad("PR108")
+    with pytest.raises(Refused, match=r"(?i)downgrade"):
+        lab.sql("ALTER TABLE lake.a.t SET TBLPROPERTIES ('format-version'='2')")
+
+
+def no_expiry(lab: Lab) -> None:
+    """Expiring snapshots is refused."""
+    lab.bad("PR111")
+    with pytest.raises(Refused, match=r"(?i)gc"):
+        lab.sql(RULES["MT101"].bad)
+
+
+def expired_snapshot(lab: Lab) -> None:
+    """The table as it was cannot be queried any more."""
+    [(snapshot,)] = lab.sql("SELECT snapshot_id FROM lake.a.t.snapshots")
+    lab.sql(f"INSERT INTO lake.a.t VALUES {ROW.format(3)}")
+    before = f"SELECT count(*) FROM lake.a.t VERSION AS OF {snapshot}"
+    assert lab.sql(before) == [(2,)]
+    lab.bad("MT101")
+    with pytest.raises(Refused):
+        lab.sql(before)
+
+
+def doubled_rows(lab: Lab) -> None:
+    """A second run of the statement inserts all rows again."""
+    lab.sql("CREATE TABLE lake.a.source USING iceberg AS SELECT * FROM lake.a.t")
+    lab.bad("MT105")
+    lab.bad("MT105")
+    assert lab.column("id") == [1, 1, 1, 2, 2, 2]
+
+
+def kept_schema(lab: Lab) -> None:
+    """The statement succeeds, and the table keeps its other columns."""
+    lab.bad("FL112")
+    assert len(lab.spark.table(f"lake.{lab.namespace}.t").columns) == 7
+
+
+def another_table(lab: Lab) -> None:
+    """The same name is another table in a session with another default."""
+    lab.sql(f"USE lake.{lab.namespace}")
+    lab.bad("FL110")
+    lab.sql("USE spark_catalog.default")
+    with pytest.raises(Refused):
+        lab.bad("FL110")
+
+
+CLAIMS: dict[str, Callable[[Lab], None]] = {
+    "FL110": another_table,
+    "FL111": _refuses("FL111"),
+    "FL112": kept_schema,
+    "DS101": _unreadable_after("DS101", "SELECT * FROM lake.a.t"),
+    "DS102": purged_table,
+    "DS103": _unreadable_after("DS103", "SELECT legacy FROM lake.a.t"),
+    "DS104": replaced_columns,
+    "DS105": readded_column,
+    "DS106": _no_rows_after("DS106"),
+    "DS107": _no_rows_after("DS107"),
+    "DS109": discarded_commit,
+    "BC101": _unreadable_after("BC101", "SELECT name FROM lake.a.t"),
+    "BC102": _unreadable_after("BC102", "SELECT * FROM lake.a.t"),
+    "BC103": _refuses("BC103"),
+    "BC104": added_column,
+    "BC105": reordered_columns,
+    "TY101": _refuses("TY101"),
+    "TY103": _refuses("TY103"),
+    "TY104": _refuses("TY104"),
+    "TY105": _refuses("TY105"),
+    "TY107": _refuses("TY107"),
+    "TY109": _refuses("TY109"),
+    "PA101": old_partitioning,
+    "PA102": dynamic_overwrite,
+    "PA106": file_per_value,
+    "PR101": unknown_property,
+    "PR102": bad_value,
+    "PR108": version_upgrade,
+    "PR111": no_expiry,
+    "MT101": expired_snapshot,
+    "MT105": doubled_rows,
+}
+
+
+def test_every_rule_whose_claim_is_run_has_a_claim_here() -> None:
+    """`proof` of a rule says `run` exactly where this module runs it."""
+    assert {*CLAIMS, *delta_claims.ONLY} == {code for code, rule in RULES.items() if rule.proof is Proof.RUN}
+
+
+@pytest.mark.parametrize("code", CLAIMS)
+def test_the_claim_of_a_rule_is_true_on_spark_with_iceberg(code: str, lab: Lab) -> None:
+    """The bad example does what the rule says."""
+    CLAIMS[code](lab)
+
+
+@pytest.mark.parametrize(("key", "value", "statement"), BAD_VALUES, ids=[key for key, _, _ in BAD_VALUES])
+def test_a_value_that_the_rule_objects_to_is_stored_and_fails_later(
+    key: str, value: str, statement: str, lab: Lab
+) -> None:
+    """The ALTER succeeds, and the statement that uses the property fails."""
+    lab.sql(f"ALTER TABLE lake.a.t SET TBLPROPERTIES ('{key}'='{value}')")
+    with pytest.raises(Refused):
+        lab.sql(statement)
+
+
+def test_the_known_properties_are_those_of_the_jar(lake: LakeBed) -> None:
+    """`python -m tests.support.jar_properties` writes them anew for another version."""
+    assert delta_claims.knows_the_jar_of(lake.spark, "org.apache.iceberg.TableProperties")
+
+
+REFUSED_TYPES = ("int", "string", "float", "boolean", "date", "binary", "varchar(10)")
+
+
+@pytest.mark.parametrize("name", REFUSED_TYPES)
+def test_no_column_can_be_promoted_to_a_type_that_the_rule_refuses(name: str, lab: Lab) -> None:
+    """TY101 objects to the target types that no other type becomes."""
+    for column in ("id", "name", "amount", "ts"):
+        if dict(lab.spark.table(f"lake.{lab.namespace}.t").dtypes)[column] != name:
+            with pytest.raises(Refused):
+                lab.sql(f"ALTER TABLE lake.a.t ALTER COLUMN {column} TYPE {name}")
+
+
+@pytest.mark.parametrize("code", [code for code in CLAIMS if code not in ("FL110", "DS101", "PR101")])
+def test_the_good_example_of_a_rule_is_accepted(code: str, lab: Lab) -> None:
+    """The engine runs what the rule proposes."""
+    lab.sql("CREATE TABLE lake.a.source USING iceberg AS SELECT * FROM lake.a.t")
+    for statement in split_statements(RULES[code].good, "spark"):
+        lab.sql(statement.text.replace("MERGE INTO lake.a.t ", "MERGE INTO lake.a.t AS t "))
+
+
+@pytest.mark.delta
+def test_the_claims_about_delta_are_true() -> None:
+    """Each bad example is run on a Delta table in a Spark of its own."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.support.delta_claims"],
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert json.loads(done.stdout.splitlines()[-1]) == dict.fromkeys(
+        (*delta_claims.ONLY, *delta_claims.TOO, "properties"), True
+    )

@@ -1,0 +1,120 @@
+"""The claims of the rules of `lint` about Delta, run on a Spark with Delta: `python -m tests.support.delta_claims`."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from glacierbase.migrations.statements import split_statements
+from glacierbase.review.catalogue import all_rules
+from glacierbase.review.table_properties import known
+from tests.support.jar_properties import properties_of
+
+# Of rules about Delta only, and of rules that are about Iceberg as well.
+ONLY = ("MT104", "DL102", "DL103", "DL105")
+TOO = ("DS105", "DS106", "PA106", "PR101", "TY104")
+_UPGRADES = ("DL102", "DL103")
+# Delta drops columns only with it.
+_MAPPING = " TBLPROPERTIES ('delta.columnMapping.mode'='name')"
+
+
+def main() -> None:
+    """Print a JSON object: whether each claim is true."""
+    from tests.engines.test_migrate_delta import with_delta
+    from tests.support.beds import lake_bed
+
+    with tempfile.TemporaryDirectory() as folder:
+        text = with_delta(Path(folder) / "warehouse")
+        conf = f"      spark.sql.warehouse.dir: {folder}/spark\n"
+        with lake_bed(text.replace("    sparkConf:\n", f"    sparkConf:\n{conf}"), Path(folder) / "project") as bed:
+            claims = {
+                **_claims(bed.spark),
+                "properties": knows_the_jar_of(bed.spark, "io.delta.sql.DeltaSparkSessionExtension"),
+            }
+            print(json.dumps(claims))  # noqa: T201
+
+
+def knows_the_jar_of(spark: Any, name: str) -> bool:
+    """Return whether the file of known properties is that of the jar which holds this class."""
+    loader = spark._jvm.Thread.currentThread().getContextClassLoader()
+    place = loader.loadClass(name).getProtectionDomain().getCodeSource().getLocation().getPath()
+    table_format, keys = properties_of(Path(place.removeprefix("file:")))
+    return known(table_format) == keys
+
+
+def _claims(spark: Any) -> dict[str, bool]:
+    spark.sql("CREATE NAMESPACE spark_catalog.a")
+    found = {}
+    for code in (*ONLY, *TOO):
+        spark.sql(
+            "CREATE TABLE spark_catalog.a.t (id BIGINT, name STRING, amount FLOAT, ts TIMESTAMP) USING delta"
+            + (_MAPPING if code == "DS105" else "")
+        )
+        spark.sql("INSERT INTO spark_catalog.a.t VALUES (-1, 'a', 1.5, now()), (-2, 'b', 1.5, now() - INTERVAL 1 DAY)")
+        found[code] = _CLAIMS.get(code, _is_refused)(spark, code)
+        spark.sql("DROP TABLE spark_catalog.a.t")
+    return found
+
+
+def _bad(spark: Any, code: str) -> None:
+    """Run the bad example of a rule, on a Delta table."""
+    [sql] = [rule.bad for rule in all_rules() if rule.code == code]
+    for old, new in (
+        ("lake.a", "spark_catalog.a"),
+        ("iceberg", "delta"),
+        ("commit.retry.num-retires", "delta.apendOnly"),
+    ):
+        sql = sql.replace(old, new)
+    for statement in split_statements(sql, "spark"):
+        spark.sql(statement.text).collect()
+
+
+def _is_refused(spark: Any, code: str) -> bool:
+    try:
+        _bad(spark, code)
+    except Exception:
+        return True
+    return False
+
+
+def _raises_the_protocol(spark: Any, code: str) -> bool:
+    before = _protocol(spark)
+    _bad(spark, code)
+    return _protocol(spark) > before
+
+
+def _protocol(spark: Any) -> tuple[int, int, int]:
+    [row] = spark.sql("DESCRIBE DETAIL spark_catalog.a.t").collect()
+    return row["minReaderVersion"], row["minWriterVersion"], len(row["tableFeatures"])
+
+
+def _loses_the_values(spark: Any, code: str) -> bool:
+    _bad(spark, code)
+    return [row[0] for row in spark.sql("SELECT amount FROM spark_catalog.a.t").collect()] == [None, None]
+
+
+def _loses_the_rows(spark: Any, code: str) -> bool:
+    _bad(spark, code)
+    return spark.table("spark_catalog.a.t").count() == 0
+
+
+def _has_a_file_per_value(spark: Any, code: str) -> bool:
+    _bad(spark, code)
+    spark.sql("INSERT INTO spark_catalog.a.t2 SELECT id, ts FROM spark_catalog.a.t")
+    [row] = spark.sql("DESCRIBE DETAIL spark_catalog.a.t2").collect()
+    return row["numFiles"] == 2
+
+
+_CLAIMS: dict[str, Callable[[Any, str], bool]] = {
+    **dict.fromkeys(_UPGRADES, _raises_the_protocol),
+    "DS105": _loses_the_values,
+    "DS106": _loses_the_rows,
+    "PA106": _has_a_file_per_value,
+}
+
+
+if __name__ == "__main__":
+    main()

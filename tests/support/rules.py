@@ -1,0 +1,60 @@
+"""Apply rules to SQL, without a project and without the sandbox."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from pathlib import Path
+
+from glacierbase.migrations.compiled import Compiled
+from glacierbase.migrations.headers import read_headers
+from glacierbase.migrations.statements import split_statements
+from glacierbase.migrations.transactions import steps
+from glacierbase.model.catalog import LintOptions
+from glacierbase.model.migration import Migration
+from glacierbase.review.catalogue import all_rules
+from glacierbase.review.examine import examine
+from glacierbase.review.judge import Examined, judge
+from glacierbase.review.results import Finding
+from glacierbase.review.rule import Facts, Rule
+
+HEADER = "-- MIGRATION_DESCRIPTION: Say what the table is for\n-- MIGRATION_AUTHOR: Data Platform\n\n"
+FACTS = Facts(formats={"lake": "iceberg"}, default_catalog="spark_catalog", varying={"acme-prod": "variables.bucket"})
+_OF_FORMAT = {
+    "delta": replace(FACTS, formats={"spark_catalog": "delta"}),
+    "hudi": replace(FACTS, formats={"spark_catalog": "hudi"}),
+    "snowflake": Facts(engine="snowflake"),
+}
+
+
+def compiled(sql: str, engine: str = "spark", path: str = "migrations/lake/0001_a.sql") -> Compiled:
+    """Return a migration without a template; without headers, it gets some."""
+    text = sql if "MIGRATION_" in sql else HEADER + sql
+    headers = read_headers(text, path, None)
+    migration = Migration(
+        "0001", "a", headers["DESCRIPTION"], headers["AUTHOR"], Path(path), path, text, "v1:sha256:0"
+    )  # fmt: skip
+    return Compiled(migration, text, "v1:sha256:0", steps(split_statements(text, engine), engine), engine)
+
+
+def findings(
+    *files: str, facts: Facts = FACTS, options: LintOptions | None = None, spares_new: bool = False
+) -> list[Finding]:
+    """Return what `lint` finds in these files of one environment."""
+    values = asdict(facts)
+    engine = values.pop("engine")
+    examined = []
+    for number, sql in enumerate(files, start=1):
+        path = f"migrations/lake/{number:04}_a.sql"
+        answer = examine(compiled(sql, engine, path), values)
+        examined.append(Examined("dev", path, options or LintOptions(), answer))
+    return list(judge(examined, {rule.code: rule for rule in all_rules()}, spares_new=spares_new).findings)
+
+
+def codes(*files: str, facts: Facts = FACTS) -> list[str]:
+    """Return the codes of the findings that are not allowed."""
+    return [each.code for each in findings(*files, facts=facts) if each.allowed is None]
+
+
+def facts_of(rule: Rule) -> Facts:
+    """Return the facts of a project with tables that the rule is about."""
+    return next((facts for name, facts in _OF_FORMAT.items() if rule.formats == {name}), FACTS)

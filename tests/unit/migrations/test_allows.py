@@ -1,0 +1,48 @@
+"""The comments above a statement, and what they allow."""
+
+from __future__ import annotations
+
+import pytest
+
+from glacierbase.migrations.allows import allows_of
+from glacierbase.migrations.statements import split_statements
+
+
+def allows(sql: str) -> list[tuple[int, str, str]]:
+    """Return statement, code and reason of each."""
+    found = allows_of(split_statements(sql, "spark"))
+    return [(each.statement_index, each.code, each.reason) for each in found]
+
+
+def test_a_statement_has_the_comments_on_the_lines_above_it() -> None:
+    """Those behind the statement before it are not among them; the text and the checksum are as without comments."""
+    first, second = split_statements(
+        "-- one\nSELECT 1; -- behind\n/* two */\n-- three\n\nSELECT 2 -- inside\n", "spark"
+    )
+    assert first.comments == "-- one"
+    assert second.comments == "/* two */\n-- three"
+    [bare] = split_statements("SELECT 2", "spark")
+    assert (second.text, second.checksum) == ("SELECT 2 -- inside", bare.checksum)
+
+
+def test_an_allow_has_a_code_and_a_reason() -> None:
+    """Several allow several rules, and each belongs to the statement below it."""
+    first = "-- GLACIERBASE_ALLOW: DS103 no readers (#912)\nSELECT 1"
+    second = "--GLACIERBASE_ALLOW : bc101: a: b\r\n\n-- GLACIERBASE_ALLOW: X\nSELECT 2"
+    sql = f"{first};\n{second}"
+    assert allows(sql) == [(1, "DS103", "no readers (#912)"), (2, "BC101", "a: b"), (2, "X", "")]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "/*\n-- GLACIERBASE_ALLOW: DS103 x\n*/\nSELECT 1",
+        "SELECT 1 -- GLACIERBASE_ALLOW: DS103 x",
+        "SELECT '\n-- GLACIERBASE_ALLOW: DS103 x\n'",
+        "-- see GLACIERBASE_ALLOW: DS103 x\nSELECT 1",
+        "-- GLACIERBASE_ALLOW DS103 x\nSELECT 1",
+    ],
+)
+def test_what_is_no_such_comment_allows_nothing(sql: str) -> None:
+    """A comment in a comment, behind a statement or in a string, and another text."""
+    assert allows(sql) == []

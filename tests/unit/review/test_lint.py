@@ -1,0 +1,332 @@
+"""`lint`: which files it checks, what it prints, how it exits, and what a catalog file and a comment change."""
+
+from __future__ import annotations
+
+import os
+import re
+
+import pytest
+
+from tests.support.project_folder import ProjectFolder
+from tests.support.repository import commit_all
+
+CATALOG = """\
+migrationExecutor:
+  type: spark
+  conf: {sparkConf: {spark.sql.catalog.lake: org.apache.iceberg.spark.SparkCatalog}}
+environments: {dev: {}, prod: {}}
+"""
+DROP = "ALTER TABLE lake.a.t DROP COLUMN legacy"
+COMMENT = "ALTER TABLE lake.a.t ALTER COLUMN id COMMENT 'the key'"
+FAILED = 3
+
+
+@pytest.fixture
+def shop(project: ProjectFolder) -> ProjectFolder:
+    """A project with one migration that no rule objects to."""
+    project.catalog(CATALOG)
+    project.file("1_a.sql", COMMENT)
+    return project
+
+
+def found(project: ProjectFolder, *arguments: str) -> list[dict[str, object]]:
+    """Return the findings as JSON."""
+    return list(project.ask("lint", *arguments).entry()["findings"])
+
+
+def test_a_file_that_no_rule_objects_to_passes(shop: ProjectFolder) -> None:
+    """The exit code is 0, and the text says how many files were checked."""
+    done = shop.run("lint")
+    assert (done.code, done.stderr) == (0, "")
+    assert "no findings in 1 migration" in done.stdout
+
+
+def test_an_error_fails_with_its_place_the_reason_and_a_fix(shop: ProjectFolder) -> None:
+    """Line and column are those of the clause in the file."""
+    shop.file("2_b.sql", f"{COMMENT};\n\nALTER TABLE lake.a.t\n  DROP COLUMN legacy")
+    done = shop.ask("lint")
+    assert done.code == FAILED
+    assert done.document["error"]["code"] == "LINT_FAILED"
+    [finding] = done.entry()["findings"]
+    assert finding.pop("why")
+    assert finding.pop("fix")
+    assert finding == {
+        "code": "DS103",
+        "severity": "error",
+        "message": "DROP COLUMN legacy",
+        "path": "migrations/shop/2_b.sql",
+        "line": 7,
+        "column": 15,
+        "statement_index": 2,
+        "table": "lake.a.t",
+        "environments": ["dev", "prod"],
+        "allowed": None,
+    }
+    text = shop.run("lint")
+    assert "migrations/shop/2_b.sql:7:15: error DS103: lake.a.t: DROP COLUMN legacy" in text.stdout
+    assert "next: `glacierbase rules DS103`" in text.stderr
+
+
+def test_the_seeds_own_property_is_an_error_with_the_key_that_is_meant(shop: ProjectFolder) -> None:
+    """A misspelt key and a value that is no number are both found before anything runs."""
+    values = "'commit.retry.num-retries'='ten', 'commit.retry.num-retires'='10'"
+    shop.file("2_b.sql", f"ALTER TABLE lake.a.t SET TBLPROPERTIES ({values})")
+    wrong = {finding["code"]: finding["fix"] for finding in found(shop)}
+    assert wrong == {"PR102": "write a whole number", "PR101": "did you mean commit.retry.num-retries?"}
+
+
+@pytest.mark.parametrize(("version", "codes"), [("1.10.0", ["PR101"]), ("1.9.2", ["PR101"]), ("1.12.0", [])])
+def test_a_property_of_a_later_version_is_an_error(version: str, codes: list[str], shop: ProjectFolder) -> None:
+    """The version is that of the jar which the catalog file names."""
+    jars = f"dependencies: [org.apache.iceberg:iceberg-spark-runtime-3.5_2.12:{version}]"
+    shop.catalog(CATALOG.replace("SparkCatalog}}", f"SparkCatalog}}, {jars}}}"))
+    shop.file("2_b.sql", "ALTER TABLE lake.a.t SET TBLPROPERTIES ('write.manifest.compression-codec'='gzip')")
+    assert [finding["code"] for finding in found(shop)] == codes
+
+
+def test_an_allow_with_a_reason_is_kept_and_does_not_fail(shop: ProjectFolder) -> None:
+    """The finding is listed with the reason."""
+    shop.file("2_b.sql", f"-- GLACIERBASE_ALLOW: DS103 no readers since 2026-10-01 (#912)\n{DROP}")
+    done = shop.ask("lint")
+    assert done.code == 0
+    [finding] = done.entry()["findings"]
+    assert (finding["code"], finding["allowed"]) == ("DS103", "no readers since 2026-10-01 (#912)")
+
+
+@pytest.mark.parametrize(
+    ("comment", "codes"),
+    [
+        ("-- GLACIERBASE_ALLOW: DS103", {"DS103", "FL120"}),
+        ("-- GLACIERBASE_ALLOW: DS130 no readers", {"DS103", "FL122"}),
+        ("-- GLACIERBASE_ALLOW:", {"DS103", "FL122"}),
+        ("-- GLACIERBASE_ALLOW: DS101 no readers", {"DS103", "FL121"}),
+        ("/* -- GLACIERBASE_ALLOW: DS103 no readers */", {"DS103"}),
+        ("-- GLACIERBASE_ALLOWS: DS103 no readers", {"DS103"}),
+    ],
+)
+def test_a_comment_that_allows_nothing_says_so(comment: str, codes: set[str], shop: ProjectFolder) -> None:
+    """The finding stays an error."""
+    shop.file("2_b.sql", f"{comment}\n{DROP}")
+    done = shop.ask("lint")
+    assert done.code == FAILED
+    assert {finding["code"] for finding in done.entry()["findings"]} == codes
+
+
+def test_the_nearest_code_is_the_fix_of_an_unknown_one(shop: ProjectFolder) -> None:
+    """A typing error in the code of an allow is found."""
+    shop.file("2_b.sql", f"-- GLACIERBASE_ALLOW: DS1O3 no readers\n{COMMENT}")
+    [finding] = found(shop)
+    assert finding["fix"] == "did you mean DS103?"
+
+
+def test_an_allow_counts_for_the_statement_below_it_only(shop: ProjectFolder) -> None:
+    """A comment behind the statement before it, or above another one, allows nothing."""
+    allow = "-- GLACIERBASE_ALLOW: DS103 no readers"
+    shop.file("2_b.sql", f"{allow}\n{COMMENT};\n{DROP};")
+    shop.file("3_c.sql", f"{COMMENT}; {allow}\n{DROP};\n{allow}")
+    codes = [(finding["path"], finding["code"], finding["allowed"]) for finding in found(shop)]
+    assert sorted(codes) == [
+        ("migrations/shop/2_b.sql", "DS103", None),
+        ("migrations/shop/2_b.sql", "FL121", None),
+        ("migrations/shop/3_c.sql", "DS103", None),
+        ("migrations/shop/3_c.sql", "FL123", None),
+    ]
+
+
+def test_with_a_base_only_new_files_are_checked(shop: ProjectFolder) -> None:
+    """A file of the base cannot change any more, and fails nothing."""
+    shop.file("2_b.sql", DROP)
+    commit_all(shop.root)
+    shop.file("3_c.sql", "DROP TABLE lake.a.t")
+    assert shop.run("lint", "--base", "main").code == FAILED
+    assert [finding["code"] for finding in found(shop, "--base", "main")] == ["DS101"]
+    assert {finding["code"] for finding in found(shop)} == {"DS101", "DS103"}
+
+
+def test_a_table_that_the_new_files_create_is_spared(shop: ProjectFolder) -> None:
+    """Nobody reads it yet, and the summary says that findings were left out."""
+    commit_all(shop.root)
+    shop.file("2_b.sql", "CREATE TABLE lake.a.new (id bigint, legacy string) USING iceberg")
+    shop.file("3_c.sql", "ALTER TABLE lake.a.new DROP COLUMN legacy;\nALTER TABLE lake.a.t DROP COLUMN legacy")
+    done = shop.ask("lint", "--base", "main")
+    assert [finding["table"] for finding in done.entry()["findings"]] == ["lake.a.t"]
+    assert done.entry()["spared"] == 1
+    assert "1 left out about tables that these files create" in shop.run("lint", "--base", "main").stdout
+
+
+def test_severities_are_those_of_the_catalog_file(shop: ProjectFolder) -> None:
+    """An environment may differ from the others, and the finding names those that have it."""
+    shop.catalog(
+        f"{CATALOG.replace('dev: {}', 'dev: {lint: {rules: {DS103: off}}}')}lint: {{rules: {{DS103: warning}}}}\n"
+    )
+    shop.file("2_b.sql", DROP)
+    done = shop.ask("lint")
+    assert done.code == 0
+    [finding] = done.entry()["findings"]
+    assert (finding["severity"], finding["environments"]) == ("warning", ["prod"])
+    assert "(in prod)" in shop.run("lint").stdout
+
+
+def test_a_finding_about_a_table_that_streams_use_can_be_an_error(shop: ProjectFolder) -> None:
+    """Patterns are compared with the whole name, in any case of letters."""
+    shop.file("2_b.sql", "ALTER TABLE lake.Events.t RENAME COLUMN a TO b;\nALTER TABLE lake.a.t RENAME COLUMN a TO b")
+    shop.catalog(CATALOG + 'lint: {streaming: ["lake.events.*"]}\n')
+    severities = {finding["table"]: finding["severity"] for finding in found(shop)}
+    assert severities == {"lake.Events.t": "error", "lake.a.t": "warning"}
+
+
+def test_a_value_of_one_environment_is_not_written_out(shop: ProjectFolder) -> None:
+    """The fix names the variable; comments, longer names and values that are the same everywhere are left alone."""
+    environments = ", ".join(
+        f"{name}: {{variables: {{bucket: acme-{name}, team: platform}}}}" for name in ("dev", "prod")
+    )
+    shop.catalog(CATALOG.replace("dev: {}, prod: {}", environments))
+    create = "CREATE TABLE lake.a.{} (id bigint) USING iceberg LOCATION 's3://{}/platform/{}'"
+    shop.file("2_b.sql", f"-- not acme-prod\n{create.format('b', '{{ variables.bucket }}', 'acme-prod-2')}")
+    assert found(shop) == []
+    shop.file("3_c.sql", create.format("c", "acme-prod", "c"))
+    [finding] = found(shop)
+    assert (finding["code"], finding["path"]) == ("FL106", "migrations/shop/3_c.sql")
+    assert finding["fix"] == "write {{ variables.bucket }}"
+
+
+def test_an_unknown_rule_in_a_catalog_file_is_an_error_with_its_line(shop: ProjectFolder) -> None:
+    """A typing error would otherwise leave the rule as it is."""
+    shop.catalog(CATALOG + "lint:\n  rules:\n    SD103: off\n")
+    done = shop.run("lint")
+    assert done.code == 2
+    assert "error: UNKNOWN_RULE: catalogs/shop.yaml, line 7: lint.rules: there is no rule SD103" in done.stderr
+    assert "did you mean DS103?" in done.stderr
+
+
+@pytest.mark.parametrize("text", ["{rules: {DS103: never}}", "{rules: {ds: off}}", "{rules: [DS103]}", "{rule: {}}"])
+def test_a_wrong_value_of_lint_is_found_by_every_command(text: str, shop: ProjectFolder) -> None:
+    """`validate` reads the same key."""
+    shop.catalog(f"{CATALOG}lint: {text}\n")
+    assert shop.run("validate").code == 2
+
+
+def test_a_file_that_does_not_render_is_reported_beside_the_findings_in_others(shop: ProjectFolder) -> None:
+    """The others are checked all the same."""
+    shop.file("2_b.sql", "SELECT {{ variables.nope }}")
+    shop.file("3_c.sql", DROP)
+    done = shop.ask("lint")
+    assert done.code == FAILED
+    assert [each["code"] for each in done.document["error"]["errors"]] == ["UNDEFINED_VARIABLE", "LINT_FAILED"]
+    assert [finding["code"] for finding in done.entry()["findings"]] == ["DS103"]
+
+
+def test_what_is_not_understood_is_listed(shop: ProjectFolder) -> None:
+    """No rule applies to it, and that is said."""
+    shop.file("2_b.sql", "FROBNICATE lake.a.t")
+    done = shop.ask("lint")
+    assert done.entry()["not_understood"] == [
+        {"path": "migrations/shop/2_b.sql", "line": 4, "sql": "FROBNICATE lake.a.t"}
+    ]
+    assert "not understood, no rule applies: FROBNICATE" in shop.run("lint").stdout
+
+
+def test_values_of_a_hostile_file_are_shown_as_escapes(shop: ProjectFolder) -> None:
+    """Neither a terminal nor a CI service executes them, and no secret of the environment is printed."""
+    name = "x\x1b[31m::set-env name=A::b"
+    shop.file(
+        "2_b.sql",
+        f"-- GLACIERBASE_ALLOW: DS103 \x1b[2J ##[error]x ::warning::y\nALTER TABLE lake.a.t DROP COLUMN `{name}`",
+    )
+    done = shop.run("lint", environ={"AWS_SECRET_ACCESS_KEY": "canary-of-the-environment"})
+    assert "\x1b" not in done.stdout + done.stderr
+    assert "##[error]" not in done.stdout
+    assert not re.search(r"^\s*::", done.stdout, re.MULTILINE)
+    assert "canary" not in done.stdout + done.stderr
+
+
+PLUGIN = """\
+from glacierbase.review.rule import Found, Proof, statement_rule
+from glacierbase.review.severity import Severity
+
+@statement_rule(
+    "set_properties", code="ACME001", name="owner-missing", severity=Severity.ERROR, why="W.", fix="F.", bad="", good="",
+    source="", proof=Proof.CONVENTION,
+)
+def no_owner(step, file):
+    yield Found("no owner", step)
+
+RULES = [no_owner]
+"""
+
+
+def install(project: ProjectFolder, module: str, value: str = "acme_rules:RULES") -> dict[str, str | None]:
+    """Install a package with an entry point; return the environment in which it is found."""
+    folder = project.root.parent / "packages"
+    info = folder / "acme_rules-1.0.dist-info"
+    info.mkdir(parents=True)
+    (folder / "acme_rules.py").write_text(module)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme-rules\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(f"[glacierbase.rules]\nacme = {value}\n")
+    paths = [str(folder), os.environ.get("PYTHONPATH", "")]
+    return {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
+
+
+def test_a_package_adds_rules(shop: ProjectFolder) -> None:
+    """Its rule finds, is allowed by its code, and is listed."""
+    environ = install(shop, PLUGIN)
+    shop.file("2_b.sql", "ALTER TABLE lake.a.t SET TBLPROPERTIES ('a'='b')")
+    done = shop.ask("lint", environ=environ)
+    assert [finding["code"] for finding in done.entry()["findings"]] == ["ACME001"]
+    assert "ACME001" in shop.run("rules", environ=environ).stdout
+
+
+@pytest.mark.parametrize(
+    ("module", "value", "why"),
+    [
+        ("1 / 0", "acme_rules:RULES", "ZeroDivisionError: division by zero"),
+        ("RULES = [1]", "acme_rules:RULES", "1 is no rule"),
+        ("", "acme_rules:RULES", "AttributeError"),
+        (PLUGIN.replace("ACME001", "DS103"), "acme_rules:RULES", "the code DS103 exists already"),
+        (PLUGIN.replace("ACME001", "acme"), "acme_rules:RULES", "'acme' is not the code of a rule"),
+    ],
+)
+def test_a_broken_package_is_one_message_that_names_it(module: str, value: str, why: str, shop: ProjectFolder) -> None:
+    """There is no traceback, and the exit code is that of a configuration error."""
+    done = shop.run("lint", environ=install(shop, module, value))
+    assert done.code == 2
+    assert (
+        "error: BROKEN_RULES: the rules acme (acme_rules:RULES) of the package acme-rules cannot be used:"
+        in done.stderr
+    )
+    assert why in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_rule_of_a_package_that_fails_is_a_finding(shop: ProjectFolder) -> None:
+    """The other rules are applied all the same."""
+    environ = install(shop, PLUGIN.replace('yield Found("no owner", step)', "raise KeyError(1)"))
+    shop.file("2_b.sql", "ALTER TABLE lake.a.t SET TBLPROPERTIES ('commit.retry.num-retries'='ten')")
+    messages = {finding["code"]: finding["message"] for finding in found_with(shop, environ)}
+    assert messages["ACME001"].startswith("the rule itself fails with KeyError")
+    assert "PR102" in messages
+
+
+def test_rules_run_inside_the_limits_of_the_process_that_renders(shop: ProjectFolder) -> None:
+    """A file whose rules need too much memory is an error, and the next one is checked all the same."""
+    environ = install(shop, PLUGIN.replace('yield Found("no owner", step)', "bytearray(2**40); yield"))
+    shop.file("2_b.sql", "ALTER TABLE lake.a.t SET TBLPROPERTIES ('a'='b')")
+    shop.file("3_c.sql", DROP)
+    done = shop.ask("lint", environ=environ)
+    assert [each["code"] for each in done.document["error"]["errors"]] == ["TEMPLATE_TOO_COSTLY", "LINT_FAILED"]
+    assert [finding["code"] for finding in done.entry()["findings"]] == ["DS103"]
+
+
+def found_with(project: ProjectFolder, environ: dict[str, str | None]) -> list[dict[str, str]]:
+    return list(project.ask("lint", environ=environ).entry()["findings"])
+
+
+def test_the_page_of_a_rule_is_printed_outside_of_a_project(project: ProjectFolder) -> None:
+    """It has the reason, the fix, both examples, the allow and the source."""
+    done = project.run("rules", "ds104")
+    for part in ("DS104  replace-columns  (error; iceberg only)", "Why: ", "Fix: ", "REPLACE COLUMNS (", "ADD COLUMN device",
+                 "-- GLACIERBASE_ALLOW: DS104", "Source: https://"):  # fmt: skip
+        assert part in done.stdout
+    unknown = project.run("rules", "DS1O4")
+    assert (unknown.code, "did you mean DS104?" in unknown.stderr) == (2, True)
+    assert {rule["code"] for rule in project.ask("rules", "DS104", "TY101").document["rules"]} == {"DS104", "TY101"}

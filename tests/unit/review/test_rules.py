@@ -1,0 +1,41 @@
+"""Each rule objects to its bad example and to nothing in its good one."""
+
+from __future__ import annotations
+
+import pytest
+
+from glacierbase.catalogs.values import RULE_CODE
+from glacierbase.review.catalogue import FAMILIES, all_rules
+from glacierbase.review.rule import Rule
+from tests.support.rules import codes, facts_of
+
+EACH_RULE = pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.code)
+
+
+@EACH_RULE
+def test_the_bad_example_of_a_rule_raises_it_and_only_it(rule: Rule) -> None:
+    """No other rule objects to the bad example."""
+    assert codes(rule.bad, facts=facts_of(rule)) == [rule.code]
+
+
+@EACH_RULE
+def test_the_good_example_of_a_rule_does_not_raise_it(rule: Rule) -> None:
+    """The good example is what the fix says."""
+    assert rule.code not in codes(rule.good, facts=facts_of(rule))
+
+
+@EACH_RULE
+def test_a_rule_says_why_and_how_to_fix_it_in_a_sentence_each(rule: Rule) -> None:
+    """Both are sentences, and the code fits its family."""
+    for text in (rule.why, rule.fix):
+        assert text[0].isupper()
+        assert text.endswith(".")
+    assert RULE_CODE.convert(rule.code) == rule.code
+    assert rule in FAMILIES[rule.family][1]
+
+
+def test_codes_and_names_are_unique() -> None:
+    """A code names one rule; a name does so within its family."""
+    rules = all_rules()
+    assert len({rule.code for rule in rules}) == len(rules)
+    assert len({(rule.family, rule.name) for rule in rules}) == len(rules)
