@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 from threading import Event as Flag
-from typing import Any, Concatenate
+from typing import Any
 
-from glacierbase import executors
 from glacierbase.apply import commands as apply
 from glacierbase.apply.file_results import SquashResult
 from glacierbase.apply.plan import Selection
@@ -21,13 +20,10 @@ from glacierbase.apply.results import (
     UnlockResult,
     WarmResult,
 )
-from glacierbase.catalogs.choice import CatalogChoice
-from glacierbase.catalogs.folder import CatalogFile
-from glacierbase.history.opening import Target
 from glacierbase.inspect import commands as inspect
 from glacierbase.inspect import files
-from glacierbase.inspect.each import P, R, run_on_each
-from glacierbase.inspect.folders import find_root, load_project, load_targets
+from glacierbase.inspect.folders import find_root, load_project
+from glacierbase.inspect.loaded import LoadedProject
 from glacierbase.inspect.results import (
     DoctorResult,
     HistoryResult,
@@ -38,15 +34,13 @@ from glacierbase.inspect.results import (
 )
 from glacierbase.model.arguments import check_reason, given, version_given
 from glacierbase.model.command import Scope, with_own_scope
-from glacierbase.model.result import raise_first
 from glacierbase.review import commands as review
 from glacierbase.review.replay_results import ReviewResult
 from glacierbase.review.results import LintResult
-from glacierbase.run.held import HeldLocks
 from glacierbase.secrets import Secrets
 
 
-class Project:
+class Project(LoadedProject):
     """The catalogs and migrations below one root.
 
     Every command is a method. It takes `catalogs`, the names of the catalogs to run it for (default: all), and returns one result
@@ -58,13 +52,6 @@ class Project:
         secrets: those of its catalog files; masked in everything that its methods return, raise, log and record.
         scope: the project and the environment as they were given; commands in messages repeat them.
     """
-
-    def __init__(self, root: Path, files: Sequence[CatalogFile], scope: Scope, secrets: Secrets) -> None:
-        self.root = root
-        self.secrets = secrets
-        self.scope = scope
-        self.held_locks = HeldLocks()
-        self._choice = CatalogChoice(root / "catalogs", files, scope.environment)
 
     @classmethod
     def load(cls, path: str | Path | None = None, environment: str | None = None) -> Project:
@@ -82,31 +69,6 @@ class Project:
         scope = replace(scope, root=root)
         with secrets.in_use(), scope.in_use():
             return cls(root, load_project(root), scope, secrets)
-
-    @property
-    def catalogs(self) -> tuple[str, ...]:
-        """The names of all catalogs."""
-        return self._choice.names
-
-    @with_own_scope
-    def folder(self, catalog: str | None = None) -> Path:
-        """Return the migrations folder of a catalog, or of the project's only catalog.
-
-        Raises:
-            ConfigurationError: there is no such catalog, or there are several and none was named.
-        """
-        return self.root / "migrations" / self._choice.only([catalog] if catalog else []).stem
-
-    @with_own_scope
-    def spark_conf(self, catalog: str | None = None) -> dict[str, str]:
-        """Return the configuration for your own Spark session on a catalog, or on the only one. Its secrets are not masked."""
-        [(file, environment)], _ = self._choice.in_environment([self._choice.only([catalog] if catalog else []).name])
-        return executors.spark_conf(file.for_environment(environment, self.root))
-
-    @with_own_scope
-    def protected(self, catalogs: Collection[str] = ()) -> tuple[str, ...]:
-        """Return the environments that a run would change and that are `protected` in a catalog file."""
-        return self._choice.protected(catalogs, self.root)
 
     @with_own_scope
     def migrate(
@@ -308,15 +270,3 @@ class Project:
     def warm(self, catalogs: Collection[str] = ()) -> tuple[WarmResult, ...]:
         """Resolve dependencies and build Spark's class archive ahead of time, in the user's cache. Contacts no catalog."""
         return self._each(catalogs, WarmResult, apply.warm)
-
-    def _each(
-        self, catalogs: Collection[str], kind: type[R], run: Callable[Concatenate[Target, R, P], R],
-        *args: P.args, **kwargs: P.kwargs,
-    ) -> tuple[R, ...]:  # fmt: skip
-        """Run a command for each catalog, after all catalogs and headers of migrations have been read and checked."""
-        chosen, skipped = self._choice.in_environment(catalogs)
-        targets = load_targets(self.root, chosen, self.held_locks, self.catalogs)
-        results = run_on_each(targets, kind, bool(catalogs) or len(self.catalogs) > 1, run, *args, **kwargs)
-        why = "it does not have this environment"
-        results += [kind(file.name, self.scope.environment or "", skipped=why) for file in skipped]
-        return raise_first(sorted(results, key=lambda result: self.catalogs.index(result.catalog)))

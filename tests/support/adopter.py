@@ -20,12 +20,12 @@ import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import Table
 
-from glacierbase import project as facade
 from glacierbase.catalogs.folder import load_catalog_files
 from glacierbase.executors import Session
 from glacierbase.executors.spark.executor import SparkExecutor
 from glacierbase.executors.spark.session import SparkSessionPort
 from glacierbase.history.opening import Target
+from glacierbase.inspect import loaded
 from glacierbase.model.catalog import Catalog
 from tests.support.beds import LakeBed
 from tests.support.lakes import printed_commands
@@ -94,12 +94,12 @@ class Adopter:
         self.root = root
         self.engines: list[str] = []
         self._lake = lake
-        load = facade.load_targets
+        load = loaded.load_targets
 
         def load_targets(*arguments: Any) -> list[Target]:
             return [replace(target, open_executor=self._open) for target in load(*arguments)]
 
-        patch.setattr(facade, "load_targets", load_targets)
+        patch.setattr(loaded, "load_targets", load_targets)
 
     def _open(self, catalog: Catalog, *_: object) -> SparkExecutor:
         self.engines.append(catalog.environment)

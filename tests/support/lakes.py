@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from glacierbase import project as facade
 from glacierbase.history.opening import Target
+from glacierbase.inspect import loaded
 from glacierbase.model.migration import Event
 from glacierbase.stores import LockRow
 from glacierbase.stores.bounded import BoundedStore
@@ -65,12 +65,12 @@ class Lakes:
         self.places: dict[str, Place] = {}
         for name in CATALOGS:
             project.catalog(LAKE.replace("WAREHOUSE", "/nowhere") + more, name)
-        load = facade.load_targets
+        load = loaded.load_targets
 
         def load_targets(*arguments: Any) -> list[Target]:
             return [self.place(target.catalog.environment).open(target) for target in load(*arguments)]
 
-        monkeypatch.setattr(facade, "load_targets", load_targets)
+        monkeypatch.setattr(loaded, "load_targets", load_targets)
         elsewhere = project.root.parent / "elsewhere"
         elsewhere.mkdir()
         monkeypatch.chdir(elsewhere)

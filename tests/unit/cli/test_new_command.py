@@ -72,7 +72,10 @@ def package(tmp_path: Path) -> Path:
     shutil.copytree(Path(glacierbase.__file__).parent, copy, ignore=shutil.ignore_patterns("__pycache__"))
     (copy / "inspect" / "count.py").write_text(FUNCTION)
     facade = (copy / "project.py").read_text()
-    for before, addition in (("from glacierbase.inspect.folders", IMPORT), ("    def _each(", METHOD)):
+    for before, addition in (
+        ("from glacierbase.inspect.folders", IMPORT),
+        ("    @with_own_scope\n    def doctor(", METHOD),
+    ):
         assert facade.count(before) == 1
         facade = facade.replace(before, addition + before)
     (copy / "project.py").write_text(facade)
