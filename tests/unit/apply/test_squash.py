@@ -305,7 +305,7 @@ def test_hostile_texts_of_a_table_stay_texts(world: World, shapes: dict[str, Sha
 
 def called(world: World, patch: pytest.MonkeyPatch, *arguments: str, typed: str | None = None) -> Output:
     """Call the program on the world; with something typed, at a terminal."""
-    patch.setattr("glacierbase.project.load_targets", lambda *_: [world.target()])
+    patch.setattr("glacierbase.inspect.loaded.load_targets", lambda *_: [world.target()])
     return call_program(["squash", "--to", "2", "--author", "Ana", *arguments], typed)
 
 

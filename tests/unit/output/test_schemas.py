@@ -130,7 +130,7 @@ def test_documents_of_the_program_fit_their_schemas(
     world.file("2_b.sql", "INSERT INTO nowhere VALUES (1)")
     without_engine = {"open_executor": refuse}
     monkeypatch.setattr(
-        "glacierbase.project.load_targets",
+        "glacierbase.inspect.loaded.load_targets",
         lambda *_: [replace(world.target(), **(without_engine if command == "doctor" else {}))],
     )
     commit_all(project.root)
