@@ -30,11 +30,21 @@ def read_squashes(text: str, version: str, location: str) -> tuple[Squashed, ...
         header = HEADER.fullmatch(line)
         if header and header[1] == SQUASHES:
             found.append(_squashed(header[2].strip(), location, number))
-    order = [_order(each) for each in found]
-    if found and (found[-1].number != int(version) or order != sorted(set(order))):
+    if found and not _is_list_up_to(int(version), found):
         what = f"its headers {PREFIX}{SQUASHES} do not list the files up to its version {version}, in order"
         raise file_error(location, "INVALID_SQUASH", what, _RESTORE)
     return tuple(found)
+
+
+def _is_list_up_to(version: int, found: Sequence[Squashed]) -> bool:
+    """Return whether a list is in order and ends with a file of the version, and has beside each squash what that replaced.
+
+    Where squashes alone were listed, they would replace nothing that an environment with the files has applied.
+    """
+    order = [_order(each) for each in found]
+    files = {each.number for each in found if not each.is_squash}
+    squashes = {each.number for each in found if each.is_squash}
+    return order == sorted(set(order)) and order[-1] == (version, False) and squashes <= files
 
 
 def header_lines(squashed: Sequence[Squashed]) -> list[str]:

@@ -402,6 +402,9 @@ def test_a_renamed_catalog_is_recognised_through_a_squash(world: World) -> None:
         lambda text: text.replace("SQUASHES: 0001 ", "SQUASHES: " + "9" * 5000 + " "),
         lambda text: text.replace("SQUASHES: 0001 ", "SQUASHES: ١ "),
         lambda text: text.replace("SQUASHES: 0001 ", "SQUASHES:"),
+        lambda text: re.sub(r"(SQUASHES: .*)", r"\1 squash", text),
+        lambda text: re.sub(r"(SQUASHES: 0001 .*)", r"\1 squash", text),
+        lambda text: re.sub(r"(.*SQUASHES: 0003 .*)", r"\1\n\1 squash", text),
     ],
 )
 def test_headers_that_no_command_wrote_are_refused(world: World, edit: Callable[[str], str]) -> None:
