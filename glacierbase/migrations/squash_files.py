@@ -19,7 +19,7 @@ from glacierbase.run.files import create_file
 from glacierbase.run.git import GitFailed, git, work_tree
 
 _TEMPLATE_START = re.compile(r"\{(?=[{%])")
-_VARIABLE = re.compile(r"\bvariables((?:\s*\.\s*\w+|\s*\[\s*['\"][^'\"]*['\"]\s*\])+)")
+_VARIABLE = re.compile(r"\benvironment\b|\bvariables\b((?:\s*\.\s*\w+|\s*\[\s*['\"][^'\"]*['\"]\s*\])*)")
 _EXPRESSION = re.compile(r"\{[{%].*?[%}]\}", re.DOTALL)
 _KEY = re.compile(r"\w+|(?<=['\"])[^'\"]+(?=['\"])")
 
@@ -49,9 +49,12 @@ def squash_text(
 
 
 def variables_in(files: Iterable[Migration]) -> list[str]:
-    """Return the names of the variables that the templates of files use, sorted."""
+    """Return the names of what the templates of files use that may differ per environment, sorted.
+
+    That is `environment`, the names of variables, and `variables` where the template computes a name.
+    """
     found = (
-        ".".join(_KEY.findall(variable[1]))
+        ".".join(_KEY.findall(variable[1] or "")) or variable[0]
         for file in files
         for expression in _EXPRESSION.findall(file.text)
         for variable in _VARIABLE.finditer(expression)

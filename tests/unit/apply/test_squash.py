@@ -254,6 +254,21 @@ def test_what_is_left_out_is_said(world: World) -> None:
         assert f"left out: {expected}" in text
 
 
+@pytest.mark.parametrize(
+    ("sql", "names"),
+    [
+        ("ALTER TABLE lake.a.t SET TBLPROPERTIES ('of' = '{{ environment }}')", "environment, size"),
+        ("{% if environment == 'default' %}ALTER TABLE lake.a.t ADD COLUMN c int;{% endif %}", "environment, size"),
+        ("{% set all = variables %}ALTER TABLE lake.a.t SET TBLPROPERTIES ('n' = '{{ all.size }}')", "size, variables"),
+        ("ALTER TABLE lake.a.t SET TBLPROPERTIES ('{{ variables['size'] }}' = 'environment')", "size"),
+    ],
+)
+def test_what_may_differ_per_environment_is_said(world: World, sql: str, names: str) -> None:
+    """A template may name its environment, so that another one would get the tables of this one."""
+    applied(world, {"0003_per_environment.sql": sql})
+    assert f"variables: it has the values of default of {names}" in run(world, 3).left_out
+
+
 @pytest.mark.parametrize("what", ["uuid", "secret"])
 def test_a_table_that_cannot_be_written_down_is_refused(world: World, shapes: dict[str, Shape], what: str) -> None:
     """A type without words in Spark SQL, and a secret, which must not get into git."""
