@@ -269,6 +269,20 @@ def test_what_may_differ_per_environment_is_said(world: World, sql: str, names: 
     assert f"variables: it has the values of default of {names}" in run(world, 3).left_out
 
 
+def test_a_table_that_only_the_environment_lacks_is_said(world: World) -> None:
+    """Somebody dropped it by hand; a table that a file drops or renames is missed by nobody."""
+    applied(
+        world,
+        {
+            "0003_tables.sql": "CREATE TABLE lake.a.lost (id int);\nCREATE TABLE lake.a.old (id int);\n"
+            "CREATE TABLE lake.a.was (id int)",
+            "0004_drop.sql": "DROP TABLE lake.a.old;\nALTER TABLE lake.a.was RENAME TO lake.a.T",
+        },
+    )
+    [said] = [each for each in run(world, 4).left_out if "do not exist" in each]
+    assert said == "tables that do not exist in default, although no file drops them: lake.a.lost"
+
+
 @pytest.mark.parametrize("what", ["uuid", "secret"])
 def test_a_table_that_cannot_be_written_down_is_refused(world: World, shapes: dict[str, Shape], what: str) -> None:
     """A type without words in Spark SQL, and a secret, which must not get into git."""
