@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from collections.abc import Callable
 from dataclasses import replace
@@ -184,7 +185,15 @@ def staged(world: World) -> None:
     git(world.project.root, "add", "migrations/shop/0001_t.sql")
 
 
-@pytest.mark.parametrize("change", [edited, untracked, ignored, staged])
+def assumed(world: World) -> None:
+    git(world.project.root, "update-index", "--assume-unchanged", "migrations/shop/0001_t.sql")
+
+
+def skipped(world: World) -> None:
+    git(world.project.root, "update-index", "--skip-worktree", "migrations/shop/0001_t.sql")
+
+
+@pytest.mark.parametrize("change", [edited, untracked, ignored, staged, assumed, skipped])
 def test_a_file_that_git_does_not_have_is_not_removed(world: World, change: Callable[[World], None]) -> None:
     """It could not be restored."""
     change(world)
@@ -205,6 +214,31 @@ def test_where_git_refuses_nothing_is_written(world: World) -> None:
     with pytest.raises(ConfigurationError) as caught:
         run(world)
     assert (caught.value.code, names(world)) == ("GIT_FAILED", list(FILES))
+
+
+def test_files_that_git_removed_before_it_failed_are_restored_alone(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The printed command discards no other change."""
+
+    def failing(root: Path, *arguments: str) -> bytes:
+        if "rm" in arguments:
+            called_git(root, *arguments[:-1])
+            raise squash_files.GitFailed("disk full")
+        return called_git(root, *arguments)
+
+    Path("notes.txt").write_text("committed")
+    commit_all(world.project.root)
+    Path("notes.txt").write_text("changed")
+    called_git = squash_files.git
+    monkeypatch.setattr(squash_files, "git", failing)
+    with pytest.raises(ConfigurationError) as caught:
+        run(world)
+    assert names(world) == ["0002_more.sql"]
+    [restoring] = re.findall(r"`([^`]*)` restores them", caught.value.message)
+    subprocess.run(restoring, shell=True, check=True, capture_output=True)
+    assert names(world) == list(FILES)
+    assert Path("notes.txt").read_text() == "changed"
 
 
 def test_an_interrupt_before_the_files_are_removed_leaves_no_squash(
