@@ -62,16 +62,23 @@ def squashed_by(files: Sequence[Migration]) -> tuple[Squashed, ...]:
     return tuple(sorted((*(each for file in files for each in file.squashes), *own), key=_order))
 
 
+def replaces(squash: Migration, file: Migration) -> bool:
+    """Return whether the list of a squash has the file."""
+    return (file.number, file.checksum) in ((each.number, each.checksum) for each in squash.squashes)
+
+
 def below_squash(files: Sequence[Migration]) -> Iterator[MigrationFileError]:
-    """Yield an error for each file below a squash, which replaces all files up to its version."""
+    """Yield an error for each file that a squash replaces, and for each other one below it."""
     squash = max((each for each in files if each.squashes), key=lambda each: each.number, default=None)
     for file in files:
-        if squash is not None and file.number < squash.number:
+        if squash is None or file.number > squash.number:
+            continue
+        if file.number < squash.number or replaces(squash, file):
             yield _below(file, squash)
 
 
 def _below(file: Migration, squash: Migration) -> MigrationFileError:
-    if any((each.number, each.checksum) == (file.number, file.checksum) for each in squash.squashes):
+    if replaces(squash, file):
         what, hint = f"{squash.location} replaces it", "delete it: the squash creates its tables"
     else:
         what = f"its version is below that of {squash.location}, a squash of all files up to its own"
