@@ -79,7 +79,9 @@ def effect(sql: str) -> Effect:
         removes = found.operation in ("drop_table", "rename_table")
         return Effect(kind, _tables(found), has_rows=_has_query(found), removes=removes)
     name = _CREATES_NAMESPACE.match(sql) if found.operation == "create_namespace" else None
-    return Effect(kind, namespace=recorded_name(name["name"]) if name else None, switches=found.operation == "use")
+    # A setting such as `spark.sql.defaultCatalog`.
+    switches = found.operation == "use" or (found.operation == "set" and "catalog" in sql.lower())
+    return Effect(kind, namespace=recorded_name(name["name"]) if name else None, switches=switches)
 
 
 def _kind(found: ParsedStatement) -> Kind:

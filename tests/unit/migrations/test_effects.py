@@ -31,6 +31,7 @@ from glacierbase.migrations.effects import Effect, Kind, effect
         ("CALL `lake`.`system`.`expire_snapshots`('a.t')", Effect(Kind.CALL)),
         ("USE lake.a", Effect(Kind.NOTHING, switches=True)),
         ("SET x = y", Effect(Kind.NOTHING)),
+        ("SET spark.sql.defaultCatalog = other", Effect(Kind.NOTHING, switches=True)),
     ],
 )
 def test_a_statement_that_is_understood(sql: str, found: Effect) -> None:
