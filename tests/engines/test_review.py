@@ -29,6 +29,7 @@ CREATE = """\
 CREATE TABLE lake.shop.orders (id BIGINT NOT NULL, at TIMESTAMP, legacy STRING, home STRUCT<city: STRING>)
 USING iceberg PARTITIONED BY (days(at)) LOCATION 's3://bucket-of-orders/orders';
 INSERT INTO lake.shop.orders VALUES (1, current_timestamp(), 'x', named_struct('city', 'Bonn'));
+CREATE TABLE lake.shop.replaced (id BIGINT) USING iceberg;
 CREATE TABLE lake.shop.untouched (id BIGINT) USING iceberg"""
 
 
@@ -69,19 +70,23 @@ def test_a_review_shows_exactly_what_a_branch_changes(branch: Branch) -> None:
     sql += "ALTER TABLE lake.shop.orders DROP COLUMN legacy;\n"
     sql += "ALTER TABLE lake.shop.orders REPLACE PARTITION FIELD days(at) WITH bucket(16, id)"
     branch.project.file("0002_change.sql", sql)
+    branch.project.file("0003_replace.sql", "CREATE OR REPLACE TABLE lake.shop.replaced (id BIGINT) USING iceberg")
     before = {path for path in branch.project.root.rglob("*") if ".git" not in path.parts}
     output = branch.review()
     assert output.code == 3, output.stderr
     entry = output.entry()
-    assert [(each["table"], each["change"]) for each in entry["tables"]] == [("lake.shop.orders", "altered")]
+    assert [(each["table"], each["change"]) for each in entry["tables"]] == [
+        ("lake.shop.orders", "altered"),
+        ("lake.shop.replaced", "altered"),
+    ]
     assert [(each["what"], each["name"], each["before"], each["after"]) for each in entry["tables"][0]["diff"]] == [
         ("column", "legacy", "string", None),
         ("column", "home.zip", None, "int"),
         ("partitioning", "", "day(at)", "bucket(16, id)"),
     ]
-    assert [(each["code"], each["line"]) for each in entry["findings"]] == [("DS103", 5)], entry["findings"]
-    assert entry["files"][0]["kind"] == "destructive"
-    assert entry["replay"] == {"replayed": 6, "skipped": [], "cached": False}
+    assert [(each["code"], each["line"]) for each in entry["findings"]] == [("DS103", 5), ("DS106", 4)]
+    assert [each["kind"] for each in entry["files"]] == ["destructive", "destructive"]
+    assert entry["replay"] == {"replayed": 8, "skipped": [], "cached": False}
     assert list(branch.folder.iterdir()) == []
     assert branch.jvms() == []
     assert {path for path in branch.project.root.rglob("*") if ".git" not in path.parts} == before
