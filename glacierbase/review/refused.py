@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import islice, pairwise
 
 from glacierbase.errors import MigrationFileError
 from glacierbase.review.copy import may_be_set
@@ -69,7 +69,8 @@ def not_replayed(sql: str) -> NotReplayed | None:
         found = tuple(tokens(DIALECTS["spark"], Source(sql)))
     except MigrationFileError:
         return NotReplayed("its text cannot be read")
-    inside = tuple(_inside(sql, found)) if "BEGIN" in (each.word for each in found) else ()
+    is_script = "BEGIN" in (each.word for each in found)
+    inside = tuple(islice(_inside(sql, found), _MOST_IN_SCRIPT + 1)) if is_script else ()
     if len(inside) > _MOST_IN_SCRIPT:
         return NotReplayed(f"it is a script of more than {_MOST_IN_SCRIPT} statements")
     return next((why for each in (sql, *inside) for why in _reasons(each)), None)

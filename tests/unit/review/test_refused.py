@@ -70,6 +70,13 @@ def test_a_statement_that_loads_code_or_reaches_out_is_not_replayed(sql: str) ->
     assert not found.is_skipped
 
 
+def test_a_script_of_very_many_statements_is_not_replayed() -> None:
+    """The look at it ends, although each of its words might start a statement."""
+    found = not_replayed("BEGIN " + "THEN ; " * 20_000 + "END")
+    assert found is not None
+    assert "more than" in found.why
+
+
 @pytest.mark.parametrize("sql", REPLAYED)
 def test_a_statement_that_only_looks_like_one_is_replayed(sql: str) -> None:
     """Strings, comments, MERGE and JOIN are told apart from what they resemble."""
