@@ -32,8 +32,9 @@ _KEPT_PREFIX = "spark.sql.iceberg."
 _KEPT_OF_CATALOG = ("default-namespace", "table-default.", "table-override.")
 _EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 _CATALOG = "org.apache.iceberg.spark.SparkCatalog"
-# The jars that are loaded: those of Iceberg's publisher. Another one could hold any code, and the copy does not need it.
-_JAR = re.compile(r"org\.apache\.iceberg:[\w.-]+:[\w.-]+")
+# The jars that are loaded: Iceberg's runtime, which has no dependencies. Another one could hold or bring any code, and the copy
+# does not need it.
+_JAR = re.compile(r"org\.apache\.iceberg:iceberg-spark-runtime-[\w.-]+:[\w.-]+")
 # Tables and data are in the JVM's memory, whatever their location: its FileIO is InMemoryFileIO, and opens no file or address.
 _IN_MEMORY = {
     "catalog-impl": "org.apache.iceberg.inmemory.InMemoryCatalog",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -70,19 +70,26 @@ class TableChange:
         return any(each.destructive for each in self.diff)
 
 
-def compare(before: Mapping[str, Shape], after: Mapping[str, Shape]) -> tuple[TableChange, ...]:
-    """Return what happened to each table, by name. A table of the same uuid under another name was renamed."""
-    gone = {name: shape for name, shape in before.items() if name not in after}
-    by_uuid = {shape.uuid: shape for shape in gone.values() if shape.uuid}
+def compare(
+    before: Mapping[str, Shape], after: Mapping[str, Shape], replaced: Collection[str] = ()
+) -> tuple[TableChange, ...]:
+    """Return what happened to each table, by name. A table of the same uuid under another name was renamed.
+
+    Args:
+        replaced: the tables afterwards that a statement replaced: Iceberg keeps their uuid.
+    """
+    names = {shape.uuid: name for name, shape in before.items() if shape.uuid}
+    kept = {names[shape.uuid] for shape in after.values() if shape.uuid in names}
+    gone = dict(before)
     found: list[TableChange] = []
     for name, shape in after.items():
-        earlier = before.get(name) or by_uuid.get(shape.uuid or "")
+        # One that had the name is another table, and is among those kept, if it has another name now.
+        was = names.get(shape.uuid or "") or (name if name not in kept else "")
+        earlier = gone.pop(was, None)
         if earlier is None:
             found.append(TableChange(name, Change.CREATED, None, shape, tuple(_differences(None, shape))))
-            continue
-        gone.pop(earlier.table, None)
-        if diff := tuple(_differences(earlier, shape)):
-            change = Change.ALTERED if earlier.table == name else Change.RENAMED
+        elif diff := tuple(_differences(earlier, shape, is_replaced=name in replaced)):
+            change = Change.ALTERED if was == name else Change.RENAMED
             found.append(TableChange(name, change, earlier, shape, diff))
     dropped = (TableChange(name, Change.DROPPED, shape, None, _dropped(shape)) for name, shape in gone.items())
     return tuple(sorted([*found, *dropped], key=lambda each: each.table))
@@ -101,10 +108,10 @@ def _top(columns: Iterable[Column]) -> list[Column]:
     return found
 
 
-def _differences(before: Shape | None, after: Shape) -> Iterator[Difference]:
+def _differences(before: Shape | None, after: Shape, *, is_replaced: bool = False) -> Iterator[Difference]:
     if before is not None and before.table != after.table:
         yield Difference("table", "", before.table, after.table)
-    if before is not None and before.uuid != after.uuid:
+    if before is not None and (is_replaced or before.uuid != after.uuid):
         yield Difference("table", "", "replaced: its rows are gone", f"a new table {after.uuid}", destructive=True)
     yield from _columns(before.columns if before else (), after.columns)
     yield from _lists(before, after)

@@ -7,16 +7,17 @@ tells a reviewer why, in place of the engine's error.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import islice, pairwise
 
 from glacierbase.errors import MigrationFileError
 from glacierbase.review.copy import may_be_set
 from glacierbase.sql import read
+from glacierbase.sql.dialects import DIALECTS
 from glacierbase.sql.parts import Call
 from glacierbase.sql.statement import ParsedStatement
-from glacierbase.sql.tokens import words
+from glacierbase.sql.tokens import Source, Token, tokens
 
 # Formats that Spark reads and writes by itself, and table formats. Any other word is the name of a class.
 _FORMATS = frozenset({"iceberg", "delta", "hudi", "parquet", "orc", "avro", "csv", "json", "text"})
@@ -30,6 +31,9 @@ _CALLS_CLASSES = frozenset({"JAVA_METHOD", "TRY_REFLECT", "REFLECT"})
 _QUERIES_PATH = re.compile(
     r"(?i)\b(?:parquet|orc|avro|csv|json|text|binaryfile|delta|hudi|iceberg)`?\s*\.\s*`[^`]*[/:]"
 )
+# Words and signs of a script, after which a statement starts.
+_BEFORE_STATEMENT = frozenset({"BEGIN", "ATOMIC", ";", ":", "THEN", "ELSE", "DO", "LOOP", "REPEAT"})
+_MOST_IN_SCRIPT = 200
 _SETTING = re.compile(r"(?is)\s*(?:SET|RESET)\s+(?:TIME\s+ZONE\b|`?([\w.-]+)`?)")
 _ADDRESS = re.compile(r"(?i)\s*(?!file:)[a-z][\w+.-]*://")
 
@@ -62,10 +66,29 @@ class _Sql:
 def not_replayed(sql: str) -> NotReplayed | None:
     """Return why a statement of Spark is not replayed, or None if it is."""
     try:
-        it = _Sql(sql, read(sql, "spark"), words(sql, "spark"))
+        found = tuple(tokens(DIALECTS["spark"], Source(sql)))
     except MigrationFileError:
         return NotReplayed("its text cannot be read")
-    return next((found for rule in _RULES for found in rule(it)), None)
+    is_script = "BEGIN" in (each.word for each in found)
+    inside = tuple(islice(_inside(sql, found), _MOST_IN_SCRIPT + 1)) if is_script else ()
+    if len(inside) > _MOST_IN_SCRIPT:
+        return NotReplayed(f"it is a script of more than {_MOST_IN_SCRIPT} statements")
+    return next((why for each in (sql, *inside) for why in _reasons(each)), None)
+
+
+def _reasons(sql: str) -> Iterator[NotReplayed]:
+    words = tuple(each.word for each in tokens(DIALECTS["spark"], Source(sql)))
+    it = _Sql(sql, read(sql, "spark"), words)
+    for rule in _RULES:
+        yield from rule(it)
+
+
+def _inside(sql: str, found: Sequence[Token]) -> Iterator[str]:
+    """Yield the statements of a script, each to its end; where it is unclear whether one starts, it does."""
+    ends = [each.start for each in found if each.word == ";"]
+    for before, first in pairwise(found):
+        if before.word in _BEFORE_STATEMENT:
+            yield sql[first.start : next((end for end in ends if end > first.start), len(sql))]
 
 
 def names_local_path(sql: str) -> bool:
@@ -81,14 +104,16 @@ def _loads_code(it: _Sql) -> _Found:
     if it.does.operation == "add_resource" or it.words[:1] == ("ADD",):
         yield NotReplayed(f"it loads files into the engine: {' '.join(it.words[:2])}")
     if it.does.operation == "create_function" and (
-        "LANGUAGE" in it.words or {"RETURN", "RETURNS"}.isdisjoint(it.words)
+        "LANGUAGE" in it.words
+        or {"RETURN", "RETURNS"}.isdisjoint(it.words)
+        or any(after[-1] in "'\"" for after in it.follows("AS"))
     ):
         yield NotReplayed("it loads code: CREATE FUNCTION with a class or a file")
     if any("(" in it.follows(function) for function in _CALLS_CLASSES):
         yield NotReplayed("it calls a method of a class in the engine: java_method, reflect")
     if any(after[-1] in "'\"" for after in it.follows("USING")):
         yield NotReplayed("it runs a program or loads a file: USING with a string")
-    if it.words[:2] == ("EXECUTE", "IMMEDIATE"):
+    if "IMMEDIATE" in it.follows("EXECUTE"):
         yield NotReplayed("it runs SQL that is put together while it runs: EXECUTE IMMEDIATE")
 
 

@@ -63,6 +63,7 @@ class Replay:
         skipped: the statements that the copy cannot run, with the reason.
         changes: what the new files changed together.
         by_file: what each new file changed, by its version number.
+        existing: the uuids of the tables that the base has.
     """
 
     replayed: int
@@ -71,6 +72,7 @@ class Replay:
     skipped: tuple[Problem, ...]
     changes: tuple[TableChange, ...]
     by_file: Mapping[int, tuple[TableChange, ...]] = field(repr=False)
+    existing: frozenset[str | None] = frozenset()
 
 
 def replay(copy: Copy, base: Sequence[Compiled], new: Sequence[Compiled]) -> Replay:
@@ -112,6 +114,8 @@ class _Replay:
         self._count = 0
         self._skipped: list[Problem] = []
         self._known: dict[str, tuple[str, Shape]] = {}
+        self._to_replace: set[tuple[str, ...]] = set()
+        self._replaced: set[str] = set()
         # Those that no file creates exist in the real catalog already.
         self._created = {name for file in files for each in file.statements for name in _created_namespace(each.text)}
 
@@ -127,19 +131,33 @@ class _Replay:
                     base_problems += self._file(file, goes_on=True)
             self._skipped.clear()
             before = previous = self._tables()
+            self._to_replace.clear()
             for file in new:
                 with doing(f"{self._copy.catalog.name}: replaying {file.migration.location} on a throw-away copy"):
                     problems += self._file(file, goes_on=False)
-                    tables = self._tables()
-                by_file[file.migration.number] = compare(previous, tables)
+                    known, tables = self._known, self._tables()
+                replaced = set(self._replaced_since(known))
+                self._replaced |= replaced
+                by_file[file.migration.number] = compare(previous, tables, replaced)
                 previous = tables
         except _TimeIsUp as stopped:
             problems.append(stopped.args[0])
         finally:
             self._caller.end()
+        changes = compare(before, previous, self._replaced)
+        existing = frozenset(shape.uuid for shape in before.values())
         return Replay(
-            self._count, tuple(problems), tuple(base_problems), tuple(self._skipped), compare(before, previous), by_file
+            self._count, tuple(problems), tuple(base_problems), tuple(self._skipped), changes, by_file, existing
         )
+
+    def _replaced_since(self, known: Mapping[str, tuple[str, Shape]]) -> Iterator[str]:
+        """Yield the tables with other metadata than before whose name a statement that replaces a table ends with."""
+        for table, (location, _) in self._known.items():
+            if table in known and known[table][0] != location:
+                parts = tuple(name_parts(table))
+                if any(parts[-len(each) :] == each for each in self._to_replace):
+                    yield table
+        self._to_replace.clear()
 
     def _file(self, file: Compiled, *, goes_on: bool) -> Iterator[Problem]:
         """Run a file, and yield its problems.
@@ -179,6 +197,9 @@ class _Replay:
         except EngineError as error:
             code = "REPLAY_NOT_RUN" if error.message.startswith(_BOUNDARY) else "REPLAY_REFUSED"
             return Problem(code, True, _first_line(error.message), file, statement)
+        does = read(statement.text, "spark")
+        if does.operation == "replace_table":
+            self._to_replace.update(tuple(name_parts(target.recorded)) for target in does.targets)
         return None
 
     def _call(self, call: Callable[[], None]) -> None:

@@ -164,14 +164,14 @@ def _warnings(group: _Group, found: Replay) -> Iterator[str]:
 def _files(group: _Group, found: Replay | None) -> Iterator[ReviewedFile]:
     for each in group.new:
         at = each.migration
-        kind = _kind(each, found.by_file.get(at.number)) if found else None
+        kind = _kind(each, found) if found else None
         yield ReviewedFile(at.version, at.location, at.description, at.author, kind, group.environments)
 
 
-def _kind(file: Compiled, changes: Sequence[TableChange] | None) -> str | None:
-    if changes is None:
+def _kind(file: Compiled, found: Replay) -> str | None:
+    if file.migration.number not in found.by_file:
         return None
-    if any(change.is_destructive for change in changes):
+    if any(_losses(file, found)):
         return "destructive"
     operations = {read(each.text, "spark").operation for each in file.statements}
     return "rewrites data" if operations & _REWRITES else "metadata only"
@@ -183,11 +183,15 @@ def _findings(group: _Group, found: Replay) -> Iterator[ReviewFinding]:
             group, problem.code, problem.is_error, _explained(problem), problem.file, problem.statement.index
         )
     for file in group.new:
-        for change in found.by_file.get(file.migration.number, ()):
-            for each in change.diff:
-                if each.destructive:
-                    index = _cause(file, change, each)
-                    yield _finding(group, *_loss(change, each), file, index, change.table)
+        for change, each in _losses(file, found):
+            yield _finding(group, *_loss(change, each), file, _cause(file, change, each), change.table)
+
+
+def _losses(file: Compiled, found: Replay) -> Iterator[tuple[TableChange, Difference]]:
+    """Yield the destructive differences of tables that the base has: what the same branch creates holds nothing yet."""
+    for change in found.by_file.get(file.migration.number, ()):
+        if change.before and change.before.uuid in found.existing:
+            yield from ((change, each) for each in change.diff if each.destructive)
 
 
 def _finding(

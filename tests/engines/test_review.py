@@ -5,14 +5,20 @@ from __future__ import annotations
 import signal
 import socket
 import subprocess
+import threading
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from tests.support.project_folder import Output, ProjectFolder
+from glacierbase.errors import EngineError
+from glacierbase.executors import open_copy
+from glacierbase.review.copy import copy_of
+from glacierbase.run.run import Run
+from tests.support.project_folder import Output, ProjectFolder, only_catalog
 from tests.support.repository import commit_all
 
 pytestmark = [pytest.mark.spark, pytest.mark.long]
@@ -23,6 +29,7 @@ CREATE = """\
 CREATE TABLE lake.shop.orders (id BIGINT NOT NULL, at TIMESTAMP, legacy STRING, home STRUCT<city: STRING>)
 USING iceberg PARTITIONED BY (days(at)) LOCATION 's3://bucket-of-orders/orders';
 INSERT INTO lake.shop.orders VALUES (1, current_timestamp(), 'x', named_struct('city', 'Bonn'));
+CREATE TABLE lake.shop.replaced (id BIGINT) USING iceberg;
 CREATE TABLE lake.shop.untouched (id BIGINT) USING iceberg"""
 
 
@@ -63,37 +70,56 @@ def test_a_review_shows_exactly_what_a_branch_changes(branch: Branch) -> None:
     sql += "ALTER TABLE lake.shop.orders DROP COLUMN legacy;\n"
     sql += "ALTER TABLE lake.shop.orders REPLACE PARTITION FIELD days(at) WITH bucket(16, id)"
     branch.project.file("0002_change.sql", sql)
+    branch.project.file("0003_replace.sql", "CREATE OR REPLACE TABLE lake.shop.replaced (id BIGINT) USING iceberg")
     before = {path for path in branch.project.root.rglob("*") if ".git" not in path.parts}
     output = branch.review()
     assert output.code == 3, output.stderr
     entry = output.entry()
-    assert [(each["table"], each["change"]) for each in entry["tables"]] == [("lake.shop.orders", "altered")]
+    assert [(each["table"], each["change"]) for each in entry["tables"]] == [
+        ("lake.shop.orders", "altered"),
+        ("lake.shop.replaced", "altered"),
+    ]
     assert [(each["what"], each["name"], each["before"], each["after"]) for each in entry["tables"][0]["diff"]] == [
         ("column", "legacy", "string", None),
         ("column", "home.zip", None, "int"),
         ("partitioning", "", "day(at)", "bucket(16, id)"),
     ]
-    assert [(each["code"], each["line"]) for each in entry["findings"]] == [("DS103", 5)], entry["findings"]
-    assert entry["files"][0]["kind"] == "destructive"
-    assert entry["replay"] == {"replayed": 6, "skipped": [], "cached": False}
+    assert [(each["code"], each["line"]) for each in entry["findings"]] == [("DS103", 5), ("DS106", 4)]
+    assert [each["kind"] for each in entry["files"]] == ["destructive", "destructive"]
+    assert entry["replay"] == {"replayed": 8, "skipped": [], "cached": False}
     assert list(branch.folder.iterdir()) == []
     assert branch.jvms() == []
     assert {path for path in branch.project.root.rglob("*") if ".git" not in path.parts} == before
 
 
+@dataclass
+class Listener:
+    """A server on 127.0.0.1, and how many connections it had."""
+
+    port: int
+    connections: int = 0
+
+    def accept(self, server: socket.socket) -> None:
+        with suppress(OSError):  # The end of the server.
+            while True:
+                server.accept()[0].close()
+                self.connections += 1
+
+
 @pytest.fixture
-def listener() -> Iterator[socket.socket]:
-    """A server on an address of this machine other than 127.0.0.1."""
-    with socket.create_server(("127.0.0.2", 0)) as server:
-        server.setblocking(False)
-        yield server
+def listener() -> Iterator[Listener]:
+    """A server of this machine that ends every connection."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        listener = Listener(server.getsockname()[1])
+        threading.Thread(target=listener.accept, args=(server,), daemon=True).start()
+        yield listener
 
 
-def test_a_hostile_branch_reaches_nothing(branch: Branch, listener: socket.socket) -> None:
+def test_a_hostile_branch_reaches_nothing(branch: Branch, listener: Listener) -> None:
     """No file is read or written, no program, class or connection started; each attempt is a finding at its line."""
     key, written = branch.folder.parent / "key", branch.folder.parent / "written"
     key.write_text(CANARY)
-    address = f"http://127.0.0.2:{listener.getsockname()[1]}"
+    address = f"http://127.0.0.1:{listener.port}"
     attempts = [
         f"ADD JAR '{key}'",
         f"CREATE FUNCTION f AS 'com.evil.F' USING JAR '{key}'",
@@ -121,9 +147,26 @@ def test_a_hostile_branch_reaches_nothing(branch: Branch, listener: socket.socke
     assert found == set(range(2, len(attempts) + 2))
     assert CANARY not in output.stdout + output.stderr
     assert not written.exists()
-    with pytest.raises(BlockingIOError):
-        listener.accept()
+    assert listener.connections == 0
     assert [each["table"] for each in output.entry()["tables"]] == []
+
+
+def test_the_boundary_holds_without_the_look_at_the_statements(
+    lake_project: ProjectFolder, tmp_path: Path, listener: Listener
+) -> None:
+    """Derby, which calls any method of Java from SQL, is not loaded; no address and no file is reached."""
+    copy = copy_of(only_catalog(lake_project.root))
+    jdbc = "CREATE TEMPORARY VIEW v USING jdbc OPTIONS (url 'jdbc:derby:memory:x;create=true', dbtable 'sysibm.sysdummy1', "
+    attempts = [
+        jdbc + "driver 'org.apache.derby.iapi.jdbc.AutoloadedDriver', sessionInitStatement 'CALL x()')",
+        f"SELECT from_xml('<a/>', 'a INT', map('rowValidationXSDPath', 'http://127.0.0.1:{listener.port}/x'))",
+        "CREATE TEMPORARY VIEW v USING text OPTIONS (path '/etc/passwd')",
+    ]
+    with closing(open_copy(copy.catalog, Run.here(tmp_path), tmp_path, copy.names)) as engine:
+        for sql in attempts:
+            with pytest.raises(EngineError, match="access denied"), closing(engine.open_session()) as session:
+                session.execute(sql)
+    assert listener.connections == 0
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])

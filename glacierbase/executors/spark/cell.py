@@ -16,15 +16,41 @@ from glacierbase.executors.spark.installed import spark_home
 
 # Variables without which scripts and Java do not work. None of them holds a secret.
 _KEPT = ("PATH", "LANG", "LC_ALL", "TZ")
-# What Spark does inside of the JVM. No permission to execute a program, or to reach another machine.
+# What Spark does inside of the JVM. No permission to execute a program, to connect to any address (glacierbase connects to the
+# JVM), or to replace the security manager or its policy.
 _INSIDE = """
-  permission java.lang.RuntimePermission "*";
+  permission java.lang.RuntimePermission "accessClassInPackage.com.sun.*";
+  permission java.lang.RuntimePermission "accessClassInPackage.jdk.*";
+  permission java.lang.RuntimePermission "accessClassInPackage.sun.*";
+  permission java.lang.RuntimePermission "accessDeclaredMembers";
+  permission java.lang.RuntimePermission "closeClassLoader";
+  permission java.lang.RuntimePermission "createClassLoader";
+  permission java.lang.RuntimePermission "enableContextClassLoaderOverride";
+  permission java.lang.RuntimePermission "exitVM.*";
+  permission java.lang.RuntimePermission "getClassLoader";
+  permission java.lang.RuntimePermission "getFileSystemAttributes";
+  permission java.lang.RuntimePermission "getProtectionDomain";
+  permission java.lang.RuntimePermission "getStackTrace";
+  permission java.lang.RuntimePermission "getStackWalkerWithClassReference";
+  permission java.lang.RuntimePermission "getenv.*";
+  permission java.lang.RuntimePermission "loadLibrary.*";
+  permission java.lang.RuntimePermission "manageProcess";
+  permission java.lang.RuntimePermission "modifyThread";
+  permission java.lang.RuntimePermission "modifyThreadGroup";
+  permission java.lang.RuntimePermission "readFileDescriptor";
+  permission java.lang.RuntimePermission "setContextClassLoader";
+  permission java.lang.RuntimePermission "setDefaultUncaughtExceptionHandler";
+  permission java.lang.RuntimePermission "setIO";
+  permission java.lang.RuntimePermission "setFactory";
+  permission java.lang.RuntimePermission "shutdownHooks";
+  permission java.lang.RuntimePermission "writeFileDescriptor";
   permission java.lang.reflect.ReflectPermission "*";
   permission java.lang.management.ManagementPermission "monitor";
   permission java.util.PropertyPermission "*", "read,write";
   permission java.util.logging.LoggingPermission "control";
   permission java.io.SerializablePermission "*";
-  permission java.security.SecurityPermission "*";
+  permission java.security.SecurityPermission "getProperty.*";
+  permission java.security.SecurityPermission "putProviderProperty.*";
   permission java.net.NetPermission "*";
   permission jdk.jfr.FlightRecorderPermission "registerEvent";
   permission javax.security.auth.AuthPermission "*";
@@ -32,10 +58,12 @@ _INSIDE = """
   permission javax.management.MBeanServerPermission "*";
   permission javax.management.MBeanPermission "*", "*";
   permission javax.management.MBeanTrustPermission "*";
-  permission java.net.SocketPermission "localhost", "accept,connect,listen,resolve";
-  permission java.net.SocketPermission "127.0.0.1", "accept,connect,listen,resolve";
+  permission java.net.SocketPermission "localhost", "accept,listen,resolve";
+  permission java.net.SocketPermission "127.0.0.1", "accept,listen,resolve";
   permission java.io.FilePermission "${java.home}/-", "read";
 """
+# Packages whose classes are not loaded. Derby, a database that Spark ships for Hive, calls any static method of Java from SQL.
+_SECURITY = "package.access=sun.misc.,sun.reflect.,org.apache.derby.\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +106,8 @@ class Cell:
         """
         policy = self.folder / "policy"
         policy.write_text(_policy(self.folder, [spark_home(), *jars]))
+        security = self.folder / "security"
+        security.write_text(_SECURITY)
         hosts = self.folder / "hosts"
         hosts.write_text(f"127.0.0.1 localhost {socket.gethostname()}\n")
         properties = {
@@ -86,6 +116,7 @@ class Cell:
             "derby.system.home": self._path("home"),
             "jdk.net.hosts.file": str(hosts),  # In place of DNS, which the manager asks before it refuses an address.
             "java.security.manager": "default",
+            "java.security.properties": str(security),
             "java.security.policy": f"={policy}",  # `==`: this policy, and not the machine's besides.
         }
         flags = ["-XX:-UsePerfData", *(f'"-D{key}={value}"' for key, value in properties.items())]

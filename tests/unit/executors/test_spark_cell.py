@@ -46,7 +46,16 @@ def test_the_policy_grants_no_program_and_no_other_machine(cell: Cell) -> None:
     assert len(written) == 2
     assert all('/a \\"b' in line for line in written)
     assert f'  permission java.io.FilePermission "{jar}", "read";' in files
-    assert {line.split('"')[1] for line in lines if "SocketPermission" in line} == {"localhost", "127.0.0.1"}
+    sockets = [line.split('"') for line in lines if "SocketPermission" in line]
+    assert {(address, actions) for _, address, _, actions, _ in sockets} == {
+        ("localhost", "accept,listen,resolve"),
+        ("127.0.0.1", "accept,listen,resolve"),
+    }
+    granted = {tuple(line.split('"')[:2]) for line in lines}
+    assert ("  permission java.lang.RuntimePermission ", "*") not in granted
+    assert not any(
+        "SecurityManager" in line or "setPolicy" in line or 'SecurityPermission "*"' in line for line in lines
+    )
     options = conf["spark.driver.extraJavaOptions"]
     assert '"-Djava.security.manager=default"' in options
     assert f'"-Djava.security.policy=={cell.folder}/policy"' in options

@@ -1,4 +1,4 @@
-"""A throw-away copy in place of Spark: one table, which `DROP COLUMN` and `DROP TABLE` change."""
+"""A throw-away copy in place of Spark: a table that `DROP` changes, and one that a migration may create."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from glacierbase.model.catalog import Catalog
 from glacierbase.run.run import Run
 
 TABLE = "lake.sleep.event"
+LATER = "lake.sleep.later"
 
 
 class FakeCopy:
-    """A copy that holds the table `lake.sleep.event` with the columns `id` and `device`.
+    """A copy that holds the table `lake.sleep.event` with the columns `id` and `device`; `lake.sleep.later` once it is created.
 
     Attributes:
         ran: the statements that were run, in order.
@@ -63,11 +64,17 @@ class FakeCopy:
         self.namespaces.append((name, *levels))
 
     def locations(self) -> dict[str, str]:
+        changes = ("DROP COLUMN", "REPLACE TABLE")
+        ran = [
+            "-".join(sql for sql in self.ran if name in sql and any(map(sql.count, changes))) for name in (TABLE, LATER)
+        ]
         is_dropped = any("DROP TABLE" in sql for sql in self.ran)
-        return {} if is_dropped else {TABLE: "-".join(sql for sql in self.ran if "DROP COLUMN" in sql)}
+        later = {LATER: f"later-{ran[1]}"} if any(f"CREATE TABLE {LATER}" in sql for sql in self.ran) else {}
+        return later if is_dropped else {TABLE: ran[0], **later}
 
     def metadata(self, location: str) -> str:
-        return metadata("id", *([] if "DROP COLUMN device" in location else ["device"]))
+        found = metadata("id", *([] if "DROP COLUMN device" in location else ["device"]))
+        return found.replace("a9407971", "b9407971") if location.startswith("later") else found
 
     def close(self) -> None:
         self.is_closed = True

@@ -70,12 +70,11 @@ def test_only_jars_of_the_table_format_are_loaded(catalog: Catalog) -> None:
 
 
 def test_jars_that_spark_resolves_itself_are_loaded_too(catalog: Catalog) -> None:
-    """Iceberg's coordinates in `spark.jars.packages` are dependencies of the copy."""
-    packages = "com.acme:x:1,org.apache.iceberg:iceberg-aws-bundle:1.12.0, org.apache.iceberg:x:1:evil"
+    """Iceberg's runtime in `spark.jars.packages` is a dependency of the copy; an artifact that brings others is not."""
+    runtime = "org.apache.iceberg:iceberg-spark-runtime-4.0_2.13:1.11.0"
+    packages = f"com.acme:x:1,org.apache.iceberg:iceberg-open-api:1.12.0, {runtime}, {runtime}:evil"
     conf = {**catalog.spark_conf, "spark.jars.packages": packages}
-    assert copy_of(replace(catalog, spark_conf=conf)).catalog.dependencies[1:] == (
-        "org.apache.iceberg:iceberg-aws-bundle:1.12.0",
-    )
+    assert copy_of(replace(catalog, spark_conf=conf)).catalog.dependencies[1:] == (runtime,)
 
 
 def test_what_the_copy_lacks_is_said(catalog: Catalog) -> None:

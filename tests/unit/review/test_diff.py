@@ -95,6 +95,27 @@ def test_partitioning_sorting_identifiers_properties_and_format_are_compared() -
     ]
 
 
+def test_a_table_whose_name_another_one_takes_is_renamed() -> None:
+    """`t` becomes `old` and a new `t` is created, or two tables swap names: no row is lost."""
+    old, new = replace(SHAPE, table="lake.a.old"), replace(SHAPE, uuid="u-2")
+    changes = compare({"lake.a.t": SHAPE}, {"lake.a.t": new, "lake.a.old": old})
+    assert {(each.table, each.change) for each in changes} == {
+        ("lake.a.old", Change.RENAMED),
+        ("lake.a.t", Change.CREATED),
+    }
+    assert not any(each.is_destructive for each in changes)
+    other = replace(new, table="lake.a.u")
+    swapped = {"lake.a.t": new, "lake.a.u": replace(SHAPE, table="lake.a.u")}
+    changes = compare({"lake.a.t": SHAPE, "lake.a.u": other}, swapped)
+    assert [(each.change, each.is_destructive) for each in changes] == [(Change.RENAMED, False)] * 2
+
+
+def test_a_replaced_table_with_the_same_uuid_and_columns_is_a_loss() -> None:
+    """Iceberg keeps the uuid at CREATE OR REPLACE TABLE."""
+    [change] = compare({"lake.a.t": SHAPE}, {"lake.a.t": SHAPE}, {"lake.a.t"})
+    assert (change.change, change.is_destructive) == (Change.ALTERED, True)
+
+
 def test_tables_are_created_dropped_renamed_and_replaced() -> None:
     """A renamed table keeps its uuid; a replaced one has another under the same name."""
     other = replace(SHAPE, table="lake.a.u", uuid="u-2")

@@ -11,7 +11,7 @@ from glacierbase.project import Project
 from glacierbase.review.replay_results import ReviewResult
 from tests.support.project_folder import ProjectFolder
 from tests.support.repository import commit_all
-from tests.unit.review.copies import TABLE, FakeCopy
+from tests.unit.review.copies import LATER, TABLE, FakeCopy
 
 CATALOG = """\
 migrationExecutor:
@@ -79,6 +79,25 @@ def test_a_loss_that_a_comment_allows_fails_nothing(branch: ProjectFolder) -> No
         branch.file("0002_drop.sql", f"-- GLACIERBASE_ALLOW: DS103 no readers\n{ADD};\n{comment}\n{DROP}")
         [result] = reviewed(branch)
         assert result.error is not None
+
+
+def test_a_replaced_table_is_a_loss_even_with_the_same_columns(branch: ProjectFolder) -> None:
+    """Iceberg keeps uuid and columns of a replaced table, so the metadata alone does not show that its rows are gone."""
+    branch.file("0002_add.sql", ADD)
+    branch.file("0003_replace.sql", f"CREATE OR REPLACE TABLE {TABLE} (id STRING, device STRING) USING iceberg")
+    [result] = reviewed(branch)
+    assert codes(result) == [("error", "DS106")]
+    assert [file.kind for file in result.files] == ["metadata only", "destructive"]
+    assert [(each.table, each.change) for each in result.tables] == [(TABLE, "altered")]
+
+
+def test_a_table_that_the_branch_creates_holds_nothing_to_lose(branch: ProjectFolder) -> None:
+    """A later file of the branch may drop its columns."""
+    branch.file("0002_create.sql", f"CREATE TABLE {LATER} (id STRING, device STRING) USING iceberg")
+    branch.file("0003_drop.sql", f"ALTER TABLE {LATER} DROP COLUMN device")
+    [result] = reviewed(branch)
+    assert (result.error, result.findings) == (None, ())
+    assert [file.kind for file in result.files] == ["metadata only", "metadata only"]
 
 
 def test_a_dropped_table_is_a_loss(branch: ProjectFolder) -> None:
