@@ -119,6 +119,8 @@ class Script:
             cursor.take("VALUE")
             cursor.take("NOT")
             cursor.next()
+            while cursor.take("."):
+                cursor.next()
             if not cursor.take(","):
                 return
 
