@@ -84,9 +84,9 @@ def _insert_target(cursor: Cursor, sources: Sources) -> tuple[str, tuple[Name, .
     spec = partition(cursor)
     if spec:
         if_exists_not = cursor.take("IF", "NOT", "EXISTS")
-    if cursor.word() not in QUERY_WORDS | {"(", "BY", "REPLACE", "DEFAULT", "AS", "WITH"}:
-        cursor.name()  # An alias.
     cursor.take("AS")
+    if cursor.word() not in QUERY_WORDS | {"(", "BY", "REPLACE", "DEFAULT"}:
+        cursor.name()  # An alias.
     columns = _columns(cursor)
     by_name = cursor.take("BY", "NAME")
     if cursor.take("REPLACE"):

@@ -84,6 +84,10 @@ def _read_clause(cursor: Cursor, creation: Creation) -> None:
     word, clauses = cursor.word(), _CLAUSES[cursor.dialect]
     if word in clauses:
         clauses[word](cursor, creation)
+    elif cursor.take("WITH", "ROW", "FILTER"):
+        cursor.table()
+        cursor.expect("ON")
+        cursor.parentheses()
     elif _starts_query(cursor) or (word in ("WITH", "TABLE", "(") and cursor.dialect == "spark"):
         _query(cursor, creation)
     elif cursor.dialect == "spark":

@@ -159,6 +159,9 @@ SPARK: list[Case] = [
     ("DESC (SELECT * FROM s)", "describe", "", "s"),
     ("SHOW COLUMNS FROM shop.t FROM shop", "show", "", "shop.t"),
     ("DROP TEMPORARY VAR x", "other", "", None),
+    ("CREATE TABLE t (a int) WITH ROW FILTER shop.f ON (a) TBLPROPERTIES ('b' = 'c')", "create_table", "t", ""),
+    ("INSERT INTO t AS x (a) SELECT a FROM s", "insert", "t", "s"),
+    ("CALL sync_validate(table => 'shop.t')", "call", "", "shop.t"),
     ("BEGIN DECLARE EXIT HANDLER FOR a.b SELECT 1; DELETE FROM t; END", "script", "t", ""),
 ]
 
@@ -235,6 +238,7 @@ SNOWFLAKE: list[Case] = [
 ]  # fmt: skip
 
 NOT_UNDERSTOOD: list[tuple[str, str]] = [
+    ("spark", "INSERT INTO t AS x REPLACE ON x.a <=> s.a (SELECT * FROM s) AS s"),
     ("spark", ""),
     ("spark", "-- only a comment"),
     ("spark", "SELEC 1"),
