@@ -238,6 +238,9 @@ SNOWFLAKE: list[Case] = [
 ]  # fmt: skip
 
 NOT_UNDERSTOOD: list[tuple[str, str]] = [
+    ("spark", "CREATE VIEW v AS {{ query }}"),
+    ("spark", "DELETE FROM t {% if all %} WHERE a {% endif %}"),
+    ("snowflake", "SELECT a {# FROM b #} FROM t"),
     ("spark", "INSERT INTO t AS x REPLACE ON x.a <=> s.a (SELECT * FROM s) AS s"),
     ("spark", ""),
     ("spark", "-- only a comment"),
