@@ -122,7 +122,7 @@ def _columns(cursor: Cursor) -> tuple[str, ...]:
 
 def _is_directory(cursor: Cursor) -> bool:
     """Return whether DIRECTORY is not the name of a table."""
-    return cursor.is_string(1) or cursor.word(1) == "USING"
+    return cursor.word(1) not in QUERY_WORDS | {"", ".", "(", "BY", "PARTITION"}
 
 
 def _directory(cursor: Cursor) -> Options:

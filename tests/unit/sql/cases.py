@@ -149,6 +149,7 @@ SPARK: list[Case] = [
     ("INSERT INTO t WITH ('write.format.default' = 'orc') PARTITION (p = 1) (a) SELECT a FROM s", "insert", "t", "s"),
     ("INSERT INTO t REPLACE WHERE a IN (SELECT a FROM u) SELECT * FROM s", "insert_overwrite", "t", "s u"),
     ("INSERT OVERWRITE DIRECTORY '/x' USING parquet OPTIONS (a 'b') (SELECT * FROM s)", "insert_overwrite", "", "s"),
+    ("INSERT OVERWRITE DIRECTORY r'/x' STORED AS orc SELECT * FROM s", "insert_overwrite", "", "s"),
     ("INSERT OVERWRITE directory SELECT * FROM s", "insert_overwrite", "directory", "s"),
     ("SELECT * FROM s offset, u window, w", "select", "", "s u w"),
     ("RESTORE TABLE t TO SYSTEM_VERSION AS OF 3", "restore", "t", ""),
