@@ -163,6 +163,9 @@ SPARK: list[Case] = [
     ("CREATE TABLE t (a int) WITH ROW FILTER shop.f ON (a) TBLPROPERTIES ('b' = 'c')", "create_table", "t", ""),
     ("INSERT INTO t AS x (a) SELECT a FROM s", "insert", "t", "s"),
     ("CALL sync_validate(table => 'shop.t')", "call", "", "shop.t"),
+    ("BEGIN IF CASE a WHEN 1 THEN (SELECT b FROM s) END THEN DELETE FROM t; END IF; END", "script", "t", "s"),
+    ("BEGIN REPEAT SELECT 1; UNTIL CASE WHEN a THEN b END END REPEAT; DELETE FROM t; END", "script", "t", ""),
+    ("BEGIN CASE CASE WHEN a THEN b END WHEN 1 THEN DELETE FROM t; END CASE; END", "script", "t", ""),
     ("BEGIN DECLARE EXIT HANDLER FOR a.b SELECT 1; DELETE FROM t; END", "script", "t", ""),
 ]
 
@@ -239,6 +242,7 @@ SNOWFLAKE: list[Case] = [
 ]  # fmt: skip
 
 NOT_UNDERSTOOD: list[tuple[str, str]] = [
+    ("spark", "BEGIN IF CASE WHEN a THEN DELETE FROM t; END IF; END"),
     ("spark", "CREATE VIEW v AS {{ query }}"),
     ("spark", "DELETE FROM t {% if all %} WHERE a {% endif %}"),
     ("snowflake", "SELECT a {# FROM b #} FROM t"),
