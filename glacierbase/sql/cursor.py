@@ -122,7 +122,13 @@ class Cursor:
         return inside if len(opening) > 1 else _ESCAPE.sub(lambda found: found[1] or found[2], inside)
 
     def text(self) -> str:
-        """Return the text of the next token."""
+        """Return the text of the next token.
+
+        Raises:
+            NotUnderstood: there is none.
+        """
+        if self._at == len(self._tokens):
+            raise NotUnderstood("the end where a value is expected")
         token = self._tokens[self._at]
         return self._sql[token.start : token.end]
 
