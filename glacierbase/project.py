@@ -43,9 +43,10 @@ from glacierbase.secrets import Secrets
 class Project(LoadedProject):
     """The catalogs and migrations below one root.
 
-    Every command is a method. It takes `catalogs`, the names of the catalogs to run it for (default: all), and returns one result
-    per catalog, in order of name. If a catalog fails, the method still runs the others, then raises the first error, with all
-    results in the error's attribute `results`.
+    Every command that works on catalogs is a method, except `init`, `new` and `rebase`, which only write or rename files. It takes
+    `catalogs`, the names of the catalogs to run it for (default: all), and returns one result per catalog, in order of name. If a
+    catalog fails, the method still runs the others, then raises the first error, with all results in the error's attribute
+    `results`.
 
     Attributes:
         held_locks: the locks that runs of this project hold now.
@@ -167,7 +168,16 @@ class Project(LoadedProject):
 
     @with_own_scope
     def review(self, base: str, catalogs: Collection[str] = ()) -> tuple[ReviewResult, ...]:
-        """Replay migrations on a throw-away copy, and return what those that the git ref `base` lacks do to the tables."""
+        """Replay migrations on a throw-away copy, and return what those that the git ref `base` lacks do to the tables.
+
+        Contacts no catalog.
+
+        Args:
+            base: a git ref, as for `validate`.
+
+        Raises:
+            GlacierbaseError: a statement is refused, or a loss is not allowed; `results` holds all findings.
+        """
         return review.review(self.root, self._choice, catalogs, base)
 
     @with_own_scope
@@ -248,7 +258,16 @@ class Project(LoadedProject):
     def squash(
         self, to: str, catalogs: Collection[str] = (), *, author: str, dry_run: bool = False, commit: bool = False
     ) -> tuple[SquashResult, ...]:
-        """Replace the files up to version `to` by one that creates the tables of this environment, which is exactly at `to`."""
+        """Replace the files up to version `to` by one that creates the tables of this environment, which is exactly at `to`.
+
+        Args:
+            author: of the file, for its header.
+            dry_run: write nothing; return the file.
+            commit: commit the replacement; otherwise it is staged.
+
+        Raises:
+            HistoryDisagrees: the environment is not exactly at `to`, or its tables cannot be written as statements.
+        """
         self._choice.only(catalogs)
         return self._each(catalogs, SquashResult, apply.squash, version_given(to), author, dry_run, commit)
 

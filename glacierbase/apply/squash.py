@@ -11,7 +11,7 @@ from pathlib import Path
 
 from glacierbase.apply.file_results import SquashResult
 from glacierbase.apply.plan import Selection, make_plan
-from glacierbase.apply.squash_source import Ran, refused, shapes_of, statements_ran
+from glacierbase.apply.squash_source import Ran, gone, refused, shapes_of, statements_ran
 from glacierbase.history.opening import OpenCatalog, Target
 from glacierbase.history.records import SETTLED, History
 from glacierbase.history.squashes import fitted
@@ -164,6 +164,8 @@ def _left_out(source: _Source) -> Iterator[str]:
         ran = (each for each in source.ran if each.effect.kind is kind or (kind is Kind.ROWS and each.effect.has_rows))
         if versions := list(dict.fromkeys(each.version for each in ran)):
             yield f"{kind.value} ({counted(len(versions), 'version')}: {', '.join(versions)})"
+    if lost := gone(source.ran, source.shapes):
+        yield f"tables that do not exist in {source.environment}, although no file drops them: {', '.join(lost)}"
     for shape in source.shapes:
         if keys := places(shape):
             yield f"places of the files of {shape.table}: {', '.join(keys)}"

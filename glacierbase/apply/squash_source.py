@@ -78,6 +78,14 @@ def shapes_of(target: Target, found: Sequence[Ran]) -> Iterator[Shape]:
                 yield shape
 
 
+def gone(found: Sequence[Ran], shapes: Sequence[Shape]) -> list[str]:
+    """Return the tables that do not exist although no statement dropped or renamed them, in order of name."""
+    # Some catalogs ignore the case of names.
+    names = {table.casefold(): table for each in found for table in each.effect.tables}
+    removed = {each.effect.tables[0].casefold() for each in found if each.effect.removes}
+    return sorted(names[name] for name in names.keys() - removed - {shape.table.casefold() for shape in shapes})
+
+
 def _texts(target: Target, files: Sequence[Migration], history: History) -> Iterator[tuple[str, str]]:
     """Yield the text that ran, and its version."""
     by_number = {each.number: each for each in files}

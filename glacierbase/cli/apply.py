@@ -66,9 +66,7 @@ def migrate(
         raise click.UsageError(f"--plan excludes {options_of_a_plan}", click.get_current_context())
 
     def run(project: Project) -> Sequence[Result]:
-        from glacierbase.apply.planfile import read_plan
-
-        given: Any = read_plan(plan) if plan else None
+        given = _read_plan(plan) if plan else None
         catalogs, selected = options.catalogs or (given.catalogs if given else ()), selection
         if not yes and (protected := project.protected(catalogs)):
             planned = given.plans if given else _planned(project, catalogs, selection)
@@ -83,6 +81,12 @@ def migrate(
         from glacierbase.apply.results import MigrateResult
 
         options.report(run, lines=MigrateResult.summary if options.terminal.is_one_screen else None)
+
+
+def _read_plan(path: str) -> Any:
+    from glacierbase.apply.planfile import read_plan  # Only runs that apply a plan load its reader.
+
+    return read_plan(path)
 
 
 def _planned(project: Project, catalogs: Sequence[str], selection: Mapping[str, Any]) -> Sequence[PlanResult]:

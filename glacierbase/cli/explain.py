@@ -47,13 +47,23 @@ def _entry(code: str) -> Entry:
         click.UsageError: there is no such code.
     """
     from glacierbase.errors.reference import ENTRIES
-    from glacierbase.model.command import command
-    from glacierbase.model.spelling import did_you_mean
 
     if code in ENTRIES:
         return ENTRIES[code]
-    hint = did_you_mean(code, ENTRIES, f"`{command('explain')}` lists all codes.")
-    raise click.UsageError(f"there is no error code {code}; {hint}", click.get_current_context())
+    raise click.UsageError(f"there is no error code {code}; {_instead(code)}", click.get_current_context())
+
+
+def _instead(code: str) -> str:
+    """Return where a code is explained that is not of an error: codes of rules end in digits."""
+    from glacierbase.errors.reference import ENTRIES
+    from glacierbase.model.command import command
+    from glacierbase.model.spelling import did_you_mean
+
+    if code[:2].isalpha() and code[-3:].isdecimal():
+        return f"`{command('rules', code)}` prints a rule of `lint`."
+    if code.startswith("REPLAY_"):
+        return f"`{command('explain', 'REVIEW_FAILED')}` lists the findings of `review`."
+    return did_you_mean(code, ENTRIES, f"`{command('explain')}` lists all codes.")
 
 
 def _to_json(entry: Entry) -> dict[str, Any]:

@@ -71,12 +71,15 @@ def _rule(code: str, known: dict[str, Rule]) -> Rule:
     Raises:
         click.UsageError: there is no such rule.
     """
+    from glacierbase.errors.reference import ENTRIES
     from glacierbase.model.command import command
     from glacierbase.model.spelling import did_you_mean
 
     if code in known:
         return known[code]
     hint = did_you_mean(code, known, f"`{command('rules')}` lists all.")
+    if code in ENTRIES or code.startswith("REPLAY_"):
+        hint = f"`{command('explain', code if code in ENTRIES else 'REVIEW_FAILED')}` explains it."
     raise click.UsageError(f"there is no rule {code}; {hint}", click.get_current_context())
 
 

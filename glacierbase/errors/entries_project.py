@@ -309,8 +309,8 @@ ENTRIES = (
     Entry(
         "GIT_FAILED",
         (ConfigurationError,),
-        "git did not rename a file for `rebase`, or did not commit the renames. "
-        "The message names it, and states whether files are renamed now. Their content is unchanged.",
+        "git did not rename, remove or commit a file for `rebase` or `squash`, or there is no repository. "
+        "The message says which, and what is changed now. The content of existing files is unchanged.",
         "error: GIT_FAILED: migrations/analytics/0006_add_device.sql cannot be renamed to"
         " migrations/analytics/0008_add_device.sql: fatal: conflicted,"
         " source=migrations/analytics/0006_add_device.sql,"
@@ -318,8 +318,9 @@ ENTRIES = (
         "next: remove the cause, and run `glacierbase rebase` again",
         (
             "Remove the cause that git names. In a merge that stopped at a conflict: `git merge --abort`.",
-            "Run `glacierbase rebase` again. It renames what is still below the base.",
-            "If only the commit failed, the renames are staged: `git commit`.",
+            "Where there is no repository: run `git init`, and commit the files.",
+            "Run the command again. `glacierbase rebase` renames what is still below the base.",
+            "If only the commit failed, the changes are staged: `git commit`.",
         ),
     ),
     Entry(

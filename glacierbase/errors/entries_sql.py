@@ -20,6 +20,7 @@ ENTRIES = (
             "If this environment lacks the variable, define it in the catalog file under `variables`, "
             "or under the environment's own `variables`.",
             "If the value is optional, write `| default('…')` after the name in the template.",
+            "In a file of the command `new` whose statements are not written yet: write them in place of the line.",
             "Check all environments at once: `glacierbase validate`.",
         ),
     ),

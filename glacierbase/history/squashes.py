@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from shlex import quote
 
 from glacierbase.errors import HistoryDisagrees
 from glacierbase.history.records import SETTLED, History, Record
-from glacierbase.model.command import command
+from glacierbase.model.command import command, git_command
 from glacierbase.model.migration import Migration, Squashed
 
 
@@ -89,12 +88,12 @@ def _replaced(replaced: Squashed, squash: Migration, record: Record | None) -> M
 
 def _partly(squash: Migration, open_: Mapping[str, str]) -> HistoryDisagrees:
     versions = ", ".join(f"{version} ({why})" for version, why in open_.items())
-    commit = f"$(git log -1 --diff-filter=A --format=%H -- {quote(squash.location)})"
+    added = git_command("log", "-1", "--diff-filter=A", "--format=%H", "--", squash.location)
     return HistoryDisagrees(
         "SQUASH_DISAGREES",
         f"{squash.location}: this environment is in the middle of the files that it replaces; not done here: {versions};"
         " nothing ran",
-        f"complete them as they were before the squash: `git checkout {commit}~1`,"
+        f"complete them as they were before the squash: `{git_command('checkout')} $({added})~1`,"
         f" then `{command('migrate', '--to', squash.version)}`; then return to this commit",
         version=squash.version,
         path=squash.location,

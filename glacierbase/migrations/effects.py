@@ -36,6 +36,7 @@ class Effect:
         namespace: that it creates.
         has_rows: whether it also writes rows.
         switches: whether the names in statements after it depend on it.
+        removes: whether it drops or renames the first of its tables.
     """
 
     kind: Kind
@@ -43,6 +44,7 @@ class Effect:
     namespace: str | None = None
     has_rows: bool = False
     switches: bool = False
+    removes: bool = False
 
 
 _KINDS = {
@@ -74,9 +76,12 @@ def effect(sql: str) -> Effect:
     found = read(sql, "spark")
     kind = _kind(found)
     if kind is Kind.TABLE:
-        return Effect(kind, _tables(found), has_rows=_has_query(found))
+        removes = found.operation in ("drop_table", "rename_table")
+        return Effect(kind, _tables(found), has_rows=_has_query(found), removes=removes)
     name = _CREATES_NAMESPACE.match(sql) if found.operation == "create_namespace" else None
-    return Effect(kind, namespace=recorded_name(name["name"]) if name else None, switches=found.operation == "use")
+    # A setting such as `spark.sql.defaultCatalog`.
+    switches = found.operation == "use" or (found.operation == "set" and "catalog" in sql.lower())
+    return Effect(kind, namespace=recorded_name(name["name"]) if name else None, switches=switches)
 
 
 def _kind(found: ParsedStatement) -> Kind:

@@ -10,7 +10,7 @@ from pathlib import Path
 from glacierbase.errors import GlacierbaseError, MigrationFileError, collected
 from glacierbase.migrations.duplicates import duplicate_versions
 from glacierbase.migrations.headers import AUTHOR, DESCRIPTION, file_error, further_headers, read_headers
-from glacierbase.migrations.squashes import below_squash, read_squashes
+from glacierbase.migrations.squashes import below_squash, read_squashes, replaces
 from glacierbase.model.migration import Migration, checksum
 from glacierbase.run.files import FileReader, FileRefused, path_inside
 
@@ -40,7 +40,10 @@ def load_migrations(
     read, errors = read_migrations(folder, root, files, headers)
     found: dict[int, Migration] = {}
     pairs = [(found.setdefault(migration.number, migration), migration) for migration in read]
-    errors += duplicate_versions([pair for pair in pairs if pair[0] is not pair[1]], root)
+    # A file that a squash replaces is no new file that needs another version.
+    errors += duplicate_versions(
+        [(a, b) for a, b in pairs if a is not b and not replaces(a, b) and not replaces(b, a)], root
+    )
     errors += below_squash(read)
     return tuple(found[number] for number in sorted(found)), errors
 

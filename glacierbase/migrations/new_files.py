@@ -12,12 +12,13 @@ from pathlib import Path
 from glacierbase.errors import ConfigurationError
 from glacierbase.migrations.folder import highest_version
 from glacierbase.migrations.headers import AUTHOR, DESCRIPTION, PREFIX
+from glacierbase.migrations.template import UNWRITTEN
 from glacierbase.model.command import command
 from glacierbase.run.files import FileRefused, create_file, one_at_a_time
 from glacierbase.run.git import GitFailed, git
 
-# An undefined variable, so that `validate` and `migrate` refuse the file until there is SQL: one without a statement is valid.
-_NO_SQL = "{{ statements_to_be_written }} -- write the statements in place of this line\n"
+# A file without a statement would be valid, and applied as it is.
+_NO_SQL = f"{{{{ {UNWRITTEN} }}}} -- write the statements in place of this line\n"
 # Latin letters that Unicode does not decompose into an ASCII letter and a mark.
 _LATIN = str.maketrans(
     {"æ": "ae", "œ": "oe", "ø": "o", "đ": "d", "ð": "d", "ħ": "h", "ı": "i", "ł": "l", "þ": "th", "ŧ": "t"}

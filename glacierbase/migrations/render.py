@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, cast
 from jinja2 import Template, TemplateSyntaxError
 
 from glacierbase.errors import MigrationFileError, raise_all
-from glacierbase.migrations.template import CURRENT, LIMIT, Copied, jinja, listed, seen
+from glacierbase.migrations.template import CURRENT, LIMIT, UNWRITTEN, Copied, jinja, listed, seen
 from glacierbase.migrations.template_syntax import with_marks
 from glacierbase.model.migration import Migration
 from glacierbase.model.spelling import nearest, suggestion
@@ -167,8 +167,12 @@ class _Rendering:
 
     def report_missing(self, line: int, what: str, path: str | None) -> None:
         """Record that a value is missing, with the defined name nearest to `path` as the hint."""
+        if path == UNWRITTEN:
+            self.report(
+                "UNDEFINED_VARIABLE", line, "the statements are not written yet", "write them in place of this line"
+            )
         # Finding the nearest name is slow, and a loop reports the same value many times.
-        if (line, what) not in self._errors:
+        elif (line, what) not in self._errors:
             hint = self._instead(path) if path else "give it a value, or append | default(…)"
             self.report("UNDEFINED_VARIABLE", line, what, hint)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,13 +13,14 @@ from glacierbase.migrations.git_tracked import path_in_git
 from glacierbase.migrations.headers import AUTHOR, DESCRIPTION, PREFIX
 from glacierbase.migrations.new_files import already_exists, writing
 from glacierbase.migrations.squashes import header_lines, squashed_by
+from glacierbase.model.command import git_command
 from glacierbase.model.escape import on_one_line
 from glacierbase.model.migration import Migration
 from glacierbase.run.files import create_file
 from glacierbase.run.git import GitFailed, git, work_tree
 
 _TEMPLATE_START = re.compile(r"\{(?=[{%])")
-_VARIABLE = re.compile(r"\bvariables((?:\s*\.\s*\w+|\s*\[\s*['\"][^'\"]*['\"]\s*\])+)")
+_VARIABLE = re.compile(r"\benvironment\b|\bvariables\b((?:\s*\.\s*\w+|\s*\[\s*['\"][^'\"]*['\"]\s*\])*)")
 _EXPRESSION = re.compile(r"\{[{%].*?[%}]\}", re.DOTALL)
 _KEY = re.compile(r"\w+|(?<=['\"])[^'\"]+(?=['\"])")
 
@@ -49,9 +50,12 @@ def squash_text(
 
 
 def variables_in(files: Iterable[Migration]) -> list[str]:
-    """Return the names of the variables that the templates of files use, sorted."""
+    """Return the names of what the templates of files use that may differ per environment, sorted.
+
+    That is `environment`, the names of variables, and `variables` where the template computes a name.
+    """
     found = (
-        ".".join(_KEY.findall(variable[1]))
+        ".".join(_KEY.findall(variable[1] or "")) or variable[0]
         for file in files
         for expression in _EXPRESSION.findall(file.text)
         for variable in _VARIABLE.finditer(expression)
@@ -74,10 +78,17 @@ def not_committed(files: Iterable[Migration], root: Path) -> list[str]:
     try:
         git(root, "rev-parse", "--verify", "-q", "HEAD")
         listed = git(root, "--literal-pathspecs", *status, "--", *paths)
+        marked = git(root, "--literal-pathspecs", "ls-files", "-v", "-z", "--", *paths)
     except (OSError, GitFailed) as error:
         raise _failed(f"git does not show that the files are committed: {error}; nothing was written") from error
-    found = {entry[3:] for entry in map(os.fsdecode, listed.split(b"\0"))}
+    found = {entry[3:] for entry in _entries(listed)}
+    # `status` passes by what is marked as `assume-unchanged` or `skip-worktree`. https://git-scm.com/docs/git-ls-files
+    found |= {entry[2:] for entry in _entries(marked) if not entry.startswith("H ")}
     return [location for path, location in paths.items() if path in found]
+
+
+def _entries(listed: bytes) -> Iterator[str]:
+    return map(os.fsdecode, listed.split(b"\0"))
 
 
 def replace_files(squash: SquashFile, root: Path) -> None:
@@ -94,16 +105,18 @@ def replace_files(squash: SquashFile, root: Path) -> None:
     try:
         git(root, "--literal-pathspecs", "rm", "-q", "--", *(path_in_git(file.path, root) for file in squash.replaces))
     except BaseException as error:
+        squash.path.unlink()
         is_whole = all(os.path.lexists(file.path) for file in squash.replaces)
-        if is_whole:
-            squash.path.unlink()
         if not isinstance(error, (OSError, GitFailed)):
             raise
-        state = (
-            "nothing was written" if is_whole else "some of them are removed; `git checkout HEAD -- .` restores them"
-        )
+        state = "nothing was written" if is_whole else f"some of them are removed; `{_restoring(squash)}` restores them"
         raise _failed(f"git does not remove the files: {error}; {state}") from error
     _in_index(squash, root, "add")
+
+
+def _restoring(squash: SquashFile) -> str:
+    """Return the command that restores the replaced files, and nothing else that was changed."""
+    return git_command("checkout", "HEAD", "--", *(file.location for file in squash.replaces))
 
 
 def commit_squash(squash: SquashFile, root: Path, message: str) -> str:

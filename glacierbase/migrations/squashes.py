@@ -30,11 +30,21 @@ def read_squashes(text: str, version: str, location: str) -> tuple[Squashed, ...
         header = HEADER.fullmatch(line)
         if header and header[1] == SQUASHES:
             found.append(_squashed(header[2].strip(), location, number))
-    order = [_order(each) for each in found]
-    if found and (found[-1].number != int(version) or order != sorted(set(order))):
+    if found and not _is_list_up_to(int(version), found):
         what = f"its headers {PREFIX}{SQUASHES} do not list the files up to its version {version}, in order"
         raise file_error(location, "INVALID_SQUASH", what, _RESTORE)
     return tuple(found)
+
+
+def _is_list_up_to(version: int, found: Sequence[Squashed]) -> bool:
+    """Return whether a list is in order and ends with a file of the version, and has beside each squash what that replaced.
+
+    Where squashes alone were listed, they would replace nothing that an environment with the files has applied.
+    """
+    order = [_order(each) for each in found]
+    files = {each.number for each in found if not each.is_squash}
+    squashes = {each.number for each in found if each.is_squash}
+    return order == sorted(set(order)) and order[-1] == (version, False) and squashes <= files
 
 
 def header_lines(squashed: Sequence[Squashed]) -> list[str]:
@@ -52,16 +62,23 @@ def squashed_by(files: Sequence[Migration]) -> tuple[Squashed, ...]:
     return tuple(sorted((*(each for file in files for each in file.squashes), *own), key=_order))
 
 
+def replaces(squash: Migration, file: Migration) -> bool:
+    """Return whether the list of a squash has the file."""
+    return (file.number, file.checksum) in ((each.number, each.checksum) for each in squash.squashes)
+
+
 def below_squash(files: Sequence[Migration]) -> Iterator[MigrationFileError]:
-    """Yield an error for each file below a squash, which replaces all files up to its version."""
+    """Yield an error for each file that a squash replaces, and for each other one below it."""
     squash = max((each for each in files if each.squashes), key=lambda each: each.number, default=None)
     for file in files:
-        if squash is not None and file.number < squash.number:
+        if squash is None or file.number > squash.number:
+            continue
+        if file.number < squash.number or replaces(squash, file):
             yield _below(file, squash)
 
 
 def _below(file: Migration, squash: Migration) -> MigrationFileError:
-    if any((each.number, each.checksum) == (file.number, file.checksum) for each in squash.squashes):
+    if replaces(squash, file):
         what, hint = f"{squash.location} replaces it", "delete it: the squash creates its tables"
     else:
         what = f"its version is below that of {squash.location}, a squash of all files up to its own"

@@ -25,6 +25,8 @@ from glacierbase.migrations.template_syntax import LineEndLexer, LookupCode, Tem
 
 # Of characters, items or bits: more is a mistake that would exhaust the machine.
 LIMIT = 10_000_000
+# The name in place of the statements in a file of `new`: undefined, so that the file is refused until it has statements.
+UNWRITTEN = "statements_to_be_written"
 # In a hint.
 _NAMES_SHOWN = 12
 

@@ -92,11 +92,12 @@ class _Judgement:
                 self._add(file, rule, raw, reason)
         for allow in file.answer["allows"]:
             if allow["code"] not in self._rules:
-                self._about_allow(file, unknown_allow, allow, allow["fix"])
+                what = "names {}, which is no rule" if allow["code"] else "names no rule"
+                self._about_allow(file, unknown_allow, allow, what, allow["fix"])
             elif not allow["reason"]:
-                self._about_allow(file, unexplained_allow, allow)
+                self._about_allow(file, unexplained_allow, allow, "allows {} without a reason")
         if file.answer["misplaced"]:
-            self._about_allow(file, misplaced_allow, None)
+            self._about_allow(file, misplaced_allow, None, "is above no statement")
 
     def add_unused(self, examined: Sequence[Examined]) -> None:
         """Add the allows that have a reason, and match no finding in any environment."""
@@ -104,7 +105,7 @@ class _Judgement:
             for allow in file.answer["allows"]:
                 is_used = (file.path, allow["statement_index"], allow["code"]) in self._used
                 if allow["reason"] and allow["code"] in self._rules and not is_used:
-                    self._about_allow(file, unused_allow, allow)
+                    self._about_allow(file, unused_allow, allow, "allows {}, which the statement does not raise")
 
     def _reason(self, path: str, allows: _Allows, raw: Mapping[str, Any]) -> str | None:
         """Return the reason for which a finding is allowed; one about the whole file by a comment above any statement."""
@@ -112,11 +113,20 @@ class _Judgement:
         self._used.update((path, allow["statement_index"], allow["code"]) for allow in found)
         return next((str(allow["reason"]) for allow in found if allow["reason"]), None)
 
-    def _about_allow(self, file: Examined, rule: Rule, allow: Mapping[str, Any] | None, fix: str = "") -> None:
+    def _about_allow(
+        self, file: Examined, rule: Rule, allow: Mapping[str, Any] | None, what: str, fix: str = ""
+    ) -> None:
+        """Add a finding about a comment.
+
+        Args:
+            allow: None for comments that are above no statement.
+            what: what the comment does, with `{}` in place of its code.
+            fix: default that of the rule.
+        """
         index = allow["statement_index"] if allow else None
         line, column = file.answer["lines"].get(str(index), (1, 1))
         raw = {
-            "message": (allow["code"][:_LONGEST_CODE] or "without a code") if allow else "a comment that is above no statement",
+            "message": f"the comment {what.format(allow['code'][:_LONGEST_CODE] if allow else '')}",
             "fix": fix, "statement_index": index, "line": line, "column": column, "table": None,
         }  # fmt: skip
         self._add(file, rule, raw, None)

@@ -164,7 +164,8 @@ class _Replay:
         """Run a file, and yield its problems.
 
         Args:
-            goes_on: whether the statements after a refused one are run.
+            goes_on: whether the statements after a refused one are run; those after an unknown table always are, because the
+                table may exist in the real catalog.
         """
         for statement in file.statements:
             found = not_replayed(statement.text)
@@ -180,7 +181,7 @@ class _Replay:
             refused = self._statement(file, statement)
             if refused:
                 yield refused
-                if not goes_on:
+                if refused.is_error and not goes_on:
                     break
         if not all(_LEAVES_SESSION.match(each.text) for each in file.statements):
             self._session = None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
-import secrets
 import stat
 import time
 from collections.abc import Iterator
@@ -149,7 +148,7 @@ def replace_file(path: Path, text: str) -> None:
             raise FileRefused("UNREADABLE_FILE", f"cannot be written: it is {kind}", hint)
         # A link leads to the file that is replaced.
         real = Path(os.path.realpath(path))
-        draft = real.with_name(f".glacierbase-{secrets.token_hex(8)}")
+        draft = real.with_name(f".glacierbase-{os.urandom(8).hex()}")
         try:
             with draft.open("x", encoding="utf-8", newline="\n") as target:
                 target.write(text)

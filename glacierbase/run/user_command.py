@@ -74,9 +74,13 @@ def run_command(
 
 def kill_running() -> None:
     """Kill the commands that run now, with their process groups: from a signal handler that is about to end the process."""
-    _starting.acquire(timeout=_GRACE_SECONDS)
-    for group in tuple(_groups):
-        _signal(group, signal.SIGKILL)
+    is_held = _starting.acquire(timeout=_GRACE_SECONDS)
+    try:
+        for group in tuple(_groups):
+            _signal(group, signal.SIGKILL)
+    finally:
+        if is_held:
+            _starting.release()
 
 
 def _started(words: Sequence[str], folder: Path, variables: Mapping[str, str]) -> subprocess.Popen[bytes]:

@@ -13,6 +13,8 @@ from glacierbase.sql.statement import Name
 _END = ("", ",", ")", ";")
 # Words after the name of a column; any other is the new name in Hive's CHANGE COLUMN.
 _ACTIONS = ("TYPE", "COMMENT", "FIRST", "AFTER", "SET", "DROP", "SYNC", "UNSET", "DATA", "NOT")
+# Those after which an action begins even if the name before is one of them: `ALTER COLUMN type TYPE int`.
+_STARTS = ("TYPE", "COMMENT", "FIRST", "AFTER", "SET", "DROP", ".")
 _WITHOUT_WORD = (
     ("SYNC", "IDENTITY"), ("SET", "MASK"), ("DROP", "MASK"), ("SET", "TAGS"), ("UNSET", "TAGS"), ("SET", "TAG"), ("UNSET", "TAG"),
     ("SET", "MASKING"), ("UNSET", "MASKING"), ("SET", "PROJECTION"), ("UNSET", "PROJECTION"), ("UNSET", "COMMENT"),
@@ -67,7 +69,7 @@ def renamed(cursor: Cursor) -> RenameColumn:
 def altered(cursor: Cursor) -> Iterator[Part]:
     """Yield the changes of ALTER COLUMN and CHANGE COLUMN, of one column or more."""
     while True:
-        if cursor.word() in ("COLUMN", "COLUMNS") and cursor.word(1) not in _ACTIONS:
+        if cursor.word() in ("COLUMN", "COLUMNS") and (cursor.word(1) not in _ACTIONS or cursor.word(2) in _STARTS):
             cursor.next()
         place, name = cursor.place(), cursor.table()
         if cursor.word() in _END:

@@ -29,7 +29,7 @@ _ICEBERG = {
 }  # fmt: skip
 _READERS = ("ancestors_of", "create_changelog_view", "rewrite_table_path")
 # Of Hudi; their first argument is `table`.
-_HUDI_READERS = re.compile(r"(?:show|stats|validate|export|commits_compare|query)(?:_.*)?")
+_HUDI_READERS = re.compile(r"(?:show|stats|validate|export|commits_compare|query|sync_validate|help)(?:_.*)?")
 _HUDI = re.compile(
     r"(?:(?:run|rollback_to|create_savepoint|delete_savepoint|create_metadata|delete_metadata|init_metadata|repair|upgrade_table"
     r"|downgrade_table|archive|delete_marker|drop_partition|truncate_table|delete_fs|delete_commit|partition_stats|hive_sync"

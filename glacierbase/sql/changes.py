@@ -5,7 +5,7 @@ https://spark.apache.org/docs/latest/sql-ref-syntax.html#dml-statements, https:/
 
 from __future__ import annotations
 
-from glacierbase.sql.clauses import check_end, if_exists, partition
+from glacierbase.sql.clauses import check_end, if_exists, partition, storage
 from glacierbase.sql.cursor import Cursor, NotUnderstood
 from glacierbase.sql.queries import QUERY_WORDS, Sources
 from glacierbase.sql.statement import Name, Options, ParsedStatement
@@ -34,7 +34,7 @@ def _inserts(cursor: Cursor, sources: Sources) -> ParsedStatement:
     targets: list[Name] = []
     operation = ""
     while cursor.take("INSERT"):
-        operation, target, _ = _insert_target(cursor)
+        operation, target, _ = _insert_target(cursor, sources)
         targets += target
         sources.until("INSERT")
     check_end(cursor)
@@ -47,8 +47,9 @@ def insert(cursor: Cursor, sources: Sources | None = None) -> ParsedStatement:
     """Read INSERT after that word."""
     if cursor.dialect == "snowflake" and (cursor.word() in ("ALL", "FIRST") or cursor.word(1) in ("ALL", "FIRST")):
         return _insert_all(cursor)
-    operation, targets, options = _insert_target(cursor)
-    found = (sources or Sources(cursor)).query()
+    sources = sources or Sources(cursor)
+    operation, targets, options = _insert_target(cursor, sources)
+    found = sources.query()
     check_end(cursor)
     return ParsedStatement(operation, targets, found.without(*targets), options=options)
 
@@ -64,39 +65,42 @@ def _insert_all(cursor: Cursor) -> ParsedStatement:
     return ParsedStatement("insert_multi", _unique(targets), sources.without(*targets))
 
 
-def _insert_target(cursor: Cursor) -> tuple[str, tuple[Name, ...], Options]:
+def _insert_target(cursor: Cursor, sources: Sources) -> tuple[str, tuple[Name, ...], Options]:
     """Move past the target of an INSERT and the clauses before its query."""
     cursor.take("WITH", "SCHEMA", "EVOLUTION")
     overwrites = cursor.take("OVERWRITE")
     cursor.take("INTO")
     operation = "insert_overwrite" if overwrites else "insert"
-    if overwrites and (cursor.take("LOCAL", "DIRECTORY") or (cursor.word() == "DIRECTORY" and cursor.word(1) != ".")):
+    if overwrites and (cursor.take("LOCAL", "DIRECTORY") or (cursor.word() == "DIRECTORY" and _is_directory(cursor))):
         cursor.take("DIRECTORY")
         return operation, (), _directory(cursor)
     if cursor.word(1) not in ("", ".", "(", ";", "VALUES", "SELECT"):
         cursor.take("TABLE")
     target = cursor.table()
+    if cursor.take("WITH", "("):  # Options of the writer.
+        cursor.skip_to(")")
+        cursor.expect(")")
     if_exists_not = False
     spec = partition(cursor)
     if spec:
         if_exists_not = cursor.take("IF", "NOT", "EXISTS")
-    if cursor.word() not in QUERY_WORDS | {"(", "BY", "REPLACE", "DEFAULT", "AS", "WITH"}:
-        cursor.name()  # An alias.
     cursor.take("AS")
+    if cursor.word() not in QUERY_WORDS | {"(", "BY", "REPLACE", "DEFAULT"}:
+        cursor.name()  # An alias.
     columns = _columns(cursor)
     by_name = cursor.take("BY", "NAME")
     if cursor.take("REPLACE"):
-        return "insert_overwrite", (target,), _replaced(cursor, spec)
+        return "insert_overwrite", (target,), _replaced(cursor, sources, spec)
     cursor.take("DEFAULT")
     options = Options(by_name=by_name, columns=columns, partition=spec, if_not_exists=if_exists_not)
     return operation, (target,), options
 
 
-def _replaced(cursor: Cursor, spec: str | None) -> Options:
+def _replaced(cursor: Cursor, sources: Sources, spec: str | None) -> Options:
     """Move past `REPLACE WHERE condition` or `REPLACE USING (…)`, which come before the query."""
     if cursor.take("USING"):
         cursor.parentheses()
-    elif not cursor.take("WHERE") or not cursor.skip_to(*QUERY_WORDS):
+    elif not cursor.take("WHERE") or not sources.until(*QUERY_WORDS):
         raise NotUnderstood("REPLACE in an INSERT")
     return Options(where=True, partition=spec)
 
@@ -116,9 +120,19 @@ def _columns(cursor: Cursor) -> tuple[str, ...]:
     return tuple(found)
 
 
+def _is_directory(cursor: Cursor) -> bool:
+    """Return whether DIRECTORY is not the name of a table."""
+    return cursor.word(1) not in QUERY_WORDS | {"", ".", "(", "BY", "PARTITION"}
+
+
 def _directory(cursor: Cursor) -> Options:
     location = cursor.string() if cursor.is_string() else None
-    cursor.skip_to(*QUERY_WORDS)
+    if cursor.take("USING"):
+        cursor.path()
+        if cursor.take("OPTIONS"):
+            cursor.parentheses()
+    else:
+        storage(cursor)
     return Options(kind="directory", location=location)
 
 

@@ -7,6 +7,11 @@ from collections.abc import Iterator
 from glacierbase.sql.cursor import Cursor, NotUnderstood
 from glacierbase.sql.parts import Place, Property, SortField, Transform
 
+_AFTER_STORAGE = (
+    "", ";", "(", "AS", "CLUSTER", "CLUSTERED", "COMMENT", "DEFAULT", "FROM", "LOCATION", "OPTIONS", "PARTITIONED", "SELECT",
+    "TABLE", "TBLPROPERTIES", "USING", "VALUES", "WITH",
+)  # fmt: skip
+
 
 def if_exists(cursor: Cursor) -> bool:
     """Move past IF EXISTS; return whether it was there."""
@@ -15,7 +20,7 @@ def if_exists(cursor: Cursor) -> bool:
 
 def if_not_exists(cursor: Cursor) -> bool:
     """Move past IF NOT EXISTS; return whether it was there."""
-    return cursor.take("IF", "NOT", "EXISTS")
+    return cursor.take("IF", "NOT", "EXISTS") or cursor.take("IF", "!", "EXISTS")
 
 
 def properties(cursor: Cursor, operation: str) -> Iterator[Property]:
@@ -111,6 +116,30 @@ def partition(cursor: Cursor) -> str | None:
         return None
     cursor.next()
     return cursor.parentheses()
+
+
+def storage(cursor: Cursor) -> None:
+    """Move past Hive's ROW FORMAT … and STORED AS …, up to the next clause or the query."""
+    while True:
+        if cursor.take("STORED", "AS") or cursor.take("STORED", "BY") or cursor.take("NULL", "DEFINED", "AS"):
+            cursor.next()
+        elif cursor.take("WITH", "SERDEPROPERTIES"):
+            cursor.parentheses()
+        elif cursor.word() in _AFTER_STORAGE:
+            return
+        else:
+            cursor.next()
+
+
+def version(cursor: Cursor) -> bool:
+    """Move past `[FOR] VERSION AS OF` and its kin, before the version; return whether they were there."""
+    ahead = int(cursor.word() == "FOR")
+    if cursor.word(ahead) not in ("VERSION", "TIMESTAMP", "SYSTEM_VERSION", "SYSTEM_TIME"):
+        return False
+    cursor.take("FOR")
+    cursor.next()
+    cursor.expect("AS", "OF")
+    return True
 
 
 def check_end(cursor: Cursor) -> None:

@@ -129,7 +129,7 @@ def _option(cursor: Cursor, found: dict[str, str | bool]) -> None:
 
 
 def _not_null(cursor: Cursor, found: dict[str, str | bool]) -> None:
-    if cursor.dialect == "snowflake" and cursor.take_any("ENFORCED", "DEFERRABLE"):
+    if cursor.take_any("ENFORCED", "DEFERRABLE"):
         return
     cursor.expect("NULL")
     found["required"] = True

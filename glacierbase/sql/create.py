@@ -13,7 +13,9 @@ from glacierbase.sql.clauses import (
     if_not_exists,
     listed_paths,
     properties,
+    storage,
     transform,
+    version,
 )
 from glacierbase.sql.columns import column, column_list
 from glacierbase.sql.cursor import Cursor, NotUnderstood
@@ -82,6 +84,10 @@ def _read_clause(cursor: Cursor, creation: Creation) -> None:
     word, clauses = cursor.word(), _CLAUSES[cursor.dialect]
     if word in clauses:
         clauses[word](cursor, creation)
+    elif cursor.take("WITH", "ROW", "FILTER"):
+        cursor.table()
+        cursor.expect("ON")
+        cursor.parentheses()
     elif _starts_query(cursor) or (word in ("WITH", "TABLE", "(") and cursor.dialect == "spark"):
         _query(cursor, creation)
     elif cursor.dialect == "spark":
@@ -131,7 +137,7 @@ def _clone(cursor: Cursor, creation: Creation) -> None:
         cursor.expect("CLONE")
     source = cursor.table()
     creation.sources = (source,) if source.key != creation.target.key else ()
-    if cursor.take("VERSION", "AS", "OF") or cursor.take("TIMESTAMP", "AS", "OF"):
+    if version(cursor):
         cursor.skip_to("TBLPROPERTIES", "LOCATION", ";")
     elif cursor.word() in ("AT", "BEFORE") and cursor.word(1) == "(":
         cursor.next()
@@ -208,12 +214,8 @@ def _options(cursor: Cursor, _: Creation) -> None:
     cursor.parentheses()
 
 
-def _hive_format(cursor: Cursor, _: Creation) -> None:
-    """Move past ROW FORMAT … or STORED AS …, up to the next clause."""
-    cursor.next()
-    cursor.next()
-    cursor.next()
-    cursor.skip_to(";", "SELECT", "FROM", "VALUES", *_HIVE_ENDS)
+def _storage(cursor: Cursor, _: Creation) -> None:
+    storage(cursor)
 
 
 def _collation(cursor: Cursor, _: Creation) -> None:
@@ -236,7 +238,6 @@ _CLAUSES: Mapping[str, Mapping[str, Callable[[Cursor, Creation], None]]] = {
     "snowflake": _SHARED,
     "spark": {
         **_SHARED, "SHALLOW": _clone, "DEEP": _clone, "PARTITIONED": _partitioned, "CLUSTERED": _clustered,
-        "TBLPROPERTIES": _properties, "OPTIONS": _options, "ROW": _hive_format, "STORED": _hive_format, "DEFAULT": _collation,
+        "TBLPROPERTIES": _properties, "OPTIONS": _options, "ROW": _storage, "STORED": _storage, "DEFAULT": _collation,
     },
 }  # fmt: skip
-_HIVE_ENDS = ("AS", "LOCATION", "TBLPROPERTIES", "COMMENT", "PARTITIONED", "CLUSTERED", "STORED", "ROW", "USING")

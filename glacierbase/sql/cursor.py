@@ -12,6 +12,7 @@ from glacierbase.sql.tokens import Source, Token, tokens
 
 _QUOTES = ("`", '"')
 _STRINGS = ("'", '"', "R'", 'R"', "$$")
+_TEMPLATES = ("{{", "{%", "{#")
 _BARE = re.compile(r"[\w$]+")
 _ESCAPE = re.compile(r"\\(.)|(['\"])\2", re.DOTALL)
 _OPEN, _CLOSED = ("(", "[", "{"), (")", "]", "}")
@@ -40,6 +41,12 @@ class Cursor:
         if dialect == "snowflake":
             self._tokens = [part for token in self._tokens for part in _parts(token)]
         self._at = 0
+
+    def holds_template(self) -> bool:
+        """Return whether a mark of Jinja stands outside of strings and comments: the text was never rendered."""
+        if not any(mark in self._sql for mark in _TEMPLATES):
+            return False
+        return any(self._sql.startswith(_TEMPLATES, token.start) for token in self._tokens)
 
     def part(self, start: int) -> Cursor:
         """Return a cursor over the tokens from position `start` to the token before this position."""

@@ -7,7 +7,7 @@ https://spark.apache.org/docs/latest/sql-ref-syntax.html#auxiliary-statements
 from __future__ import annotations
 
 from glacierbase.model.names import spark_identifier
-from glacierbase.sql.clauses import check_end, if_exists
+from glacierbase.sql.clauses import check_end, if_exists, version
 from glacierbase.sql.cursor import Cursor, NotUnderstood
 from glacierbase.sql.queries import Sources
 from glacierbase.sql.statement import Name, Options, ParsedStatement
@@ -46,7 +46,7 @@ def vacuum(cursor: Cursor) -> ParsedStatement:
     while cursor.word() not in ("", ";"):
         if cursor.take("RETAIN"):
             start = cursor.position
-            cursor.next()
+            cursor.skip_to("HOURS")
             cursor.expect("HOURS")
             retain = cursor.text_since(start)
         elif cursor.take("DRY", "RUN"):
@@ -63,8 +63,8 @@ def restore(cursor: Cursor) -> ParsedStatement:
     cursor.take("TABLE")
     target = table_or_path(cursor)
     cursor.take("TO")
-    cursor.take_any("VERSION", "TIMESTAMP")
-    cursor.expect("AS", "OF")
+    if not version(cursor):
+        raise NotUnderstood("RESTORE without a version")
     cursor.skip_to(";")
     return ParsedStatement("restore", (target,))
 
@@ -98,9 +98,9 @@ def refresh(cursor: Cursor) -> ParsedStatement:
         return ParsedStatement("refresh")
     if cursor.word(1) not in ("", ".", ";"):
         cursor.take("TABLE")
-    if cursor.word(1) in ("", ".", ";"):
+    if cursor.word(1) in ("", ".", ";") and "/" not in cursor.word():
         return ParsedStatement("refresh", (), (cursor.table(),))
-    if cursor.word(1).isidentifier():
+    if cursor.word(1).isidentifier() and "/" not in cursor.word():
         raise NotUnderstood(f"REFRESH {cursor.word()}")
     cursor.skip_to(";")  # The text of a path without quotes.
     return ParsedStatement("refresh")

@@ -278,5 +278,5 @@ class Sources:
 
     def _end_from(self, frame: _Frame, word: str) -> None:
         following = _ENDS[word]
-        if not following or self._cursor.word() in following:
+        if self._cursor.word() in following if following else self._cursor.word() != ",":  # Else an alias.
             frame.in_from = frame.rows = False

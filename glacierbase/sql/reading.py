@@ -26,7 +26,10 @@ def read_statement(sql: str, dialect: str) -> ParsedStatement:
     """Return what a statement does, as `glacierbase.sql.read` does."""
     facts_of(dialect)
     try:
-        return read_words(Cursor(sql, dialect))
+        cursor = Cursor(sql, dialect)
+        if cursor.holds_template():
+            raise NotUnderstood("a template that is not rendered")
+        return read_words(cursor)
     except NotUnderstood as why:
         return not_understood(str(why))
     except MigrationFileError as error:

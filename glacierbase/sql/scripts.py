@@ -119,6 +119,8 @@ class Script:
             cursor.take("VALUE")
             cursor.take("NOT")
             cursor.next()
+            while cursor.take("."):
+                cursor.next()
             if not cursor.take(","):
                 return
 
@@ -134,13 +136,14 @@ class Script:
         """Move to one of these words past expressions, or past a query that starts here."""
         cursor = self._cursor
         sources = Sources(cursor)
-        # THEN and END may also be those of a CASE; WITH would begin a query in the middle.
-        unclear = ["CASE"] if "THEN" in ends or "END" in ends else []
+        # These may also be words of a CASE; WITH would begin a query in the middle.
+        unclear = [] if {"WHEN", "THEN", "END"}.isdisjoint(ends) else ["CASE"]
         if cursor.word() in ("SELECT", "WITH", "FROM", "VALUES", "TABLE"):
             sources.start()
         else:
             unclear.append("WITH")
-        sources.until(*ends, *unclear)
+        while sources.until(*ends, *unclear) and cursor.word() == "CASE":
+            _skip_case(cursor, sources)
         if cursor.word() not in ends:
             raise NotUnderstood(f"{cursor.word() or 'the end'} in a script")
         self._reads(sources.without())
@@ -157,3 +160,14 @@ class Script:
         found = self._read(cursor.part(start))
         self._targets.update({name.key: name for name in found.targets})
         self._reads(found.sources)
+
+
+def _skip_case(cursor: Cursor, sources: Sources) -> None:
+    """Move past `CASE … END`, an expression, and those inside it."""
+    depth = 0
+    while True:
+        depth += 1 if cursor.next() == "CASE" else -1
+        if not depth:
+            return
+        if not sources.until("CASE", "END"):
+            raise NotUnderstood("CASE without END")

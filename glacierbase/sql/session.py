@@ -58,6 +58,8 @@ def _columns_of(cursor: Cursor) -> Name:
     if not cursor.take_any("IN", "FROM"):
         return table
     space = cursor.table()
+    if table.key[:-1] == space.key:
+        return table
     return Name(space.parts + table.parts, space.key + table.key, space.written + table.written)
 
 
@@ -67,11 +69,11 @@ def describe(cursor: Cursor) -> ParsedStatement:
         cursor.skip_to(";")
         return ParsedStatement("describe", (), None)
     if cursor.word(1) not in ("", ".", ";") and cursor.take_any(
-        "FUNCTION", "DATABASE", "SCHEMA", "NAMESPACE", "CATALOG"
+        "FUNCTION", "PROCEDURE", "DATABASE", "SCHEMA", "NAMESPACE", "CATALOG"
     ):
         cursor.skip_to(";")
         return ParsedStatement("describe")
-    if cursor.take("QUERY") or cursor.word() in ("SELECT", "WITH", "FROM", "VALUES"):
+    if cursor.take("QUERY") or cursor.word() in ("SELECT", "WITH", "FROM", "VALUES", "("):
         return ParsedStatement("describe", (), Sources(cursor).query().without())
     for words in (("TABLE", "HISTORY"), ("EXTENDED", "FORMATTED", "DETAIL")):
         if cursor.word(1) not in ("", ".", ";"):

@@ -52,6 +52,27 @@ def test_every_page_is_in_the_navigation() -> None:
     assert sorted(listed) == sorted(path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md"))
 
 
+def test_every_page_can_be_reached_from_the_start_page() -> None:
+    """By links in pages: a reader who has no site reads them in the repository."""
+    reached, todo = set[Path](), [DOCS / "index.md"]
+    while todo:
+        page = todo.pop()
+        if page not in reached:
+            reached.add(page)
+            links = re.findall(r"\]\(([\w./-]+\.md)[#)]", page.read_text("utf-8"))
+            todo += [target for link in links if (target := (page.parent / link).resolve()).is_relative_to(DOCS)]
+    assert sorted(set(DOCS.rglob("*.md")) - reached) == []
+
+
+def test_the_json_page_has_the_fields_of_every_document() -> None:
+    """The fields beside those that all documents and all entries have."""
+    text = (DOCS / "reference" / "json.md").read_text("utf-8").partition("## Schemas")[0]
+    rows = [line for line in text.splitlines() if line.startswith("| ")]
+    described = {name for row in rows for name in re.findall(r"`([a-z]+)", row.split("|")[1])}
+    documents = {path.stem for path in (DOCS / "reference" / "schemas").glob("*.json")} - {"catalog-file", "usage"}
+    assert documents - described == set()
+
+
 def test_the_python_page_names_arguments_that_migrate_has() -> None:
     """In the part that is not generated: `spark=` and the like."""
     written = (DOCS / "reference" / "python.md").read_text("utf-8").partition("<!-- generated")[0]

@@ -16,8 +16,10 @@ from glacierbase.sql import read
 from glacierbase.sql.dialects import DIALECTS
 from glacierbase.sql.tokens import Source, tokens
 
+# Options of the writer and columns that are called like an action leave the outcome open, too.
 _LISTED = re.compile(
-    r"(?!.*\bRENAME TO\b)(?:INSERT (?:INTO|OVERWRITE)(?: TABLE)?|UPDATE|DELETE FROM|MERGE INTO|ALTER TABLE)"
+    r"(?!.*\bRENAME TO\b)(?!INSERT\b.* WITH \()(?!.* (?:ALTER|CHANGE) COLUMN (?:COMMENT|SET|DROP) )"
+    r"(?:INSERT (?:INTO|OVERWRITE)(?: TABLE)?|UPDATE|DELETE FROM|MERGE INTO|ALTER TABLE)"
     r" (?P<name>\S+(?: \. \S+)*)"
 )
 # A setting of the file's session may lead the same name to a table in another place. Text that Spark composes may hold one.

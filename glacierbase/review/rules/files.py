@@ -26,7 +26,7 @@ _COMMENT = re.compile(r"--[^\r\n]*")
 
 @file_rule(
     code="FL102", name="description-says-nothing", severity=Severity.WARNING, proof=Proof.CONVENTION,
-    why="The description is what `history` and `blame` show in a year.",
+    why="The description is what `history` and `show` print in a year.",
     fix="Write why the change is made, in a sentence.",
     bad="-- MIGRATION_DESCRIPTION: fix\n-- MIGRATION_AUTHOR: Data Platform\nALTER TABLE lake.a.t ALTER COLUMN id COMMENT 'the key'",
     good="-- MIGRATION_DESCRIPTION: Explain the key to readers\n-- MIGRATION_AUTHOR: Data Platform\n"
@@ -134,7 +134,7 @@ def create_if_not_exists(step: Step, _file: File) -> Iterator[Found]:
     why="The rendered SQL is recorded in the history, printed, and kept in the engine's query log.",
     fix="Remove the secret and revoke it; the catalog file refers to secrets by `${secret:NAME}`.",
     bad="ALTER TABLE lake.a.t SET TBLPROPERTIES ('jdbc.password'='hunter2')",
-    good="ALTER TABLE lake.a.t SET TBLPROPERTIES ('owner'='data platform')",
+    good="ALTER TABLE lake.a.t SET TBLPROPERTIES ('acme.team'='data platform')",
     source="glacierbase records rendered SQL in the column `rendered_sql` of its history table.",
 )  # fmt: skip
 def secret_in_sql(file: File) -> Iterator[Found]:

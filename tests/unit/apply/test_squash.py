@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from collections.abc import Callable
 from dataclasses import replace
@@ -184,7 +185,15 @@ def staged(world: World) -> None:
     git(world.project.root, "add", "migrations/shop/0001_t.sql")
 
 
-@pytest.mark.parametrize("change", [edited, untracked, ignored, staged])
+def assumed(world: World) -> None:
+    git(world.project.root, "update-index", "--assume-unchanged", "migrations/shop/0001_t.sql")
+
+
+def skipped(world: World) -> None:
+    git(world.project.root, "update-index", "--skip-worktree", "migrations/shop/0001_t.sql")
+
+
+@pytest.mark.parametrize("change", [edited, untracked, ignored, staged, assumed, skipped])
 def test_a_file_that_git_does_not_have_is_not_removed(world: World, change: Callable[[World], None]) -> None:
     """It could not be restored."""
     change(world)
@@ -205,6 +214,31 @@ def test_where_git_refuses_nothing_is_written(world: World) -> None:
     with pytest.raises(ConfigurationError) as caught:
         run(world)
     assert (caught.value.code, names(world)) == ("GIT_FAILED", list(FILES))
+
+
+def test_files_that_git_removed_before_it_failed_are_restored_alone(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The printed command discards no other change."""
+
+    def failing(root: Path, *arguments: str) -> bytes:
+        if "rm" in arguments:
+            called_git(root, *arguments[:-1])
+            raise squash_files.GitFailed("disk full")
+        return called_git(root, *arguments)
+
+    Path("notes.txt").write_text("committed")
+    commit_all(world.project.root)
+    Path("notes.txt").write_text("changed")
+    called_git = squash_files.git
+    monkeypatch.setattr(squash_files, "git", failing)
+    with pytest.raises(ConfigurationError) as caught:
+        run(world)
+    assert names(world) == ["0002_more.sql"]
+    [restoring] = re.findall(r"`([^`]*)` restores them", caught.value.message)
+    subprocess.run(restoring, shell=True, check=True, capture_output=True)
+    assert names(world) == list(FILES)
+    assert Path("notes.txt").read_text() == "changed"
 
 
 def test_an_interrupt_before_the_files_are_removed_leaves_no_squash(
@@ -252,6 +286,35 @@ def test_what_is_left_out_is_said(world: World) -> None:
     text = "\n".join(run(world, 4).lines())  # type: ignore[arg-type]
     for expected in ("views (1 version: 0003)", "grants (1 version: 0003)", "calls of procedures (1 version: 0004)"):
         assert f"left out: {expected}" in text
+
+
+@pytest.mark.parametrize(
+    ("sql", "names"),
+    [
+        ("ALTER TABLE lake.a.t SET TBLPROPERTIES ('of' = '{{ environment }}')", "environment, size"),
+        ("{% if environment == 'default' %}ALTER TABLE lake.a.t ADD COLUMN c int;{% endif %}", "environment, size"),
+        ("{% set all = variables %}ALTER TABLE lake.a.t SET TBLPROPERTIES ('n' = '{{ all.size }}')", "size, variables"),
+        ("ALTER TABLE lake.a.t SET TBLPROPERTIES ('{{ variables['size'] }}' = 'environment')", "size"),
+    ],
+)
+def test_what_may_differ_per_environment_is_said(world: World, sql: str, names: str) -> None:
+    """A template may name its environment, so that another one would get the tables of this one."""
+    applied(world, {"0003_per_environment.sql": sql})
+    assert f"variables: it has the values of default of {names}" in run(world, 3).left_out
+
+
+def test_a_table_that_only_the_environment_lacks_is_said(world: World) -> None:
+    """Somebody dropped it by hand; a table that a file drops or renames is missed by nobody."""
+    applied(
+        world,
+        {
+            "0003_tables.sql": "CREATE TABLE lake.a.lost (id int);\nCREATE TABLE lake.a.old (id int);\n"
+            "CREATE TABLE lake.a.was (id int)",
+            "0004_drop.sql": "DROP TABLE lake.a.old;\nALTER TABLE lake.a.was RENAME TO lake.a.T",
+        },
+    )
+    [said] = [each for each in run(world, 4).left_out if "do not exist" in each]
+    assert said == "tables that do not exist in default, although no file drops them: lake.a.lost"
 
 
 @pytest.mark.parametrize("what", ["uuid", "secret"])
@@ -319,7 +382,8 @@ def test_the_commit_is_offered_at_a_terminal(
     assert told.code == 0, told
     assert names(world) == ["0002_squashed.sql"]
     assert (git(world.project.root, "rev-parse", "HEAD") != before) == is_committed
-    assert ("commit migrations/shop/0002_squashed.sql, and remove 2 files" in told.stderr) == (typed is not None)
+    asked = "also commit migrations/shop/0002_squashed.sql in place of 2 files (otherwise the change is only staged)"
+    assert (asked in told.stderr) == (typed is not None)
 
 
 def test_the_document_of_a_squash_fits_its_schema(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -76,6 +76,28 @@ def test_an_unknown_code_is_a_usage_error_with_the_nearest_spelling(place: Path)
     assert (document["ok"], document["error"]["code"], document["error"]["exit_code"]) == (False, "USAGE", 2)
 
 
+@pytest.mark.parametrize(
+    ("command", "code", "instead"),
+    [
+        ("explain", "DS103", "there is no error code DS103; `glacierbase rules DS103` prints a rule of `lint`."),
+        ("explain", "REPLAY_REFUSED", "`glacierbase explain REVIEW_FAILED` lists the findings of `review`."),
+        ("rules", "LINT_FAILED", "there is no rule LINT_FAILED; `glacierbase explain LINT_FAILED` explains it."),
+        (
+            "rules",
+            "REPLAY_REFUSED",
+            "there is no rule REPLAY_REFUSED; `glacierbase explain REVIEW_FAILED` explains it.",
+        ),
+    ],
+)
+def test_a_code_of_another_kind_names_the_command_that_explains_it(
+    command: str, code: str, instead: str, project: ProjectFolder
+) -> None:
+    """Findings and errors have codes, and their pages are printed by two commands."""
+    done = project.run(command, code)
+    assert done.code == 2
+    assert instead in done.stderr
+
+
 @pytest.mark.parametrize("codes", [["LOCK_HELD"], []])
 def test_the_json_document_has_the_frame_of_every_document(place: Path, codes: list[str]) -> None:
     """The entries are beside `catalogs`, which is empty."""

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from glacierbase.migrations.folder import load_migrations
+from glacierbase.migrations.squashes import header_lines, squashed_by
 from tests.support.lakes import Lakes
 from tests.support.project_folder import ProjectFolder
 from tests.support.repository import commit_all, git
@@ -129,3 +131,22 @@ def test_the_renames_that_rebase_would_do_are_commands(lakes: Lakes) -> None:
     assert file["command"] in lakes.paste(line).stdout
     assert paste(file["command"]).startswith("mv ")
     assert (root / "migrations/shop/0004_b.sql").exists()
+
+
+def test_the_commit_before_a_squash_is_checked_out_from_anywhere(lakes: Lakes) -> None:
+    """The environment is in the middle of the replaced files; the command finds the squash's commit by its path in the project."""
+    root = lakes.project.root
+    lakes.project.file("0004_d.sql", "SELECT 1")
+    commit_all(root.parent)
+    before = git(root, "rev-parse", "HEAD")
+    files, _ = load_migrations(root / "migrations/shop", root)
+    squash = lakes.project.file("0004_squashed.sql", "SELECT 1")
+    squash.write_text("\n".join([*header_lines(squashed_by(files)), squash.read_text()]))
+    for file in files:
+        file.path.unlink()
+    commit_all(root.parent)
+    output = lakes.call(*named(lakes, "migrate --env prod --catalog shop --yes").split())
+    assert output.code == 3
+    checkout = re.findall(r"`(git [^`]*)`", output.stderr)[0]
+    subprocess.run(checkout, shell=True, check=True, capture_output=True)
+    assert git(root, "rev-parse", "HEAD") == before

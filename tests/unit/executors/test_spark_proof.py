@@ -43,6 +43,8 @@ OPEN = [
     "ALTER TABLE lake.a.t\ufeff.`u` ADD COLUMN b INT",
     "EXECUTE IMMEDIATE 'INSERT INTO lake.a.t VALUES (1)'",
     "COMMENT ON TABLE lake.a.t IS 'x'",
+    "INSERT INTO lake.a.t WITH ('branch' = 'b') SELECT 1",
+    "ALTER TABLE lake.a.t ALTER COLUMN comment COMMENT 'x'",
     "SELECT 1",
     "",
 ]

@@ -325,6 +325,18 @@ def test_no_file_is_below_a_squash(world: World, name: str) -> None:
     assert ("delete it" in error.hint) == (name == "0002_b.sql")
 
 
+def test_a_squash_beside_all_that_it_replaces_is_said_to_replace_it(world: World) -> None:
+    """`squash` was killed before it removed the files, or a merge brought them back: none of the files is to be renamed."""
+    squash(world)
+    add(world, OLD)
+    _, errors = load_migrations(folder(world), world.project.root)
+    assert [error.code for error in errors] == ["BELOW_SQUASH"] * 3
+    assert all("delete it" in error.hint for error in errors)
+    add(world, {"0003_c.sql": "SELECT 'another file'"})
+    _, errors = load_migrations(folder(world), world.project.root)
+    assert [error.code for error in errors] == ["DUPLICATE_VERSION", "BELOW_SQUASH", "BELOW_SQUASH"]
+
+
 def test_a_second_squash_fits_every_history(world: World) -> None:
     """One that began with the files, one that began with the first squash, a new one, and one that has only the first part."""
     world.migrate()
@@ -402,6 +414,9 @@ def test_a_renamed_catalog_is_recognised_through_a_squash(world: World) -> None:
         lambda text: text.replace("SQUASHES: 0001 ", "SQUASHES: " + "9" * 5000 + " "),
         lambda text: text.replace("SQUASHES: 0001 ", "SQUASHES: ١ "),
         lambda text: text.replace("SQUASHES: 0001 ", "SQUASHES:"),
+        lambda text: re.sub(r"(SQUASHES: .*)", r"\1 squash", text),
+        lambda text: re.sub(r"(SQUASHES: 0001 .*)", r"\1 squash", text),
+        lambda text: re.sub(r"(.*SQUASHES: 0003 .*)", r"\1\n\1 squash", text),
     ],
 )
 def test_headers_that_no_command_wrote_are_refused(world: World, edit: Callable[[str], str]) -> None:

@@ -123,6 +123,8 @@ def test_a_new_file_is_refused_until_it_has_statements(shop: ProjectFolder) -> N
     lines = path.read_text().splitlines()
     assert (error["code"], error["line"]) == ("UNDEFINED_VARIABLE", len(lines))
     assert lines[-1].endswith(" -- write the statements in place of this line")
+    assert error["message"].endswith(f"line {len(lines)}: the statements are not written yet")
+    assert error["hint"] == "write them in place of this line"
     world = World(shop)
     with pytest.raises(MigrationFileError):
         world.migrate()

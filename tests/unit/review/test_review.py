@@ -140,6 +140,16 @@ def test_a_table_that_no_migration_creates_is_a_warning(branch: ProjectFolder) -
     assert (codes(result), result.error) == ([("warning", "REPLAY_UNKNOWN_TABLE")], None)
 
 
+def test_a_loss_after_a_statement_on_an_unknown_table_fails_the_review(branch: ProjectFolder) -> None:
+    """Where the table exists, the rest of the file runs as well, so that the copy runs it too."""
+    copy = FakeCopy()
+    copy.refusals["ADD COLUMN y"] = TableNotFound("X", "no such table")
+    branch.file("0002_drop.sql", f"ALTER TABLE lake.other.t ADD COLUMN y INT;\n{DROP}")
+    [result] = reviewed(branch, copy)
+    assert sorted(codes(result)) == [("error", "DS103"), ("warning", "REPLAY_UNKNOWN_TABLE")]
+    assert result.error is not None
+
+
 def test_an_error_of_the_base_is_a_warning_and_the_base_goes_on(branch: ProjectFolder) -> None:
     """The base is applied elsewhere; a branch is not to blame for it."""
     branch.file("0001_create.sql", "SELECT 0;\nSELECT 1")

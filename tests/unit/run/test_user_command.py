@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from glacierbase.run.user_command import Ending, run_command
+from glacierbase.run.user_command import Ending, kill_running, run_command
 from tests.support.processes import state_of
 
 LARGE = b"x" * 5_000_000
@@ -141,3 +142,13 @@ def test_a_line_that_a_process_left_behind_has_not_ended_is_not_kept(left_behind
 def test_the_last_line_of_a_command_need_not_end(tmp_path: Path) -> None:
     """Nobody writes to it any more."""
     assert sh(tmp_path, "echo whole; printf last").output == "whole\nlast"
+
+
+def test_a_command_can_be_started_after_the_others_were_killed(tmp_path: Path) -> None:
+    """A process whose end is replaced, as in a test, goes on after the second signal."""
+    endings: list[Ending] = []
+    kill_running()
+    started = threading.Thread(target=lambda: endings.append(sh(tmp_path, "echo one")), daemon=True)
+    started.start()
+    started.join(20)
+    assert endings == [Ending("", "one\n")]
