@@ -29,6 +29,7 @@ from glacierbase.stores.iceberg.shape import shape_from_json
 # Of the whole replay, from the start of the engine.
 _BUDGET_SECONDS = 1800.0
 _CREATES_NAMESPACE = re.compile(rf"(?i)\s*CREATE\s+(?:NAMESPACE|SCHEMA|DATABASE)\s+(?:IF\s+NOT\s+EXISTS\s+)?({NAME})")
+_USES_NAMESPACE = re.compile(rf"(?i)\s*USE\s+(?:(?:NAMESPACE|SCHEMA|DATABASE)\s+)?({NAME})")
 # A session that ran only these has the settings, the current namespace and the views of a new one.
 _LEAVES_SESSION = re.compile(
     r"(?i)\s*(?:ALTER\s+TABLE|CREATE\s+(?:TABLE|NAMESPACE|SCHEMA|DATABASE)|DROP\s+TABLE|INSERT|UPDATE|DELETE|MERGE|CALL)\b"
@@ -214,8 +215,10 @@ class _Replay:
     def _namespaces(self, sql: str) -> Iterator[tuple[str, Sequence[str]]]:
         """Yield the catalog and the levels of the namespaces that a statement needs, and that no file creates."""
         default = self._copy.catalog.spark_conf.get("spark.sql.defaultCatalog", "")
-        for target in read(sql, "spark").targets:
-            parts = target.parts if target.parts[0] in self._copy.names else (default, *target.parts)
+        used = _USES_NAMESPACE.match(sql)
+        named = [(*name_parts(recorded_name(used[1])), "")] if used else []
+        for target in (*named, *(each.parts for each in read(sql, "spark").targets)):
+            parts = target if target[0] in self._copy.names else (default, *target)
             if parts[0] in self._copy.names and len(parts) > 2 and not self._is_created(parts):
                 yield parts[0], parts[1:-1]
 

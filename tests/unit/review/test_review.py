@@ -230,6 +230,16 @@ def test_namespaces_that_no_file_creates_exist_on_the_copy(branch: ProjectFolder
     assert copy.namespaces == [("lake", "sleep")]
 
 
+def test_a_namespace_that_use_names_exists_on_the_copy(branch: ProjectFolder) -> None:
+    """USE alone needs it, unless a file creates it; the name of a catalog is no namespace."""
+    branch.file(
+        "0002_use.sql", "USE lake.silver; USE NAMESPACE lake.`gold`; CREATE NAMESPACE lake.new; USE lake.new; USE lake"
+    )
+    copy = FakeCopy()
+    reviewed(branch, copy)
+    assert copy.namespaces == [("lake", "sleep"), ("lake", "silver"), ("lake", "gold")]
+
+
 def test_fixtures_run_before_the_base(branch: ProjectFolder) -> None:
     """The file has neither headers nor templates, and belongs to the branch as all files do."""
     (branch.root / "catalogs/shop.yaml").write_text(CATALOG + "review: {fixtures: tables.sql}\n")
