@@ -135,7 +135,8 @@ def _in_index(squash: SquashFile, root: Path, *arguments: str, paths: Sequence[s
         git(root, "--literal-pathspecs", *arguments, "--", *(paths or [path_in_git(squash.path, root)]))
     except (OSError, GitFailed) as error:
         what = f"the files are replaced, but git did not commit that: {error}"
-        raise ConfigurationError("GIT_FAILED", what, "remove the cause, and commit the files with git") from error
+        hint = "remove the cause, and commit the files with git"
+        raise ConfigurationError("GIT_FAILED", what, hint, state="") from error
 
 
 def _failed(what: str) -> ConfigurationError:

@@ -13,7 +13,7 @@ from glacierbase.stores.iceberg.shape import ShapeReader
 from tests.engines.test_creates import without_ids
 from tests.support.beds import LakeBed
 from tests.support.project_folder import ProjectFolder
-from tests.support.repository import commit_all, git
+from tests.support.repository import commit_all, git, set_author
 
 ENVIRONMENTS = """\
 store: {namespace: squash_old}
@@ -52,6 +52,7 @@ def folder(project: ProjectFolder, lake: LakeBed, monkeypatch: pytest.MonkeyPatc
     for name, sql in FILES.items():
         project.file(name, sql)
     commit_all(project.root)
+    set_author(project.root)
     at(project, "old").migrate(spark=lake.spark)
     yield project
     for table in TABLES:

@@ -21,3 +21,9 @@ def commit_all(folder: Path, message: str = "base") -> str:
     git(folder, "add", "-A", "-f")
     git(folder, "commit", "-qm", message)
     return git(folder, "rev-parse", "HEAD")
+
+
+def set_author(folder: Path) -> None:
+    """Write an author into the repository's configuration, for commits of the program; an empty HOME has none."""
+    for key, value in (("user.name", "Alice"), ("user.email", "alice@example.com")):
+        git(folder, "config", key, value)

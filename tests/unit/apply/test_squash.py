@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 from collections.abc import Callable
@@ -22,7 +23,7 @@ from glacierbase.secrets import secrets_in_use
 from glacierbase.stores.iceberg.shape import ShapeReader
 from tests.support.program import call_program
 from tests.support.project_folder import Output, ProjectFolder
-from tests.support.repository import commit_all, git
+from tests.support.repository import commit_all, git, set_author
 from tests.support.world import World
 
 TABLE = Shape("lake.a.t", "u1", "iceberg", 2, (Column(1, "id", "int"),))
@@ -71,6 +72,7 @@ def applied(world: World, files: dict[str, str]) -> None:
         world.file(name, sql)
     world.target()
     commit_all(world.project.root)
+    set_author(world.project.root)
     world.migrate()
 
 
@@ -128,6 +130,18 @@ def test_the_commit_has_the_replacement_and_nothing_else(world: World) -> None:
     assert git(world.project.root, "status", "--porcelain") == "A  other.txt"
     shown = git(world.project.root, "show", "--no-renames", "--name-status", "--format=", "HEAD")
     assert shown.split() == ["D", made.removed[0], "D", made.removed[1], "A", made.path]
+
+
+def test_a_commit_that_git_refuses_leaves_the_replacement(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The error says so, and does not claim that nothing was done."""
+    for key in ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"):
+        monkeypatch.setenv(key, os.devnull)
+    git(world.project.root, "config", "--remove-section", "user")
+    git(world.project.root, "config", "user.useConfigOnly", "true")
+    with pytest.raises(ConfigurationError, match="the files are replaced, but git did not commit that: ") as caught:
+        run(world, commit=True)
+    assert (caught.value.code, caught.value.state) == ("GIT_FAILED", "")
+    assert names(world) == ["0002_squashed.sql"]
 
 
 def test_a_dry_run_writes_nothing(world: World) -> None:
