@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 from glacierbase.errors import EngineError, EngineUnavailable, TableNotFound
 from glacierbase.executors import CopyExecutor, Session, open_copy
 from glacierbase.migrations.compiled import Compiled
+from glacierbase.migrations.effects import effect
 from glacierbase.model.command import command
 from glacierbase.model.migration import Statement
 from glacierbase.model.names import NAME, name_parts, recorded_name
@@ -28,7 +29,6 @@ from glacierbase.stores.iceberg.shape import shape_from_json
 
 # Of the whole replay, from the start of the engine.
 _BUDGET_SECONDS = 1800.0
-_CREATES_NAMESPACE = re.compile(rf"(?i)\s*CREATE\s+(?:NAMESPACE|SCHEMA|DATABASE)\s+(?:IF\s+NOT\s+EXISTS\s+)?({NAME})")
 _USES_NAMESPACE = re.compile(rf"(?i)\s*USE\s+(?:(?:NAMESPACE|SCHEMA|DATABASE)\s+)?({NAME})")
 # A session that ran only these has the settings, the current namespace and the views of a new one.
 _LEAVES_SESSION = re.compile(
@@ -243,5 +243,5 @@ def _first_line(message: str) -> str:
 
 
 def _created_namespace(sql: str) -> Iterable[tuple[str, ...]]:
-    found = _CREATES_NAMESPACE.match(sql)
-    return [tuple(name_parts(recorded_name(found[1])))] if found else []
+    namespace = effect(sql).namespace
+    return [tuple(name_parts(namespace))] if namespace else []
