@@ -130,8 +130,8 @@ class SnowShop(Shop):
 
     slow = "/* takes 1 s */ SELECT {}"
 
-    def __init__(self, snow: SnowBed, project: ProjectFolder) -> None:
-        super().__init__(snow, project, f"{snow.schema()}.t", snow.catalog_file(lease="1s"))
+    def __init__(self, snow: SnowBed, project: ProjectFolder, lease: str = "1s") -> None:
+        super().__init__(snow, project, f"{snow.schema()}.t", snow.catalog_file(lease=lease))
 
     def write_files(self, at: str) -> None:
         super().write_files(at)

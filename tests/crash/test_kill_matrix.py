@@ -76,9 +76,10 @@ def on(bed: str) -> pytest.MarkDecorator:
     return pytest.mark.bed(BEDS[bed])
 
 
-def new_shop(bed: str, project: ProjectFolder, request: pytest.FixtureRequest, lease: str = "5s") -> Shop:
+def new_shop(bed: str, project: ProjectFolder, request: pytest.FixtureRequest, lease: str | None = None) -> Shop:
     made = request.getfixturevalue(BEDS[bed])
-    return SnowShop(made, project) if bed == "snowflake" else SparkShop(made, project, bed, lease)
+    options = {"lease": lease} if lease else {}
+    return SnowShop(made, project, **options) if bed == "snowflake" else SparkShop(made, project, bed, **options)
 
 
 @pytest.fixture
