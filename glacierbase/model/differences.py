@@ -155,7 +155,7 @@ def _column(before: Column | None, after: Column) -> Iterator[Difference]:
     if "<" not in before.type + after.type:  # The fields inside are compared by themselves.
         yield from _one("type", after.name, before.type, after.type)
     yield from _one("required", after.name, _yes(before.required), _yes(after.required))
-    yield from _one("comment", after.name, before.comment, after.comment)
+    yield from _one("comment", after.name, before.comment or None, after.comment or None)
     yield from _one("default", after.name, before.default, after.default)
 
 
