@@ -22,6 +22,7 @@ from glacierbase.apply.results import (
 )
 from glacierbase.inspect import commands as inspect
 from glacierbase.inspect import files
+from glacierbase.inspect.drift_results import DriftResult
 from glacierbase.inspect.folders import find_root, load_project
 from glacierbase.inspect.loaded import LoadedProject
 from glacierbase.inspect.results import (
@@ -270,6 +271,11 @@ class Project(LoadedProject):
         """
         self._choice.only(catalogs)
         return self._each(catalogs, SquashResult, apply.squash, version_given(to), author, dry_run, commit)
+
+    @with_own_scope
+    def drift(self, catalogs: Collection[str] = (), *, spark: Any = None) -> tuple[DriftResult, ...]:
+        """Return how the tables differ from what the history recorded of them. Writes nothing."""
+        return self._each(catalogs, DriftResult, inspect.drift, spark)
 
     @with_own_scope
     def doctor(

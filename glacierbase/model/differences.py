@@ -41,10 +41,15 @@ class Difference:
     after: str | None
     destructive: bool = False
 
+    @property
+    def subject(self) -> str:
+        """Of what it is a difference: `column legacy`."""
+        return f"{self.what} {self.name}".rstrip()
+
     def line(self) -> str:
         """Return the difference as a line of text: `- column legacy: string`."""
         sign = "+" if self.before is None else "-" if self.after is None else "~"
-        subject = f"{self.what} {self.name}".rstrip()
+        subject = self.subject
         if self.before is not None and self.after is not None:
             return f"{sign} {subject}: {self.before} -> {self.after}"
         return f"{sign} {subject}: {self.before if self.after is None else self.after}"

@@ -18,7 +18,7 @@ from glacierbase.apply.file_results import RebaseResult, WrittenResult
 from glacierbase.apply.init import InitResult
 from glacierbase.catalogs.schema import catalog_file_schema
 from glacierbase.errors import GlacierbaseError
-from glacierbase.model.result import Result, document_fields
+from glacierbase.model.result import Result, document_fields, json_name
 from glacierbase.project import Project
 
 Schema = dict[str, Any]
@@ -164,7 +164,7 @@ def _reference(kind: Any, definitions: dict[str, Schema]) -> Schema:
     if name not in definitions:
         definitions[name] = {}  # A type may contain itself.
         hints = get_type_hints(kind)
-        properties = {field: _schema(hints[field], definitions) for field in document_fields(kind)}
+        properties = {json_name(field): _schema(hints[field], definitions) for field in document_fields(kind)}
         definitions[name] = {
             "description": _summary(kind),
             "type": "object",
