@@ -9,17 +9,17 @@ from fnmatch import fnmatchcase
 from glacierbase.errors import HistoryDisagrees
 from glacierbase.history.drift import TableDrift, is_kept_by_engine, look
 from glacierbase.history.records import History
+from glacierbase.history.tables_now import TablesNow
 from glacierbase.history.timeline import timelines
 from glacierbase.model.catalog import Catalog, DriftRule
 from glacierbase.model.command import command
 from glacierbase.model.differences import Difference
 from glacierbase.model.shape import Shape
 from glacierbase.model.text import quoted
-from glacierbase.stores.iceberg.shape import ShapeReader
 
 
 def chosen_drifts(
-    catalog: Catalog, history: History, reader: ShapeReader, patterns: Collection[str]
+    catalog: Catalog, history: History, tables: TablesNow, patterns: Collection[str]
 ) -> tuple[TableDrift, ...]:
     """Return the tables that differ from their records, each with the differences that no rule ignores and no engine keeps.
 
@@ -29,10 +29,9 @@ def chosen_drifts(
         patterns: of names; none for all tables.
 
     Raises:
-        HistoryDisagrees: a table cannot be read, a file may have made its differences, or a rule ignores some that are more than
-            properties.
+        HistoryDisagrees: a table cannot be read, or a file may have made its differences.
     """
-    found = look((each for each in timelines(history) if _is_chosen(each.table, patterns)), reader)
+    found = look((each for each in timelines(history) if _is_chosen(each.table, patterns)), tables)
     chosen = tuple(settled for each in found.drifts if (settled := _without_ignored(each, catalog.drift_rules)))
     wrong = [f"{table}: not compared: {why}" for table, why in found.unread]
     wrong += [
@@ -65,13 +64,7 @@ def _without_ignored(found: TableDrift, rules: Sequence[DriftRule]) -> TableDrif
     left = tuple(each for each in found.differences if each not in ignored)
     if not left:
         return None
-    more = [each.subject for each in ignored if each.what != "property"]
-    if more:
-        what = (
-            f"{found.table}: rules of the catalog file ignore {', '.join(more)}, and other changes of the table remain"
-        )
-        raise refused(what, f"write the migration by hand: `{command('new', 'what it changes')}`")
-    keys = {each.name for each in ignored}
+    keys = {each.name for each in ignored if each.what == "property"}
     return replace(found, recorded=_with_properties(found, keys), differences=left)
 
 

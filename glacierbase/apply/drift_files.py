@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,19 +12,19 @@ from glacierbase.apply.holding import LockedCatalog, locked
 from glacierbase.apply.plan import Selection, make_plan
 from glacierbase.apply.recording import recording
 from glacierbase.errors import raise_all
-from glacierbase.history.drift import TableDrift
+from glacierbase.history.drift import TableDrift, drift_of
 from glacierbase.history.entries import Entry, baselined
 from glacierbase.history.opening import Target
 from glacierbase.history.shapes import TableRecord, to_document
-from glacierbase.history.state import current_state, read_state
+from glacierbase.history.state import read_state
+from glacierbase.history.tables_now import TablesNow
 from glacierbase.migrations.compiled import compile_migration
 from glacierbase.migrations.folder import load_migrations
 from glacierbase.migrations.new_files import as_template, write_migration
 from glacierbase.model.command import command
-from glacierbase.model.text import quoted
+from glacierbase.model.escape import on_one_line
 from glacierbase.sql.alters import Alters, alter_statements
 from glacierbase.sql.creates import table_name
-from glacierbase.stores.iceberg.shape import ShapeReader
 
 _ADOPTED = "Written by `drift adopt`: environment {} has these changes already, and does not run them."
 _REVERTED = "Written by `drift revert`: it changes environment {} only."
@@ -44,13 +43,13 @@ def adopt(
         HistoryDisagrees: something is pending, or no statement makes the changes.
     """
     _check_headers(target, reason)
-    with recording() as change, closing(ShapeReader(target.catalog)) as reader, target.opened() as opened:
+    with recording() as change, target.opened() as opened, TablesNow(opened) as now:
         state = read_state(opened)
-        if not chosen_drifts(target.catalog, state.history, reader, tables):
+        if not chosen_drifts(target.catalog, state.history, now, tables):
             return result
         with locked(opened, state, lock_timeout) as held:
             _check_nothing_pending(held)
-            drifts = chosen_drifts(target.catalog, held.state.history, reader, tables)
+            drifts = chosen_drifts(target.catalog, held.state.history, now, tables)
             made = _made(result, drifts, _adopting)
             written = _written(target, made, reason, author, _ADOPTED, "{}")
             entry = _settled(target, written, drifts, reason)
@@ -69,9 +68,8 @@ def revert(
     Raises:
         HistoryDisagrees: no statement undoes the changes.
     """
-    history = current_state(target).history
-    with closing(ShapeReader(target.catalog)) as reader:
-        drifts = chosen_drifts(target.catalog, history, reader, tables)
+    with target.opened() as opened, TablesNow(opened) as now:
+        drifts = chosen_drifts(target.catalog, read_state(opened).history, now, tables)
     if not drifts:
         return result
     only_here = f"{{{{% if environment == {target.catalog.environment!r} %}}}}\n{{}}\n{{{{% endif %}}}}"
@@ -92,6 +90,17 @@ def _check_nothing_pending(held: LockedCatalog) -> None:
     if plan.pending:
         versions = ", ".join(each.migration.version for each in plan.pending)
         raise refused(f"these versions are pending: {versions}", f"`{command('migrate')}` first")
+
+
+def _check_whole(drift: TableDrift) -> None:
+    """Refuse a table of which rules ignore more than properties: statements would settle that, too."""
+    whole = drift_of(drift.recorded, drift.actual, is_certain=True)
+    more = [each.subject for each in whole.differences if each not in drift.differences] if whole else []
+    if more:
+        what = (
+            f"{drift.table}: rules of the catalog file ignore {', '.join(more)}, and other changes of the table remain"
+        )
+        raise refused(what, f"write the migration by hand: `{command('new', 'what it changes')}`")
 
 
 def _adopting(drift: TableDrift) -> Alters:
@@ -117,6 +126,8 @@ def _made(
     result: DriftFileResult, drifts: Sequence[TableDrift], alters_of: Callable[[TableDrift], Alters]
 ) -> DriftFileResult:
     """Return the result with what a migration does and what it cannot do."""
+    for each in drifts:
+        _check_whole(each)
     found = [(each.table, alters_of(each)) for each in drifts]
     impossible = tuple(each for _, alters in found for each in alters.impossible)
     statements = [each for _, alters in found for each in alters.statements]
@@ -133,7 +144,7 @@ def _written(
     """Write the migration; `around` is the template around its statements."""
     root, environment = Path(target.run.project), target.catalog.environment
     notes = [note.format(environment), *(f"Not in it: {each}" for each in made.impossible)]
-    lines = [f"-- {line}" for each in notes for line in quoted(each)]
+    lines = [f"-- {on_one_line(each)}" for each in notes]
     sql = as_template("\n".join(lines)) + "\n\n" + around.format(as_template(made.sql.rstrip("\n"))) + "\n"
     folder = root / "migrations" / target.catalog.stem
     path = write_migration(folder, root, reason, author, sql=sql, headers=target.catalog.required_headers)

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from glacierbase.errors import GlacierbaseError
+from glacierbase.history.tables_now import TablesNow
 from glacierbase.history.timeline import Timeline
 from glacierbase.model.differences import Difference, compare
 from glacierbase.model.shape import Shape
-from glacierbase.stores.iceberg.shape import ShapeReader
 
 # Properties that engines and catalogs set themselves.
 _KEPT = (
@@ -60,7 +60,7 @@ class Looked:
     unread: tuple[tuple[str, str], ...]
 
 
-def look(timelines: Iterable[Timeline], reader: ShapeReader) -> Looked:
+def look(timelines: Iterable[Timeline], tables: TablesNow) -> Looked:
     """Compare the tables that exist by the record with what they are now."""
     drifts: list[TableDrift] = []
     unread: list[tuple[str, str]] = []
@@ -69,7 +69,7 @@ def look(timelines: Iterable[Timeline], reader: ShapeReader) -> Looked:
         if each.shape is None:
             continue
         try:
-            found = drift_of(each.shape, reader.read(each.shape.table), is_certain=not each.unrecorded)
+            found = drift_of(each.shape, tables.read(each.shape.table), is_certain=not each.unrecorded)
         except GlacierbaseError as error:
             unread.append((each.table, error.message))
             continue

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import replace
 from itertools import takewhile
 from typing import Any
@@ -12,7 +12,8 @@ from glacierbase.errors import GlacierbaseError
 from glacierbase.history.drift import TableDrift, drift_of, is_kept_by_engine, look
 from glacierbase.history.opening import Target
 from glacierbase.history.records import History
-from glacierbase.history.state import current_state
+from glacierbase.history.state import read_state
+from glacierbase.history.tables_now import TablesNow
 from glacierbase.history.timeline import Timeline, timelines
 from glacierbase.inspect.drift_results import Drift, DriftClass, DriftResult, Unread
 from glacierbase.model.catalog import Catalog, DriftRule
@@ -21,7 +22,6 @@ from glacierbase.model.differences import Difference
 from glacierbase.model.names import name_parts
 from glacierbase.sql.targets import table_names
 from glacierbase.stores.iceberg.past import Past, Version
-from glacierbase.stores.iceberg.shape import ShapeReader
 from glacierbase.stores.tables import is_own_name
 
 # Properties and comments change neither what is stored nor what may be stored.
@@ -30,15 +30,13 @@ _PROPERTIES = ("property", "comment")
 
 def drift(target: Target, result: DriftResult, spark: Any) -> DriftResult:
     """Return how the tables of a catalog differ from their records. Writes nothing."""
-    state = current_state(target, spark)
-    known = timelines(state.history)
-    with closing(ShapeReader(target.catalog)) as reader:
-        found = look(known, reader)
-        drifts = tuple(
-            each for drifted in found.drifts for each in _drifts(drifted, reader, target.catalog.drift_rules)
-        )
-        not_recorded = tuple(_not_recorded(state.history, known, reader))
-        unmanaged = tuple(each for each in _beside(target.catalog, known, reader) if each not in not_recorded)
+    with target.opened(spark) as opened, TablesNow(opened) as tables:
+        state = read_state(opened)
+        known, rules = timelines(state.history), target.catalog.drift_rules
+        found = look(known, tables)
+        drifts = tuple(each for drifted in found.drifts for each in _drifts(drifted, tables, rules))
+        not_recorded = tuple(_not_recorded(state.history, known, tables))
+        unmanaged = tuple(each for each in _beside(target.catalog, known, tables) if each not in not_recorded)
     return replace(
         result,
         drifts=drifts,
@@ -51,8 +49,8 @@ def drift(target: Target, result: DriftResult, spark: Any) -> DriftResult:
     )
 
 
-def _drifts(found: TableDrift, reader: ShapeReader, rules: Sequence[DriftRule]) -> Iterator[Drift]:
-    past = _past(found, reader)
+def _drifts(found: TableDrift, tables: TablesNow, rules: Sequence[DriftRule]) -> Iterator[Drift]:
+    past = _past(found, tables)
     for each in found.differences:
         rule = next((rule for rule in rules if rule.matches(found.table, each.subject)), None)
         drift = Drift(found.table, _class_of(each, found, rule), each.subject, each.before, each.after)
@@ -69,10 +67,10 @@ def _class_of(difference: Difference, found: TableDrift, rule: DriftRule | None)
     return DriftClass.ENGINE if is_kept_by_engine(difference) else DriftClass.PROPERTY
 
 
-def _past(found: TableDrift, reader: ShapeReader) -> Past | None:
+def _past(found: TableDrift, tables: TablesNow) -> Past | None:
     """Return the versions since the record; None where they cannot be read, which leaves the times open."""
     try:
-        return reader.past(found.table, found.recorded.metadata_location)
+        return tables.past(found.table, found.recorded.metadata_location)
     except GlacierbaseError:
         return None
 
@@ -92,13 +90,13 @@ def _has(version: Version, difference: Difference, found: TableDrift) -> bool:
     return then is not None and difference in then.differences
 
 
-def _beside(catalog: Catalog, known: Iterable[Timeline], reader: ShapeReader) -> Iterator[str]:
+def _beside(catalog: Catalog, known: Iterable[Timeline], tables: TablesNow) -> Iterator[str]:
     """Yield the tables in the namespaces of recorded tables that are not recorded and not ours."""
     managed = {each.table.casefold(): each.table for each in known if each.shape}
     beside = {tuple(name_parts(name)[:-1]): name for name in managed.values()}
     for name in beside.values():
         try:
-            names = reader.names_beside(name)
+            names = tables.names_beside(name)
         except GlacierbaseError:
             continue
         yield from (each for each in sorted(names) if each.casefold() not in managed and not _is_ours(each, catalog))
@@ -110,13 +108,13 @@ def _is_ours(name: str, catalog: Catalog) -> bool:
     return ".".join(parts[1:-1]) == catalog.store.namespace and is_own_name(parts[-1])
 
 
-def _not_recorded(history: History, known: Iterable[Timeline], reader: ShapeReader) -> Iterator[str]:
-    """Yield the tables that files touched, that exist, and that have no record."""
+def _not_recorded(history: History, known: Iterable[Timeline], tables: TablesNow) -> Iterator[str]:
+    """Yield the tables that files touched, that exist, and that have no record; no engine is started for that."""
     recorded = {moment.shape.table for each in known for moment in each.moments if moment.shape}
     touched = {name for event in history.events for name in table_names(event.tables)}
-    for name in sorted(touched - recorded):
+    for name in filter(tables.is_near, sorted(touched - recorded)):
         with suppress(GlacierbaseError):
-            if reader.read(name) is not None:
+            if tables.read(name) is not None:
                 yield name
 
 

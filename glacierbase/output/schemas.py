@@ -98,8 +98,13 @@ _OTHERS = {"catalog-file": "catalog files, for editors", "usage": "the document 
 
 def described_schemas() -> dict[str, str]:
     """Return what each JSON Schema describes, by the schema's name, in the order of the names."""
-    found = {command: f"the document of `glacierbase {command}`" for command in (*COMMANDS, *WITHOUT_CATALOGS)}
+    found = {name: f"the document of `{_command(name)}`" for name in (*COMMANDS, *WITHOUT_CATALOGS)}
     return dict(sorted({**found, **_OTHERS}.items()))
+
+
+def _command(document: str) -> str:
+    """Return the command line of a document's name: an action of `drift` has a document of its own."""
+    return f"glacierbase {document.replace('drift-', 'drift ')}"
 
 
 def json_schema(name: str) -> Schema:
@@ -137,7 +142,7 @@ def _methods() -> Iterator[tuple[str, type[Result]]]:
         if not name.startswith("_") and isfunction(method):
             returned = get_args(get_type_hints(method).get("return"))
             if returned and isinstance(returned[0], type) and issubclass(returned[0], Result):
-                yield name, returned[0]
+                yield name.replace("_", "-"), returned[0]
 
 
 def _schema(kind: Any, definitions: dict[str, Schema]) -> Schema:
