@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from glacierbase.errors import StatementRefused
 from glacierbase.model.tableversion import TableVersion
+from glacierbase.run.processes import engine_process
 from tests.support.fakes import lost_answer
 from tests.support.lakes import Lakes, printed_commands
 from tests.unit.apply.plans import MIGRATE, PLAN, refused
@@ -72,7 +75,8 @@ def test_where_plan_files_are_required_a_hint_prints_commands_that_work(lakes: L
 def test_where_plan_files_are_required_no_hint_says_that_migrate_settles_an_outcome(lakes: Lakes) -> None:
     """A plan cannot be made while an outcome is unknown, so that `repair` is the only way."""
     engine = lakes.place("guarded").engine
-    lakes.place("guarded").tables.versions["t"] = TableVersion("t", "u", "m", 1)
+    engine.process, engine.proving = engine_process(os.getpid()), "lake.a.t"
+    lakes.place("guarded").tables.versions["lake.a.t"] = TableVersion("lake.a.t", "u", "m", 1)
     engine.before = lambda sql: lost_answer() if "(5)" in sql else None
     assert lakes.run(f"{PLAN} --env guarded").code == 0
     assert lakes.run(f"{MIGRATE} --env guarded").code == 6
