@@ -14,6 +14,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 
 from tests.support.catalog_files import LAKE
 from tests.support.processes import wait_for_line
+from tests.support.program import run_here
 from tests.support.project_folder import ProjectFolder
 
 CREATE = "CREATE NAMESPACE lake.a; CREATE TABLE lake.a.t (a BIGINT) USING iceberg"
@@ -206,7 +207,7 @@ def test_a_command_that_fails_tells_no_secret(command: list[str], project: Proje
     (project.root / "key.pem").write_text(PEM)
     project.file("1_a.sql", "SELECT 1")
     for form in ("text", "json"):
-        told = project.run(*command, "--format", form, environ={"PLANTED": CANARY})
+        told = run_here(project, *command, "--format", form, environ={"PLANTED": CANARY})
         assert told.code in ((0,) if command[0] in ("validate", "render") else (2, 5)), told.stderr
         assert "canary" not in told.stdout + told.stderr
         assert MARK not in told.stdout + told.stderr
