@@ -101,7 +101,7 @@ def test_the_path_has_as_many_steps_as_the_matrix(
     bed: str, project: ProjectFolder, request: pytest.FixtureRequest
 ) -> None:
     """A step that is added to the path must be added to the matrix. The lease is long: a renewal would add to a compaction."""
-    run = new_shop(bed, project, request, lease="60s").start("0", "SIGKILL")
+    run = new_shop(bed, project, request, lease="10m").start("0", "SIGKILL")
     stdout, stderr = run.communicate(timeout=120)
     assert (run.returncode, int(stdout.splitlines()[-1])) == (0, STEPS[bed]), stderr
 

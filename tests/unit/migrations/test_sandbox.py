@@ -233,7 +233,7 @@ def test_the_worker_has_nothing_of_its_parent(tmp_path: Path, monkeypatch: pytes
 def started_worker(process: subprocess.Popen[str]) -> int:
     """Return the worker of a running program, once it has one."""
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
-    for _ in range(2_000):
+    for _ in range(6_000):
         if found := children.read_text().split():
             return int(found[0])
         time.sleep(0.01)
