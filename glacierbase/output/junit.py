@@ -20,17 +20,14 @@ def render(outcome: Outcome) -> str:
     """
     document = outcome.document()
     found = problems(document)
-    catalogs = dict.fromkeys([*(cleaned(entry["catalog"]) for entry in document["catalogs"]), *_catalogs(found)])
+    named = [cleaned(entry["catalog"]) for entry in document["catalogs"]]
+    catalogs = dict.fromkeys([*named, *(each.catalog for each in found)])
     root = Element("testsuites", {"name": f"glacierbase {outcome.command}", **_counts(found, len(found))})
     for catalog in catalogs:
         _add_suite(root, outcome.command, catalog, [each for each in found if each.catalog == catalog])
     root.set("tests", str(len(root.findall("*/testcase"))))
     indent(root)
     return f"<?xml version='1.0' encoding='utf-8'?>\n{tostring(root, encoding='unicode')}"
-
-
-def _catalogs(found: Sequence[Problem]) -> list[str]:
-    return [each.catalog for each in found]
 
 
 def _counts(found: Sequence[Problem], tests: int) -> dict[str, str]:

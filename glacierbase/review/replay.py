@@ -15,11 +15,11 @@ from glacierbase.executors import CopyExecutor, Session, open_copy
 from glacierbase.migrations.compiled import Compiled
 from glacierbase.migrations.effects import effect
 from glacierbase.model.command import command
+from glacierbase.model.differences import TableChange, compare
 from glacierbase.model.migration import Statement
 from glacierbase.model.names import NAME, name_parts, recorded_name
 from glacierbase.model.shape import Shape
 from glacierbase.review.copy import Copy
-from glacierbase.review.diff import TableChange, compare
 from glacierbase.review.refused import names_local_path, not_replayed
 from glacierbase.run.activity import doing
 from glacierbase.run.run import Run

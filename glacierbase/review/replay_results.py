@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from glacierbase.model.differences import Change, Difference
 from glacierbase.model.result import Result
 from glacierbase.model.shape import Shape
 from glacierbase.model.text import Line, Mark, counted, table
-from glacierbase.review.diff import Change, Difference
 from glacierbase.review.origin import Origin
 from glacierbase.review.results import Finding
 

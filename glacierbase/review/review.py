@@ -16,12 +16,12 @@ from glacierbase.migrations.in_environments import InEnvironment, in_environment
 from glacierbase.migrations.sandbox import Sandbox
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.command import command
+from glacierbase.model.differences import Change, Difference, TableChange
 from glacierbase.model.migration import Migration
 from glacierbase.model.names import name_parts
 from glacierbase.model.result import Results, raise_first
 from glacierbase.model.text import counted
 from glacierbase.review.copy import Copy, copy_of
-from glacierbase.review.diff import Change, Difference, TableChange
 from glacierbase.review.explained import explained
 from glacierbase.review.fixtures import fixtures_of
 from glacierbase.review.origin import origin

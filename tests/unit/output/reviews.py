@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from glacierbase.errors import MigrationFileError
+from glacierbase.model.differences import Change, Difference
 from glacierbase.output.documents import Outcome
-from glacierbase.review.diff import Change, Difference
 from glacierbase.review.origin import Origin
 from glacierbase.review.replay_results import Replayed, ReviewedFile, ReviewedStatement, ReviewedTable, ReviewResult
 from glacierbase.review.results import Finding
