@@ -26,7 +26,7 @@ class Options:
         project: the project's root, or None for the nearest one.
         environments: names; empty for the default. Several for a command that shows them side by side.
         catalogs: names; empty for all.
-        format: `text` or `json`.
+        format: `text`, `json`, or another one of the command, which is a text as well.
         verbose: whether more is logged to stderr.
         color: `auto`, `always` or `never`.
         command: the command's name, which is also the name of its JSON document.
@@ -55,7 +55,7 @@ class Options:
         """The terminal that this command runs at."""
         from glacierbase.cli.terminal import Terminal
 
-        return Terminal(self.format, self.verbose, self.color)
+        return Terminal("json" if self.format == "json" else "text", self.verbose, self.color)
 
     def load(self, environment: str | None = None) -> Project:
         """Return the project in an environment; by default in the one that was chosen."""
@@ -96,16 +96,19 @@ class Options:
         )
 
 
-def with_options(environment: bool = True, catalogs: bool = True, several: bool = False) -> Callable[[F], F]:
+def with_options(
+    environment: bool = True, catalogs: bool = True, several: bool = False, formats: Sequence[str] = ("text", "json")
+) -> Callable[[F], F]:
     """Add the options of `Options` to a command function, which gets them as its first argument.
 
     Args:
         environment: whether there is `--env`.
         catalogs: whether there is `--catalog`.
         several: whether `--env` may be repeated.
+        formats: the formats of the result.
     """
     chosen = _ENVIRONMENTS if several else _ENVIRONMENT
-    shared = [*_ALWAYS, *([_CATALOGS] if catalogs else []), *([chosen] if environment else [])]
+    shared = [_with_formats(formats), *_ALWAYS, *([_CATALOGS] if catalogs else []), *([chosen] if environment else [])]
 
     def decorate(function: F) -> F:
         @functools.wraps(function)
@@ -126,14 +129,18 @@ with_color = click.option(
     default="auto",
     help="Colour the output; auto: on a terminal, unless NO_COLOR is set. [auto]",
 )
-with_format = click.option(
-    "--format", type=click.Choice(["text", "json"]), default="text", help="The format of the result. [text]"
-)
+
+
+def _with_formats(formats: Sequence[str]) -> Callable[[F], F]:
+    """Return the option `--format`."""
+    return click.option("--format", type=click.Choice(formats), default="text", help="The format of the result. [text]")
+
+
+with_format = _with_formats(("text", "json"))
 _ALWAYS = [
     click.option(
         "--project", type=click.Path(file_okay=False), help="The project's root folder. [env: GLACIERBASE_PROJECT]"
     ),
-    with_format,
     click.option("-v", "--verbose", is_flag=True, help="Log more to stderr."),
     with_color,
 ]

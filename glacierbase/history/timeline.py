@@ -14,7 +14,7 @@ from glacierbase.model.migration import Event, EventType
 from glacierbase.model.shape import Shape
 
 # After one of these, the statements of its file that ran are known, or in doubt.
-_ENDS = frozenset(
+ENDS = frozenset(
     {
         EventType.APPLIED, EventType.FAILED, EventType.INTERRUPTED, EventType.UNKNOWN, EventType.BASELINED, EventType.REPAIRED,
     }
@@ -109,8 +109,8 @@ class _Tables:
     def add(self, event: Event) -> None:
         number = int(event.version or 0)
         if event.event in (EventType.STARTED, EventType.BASELINED):
-            self._touched[number] = frozenset(_names(event))
-        if event.event not in _ENDS:
+            self._touched[number] = frozenset(touched_names(event))
+        if event.event not in ENDS:
             return
         records = table_records(event)
         for name in self._touched.get(number, frozenset()) - {each.table for each in records if each.unread is None}:
@@ -162,10 +162,15 @@ def differ(before: Shape | None, after: Shape | None) -> bool:
     """Return whether two shapes of a table differ in more than the location of their metadata."""
     if before is None or after is None:
         return before is not after
-    return bool(compare({before.table: before}, {after.table: after}))
+    # Equal columns may have got ids, by which their renames are recognised.
+    return bool(compare({before.table: before}, {after.table: after})) or _ids(before) != _ids(after)
 
 
-def _names(event: Event) -> Iterator[str]:
+def _ids(shape: Shape) -> list[int | None]:
+    return [each.id for each in shape.columns]
+
+
+def touched_names(event: Event) -> Iterator[str]:
     """Yield the tables that the file of an event touches."""
     try:
         values = json.loads(event.tables or "[]")

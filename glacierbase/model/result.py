@@ -55,7 +55,7 @@ class Result(ABC):
     def to_dict(self) -> dict[str, Any]:
         """Return this catalog's entry in the JSON document, masked."""
         with self.secrets.in_use():
-            return {name: to_json(getattr(self, name)) for name in document_fields(type(self))}
+            return {key: to_json(getattr(self, name)) for name, key in document_fields(type(self)).items()}
 
     def _repr_html_(self) -> str:
         """Return the catalog's entry in the JSON document as tables, for a notebook."""
@@ -199,9 +199,12 @@ def json_text(content: dict[str, Any]) -> str:
     return printable_json(json.dumps(content, indent=2, ensure_ascii=False, default=str))
 
 
-def document_fields(kind: type[Any]) -> list[str]:
-    """Return the fields of a result, or of a dataclass in one, that its JSON document has: all but the secrets."""
-    return [field.name for field in fields(kind) if field.name != "secrets"]
+def document_fields(kind: type[Any]) -> dict[str, str]:
+    """Return the fields of a result, or of a dataclass in one, that its JSON document has, and their keys there.
+
+    All but the secrets; the key is the field's name, unless its metadata have another one as `key`.
+    """
+    return {each.name: each.metadata.get("key", each.name) for each in fields(kind) if each.name != "secrets"}
 
 
 def to_json(value: Any) -> Any:
