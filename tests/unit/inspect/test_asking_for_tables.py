@@ -252,7 +252,7 @@ def test_statements_are_those_of_the_whole_table_or_an_error(tell: Callable[[Sto
     ]  # fmt: skip
     changes: list[tuple[dict[str, Shape | None], bool]] = [
         ({T: shape(T, ID, column(2, "x", "uuid"))}, True),
-        ({T: replace(shape(T, ID), format="delta")}, True),
+        ({T: replace(shape(T, ID, column(2, "x")), format="delta")}, True),
         ({T: shape(T, ID)}, False),
         ({T: None}, True),
     ]
