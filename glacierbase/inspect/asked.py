@@ -6,6 +6,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from glacierbase.inspect import commands as inspect
+from glacierbase.inspect.drift_results import DriftResult
 from glacierbase.inspect.loaded import LoadedProject
 from glacierbase.inspect.results import DoctorResult, StatusResult
 from glacierbase.model.arguments import version_given
@@ -106,6 +107,11 @@ class AskedProject(LoadedProject):
 
         search = TableSearch(table)
         return search.check(self._each(catalogs, BlameResult, blame, search, spark))
+
+    @with_own_scope
+    def drift(self, catalogs: Collection[str] = (), *, spark: Any = None) -> tuple[DriftResult, ...]:
+        """Return how the tables differ from what the history recorded of them. Writes nothing."""
+        return self._each(catalogs, DriftResult, inspect.drift, spark)
 
     @with_own_scope
     def doctor(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -98,16 +98,16 @@ class BlameResult(Result):
     """
 
     table: str | None = None
-    blamed: tuple[BlamedLine, ...] = field(default=(), metadata={"key": "lines"})
+    lines_: tuple[BlamedLine, ...] = ()
     dropped: Since | None = None
     not_recorded: tuple[str, ...] = ()
 
     def lines(self) -> Sequence[Line]:
         if self.table is None:
             return ["no such table"]
-        shown = 7 if any(each.created for each in self.blamed) else 6
+        shown = 7 if any(each.created for each in self.lines_) else 6
         header = ("", "type", "since", "version", "author", "why", "created")[:shown]
-        rows = table(header, (each.row()[:shown] for each in self.blamed))
+        rows = table(header, (each.row()[:shown] for each in self.lines_))
         return [Mark(self.table), *rows, *state_lines(self.dropped, bool(rows), self.not_recorded)]
 
 
@@ -139,7 +139,7 @@ def blame(target: Target, result: BlameResult, search: TableSearch, spark: Any) 
     name = current_name(life, table_.name)
     if column is not None and life.moments and life.moments[-1].shape:
         lines = of_column(lines, column, name)
-    return replace(result, table=name, blamed=lines, dropped=dropped_by(life), not_recorded=life.gaps)
+    return replace(result, table=name, lines_=lines, dropped=dropped_by(life), not_recorded=life.gaps)
 
 
 def current_name(life: Life, name: str) -> str:

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 from glacierbase.history.records import History
 from glacierbase.history.shapes import table_records
-from glacierbase.history.timeline import ENDS, touched_names
+from glacierbase.history.timeline import ENDS
 from glacierbase.inspect.points import Place, Point, place_of, reached
 from glacierbase.model.migration import Event, EventType
+from glacierbase.sql.targets import table_names
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,7 @@ def touches(history: History) -> Iterator[Touch]:
             continue
         number = int(event.version)
         if event.event in (EventType.STARTED, EventType.BASELINED) or number not in files:
-            files[number] = frozenset(touched_names(event)), place_of(event)
+            files[number] = frozenset(table_names(event.tables)), place_of(event)
         tables, begin = files[number]
         recorded = {each.table for each in table_records(event)}
         yield Touch(event, tables | recorded if recorded else tables, begin)

@@ -31,10 +31,10 @@ def from_json(kind: type[T], value: object, place: str) -> T:
     values = _checked(dict, value, place)
     hints = get_type_hints(kind)
     fields: dict[str, Any] = {}
-    for name, key in document_fields(kind).items():
-        if key not in values:
-            raise WrongShape(f"{place} has no {key}")
-        fields[name] = _read(hints[name], values[key], f"{place}.{key}")
+    for name in document_fields(kind):
+        if name not in values:
+            raise WrongShape(f"{place} has no {name}")
+        fields[name] = _read(hints[name], values[name], f"{place}.{name}")
     return kind(**fields)
 
 

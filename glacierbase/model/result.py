@@ -55,7 +55,7 @@ class Result(ABC):
     def to_dict(self) -> dict[str, Any]:
         """Return this catalog's entry in the JSON document, masked."""
         with self.secrets.in_use():
-            return {key: to_json(getattr(self, name)) for name, key in document_fields(type(self)).items()}
+            return {json_name(name): to_json(getattr(self, name)) for name in document_fields(type(self))}
 
     def _repr_html_(self) -> str:
         """Return the catalog's entry in the JSON document as tables, for a notebook."""
@@ -199,12 +199,14 @@ def json_text(content: dict[str, Any]) -> str:
     return printable_json(json.dumps(content, indent=2, ensure_ascii=False, default=str))
 
 
-def document_fields(kind: type[Any]) -> dict[str, str]:
-    """Return the fields of a result, or of a dataclass in one, that its JSON document has, and their keys there.
+def json_name(field: str) -> str:
+    """Return the name in JSON of a field, which ends with an underscore where Python reserves the word: `class_`."""
+    return field.rstrip("_")
 
-    All but the secrets; the key is the field's name, unless its metadata have another one as `key`.
-    """
-    return {each.name: each.metadata.get("key", each.name) for each in fields(kind) if each.name != "secrets"}
+
+def document_fields(kind: type[Any]) -> list[str]:
+    """Return the fields of a result, or of a dataclass in one, that its JSON document has: all but the secrets."""
+    return [field.name for field in fields(kind) if field.name != "secrets"]
 
 
 def to_json(value: Any) -> Any:
@@ -219,7 +221,7 @@ def to_json(value: Any) -> Any:
     if isinstance(value, Enum):
         return value.value
     if is_dataclass(value):
-        return {field.name: to_json(getattr(value, field.name)) for field in fields(value)}
+        return {json_name(field.name): to_json(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, dict):
         return {mask(str(key)): to_json(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):

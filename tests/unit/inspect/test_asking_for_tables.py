@@ -164,7 +164,7 @@ def test_versions_are_points_in_the_order_in_which_they_ran(tell: Callable[[Stor
         [each.name for each in found.columns] for at in ("5", "3") if (found := project.schema("t", at=at)[0].shape)
     ]
     assert columns == [["id"], ["id", "x"]]
-    assert project.blame("t.x")[0].blamed[0].version == "0003"
+    assert project.blame("t.x")[0].lines_[0].version == "0003"
 
 
 def rows(project: Project, **filters: str) -> list[str]:

@@ -39,7 +39,7 @@ def blamed(project: Project, name: str = "t", *kinds: str) -> list[Blamed]:
             each.change,
             (each.created.version or "-") if each.created else "",
         )
-        for each in result.blamed
+        for each in result.lines_
         if each.kind in (kinds or ("column",))
     ]
 
@@ -79,7 +79,7 @@ def test_a_column_that_was_renamed_twice_keeps_its_line(tell: Tell) -> None:
     project = tell(renamed_twice())
     assert blamed(project) == [("id", "0001", "", ""), ("c", "0003", "renamed from b", "0001")]
     [result] = project.blame("t.a")
-    assert [(each.name, each.former_names) for each in result.blamed] == [("c", ("a", "b"))]
+    assert [(each.name, each.former_names) for each in result.lines_] == [("c", ("a", "b"))]
     assert [columns(project, "t", at) for at in ("1", "2", "3")] == [["id", "a"], ["id", "b"], ["id", "c"]]
 
 
@@ -207,7 +207,7 @@ def test_a_change_from_outside_has_no_author_and_a_date_that_is_an_upper_bound(t
     story = Story().file(1, {T: shape(T, ID)}).outside({T: shape(T, ID, column(2, "x"))})
     project = tell(story.file(4, {T: shape(T, ID, column(2, "x"), column(3, "y"))}))
     [result] = project.blame("t")
-    x, y = (each for each in result.blamed if each.name in "xy")
+    x, y = (each for each in result.lines_ if each.name in "xy")
     assert (x.version, x.author, x.outside, x.since.seen_by, x.since.at_most) == (None, None, True, "0004", True)
     assert (x.since.day, x.since.why) == ("<= 2026-11-04", "not from a migration, seen first by 0004")
     assert (y.version, y.outside, y.since.day) == ("0004", False, "2026-11-04")
@@ -222,7 +222,7 @@ def test_a_table_that_was_there_before_its_first_record_is_not_blamed_on_that_fi
     """Its columns are older than the record."""
     project = tell(Story().outside({T: shape(T, ID)}).file(1, {T: shape(T, ID, column(2, "x"))}))
     [result] = project.blame("t")
-    assert [each.since.why for each in result.blamed if each.kind == "column"] == [
+    assert [each.since.why for each in result.lines_ if each.kind == "column"] == [
         "before the first record, seen by 0001", "why 1",
     ]  # fmt: skip
 
@@ -236,7 +236,7 @@ def test_a_file_without_a_record_is_a_gap_and_nobody_is_blamed(tell: Tell) -> No
     assert any("0002 touched it and left no record" in str(line) for line in project.blame("t")[0].lines())
     project = tell(story.file(3, {T: shape(T, ID, column(2, "x"), column(3, "y"))}))
     assert blamed(project) == [("id", "0001", "", ""), ("x", "-", "", ""), ("y", "0003", "", "")]
-    assert project.blame("t")[0].blamed[1].since.why == "not recorded, seen first by 0003"
+    assert project.blame("t")[0].lines_[1].since.why == "not recorded, seen first by 0003"
     assert [project.schema("t", at=at)[0].not_recorded for at in ("1", "2", "3")] == [(), ("0002",), ()]
 
 
@@ -246,7 +246,7 @@ def test_a_table_of_a_history_without_records_is_not_recorded(tell: Tell) -> Non
     [found] = project.schema("t")
     assert (found.table, found.shape, found.not_recorded) == (T, None, ("0001",))
     assert any("left no record" in str(line) for line in found.lines())
-    assert project.blame("t")[0].blamed == ()
+    assert project.blame("t")[0].lines_ == ()
 
 
 def test_columns_without_ids_are_followed_by_name(tell: Tell) -> None:
@@ -264,7 +264,7 @@ def test_each_line_has_author_and_reason(tell: Tell) -> None:
     """Those of the file, as the history recorded them."""
     story = Story().file(1, {T: shape(T, ID)}, author="Ana", description="first")
     [result] = tell(story).blame("t")
-    line = result.blamed[0]
+    line = result.lines_[0]
     assert (line.author, line.description, line.at) == ("Ana", "first", story.events[-1].recorded_at)
 
 
