@@ -19,7 +19,7 @@ from glacierbase.model.result import Result
 from glacierbase.model.spelling import did_you_mean
 from glacierbase.model.text import Cell, Line, Mark, table
 
-_KINDS = {"partition": "partitioned by", "sort order": "sorted by", "identifiers": "identified by"}
+_LABELS = {"partition": "partitioned by", "sort order": "sorted by", "identifiers": "identified by"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,26 +65,15 @@ class BlamedLine:
 
     def row(self) -> tuple[Cell, ...]:
         """Return the line as a row of a table."""
-        what = self.name if self.kind == "column" else f"{_KINDS.get(self.kind, self.kind)} {self._subject}".rstrip()
-        kind = self.type if self.kind in ("column", "property", "format") else ""
+        label = _LABELS.get(self.kind)
+        what = self.name if self.kind == "column" else label or f"{self.kind} {self.name}"
+        text = f"{self.type}{' required' if self.required else ''}"
         earlier = self.former_names[:-1] if self.change.startswith("renamed from") else self.former_names
         formerly = f"formerly {', '.join(earlier)}" if earlier else ""
         was = ", ".join(filter(None, (self.change, formerly)))
         why = ": ".join(filter(None, (was, self.since.why)))
         created = f"{self.created.day} {self.created.version or ''}".rstrip() if self.created else ""
-        return (
-            Mark(what),
-            f"{kind}{' required' if self.required else ''}",
-            self.since.day,
-            self.version or "-",
-            self.author,
-            why,
-            created,
-        )
-
-    @property
-    def _subject(self) -> str:
-        return self.type if self.kind in _KINDS else self.name
+        return Mark(what), text, self.since.day, self.version or "-", self.author, why, created
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,7 +112,7 @@ def _described(shape: Shape) -> Iterator[Line]:
         ("partitioned by", ", ".join(map(partition_text, shape.partitioning))),
         ("sorted by", ", ".join(map(sort_text, shape.sorting))),
         ("identified by", ", ".join(shape.identifiers)),
-        *((f"property {key}", value) for key, value in shape.properties.items() if key not in OF_ENGINE),
+        *((f"property {key}", value) for key, value in sorted(shape.properties.items()) if key not in OF_ENGINE),
     ]
     yield from table((), [(Mark(name), value) for name, value in facts if value])
 
