@@ -22,8 +22,8 @@ from glacierbase.apply.results import (
 )
 from glacierbase.inspect import commands as inspect
 from glacierbase.inspect import files
+from glacierbase.inspect.comparing import ComparingProject
 from glacierbase.inspect.folders import find_root, load_project
-from glacierbase.inspect.loaded import LoadedProject
 from glacierbase.inspect.results import (
     DoctorResult,
     HistoryResult,
@@ -40,7 +40,7 @@ from glacierbase.review.results import LintResult
 from glacierbase.secrets import Secrets
 
 
-class Project(LoadedProject):
+class Project(ComparingProject):
     """The catalogs and migrations below one root.
 
     Every command that works on catalogs is a method, except `init`, `new` and `rebase`, which only write or rename files. It takes

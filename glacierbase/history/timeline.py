@@ -109,7 +109,7 @@ class _Tables:
     def add(self, event: Event) -> None:
         number = int(event.version or 0)
         if event.event in (EventType.STARTED, EventType.BASELINED):
-            self._touched[number] = frozenset(_names(event))
+            self._touched[number] = frozenset(touched_tables(event))
         if event.event not in _ENDS:
             return
         records = table_records(event)
@@ -165,8 +165,8 @@ def differ(before: Shape | None, after: Shape | None) -> bool:
     return bool(compare({before.table: before}, {after.table: after}))
 
 
-def _names(event: Event) -> Iterator[str]:
-    """Yield the tables that the file of an event touches."""
+def touched_tables(event: Event) -> Iterator[str]:
+    """Yield the tables that the file of an event touches, in the order of its statements; none where they are not known."""
     try:
         values = json.loads(event.tables or "[]")
     except ValueError:

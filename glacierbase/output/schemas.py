@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import is_dataclass
 from datetime import datetime
 from enum import Enum
-from inspect import isfunction
+from inspect import getmembers, isfunction
 from pathlib import Path
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
@@ -133,11 +133,12 @@ def _document_schema(command: str) -> Schema:
 
 
 def _methods() -> Iterator[tuple[str, type[Result]]]:
-    for name, method in vars(Project).items():
-        if not name.startswith("_") and isfunction(method):
+    """Yield the name of each command that is a method, and the type of its results."""
+    for name, method in getmembers(Project, isfunction):
+        if not name.startswith("_"):
             returned = get_args(get_type_hints(method).get("return"))
             if returned and isinstance(returned[0], type) and issubclass(returned[0], Result):
-                yield name, returned[0]
+                yield name.replace("_", "-"), returned[0]
 
 
 def _schema(kind: Any, definitions: dict[str, Schema]) -> Schema:
