@@ -154,6 +154,25 @@ _LINT_KEYS = (
         resolved=False,
     ),
 )
+_IGNORED_KEYS = (
+    Key("table", "A pattern of table names, such as `lake.events.*`.", required=True, resolved=False),
+    Key(
+        "what",
+        "A pattern of what differs, such as `property write.*` or `column legacy`.",
+        default="*",
+        resolved=False,
+    ),
+    Key("reason", "Why the difference is in order.", required=True, resolved=False),
+)
+_DRIFT_KEYS = (
+    Key(
+        "ignore",
+        "Differences between records and tables that are in order: mappings of `table`, `what` and `reason`.",
+        Kind.LIST,
+        keys=_IGNORED_KEYS,
+        resolved=False,
+    ),
+)
 _REVIEW_KEYS = (
     Key(
         "fixtures",
@@ -193,6 +212,7 @@ ENVIRONMENT_KEYS = (
     Key("hooks", "Commands that run around `migrate`, each as a list of words.", Kind.GROUP, keys=_HOOK_KEYS),
     Key("lint", "What `lint` reports, and how severe it is.", Kind.GROUP, keys=_LINT_KEYS),
     Key("review", "What `review` replays on.", Kind.GROUP, keys=_REVIEW_KEYS),
+    Key("drift", "What `drift` ignores.", Kind.GROUP, keys=_DRIFT_KEYS),
 )
 SHARED_KEYS = (
     *ENVIRONMENT_KEYS,

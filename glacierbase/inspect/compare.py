@@ -76,7 +76,7 @@ def _warnings(name: str, state: StateResult) -> Iterator[str]:
     yield from (f"{name}: {warning}" for warning in state.warnings)
     for why in dict.fromkeys(each.unread for each in state.tables if each.unread is not None):
         unread = [each for each in state.tables if each.unread == why]
-        recorded = [each.recorded_at for each in unread if each.has_record and each.recorded_at]
+        recorded = [each.recorded_at for each in unread if each.is_recorded and each.recorded_at]
         records = (
             f"; {len(recorded)} compared by their records, the oldest of {time_of(min(recorded))}" if recorded else ""
         )

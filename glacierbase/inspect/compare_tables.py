@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 from glacierbase.inspect.compare_results import Cause, ComparedTable, ComparedVersion, TableDifference, Verdict
 from glacierbase.inspect.environment_state import StateResult, TableState, render_differently
-from glacierbase.model import differences
+from glacierbase.inspect.table_differences import differences
 from glacierbase.model.differences import Difference
 from glacierbase.model.shape import Shape
 
@@ -94,7 +94,7 @@ class _History:
             {number for name, each in group.items() for number, _ in self._touched.get((name, each.table), ())}
         )
         seen = [each for name in self.names if (each := self._seen(name, group.get(name), touching))]
-        if not any(each.shape for each in seen) and not any(each.found for each in group.values()):
+        if not any(each.shape for each in seen) and not any(each.altered for each in group.values()):
             return None
         reference = _reference(seen)
         found = [*_outside(group), *(one for each in seen for one in self._between(reference, each, touching))]
@@ -107,7 +107,7 @@ class _History:
     def _seen(self, name: str, table: TableState | None, touching: Sequence[int]) -> _Seen | None:
         """Return the table in one environment; None where it is not known whether there is one, and which."""
         if table is not None:
-            return _Seen(name, table.expected, table.is_whole) if table.is_known else None
+            return _Seen(name, table.shape, table.is_whole) if table.is_known else None
         # A version that ran here touched a table that its record does not name.
         was_started = any(self._progress(number, name) is not None for number in touching)
         return None if was_started else _Seen(name, None, is_whole=True)
@@ -119,7 +119,7 @@ class _History:
         versions = [number for number in touching if self._differs(number, reference.environment, seen.environment)]
         variables = [number for number in touching if self._renders(number, reference.environment, seen.environment)]
         is_whole = reference.is_whole and seen.is_whole
-        for each in _differences(_plain(reference.shape), _plain(seen.shape)):
+        for each in differences(_plain(reference.shape), _plain(seen.shape)):
             if versions:
                 cause, why = Cause.VERSIONS, versions
             elif variables and (is_whole or each.what not in _STRUCTURAL):
@@ -151,28 +151,19 @@ class _History:
 def _reference(seen: Sequence[_Seen]) -> _Seen | None:
     """Return the environment that the others are compared with: the first of those with the commonest shape."""
     shapes = [_plain(each.shape) for each in seen]
-    counts = [sum(one == other or not _differences(one, other) for other in shapes) for one in shapes]
+    counts = [sum(one == other or not differences(one, other) for other in shapes) for one in shapes]
     return seen[counts.index(max(counts))] if seen else None
 
 
 def _outside(group: _Group) -> Iterator[TableDifference]:
     """Yield how tables differ from their own records."""
     for name, each in group.items():
-        if each.has_record and each.unread is None:
-            for one in _differences(each.recorded, each.found):
-                yield _difference(name, Cause.OUTSIDE, one, ())
+        for one in each.altered:
+            yield _difference(name, Cause.OUTSIDE, one, ())
 
 
 def _difference(environment: str, cause: Cause, each: Difference, versions: Sequence[str]) -> TableDifference:
     return TableDifference(environment, cause, each.what, each.name, each.before, each.after, tuple(versions))
-
-
-def _differences(before: Shape | None, after: Shape | None) -> Sequence[Difference]:
-    """Return the differences of a table; a table that is there in one case only is one difference."""
-    if before is None:
-        return [replace(each, before=None, after=each.before) for each in _differences(after, None)] if after else []
-    found = differences.compare({before.table: before}, {before.table: after} if after else {})
-    return [each for change in found for each in change.diff]
 
 
 def _plain(shape: Shape | None) -> Shape | None:

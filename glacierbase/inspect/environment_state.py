@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from glacierbase.model.differences import Difference
 from glacierbase.model.migration import AppliedBy, State
 from glacierbase.model.result import Result
 from glacierbase.model.shape import Shape
@@ -52,31 +53,26 @@ class TableState:
     """A table that migrations of one environment touch.
 
     Attributes:
-        has_record: whether the history records the table as the last migration left it.
-        recorded: that record; None where there was no such table.
-        recorded_at: when it was recorded.
-        is_whole: whether all that made the recorded shape is recorded, from the creation on, and nothing came from outside.
+        shape: as the last migration left it, by its record; without a record, as it was read. None where there was no table.
+        is_recorded: whether it is that of the record.
+        recorded_at: when that was written.
+        is_whole: whether all that made the shape is recorded, from the creation on, and nothing came from outside.
         unread: why the table itself could not be read; None where it was.
-        found: its shape when it was read; None where there was no such table.
+        altered: how the table differed from its record when it was read, without what engines set and what rules ignore.
     """
 
     table: str
-    has_record: bool
-    recorded: Shape | None
+    shape: Shape | None
+    is_recorded: bool
     recorded_at: datetime | None
     is_whole: bool
     unread: str | None
-    found: Shape | None
+    altered: tuple[Difference, ...]
 
     @property
     def is_known(self) -> bool:
         """Whether the shape is known, from the table or from its record."""
-        return self.has_record or self.unread is None
-
-    @property
-    def expected(self) -> Shape | None:
-        """The shape as the last migration left it; without a record, that of the table."""
-        return self.recorded if self.has_record else self.found
+        return self.is_recorded or self.unread is None
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,14 +13,18 @@ from glacierbase.history.records import History, Record
 from glacierbase.history.squashes import fitted
 from glacierbase.history.state import CatalogState, read_state
 from glacierbase.history.status import make_status
-from glacierbase.history.timeline import Origin, Timeline, differ, timelines, touched_tables
+from glacierbase.history.timeline import Origin, Timeline, timelines
 from glacierbase.inspect.environment_state import StateResult, TableState, VersionState
 from glacierbase.inspect.live import Reading, read_tables
+from glacierbase.inspect.table_differences import differences
+from glacierbase.model.catalog import Catalog, DriftRule
 from glacierbase.model.migration import Event, EventType, Migration, Squashed, State
 from glacierbase.model.reading import from_json
 from glacierbase.model.result import Status, to_json
 from glacierbase.model.shape import Shape
 from glacierbase.secrets import MASK, is_secret
+from glacierbase.sql.targets import table_names
+from glacierbase.stores.shapes import qualified
 
 # How often tables are read again because a migration ran meanwhile.
 _AGAIN = 3
@@ -34,7 +38,7 @@ def export(target: Target, result: StateResult, spark: Any = None) -> StateResul
         state = read_state(opened)
         tables = _tables(target, state.history)
         for _ in range(_AGAIN):
-            if not any(map(_is_altered, tables)):
+            if not any(each.altered for each in tables):
                 break
             # A migration may have altered the tables after its history was read.
             newer = read_state(opened)
@@ -51,22 +55,20 @@ def _completed(target: Target, result: StateResult, state: CatalogState, tables:
         warnings=(*state.warnings, *(error.message for error in files.errors)),
         read_at=datetime.now(timezone.utc),
         tool_version=glacierbase.__version__,
-        versions=tuple(_versions(target.migrations, files.migrations, state.history)),
+        versions=tuple(_versions(target, files.migrations, state.history)),
         tables=tuple(tables),
     )
 
 
-def _versions(
-    migrations: Sequence[Migration], fitting: Sequence[Migration], history: History
-) -> Iterator[VersionState]:
+def _versions(target: Target, fitting: Sequence[Migration], history: History) -> Iterator[VersionState]:
     """Yield the versions; in place of a squash also those that it replaced, as far as they have no line of their own."""
-    found = {int(each.version): each for each in make_status(migrations, history)}
+    found = {int(each.version): each for each in make_status(target.migrations, history)}
     files = {each.number: each for each in fitting}
     rows: dict[int, VersionState] = {}
     for number, status in found.items():
         record, file = history.records.get(number), files.get(number)
         squashed = (record.squashes if record else ()) or (file.squashes if file else ())
-        row = _version(status, record, file)
+        row = _version(status, record, file, target.catalog)
         rows[number] = replace(row, checksums=(*row.checksums, *_checksums(squashed, number)))
         for other in {each.number: each for each in squashed if each.number not in found}.values():
             rows[other.number] = replace(
@@ -80,7 +82,7 @@ def _checksums(squashed: Iterable[Squashed], number: int) -> tuple[str, ...]:
     return tuple(each.checksum for each in squashed if each.number == number)
 
 
-def _version(status: Status, record: Record | None, file: Migration | None) -> VersionState:
+def _version(status: Status, record: Record | None, file: Migration | None, catalog: Catalog) -> VersionState:
     checksum = record.last.checksum if record else file.checksum if file else None
     return VersionState(
         version=status.version,
@@ -95,27 +97,32 @@ def _version(status: Status, record: Record | None, file: Migration | None) -> V
         rendered_checksum=record.last.rendered_checksum if record else None,
         has_file=file is not None,
         squash=None,
-        tables=tuple(touched_tables(record.started)) if record else (),
+        tables=_touched(catalog, record) if record else (),
     )
 
 
 def _tables(target: Target, history: History) -> Sequence[TableState]:
-    """Return the tables that the history knows, in the order in which it came to know them, each as it is now."""
+    """Return the tables that the history knows, in the order of the versions that touch them, each as it is now."""
     recorded: dict[str, Timeline] = {}
     for each in timelines(history):
         # Of several tables that have had the name, the one that has it now, or had it last.
         if each.table not in recorded or _last(each) >= _last(recorded[each.table]):
             recorded[each.table] = each
-    touched = {table: None for record in history.records.values() for table in touched_tables(record.started)}
-    names = list(dict.fromkeys([*touched, *recorded]))
+    touched = {number: _touched(target.catalog, record) for number, record in history.records.items()}
     busy = {
-        table
-        for record in history.records.values()
-        if record.state in _IN_FLIGHT
-        for table in touched_tables(record.started)
+        name for number, record in history.records.items() if record.state in _IN_FLIGHT for name in touched[number]
     }
+    names = list(dict.fromkeys([*(name for number in sorted(touched) for name in touched[number]), *recorded]))
     live = read_tables(target.catalog, names)
-    return [_table(name, recorded.get(name), live[name], is_busy=name in busy) for name in names]
+    rules = target.catalog.drift_rules
+    # While a statement may be changing a table, and after a file without a record, the last record may be outdated.
+    known = {name: each for name, each in recorded.items() if not each.unrecorded and name not in busy}
+    return [_table(name, known.get(name), live[name], rules) for name in names]
+
+
+def _touched(catalog: Catalog, record: Record) -> tuple[str, ...]:
+    """Return the tables that the file of a version touches, under their qualified names."""
+    return tuple(dict.fromkeys(qualified(catalog, name) for name in table_names(record.started.tables)))
 
 
 def _last(found: Timeline) -> tuple[int, int]:
@@ -123,17 +130,20 @@ def _last(found: Timeline) -> tuple[int, int]:
     return event.fence, event.sequence
 
 
-def _table(name: str, record: Timeline | None, live: Reading, *, is_busy: bool) -> TableState:
-    # After a file without a record, the last record may be older than what the file did.
-    is_current = record is not None and not record.unrecorded and not is_busy
+def _table(name: str, record: Timeline | None, live: Reading, rules: Sequence[DriftRule]) -> TableState:
+    found = _as_exported(live.shape)
+    if record is None:
+        return TableState(name, found, False, None, False, live.unread, ())
+    shape = _as_exported(record.shape)
+    altered = differences(shape, found) if live.unread is None else ()
     return TableState(
         table=name,
-        has_record=is_current,
-        recorded=_as_exported(record.shape) if record and is_current else None,
-        recorded_at=record.moments[-1].event.recorded_at if record and is_current else None,
-        is_whole=record is not None and is_current and _is_whole(record),
+        shape=shape,
+        is_recorded=True,
+        recorded_at=record.moments[-1].event.recorded_at,
+        is_whole=_is_whole(record),
         unread=live.unread,
-        found=_as_exported(live.shape),
+        altered=tuple(each for each in altered if not any(rule.matches(name, each.subject) for rule in rules)),
     )
 
 
@@ -144,10 +154,6 @@ def _is_whole(record: Timeline) -> bool:
 def _is_first(event: Event) -> bool:
     """Return whether a table is recorded from its creation on: one that was adopted is recorded as it was found."""
     return event.event != EventType.BASELINED
-
-
-def _is_altered(table: TableState) -> bool:
-    return table.has_record and table.unread is None and differ(table.recorded, table.found)
 
 
 def _as_exported(shape: Shape | None) -> Shape | None:

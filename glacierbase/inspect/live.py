@@ -8,11 +8,9 @@ from dataclasses import dataclass
 
 from glacierbase.errors import GlacierbaseError, OutcomeUnknown
 from glacierbase.model.catalog import Catalog
-from glacierbase.model.names import name_parts
 from glacierbase.model.shape import Shape
 from glacierbase.run.waiting import Caller, result
-from glacierbase.stores.iceberg.shape import ShapeReader
-from glacierbase.stores.iceberg.version import identifier
+from glacierbase.stores.shapes import TableShapes
 
 # Each reader has connections of its own, and reads at least so many tables.
 _READERS, _TABLES_EACH = 4, 4
@@ -35,20 +33,14 @@ class Reading:
 
 def read_tables(catalog: Catalog, tables: Sequence[str]) -> Mapping[str, Reading]:
     """Read tables by the names that the history records. Contacts their catalogs, and starts no engine."""
-    if catalog.executor_type != "spark":
-        return dict.fromkeys(tables, Reading(unread="only its engine reads it"))
-    certain = [table for table in tables if _is_certain(table)]
-    found = dict.fromkeys(tables, Reading(unread="its name does not say in which catalog it is"))
-    readers = min(_READERS, -(-len(certain) // _TABLES_EACH))
-    waiting = [_begin(catalog, certain[number::readers]) for number in range(readers)]
+    with closing(TableShapes(catalog)) as shapes:
+        near = [table for table in tables if not shapes.needs_engine(table)]
+    found = dict.fromkeys(tables, Reading(unread="only its engine reads it"))
+    readers = min(_READERS, -(-len(near) // _TABLES_EACH))
+    waiting = [_begin(catalog, near[number::readers]) for number in range(readers)]
     for wait in waiting:
         found.update(wait())
     return found
-
-
-def _is_certain(table: str) -> bool:
-    """Return whether the name of a table says in which catalog it is."""
-    return identifier(table, next(iter(name_parts(table)), "")) is not None
 
 
 def _begin(catalog: Catalog, tables: Sequence[str]) -> Callable[[], Mapping[str, Reading]]:
@@ -62,7 +54,7 @@ def _begin(catalog: Catalog, tables: Sequence[str]) -> Callable[[], Mapping[str,
 def _read(catalog: Catalog, tables: Sequence[str]) -> Iterator[tuple[str, Reading]]:
     """Yield each table. Once the catalog is unreachable, the others are not read."""
     failures = 0
-    with closing(ShapeReader(catalog)) as reader:
+    with closing(TableShapes(catalog)) as reader:
         for number, table in enumerate(tables):
             try:
                 yield table, Reading(reader.read(table))

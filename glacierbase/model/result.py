@@ -199,6 +199,11 @@ def json_text(content: dict[str, Any]) -> str:
     return printable_json(json.dumps(content, indent=2, ensure_ascii=False, default=str))
 
 
+def json_name(field: str) -> str:
+    """Return the name in JSON of a field, which ends with an underscore where Python reserves the word: `class_`."""
+    return field.rstrip("_")
+
+
 def document_fields(kind: type[Any]) -> list[str]:
     """Return the fields of a result, or of a dataclass in one, that its JSON document has: all but the secrets."""
     return [field.name for field in fields(kind) if field.name != "secrets"]
@@ -216,7 +221,7 @@ def to_json(value: Any) -> Any:
     if isinstance(value, Enum):
         return value.value
     if is_dataclass(value):
-        return {field.name: to_json(getattr(value, field.name)) for field in fields(value)}
+        return {json_name(field.name): to_json(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, dict):
         return {mask(str(key)): to_json(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):

@@ -16,11 +16,10 @@ from glacierbase.history.details import Details, to_json
 from glacierbase.history.lockrow import free_row
 from glacierbase.history.opening import Target
 from glacierbase.history.shapes import TableRecord, to_document
-from glacierbase.history.timeline import touched_tables
 from glacierbase.migrations.folder import load_migrations
 from glacierbase.model.migration import Event, EventType, State
 from glacierbase.run.run import Run
-from glacierbase.sql.targets import target_tables
+from glacierbase.sql.targets import table_names, target_tables
 from glacierbase.stores import Store
 from glacierbase.stores.iceberg import open_store
 from glacierbase.stores.iceberg.shape import ShapeReader
@@ -93,7 +92,7 @@ class Place:
 
     def _records(self, event: Event) -> Iterator[Any]:
         with closing(ShapeReader(self.target.catalog)) as reader:
-            for table in touched_tables(event):
+            for table in table_names(event.tables):
                 yield to_document(TableRecord(table, reader.read(table)))
 
     @contextmanager

@@ -15,9 +15,10 @@ from glacierbase.errors import ConfigurationError
 from glacierbase.inspect import state_files
 from glacierbase.inspect.environment_state import StateResult
 from glacierbase.inspect.state_files import read_states, write_states
+from glacierbase.model.differences import Difference
 from glacierbase.model.shape import Column, PartitionField, Shape, SortField
 from tests.support.program import call_program
-from tests.unit.inspect.test_verdicts import APPLIED, FAILED, NOON, TABLE, WIDER, held
+from tests.unit.inspect.test_verdicts import APPLIED, FAILED, NOON, TABLE, held
 
 SHAPE = Shape(
     "lake.a.t", "u-1", "iceberg", 2, (Column(1, "id", "bigint", True, "of the user", "1"),),
@@ -30,7 +31,7 @@ STATE = StateResult(
     read_at=NOON,
     tool_version="0.1.0",
     versions=(APPLIED,),
-    tables=(TABLE, held(SHAPE, WIDER, table="lake.a.u")),
+    tables=(TABLE, held(SHAPE, altered=(Difference("column", "x", None, "int"),), table="lake.a.u")),
 )
 HOSTILE = "\x1b[2J\r\n::error::x ##vso[task] \u202e"
 
@@ -90,8 +91,8 @@ def changed(change: Callable[[Any], object]) -> Callable[[str], str]:
         (changed(lambda entry: entry["versions"][0].update(statements_done=1.5)), "is not a whole number"),
         (changed(lambda entry: entry["versions"].append({**entry["versions"][0], "version": "1"})), "listed twice"),
         (changed(lambda entry: entry["tables"].append(entry["tables"][0])), "listed twice"),
-        (changed(lambda entry: entry["tables"][0]["found"].update(properties={"a": 1})), "is not a text"),
-        (changed(lambda entry: entry["tables"][0]["found"].update(columns={})), "is not a list"),
+        (changed(lambda entry: entry["tables"][0]["shape"].update(properties={"a": 1})), "is not a text"),
+        (changed(lambda entry: entry["tables"][0]["shape"].update(columns={})), "is not a list"),
     ],
 )
 def test_a_damaged_file_is_one_clear_error(path: Path, damage: Callable[[str], str | bytes], what: str) -> None:
@@ -139,7 +140,7 @@ def test_a_file_shows_its_values_and_executes_none(path: Path, tmp_path: Path) -
         entry["versions"][0].update(description=HOSTILE, checksums=[HOSTILE + end])
         entry["tables"][0].update(table=HOSTILE, unread=HOSTILE)
         entry["tables"][1].update(table=HOSTILE + "2")
-        entry["tables"][1]["found"]["columns"][0].update(name=HOSTILE, type=HOSTILE + end)
+        entry["tables"][1]["shape"]["columns"][0].update(name=HOSTILE, type=HOSTILE + end)
         (tmp_path / f"{name}.json").write_text(json.dumps(document))
     files = [str(tmp_path / f"{name}.json") for name in "ab"]
     for arguments in (files, [*files, "--color", "always"], [*files, "--format", "json"]):

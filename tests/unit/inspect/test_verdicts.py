@@ -13,6 +13,7 @@ from glacierbase.inspect.compare import Side, compare
 from glacierbase.inspect.compare_results import CompareResult, Verdict
 from glacierbase.inspect.environment_state import StateResult, TableState, VersionState
 from glacierbase.inspect.exporting import export
+from glacierbase.inspect.table_differences import differences
 from glacierbase.model.migration import AppliedBy, State
 from glacierbase.model.shape import Column, PartitionField, Shape
 from tests.support.project_folder import ProjectFolder
@@ -35,7 +36,7 @@ GONE = replace(APPLIED, state=State.MISSING, has_file=False)
 ID, NAME = Column(1, "id", "bigint", required=True), Column(2, "name", "string")
 SHAPE = Shape("lake.a.t", "u-1", "iceberg", 2, (ID,), metadata_location="s3://b/1.json", schema_id=0)
 WIDER = replace(SHAPE, columns=(ID, NAME))
-TABLE = TableState("lake.a.t", True, SHAPE, NOON, True, None, SHAPE)
+TABLE = TableState("lake.a.t", SHAPE, True, NOON, True, None, ())
 
 
 def of(*states: VersionState | None, tables: Sequence[TableState | None] = ()) -> CompareResult:
@@ -51,9 +52,9 @@ def of(*states: VersionState | None, tables: Sequence[TableState | None] = ()) -
     return compare("shop", sides)
 
 
-def held(shape: Shape | None, found: Shape | None = None, **fields: Any) -> TableState:
+def held(shape: Shape | None, **fields: Any) -> TableState:
     """Return a table as the last migration left it."""
-    return replace(TABLE, **{"recorded": shape, "found": found or shape, **fields})
+    return replace(TABLE, shape=shape, **fields)
 
 
 @pytest.mark.parametrize(
@@ -145,19 +146,19 @@ def test_a_column_is_a_variables_only_where_all_of_the_table_is_recorded(is_whol
 def test_what_was_altered_by_hand_is_compared_with_the_record_and_only_once() -> None:
     """A rename by hand is a rename, because ids are those of the same table."""
     renamed = replace(SHAPE, columns=(replace(ID, name="user_id"),))
-    [table] = of(APPLIED, APPLIED, tables=[TABLE, held(SHAPE, renamed)]).tables
+    [table] = of(APPLIED, APPLIED, tables=[TABLE, held(SHAPE, altered=tuple(differences(SHAPE, renamed)))]).tables
     assert [(each.cause.value, each.line()) for each in table.differences] == [("outside", "~ column: id -> user_id")]
 
 
 def test_a_table_that_could_not_be_read_is_compared_by_its_record() -> None:
     """A warning says why, and of when the record is. Without a record, nothing is claimed."""
-    unread = replace(TABLE, unread="no answer", found=None)
+    unread = replace(TABLE, unread="no answer")
     result = of(APPLIED, APPLIED, tables=[TABLE, unread])
     assert result.tables[0].verdict == "equal"
     assert result.warnings == (
         "e1: 1 table not read: no answer; 1 compared by their records, the oldest of 2026-11-02 12:00:00 UTC",
     )
-    blank = replace(unread, has_record=False, recorded=None, recorded_at=None)
+    blank = replace(unread, is_recorded=False, shape=None, recorded_at=None)
     result = of(APPLIED, APPLIED, tables=[TABLE, blank])
     assert (result.tables[0].verdict, result.differs) == ("unknown", False)
 
