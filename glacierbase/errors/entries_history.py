@@ -175,6 +175,21 @@ ENTRIES = (
         ),
     ),
     Entry(
+        "DRIFT_REFUSED",
+        (HistoryDisagrees,),
+        "`drift adopt`, `drift revert` or `drift ignore` cannot settle the differences between records and tables. "
+        "Nothing was written.",
+        "error: DRIFT_REFUSED: these versions are pending: 0008; nothing was written\n"
+        "next: `glacierbase migrate --env prod` first",
+        (
+            "If versions are pending, apply them: `glacierbase migrate`.",
+            "If a table cannot be read, or a file that touched it left no record, choose others: "
+            "`glacierbase drift adopt --table 'lake.sleep.*' --reason 'WHY'`.",
+            "If no statement makes the change, such as a type that becomes narrower, repair the table by hand, "
+            "or ignore the difference: `glacierbase drift ignore --reason 'WHY'`.",
+        ),
+    ),
+    Entry(
         "ENVIRONMENT_MISMATCH",
         (HistoryDisagrees,),
         "The history, or the plan that is to be applied, belongs to another environment than the chosen one. "
