@@ -22,17 +22,20 @@ from glacierbase.model.names import name_parts
 from glacierbase.model.result import Results, raise_first
 from glacierbase.model.text import counted
 from glacierbase.review.copy import Copy, copy_of
+from glacierbase.review.explained import explained
 from glacierbase.review.fixtures import fixtures_of
+from glacierbase.review.origin import origin
 from glacierbase.review.replay import Problem, Replay, replay
 from glacierbase.review.replay_results import (
     PREFIX,
     Replayed,
     ReviewedFile,
+    ReviewedStatement,
     ReviewedTable,
-    ReviewFinding,
     ReviewResult,
     SkippedStatement,
 )
+from glacierbase.review.results import Finding
 from glacierbase.review.severity import Severity
 from glacierbase.sql import read
 from glacierbase.sql.parts import DropColumn
@@ -71,7 +74,8 @@ def review(root: Path, choice: CatalogChoice, catalogs: Collection[str], base: s
 
     found, _ = in_environments(root, choice.in_every_environment(catalogs), False, compile_all)
     groups = _grouped(found, configurations)
-    return raise_first(Results(_reviewed(group, root) for group in groups))
+    at = origin(root, "review", catalogs, base)
+    return raise_first(Results(replace(_reviewed(group, root), origin=at) for group in groups))
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +169,8 @@ def _files(group: _Group, found: Replay | None) -> Iterator[ReviewedFile]:
     for each in group.new:
         at = each.migration
         kind = _kind(each, found) if found else None
-        yield ReviewedFile(at.version, at.location, at.description, at.author, kind, group.environments)
+        statements = tuple(ReviewedStatement(one.index, one.line, one.text) for one in each.statements)
+        yield ReviewedFile(at.version, at.location, at.description, at.author, kind, group.environments, statements)
 
 
 def _kind(file: Compiled, found: Replay) -> str | None:
@@ -177,7 +182,7 @@ def _kind(file: Compiled, found: Replay) -> str | None:
     return "rewrites data" if operations & _REWRITES else "metadata only"
 
 
-def _findings(group: _Group, found: Replay) -> Iterator[ReviewFinding]:
+def _findings(group: _Group, found: Replay) -> Iterator[Finding]:
     for problem in found.problems:
         yield _finding(
             group, problem.code, problem.is_error, _explained(problem), problem.file, problem.statement.index
@@ -196,26 +201,19 @@ def _losses(file: Compiled, found: Replay) -> Iterator[tuple[TableChange, Differ
 
 def _finding(
     group: _Group, code: str, is_error: bool, message: str, file: Compiled, index: int, table: str | None = None
-) -> ReviewFinding:
+) -> Finding:
     allows = {(allow.statement_index, allow.code): allow.reason for allow in allows_of(file.statements) if allow.reason}
-    return ReviewFinding(
-        code,
-        Severity.ERROR if is_error else Severity.WARNING,
-        f"{PREFIX}: {message}",
-        file.migration.location,
-        file.statements[index - 1].line,
-        index,
-        table,
-        group.environments,
-        allows.get((index, code)),
-    )
+    statement, (why, fix) = file.statements[index - 1], explained(code)
+    return Finding(
+        code=code, severity=Severity.ERROR if is_error else Severity.WARNING, message=f"{PREFIX}: {message}", why=why, fix=fix,
+        path=file.migration.location, line=statement.line, column=statement.column, statement_index=index,
+        table=table, environments=group.environments, allowed=allows.get((index, code)),
+    )  # fmt: skip
 
 
 def _explained(problem: Problem) -> str:
     if problem.code == "REPLAY_NOT_RUN":
         return f"not replayed: {problem.message}"
-    if problem.code == "REPLAY_UNKNOWN_TABLE":
-        return f"{problem.message}; if it was made elsewhere, create it in the file of the key `review.fixtures`"
     return problem.message
 
 

@@ -23,7 +23,17 @@ from tests.docs.pages import PAGES, REPOSITORY, Block, all_blocks, blocks, build
 
 LANGUAGES = {"sh", "sql", "yaml", "json", "python", "text", "mermaid", "dockerfile"}
 _HEREDOC = re.compile(r"<<'?(\w+)'?([^\n]*)\n.*?^\1$", re.DOTALL | re.MULTILINE)
-_CATALOG_KEYS = {"migrationExecutor", "environments", "variables", "store", "hooks", "headers", "lint", "review"}
+_CATALOG_KEYS = {
+    "migrationExecutor",
+    "environments",
+    "variables",
+    "store",
+    "hooks",
+    "headers",
+    "lint",
+    "review",
+    "drift",
+}
 # What the templates on the pages read.
 _VARIABLES = """\
 variables:
