@@ -78,7 +78,7 @@ class Project(AskedProject):
             to: the highest version to run.
             only: the single version to run; requires `reason`. The versions that it jumps over are recorded, and run later.
             allow_out_of_order: versions that may run although a higher one is applied.
-            plan: a plan file, or results of `plan`: exactly that runs, or nothing if files, variables or history changed. Its
+            plan: a plan file, or results of `plan`: exactly that runs, or nothing if anything of it changed. Its
                 catalogs are the default of `catalogs`; versions cannot be selected. Environments with `requirePlan` need a file.
             lock_timeout: seconds to wait while another run holds the lock.
             spark: a SparkSession to run in, its catalogs configured as in the catalog files; it is not stopped.

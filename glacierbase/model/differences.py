@@ -13,12 +13,13 @@ OF_ENGINE = {"owner"}
 
 
 class Change(str, Enum):
-    """What happened to a table."""
+    """What happened to a table or a view. Only a view is replaced; the rows of a replaced table are a difference of it."""
 
     CREATED = "created"
     ALTERED = "altered"
     DROPPED = "dropped"
     RENAMED = "renamed"
+    REPLACED = "replaced"
 
     __str__ = str.__str__
 

@@ -194,7 +194,7 @@ def document(command: str, results: Sequence[Result], error: GlacierbaseError | 
     }
 
 
-def json_text(content: dict[str, Any]) -> str:
+def json_text(content: dict[str, Any] | list[Any]) -> str:
     """Return the text of a document, with JSON's escapes for what a terminal or a CI service would execute."""
     return printable_json(json.dumps(content, indent=2, ensure_ascii=False, default=str))
 
