@@ -27,7 +27,7 @@ class Options:
         project: the project's root, or None for the nearest one.
         environments: names; empty for the default. Several for a command that shows them side by side.
         catalogs: names; empty for all.
-        format: `text` or `json`; of a command that reviews also another one.
+        format: `text`, `json`, or another one of the command.
         verbose: whether more is logged to stderr.
         color: `auto`, `always` or `never`.
         outputs: files that get the result, too.
@@ -59,7 +59,8 @@ class Options:
         """The terminal that this command runs at."""
         from glacierbase.cli.terminal import Terminal
 
-        return Terminal(self.format, self.verbose, self.color, self.outputs)
+        form = "text" if self.format == "sql" else self.format  # SQL is a script of the result.
+        return Terminal(form, self.verbose, self.color, self.outputs)
 
     def load(self, environment: str | None = None) -> Project:
         """Return the project in an environment; by default in the one that was chosen."""
@@ -101,7 +102,11 @@ class Options:
 
 
 def with_options(
-    environment: bool = True, catalogs: bool = True, several: bool = False, outputs: bool = False
+    environment: bool = True,
+    catalogs: bool = True,
+    several: bool = False,
+    outputs: bool = False,
+    formats: Sequence[str] = ("text", "json"),
 ) -> Callable[[F], F]:
     """Add the options of `Options` to a command function, which gets them as its first argument.
 
@@ -110,10 +115,11 @@ def with_options(
         catalogs: whether there is `--catalog`.
         several: whether `--env` may be repeated.
         outputs: whether there are the formats of a review and `--output`.
+        formats: the formats of the result, where it has not those of a review.
     """
     chosen = _ENVIRONMENTS if several else _ENVIRONMENT
-    formats = (_EVERY_FORMAT, _OUTPUTS) if outputs else (with_format,)
-    shared = [_PROJECT, *formats, *_ALWAYS, *([_CATALOGS] if catalogs else []), *([chosen] if environment else [])]
+    forms = (_EVERY_FORMAT, _OUTPUTS) if outputs else (_with_formats(formats),)
+    shared = [_PROJECT, *forms, *_ALWAYS, *([_CATALOGS] if catalogs else []), *([chosen] if environment else [])]
 
     def decorate(function: F) -> F:
         @functools.wraps(function)
@@ -134,9 +140,14 @@ with_color = click.option(
     default="auto",
     help="Colour the output; auto: on a terminal, unless NO_COLOR is set. [auto]",
 )
-with_format = click.option(
-    "--format", type=click.Choice(["text", "json"]), default="text", help="The format of the result. [text]"
-)
+
+
+def _with_formats(formats: Sequence[str]) -> Callable[[F], F]:
+    """Return the option `--format`."""
+    return click.option("--format", type=click.Choice(formats), default="text", help="The format of the result. [text]")
+
+
+with_format = _with_formats(("text", "json"))
 _PROJECT = click.option(
     "--project", type=click.Path(file_okay=False), help="The project's root folder. [env: GLACIERBASE_PROJECT]"
 )

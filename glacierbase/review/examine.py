@@ -11,6 +11,7 @@ from glacierbase.migrations.compiled import Compiled
 from glacierbase.model.command import command
 from glacierbase.model.spelling import did_you_mean
 from glacierbase.review.catalogue import all_rules, is_ours
+from glacierbase.review.replay_results import REPLAY_CODES
 from glacierbase.review.rule import CREATES, Facts, File, Found, Rule, Step
 from glacierbase.sql import read
 
@@ -39,7 +40,7 @@ def examine(compiled: Compiled, facts: Mapping[str, Any]) -> dict[str, Any]:
 
 def _nearest(allow: Allow) -> str:
     """Return the hint for an unknown code; empty for a known one."""
-    codes = [rule.code for rule in all_rules()]
+    codes = [*(rule.code for rule in all_rules()), *REPLAY_CODES]
     if allow.code in codes:
         return ""
     return did_you_mean(allow.code[:_LONGEST_CODE], codes, f"`{command('rules')}` lists the codes")

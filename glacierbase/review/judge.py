@@ -8,6 +8,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from glacierbase.model.catalog import LintOptions
+from glacierbase.review.replay_results import REPLAY_CODES
 from glacierbase.review.results import Finding, NotUnderstood
 from glacierbase.review.rule import Rule
 from glacierbase.review.rules.allows import misplaced_allow, unexplained_allow, unknown_allow, unused_allow
@@ -91,7 +92,7 @@ class _Judgement:
             else:
                 self._add(file, rule, raw, reason)
         for allow in file.answer["allows"]:
-            if allow["code"] not in self._rules:
+            if allow["code"] not in self._rules and allow["code"] not in REPLAY_CODES:
                 what = "names {}, which is no rule" if allow["code"] else "names no rule"
                 self._about_allow(file, unknown_allow, allow, what, allow["fix"])
             elif not allow["reason"]:

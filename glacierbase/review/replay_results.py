@@ -12,8 +12,12 @@ from glacierbase.model.shape import Shape
 from glacierbase.model.text import Line, Mark, counted, table
 from glacierbase.review.origin import Origin
 from glacierbase.review.results import Finding
+from glacierbase.review.views import ReviewedView
 
 PREFIX = "on the throw-away copy"
+# The codes that a comment `-- GLACIERBASE_ALLOW` may name besides those of rules. A replay that ran out of time says nothing about
+# the statements after it, and is not allowed.
+REPLAY_CODES = frozenset({"REPLAY_REFUSED", "REPLAY_NOT_RUN", "REPLAY_UNKNOWN_TABLE", "REPLAY_LOCAL_PATH"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +34,7 @@ class ReviewedFile:
     """A new migration.
 
     Attributes:
-        kind: `metadata only`, `rewrites data` or `destructive`; None where it was not replayed.
+        kind: `metadata only`, `rewrites data`, `destructive`, `squash`, or `replayed in part`; None where it was not replayed.
         environments: those that it is rendered for.
     """
 
@@ -72,6 +76,10 @@ class SkippedStatement:
     line: int
     why: str
 
+    def text(self) -> str:
+        """Return the statement as a line of text."""
+        return f"{self.path}:{self.line}: {PREFIX}: not replayed: {self.why}"
+
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
@@ -80,7 +88,7 @@ class Replayed:
     Attributes:
         replayed: how many statements ran, those of the base included.
         skipped: the statements that the copy cannot run, although they are in order.
-        cached: whether the state after the base came from a cache.
+        cached: whether files of the base were not run, because the state after them came from the cache.
     """
 
     replayed: int
@@ -100,6 +108,7 @@ class ReviewResult(Result):
     environments: tuple[str, ...] = ()
     files: tuple[ReviewedFile, ...] = ()
     tables: tuple[ReviewedTable, ...] = ()
+    views: tuple[ReviewedView, ...] = ()
     findings: tuple[Finding, ...] = ()
     replay: Replayed | None = None
     origin: Origin = field(default_factory=Origin)
@@ -112,10 +121,11 @@ class ReviewResult(Result):
         lines = [self.verdict(), *table(("version", "kind", "author", "description"), map(_row, self.files))]
         for each in self.tables:
             lines += each.lines()
+        lines += [Mark(f"view {each.view}: {each.change}") for each in self.views]
         for finding in self.findings:
             lines += finding.lines(self.environments)
         if self.replay:
-            lines += [f"{each.path}:{each.line}: not replayed: {each.why}" for each in self.replay.skipped]
+            lines += [each.text() for each in self.replay.skipped]
         return lines
 
     def verdict(self) -> str:
