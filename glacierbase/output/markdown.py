@@ -192,7 +192,7 @@ def _unread(entries: Sequence[Entry]) -> Iterator[Block]:
     skipped = [each for entry in entries for each in (entry.get("replay") or {}).get("skipped", ())]
     lines += [f"not replayed: {_place(each)} {code(each['why'])}" for each in skipped]
     if lines:
-        yield Block("unread statement", tuple(f"- {line}" for line in dict.fromkeys(lines)))
+        yield Block("unread statement", tuple(f"- {line}" for line in dict.fromkeys(lines)), "### Not looked at\n")
 
 
 def _place(each: Entry) -> str:

@@ -154,7 +154,7 @@ def test_statements_that_nobody_looked_at_are_listed() -> None:
     assert given.replay is not None
     given = replace(given, replay=replace(given.replay, skipped=skipped), warnings=("on the throw-away copy: none",))
     page = Page(render(outcome(given)))
-    assert "not replayed: " in page.text
+    assert "Not looked at\n\nnot replayed: " in page.text
     assert "VACUUM works on files" in page.code
     assert "on the throw-away copy: none" in page.code
     lint = LintResult("shop", "dev", environments=("dev",), files=3, not_understood=(NotUnderstood(PATH, 8, "FOO"),))
