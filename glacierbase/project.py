@@ -9,6 +9,7 @@ from threading import Event as Flag
 from typing import Any
 
 from glacierbase.apply import commands as apply
+from glacierbase.apply.drift_results import DriftFileResult, DriftIgnoreResult
 from glacierbase.apply.file_results import SquashResult
 from glacierbase.apply.plan import Selection
 from glacierbase.apply.results import (
@@ -22,6 +23,7 @@ from glacierbase.apply.results import (
 )
 from glacierbase.inspect import commands as inspect
 from glacierbase.inspect import files
+from glacierbase.inspect.drift_results import DriftResult
 from glacierbase.inspect.folders import find_root, load_project
 from glacierbase.inspect.loaded import LoadedProject
 from glacierbase.inspect.results import (
@@ -85,7 +87,7 @@ class Project(LoadedProject):
             to: the highest version to run.
             only: the single version to run; requires `reason`. The versions that it jumps over are recorded, and run later.
             allow_out_of_order: versions that may run although a higher one is applied.
-            plan: a plan file, or results of `plan`: exactly that runs, or nothing if files, variables or history changed. Its
+            plan: a plan file, or results of `plan`: exactly that runs, or nothing if anything of it changed. Its
                 catalogs are the default of `catalogs`; versions cannot be selected. Environments with `requirePlan` need a file.
             lock_timeout: seconds to wait while another run holds the lock.
             spark: a SparkSession to run in, its catalogs configured as in the catalog files; it is not stopped.
@@ -270,6 +272,59 @@ class Project(LoadedProject):
         """
         self._choice.only(catalogs)
         return self._each(catalogs, SquashResult, apply.squash, version_given(to), author, dry_run, commit)
+
+    @with_own_scope
+    def drift(self, catalogs: Collection[str] = (), *, spark: Any = None) -> tuple[DriftResult, ...]:
+        """Return how the tables differ from what the history recorded of them. Writes nothing."""
+        return self._each(catalogs, DriftResult, inspect.drift, spark)
+
+    @with_own_scope
+    def drift_adopt(
+        self, catalogs: Collection[str] = (),
+        *, tables: Collection[str] = (), reason: str, author: str, lock_timeout: float = 0,
+    ) -> tuple[DriftFileResult, ...]:  # fmt: skip
+        """Write a migration with the changes that no migration made, and record it as applied in this environment.
+
+        Args:
+            tables: patterns of names; default all tables that differ.
+            reason: why; recorded, and the description of the migration.
+            author: of the migration.
+
+        Raises:
+            HistoryDisagrees: a version is pending, or no statement makes the changes.
+        """
+        check_reason(reason)
+        self._choice.only(catalogs)
+        return self._each(catalogs, DriftFileResult, apply.drift_adopt, tables, reason, author, lock_timeout)
+
+    @with_own_scope
+    def drift_revert(
+        self, catalogs: Collection[str] = (), *, tables: Collection[str] = (), reason: str, author: str
+    ) -> tuple[DriftFileResult, ...]:
+        """Write a migration that undoes in this environment what no migration did. It changes nothing in others.
+
+        Args:
+            tables, reason, author: as for `drift_adopt`.
+
+        Raises:
+            HistoryDisagrees: no statement undoes the changes.
+        """
+        check_reason(reason)
+        self._choice.only(catalogs)
+        return self._each(catalogs, DriftFileResult, apply.drift_revert, tables, reason, author)
+
+    @with_own_scope
+    def drift_ignore(
+        self, catalogs: Collection[str] = (), *, tables: Collection[str] = (), reason: str
+    ) -> tuple[DriftIgnoreResult, ...]:
+        """Write a rule for each difference that no migration made into the catalog file.
+
+        Args:
+            tables, reason: as for `drift_adopt`.
+        """
+        check_reason(reason)
+        self._choice.only(catalogs)
+        return self._each(catalogs, DriftIgnoreResult, apply.drift_ignore, tables, reason)
 
     @with_own_scope
     def doctor(

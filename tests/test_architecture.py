@@ -147,6 +147,7 @@ def test_help_costs_what_click_does() -> None:
         "glacierbase.cli.files",
         "glacierbase.cli.group",
         "glacierbase.cli.inspect",
+        "glacierbase.cli.drift",
         "glacierbase.cli.lint",
         "glacierbase.cli.options",
         "glacierbase.cli.program",

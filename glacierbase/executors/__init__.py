@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 from glacierbase.errors import ConfigurationError
 from glacierbase.model.catalog import Catalog
+from glacierbase.model.shape import Shape
 from glacierbase.run.run import Run
 
 Row = tuple[Any, ...]
@@ -52,6 +53,16 @@ class Session(Protocol):
         """Return how far the tagged statement is that `execute` runs in another thread; None where the engine shows nothing.
 
         Never raises. May take as long as the engine takes to answer. No number in it decreases while the statement runs.
+        """
+
+    def shape(self, table: str) -> Shape | None:
+        """Return the shape of a table as the engine describes it, uncached; None where there is no such table.
+
+        Args:
+            table: its name as the history records names.
+
+        Raises:
+            EngineError: the engine does not describe it.
         """
 
     def close(self) -> None:

@@ -11,6 +11,7 @@ from glacierbase.history.squashes import fitted
 from glacierbase.history.state import current_state
 from glacierbase.inspect import doctor as examination
 from glacierbase.inspect.answers import allows_shown, next_step, shown_run, statements_of, statuses
+from glacierbase.inspect.drift_results import DriftResult
 from glacierbase.inspect.results import DoctorResult, HistoryResult, ShowResult, StatusResult
 from glacierbase.model.arguments import unknown_version
 from glacierbase.stores.renaming import renaming_warnings
@@ -27,6 +28,13 @@ def history(target: Target, result: HistoryResult, spark: Any) -> HistoryResult:
     """Return all events, in order."""
     state = current_state(target, spark)
     return replace(result, events=state.history.events, warnings=state.warnings)
+
+
+def drift(target: Target, result: DriftResult, spark: Any) -> DriftResult:
+    """Return how the tables differ from their records."""
+    from glacierbase.inspect import drift as drifting  # Only this command reads tables.
+
+    return drifting.drift(target, result, spark)
 
 
 def show(target: Target, result: ShowResult, number: int, spark: Any) -> ShowResult:

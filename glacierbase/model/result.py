@@ -194,9 +194,14 @@ def document(command: str, results: Sequence[Result], error: GlacierbaseError | 
     }
 
 
-def json_text(content: dict[str, Any]) -> str:
+def json_text(content: dict[str, Any] | list[Any]) -> str:
     """Return the text of a document, with JSON's escapes for what a terminal or a CI service would execute."""
     return printable_json(json.dumps(content, indent=2, ensure_ascii=False, default=str))
+
+
+def json_name(field: str) -> str:
+    """Return the name in JSON of a field, which ends with an underscore where Python reserves the word: `class_`."""
+    return field.rstrip("_")
 
 
 def document_fields(kind: type[Any]) -> list[str]:
@@ -216,7 +221,7 @@ def to_json(value: Any) -> Any:
     if isinstance(value, Enum):
         return value.value
     if is_dataclass(value):
-        return {field.name: to_json(getattr(value, field.name)) for field in fields(value)}
+        return {json_name(field.name): to_json(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, dict):
         return {mask(str(key)): to_json(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):

@@ -18,7 +18,7 @@ from glacierbase.apply.file_results import RebaseResult, WrittenResult
 from glacierbase.apply.init import InitResult
 from glacierbase.catalogs.schema import catalog_file_schema
 from glacierbase.errors import GlacierbaseError
-from glacierbase.model.result import Result, document_fields
+from glacierbase.model.result import Result, document_fields, json_name
 from glacierbase.project import Project
 
 Schema = dict[str, Any]
@@ -98,8 +98,13 @@ _OTHERS = {"catalog-file": "catalog files, for editors", "usage": "the document 
 
 def described_schemas() -> dict[str, str]:
     """Return what each JSON Schema describes, by the schema's name, in the order of the names."""
-    found = {command: f"the document of `glacierbase {command}`" for command in (*COMMANDS, *WITHOUT_CATALOGS)}
+    found = {name: f"the document of `{_command(name)}`" for name in (*COMMANDS, *WITHOUT_CATALOGS)}
     return dict(sorted({**found, **_OTHERS}.items()))
+
+
+def _command(document: str) -> str:
+    """Return the command line of a document's name: an action of `drift` has a document of its own."""
+    return f"glacierbase {document.replace('drift-', 'drift ')}"
 
 
 def json_schema(name: str) -> Schema:
@@ -137,7 +142,7 @@ def _methods() -> Iterator[tuple[str, type[Result]]]:
         if not name.startswith("_") and isfunction(method):
             returned = get_args(get_type_hints(method).get("return"))
             if returned and isinstance(returned[0], type) and issubclass(returned[0], Result):
-                yield name, returned[0]
+                yield name.replace("_", "-"), returned[0]
 
 
 def _schema(kind: Any, definitions: dict[str, Schema]) -> Schema:
@@ -164,7 +169,7 @@ def _reference(kind: Any, definitions: dict[str, Schema]) -> Schema:
     if name not in definitions:
         definitions[name] = {}  # A type may contain itself.
         hints = get_type_hints(kind)
-        properties = {field: _schema(hints[field], definitions) for field in document_fields(kind)}
+        properties = {json_name(field): _schema(hints[field], definitions) for field in document_fields(kind)}
         definitions[name] = {
             "description": _summary(kind),
             "type": "object",

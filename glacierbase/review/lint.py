@@ -26,6 +26,7 @@ from glacierbase.model.text import counted
 from glacierbase.review.catalogue import all_rules
 from glacierbase.review.examine import NAME
 from glacierbase.review.judge import Examined, judge
+from glacierbase.review.origin import origin
 from glacierbase.review.results import LintResult
 from glacierbase.review.rule import Rule
 
@@ -66,7 +67,8 @@ def lint(root: Path, choice: CatalogChoice, catalogs: Collection[str], base: str
     groups: dict[str, list[InEnvironment[Examined]]] = {file.name: [] for file, _ in chosen}
     for each in found:
         groups[each.catalog].append(each)
-    results = (_result(name, group, rules, base) for name, group in groups.items())
+    at = origin(root, "lint", catalogs, base)
+    results = (replace(_result(name, group, rules, base), origin=at) for name, group in groups.items())
     return raise_first(Results(results))
 
 

@@ -73,18 +73,19 @@ class Step:
 
     Attributes:
         index: in the file, from 1.
-        line: of the file.
+        line, column: of the file, from 1.
     """
 
     index: int
     line: int
+    column: int
     text: str = field(repr=False)
     look: Look
 
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """A file as an environment renders it. `steps` is empty for an engine that has no copy.
+    """A file as an environment renders it.
 
     Attributes:
         checksum: of the rendered text.
@@ -114,7 +115,9 @@ def _looked(
 ) -> Iterator[Looked]:
     examiner = Examiner(_FUNCTION, facts)
     for migration, answer in sandbox.examine_all(migrations, catalog, catalog.executor_type, examiner):
-        steps = (Step(index, line, text, _from_plain(plain)) for index, line, text, plain in answer["steps"])
+        steps = (
+            Step(index, line, column, text, _from_plain(plain)) for index, line, column, text, plain in answer["steps"]
+        )
         yield Looked(migration, answer["checksum"], tuple(steps))
 
 
@@ -122,7 +125,7 @@ def look(compiled: Compiled, facts: Mapping[str, Any]) -> dict[str, Any]:
     """Return the checksum and the statements of a file, in JSON's types."""
     if "text" in facts:
         compiled = split_file(replace(compiled.migration, text=facts["text"]), compiled.dialect)
-    statements = compiled.statements if compiled.dialect == "spark" else ()
+    statements, dialect = compiled.statements, compiled.dialect
     allowed: dict[int, dict[str, str]] = {}
     for allow in allows_of(statements):
         if allow.reason:
@@ -130,14 +133,20 @@ def look(compiled: Compiled, facts: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "checksum": compiled.checksum,
         "steps": [
-            [each.index, each.line, each.text, asdict(_look(each.text, allowed.get(each.index, {})))]
+            [
+                each.index,
+                each.line,
+                each.column,
+                each.text,
+                asdict(_look(each.text, dialect, allowed.get(each.index, {}))),
+            ]
             for each in statements
         ],
     }
 
 
-def _look(sql: str, allowed: Mapping[str, str]) -> Look:
-    does = read(sql, "spark")
+def _look(sql: str, dialect: str, allowed: Mapping[str, str]) -> Look:
+    does = read(sql, dialect)
     refused = not_replayed(sql, does)
     uses = _USES_NAMESPACE.match(sql)
     created = effect(sql).namespace if does.operation == "create_namespace" else None

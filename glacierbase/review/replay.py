@@ -11,11 +11,11 @@ from tempfile import TemporaryDirectory
 from glacierbase.errors import EngineError, EngineUnavailable
 from glacierbase.executors import CopiedView, CopyExecutor, open_copy
 from glacierbase.model.command import command
+from glacierbase.model.differences import TableChange, compare
 from glacierbase.model.names import name_parts
 from glacierbase.model.shape import Shape
 from glacierbase.review.base_states import BaseState, BaseStates, NotKept
 from glacierbase.review.copy import Copy
-from glacierbase.review.diff import TableChange, compare
 from glacierbase.review.look import Looked
 from glacierbase.review.running import Problem, Runner, TimeIsUp
 from glacierbase.review.views import ReviewedView, compare_views

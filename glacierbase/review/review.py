@@ -14,24 +14,27 @@ from glacierbase.migrations.in_environments import InEnvironment, in_environment
 from glacierbase.migrations.sandbox import Sandbox
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.command import command
+from glacierbase.model.differences import Change, Difference, TableChange
 from glacierbase.model.migration import Migration
 from glacierbase.model.names import name_parts
 from glacierbase.model.result import Results, raise_first
 from glacierbase.model.text import counted
 from glacierbase.review.copy import Copy, copy_of
-from glacierbase.review.diff import Change, Difference, TableChange
+from glacierbase.review.explained import explained
 from glacierbase.review.fixtures import fixtures_of
 from glacierbase.review.look import Look, Looked, Step, looked, looked_as_is
+from glacierbase.review.origin import origin
 from glacierbase.review.replay import Replay, replay
 from glacierbase.review.replay_results import (
     PREFIX,
     Replayed,
     ReviewedFile,
+    ReviewedStatement,
     ReviewedTable,
-    ReviewFinding,
     ReviewResult,
     SkippedStatement,
 )
+from glacierbase.review.results import Finding
 from glacierbase.review.running import Problem
 from glacierbase.review.severity import Severity
 
@@ -69,7 +72,8 @@ def review(root: Path, choice: CatalogChoice, catalogs: Collection[str], base: s
             yield each, each.migration.location in new
 
     found, _ = in_environments(root, choice.in_every_environment(catalogs), False, look)
-    return raise_first(Results(map(_reviewed, _grouped(found, configurations))))
+    at = origin(root, "review", catalogs, base)
+    return raise_first(Results(replace(_reviewed(group), origin=at) for group in _grouped(found, configurations)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +178,8 @@ def _files(group: _Group, found: Replay | None) -> Iterator[ReviewedFile]:
     for each in group.new:
         at = each.migration
         kind = _kind(group, each, found) if found else None
-        yield ReviewedFile(at.version, at.location, at.description, at.author, kind, group.environments)
+        statements = tuple(ReviewedStatement(step.index, step.line, step.text) for step in each.steps)
+        yield ReviewedFile(at.version, at.location, at.description, at.author, kind, group.environments, statements)
 
 
 def _kind(group: _Group, file: Looked, found: Replay) -> str | None:
@@ -190,7 +195,7 @@ def _kind(group: _Group, file: Looked, found: Replay) -> str | None:
     return "replayed in part" if is_partial else "metadata only"
 
 
-def _findings(group: _Group, found: Replay) -> Iterator[ReviewFinding]:
+def _findings(group: _Group, found: Replay) -> Iterator[Finding]:
     for problem in (*(each for each in found.base_problems if each.file in group.squashes), *found.problems):
         message = _explained(problem)
         yield _finding(group, problem.code, problem.is_error, message, problem.file, problem.step)
@@ -208,25 +213,19 @@ def _losses(file: Looked, found: Replay) -> Iterator[tuple[TableChange, Differen
 
 def _finding(
     group: _Group, code: str, is_error: bool, message: str, file: Looked, step: Step, table: str | None = None
-) -> ReviewFinding:
-    return ReviewFinding(
-        code,
-        Severity.ERROR if is_error else Severity.WARNING,
-        f"{PREFIX}: {message}",
-        file.migration.location,
-        step.line,
-        step.index,
-        table,
-        group.environments,
-        None if code == "REPLAY_TIMEOUT" else step.look.allowed.get(code),
-    )
+) -> Finding:
+    why, fix = explained(code)
+    return Finding(
+        code=code, severity=Severity.ERROR if is_error else Severity.WARNING, message=f"{PREFIX}: {message}", why=why, fix=fix,
+        path=file.migration.location, line=step.line, column=step.column, statement_index=step.index,
+        table=table, environments=group.environments,
+        allowed=None if code == "REPLAY_TIMEOUT" else step.look.allowed.get(code),
+    )  # fmt: skip
 
 
 def _explained(problem: Problem) -> str:
     if problem.code == "REPLAY_NOT_RUN":
         return f"not replayed: {problem.message}"
-    if problem.code == "REPLAY_UNKNOWN_TABLE":
-        return f"{problem.message}; if it was made elsewhere, create it in the file of the key `review.fixtures`"
     return problem.message
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from glacierbase.executors import CopiedView
-from glacierbase.review.diff import Change
+from glacierbase.model.differences import Change
 
 
 @dataclass(frozen=True, slots=True)

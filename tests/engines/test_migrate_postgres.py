@@ -119,7 +119,7 @@ def still_connected(postgres: CatalogBed, since: datetime) -> int:
     login = {"host": address.hostname, "port": address.port, "user": USER, "password": POSTGRES_PASSWORD}
     with closing(psycopg2.connect(dbname="postgres", **login)) as connection:
         connection.autocommit = True
-        cursor, deadline, found = connection.cursor(), time.monotonic() + 10, 1
+        cursor, deadline, found = connection.cursor(), time.monotonic() + 60, 1
         while found and time.monotonic() < deadline:
             cursor.execute(CONNECTED, [since])
             [(found,)] = cursor.fetchall()

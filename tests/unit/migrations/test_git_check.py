@@ -13,6 +13,7 @@ import pytest
 
 from glacierbase.migrations.folder import load_migrations
 from glacierbase.migrations.squashes import header_lines, squashed_by
+from tests.support.program import ask_here, run_here
 from tests.support.project_folder import ProjectFolder, migration
 from tests.support.repository import commit_all, git
 from tests.unit.cli.test_bad_input import GOOD, UNREACHABLE
@@ -31,7 +32,7 @@ def based(project: ProjectFolder) -> ProjectFolder:
 
 def found(project: ProjectFolder, *arguments: str) -> list[dict[str, Any]]:
     """Return the errors of `validate` against `main`."""
-    told = project.ask("validate", "--base", "main", *arguments)
+    told = ask_here(project, "validate", "--base", "main", *arguments)
     error = told.document["error"]
     assert told.code == (error["exit_code"] if error else 0)
     return error.get("errors", [error]) if error else []
@@ -45,7 +46,7 @@ def restore(project: ProjectFolder, error: dict[str, Any]) -> None:
     """Run the command of a hint as printed."""
     hint = error["hint"]
     if hint.startswith("`glacierbase "):
-        told = project.run(*shlex.split(hint.split("`")[1])[1:])
+        told = run_here(project, *shlex.split(hint.split("`")[1])[1:])
         assert told.code == 0, told
         return
     command = hint[hint.index("git ") :].partition("; ")[0].partition("), ")[0]
@@ -247,11 +248,11 @@ def test_a_project_that_the_base_does_not_have_is_a_warning(project: ProjectFold
     project.catalog(UNREACHABLE)
     project.file("1_a.sql", "SELECT 1")
     commit_all(project.root.parent)
-    assert project.ask("validate", "--base", "main").entry()["warnings"] == []
+    assert ask_here(project, "validate", "--base", "main").entry()["warnings"] == []
     project.root.rename(project.root.with_name("moved"))
     project.root.symlink_to("moved")
     project.file("1_a.sql", "DROP TABLE t")
-    told = project.ask("validate", "--base", "main")
+    told = ask_here(project, "validate", "--base", "main")
     assert told.code == 0
     [warning] = told.entry()["warnings"]
     assert "nothing was compared" in warning

@@ -27,6 +27,8 @@ from glacierbase.inspect import results as inspect_results
 from glacierbase.inspect.results import Check, DoctorResult, HistoryResult, RenderResult
 from glacierbase.model.result import Result
 from glacierbase.output.documents import json_document, text_document, text_errors
+from glacierbase.review import replay_results
+from glacierbase.review import results as lint_results
 from glacierbase.run.run import Run
 from glacierbase.secrets import Secrets, register
 from tests.support.errors import text_error
@@ -39,7 +41,8 @@ from tests.unit.output.planted import planted
 CONF = "migrationExecutor: {type: spark}\nstore: {catalog: lake}\n"
 KINDS = [
     kind
-    for kind in {**vars(apply_results), **vars(file_results), **vars(inspect_results)}.values()
+    for room in (apply_results, file_results, inspect_results, lint_results, replay_results)
+    for kind in vars(room).values()
     if isinstance(kind, type) and issubclass(kind, Result) and kind is not Result
 ]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,8 @@ from glacierbase.errors import EngineUnavailable, GlacierbaseError, OutcomeUnkno
 from glacierbase.executors import CopiedView
 from glacierbase.model.migration import checksum
 from glacierbase.project import Project
+from glacierbase.review import explained as explained_module
+from glacierbase.review.explained import explained
 from glacierbase.review.replay_results import ReviewResult
 from tests.support.project_folder import ProjectFolder
 from tests.support.repository import commit_all
@@ -65,10 +68,31 @@ def test_a_dropped_column_fails_the_review_and_names_its_statement(branch: Proje
     [finding] = result.findings
     assert (finding.code, finding.severity, finding.line, finding.statement_index) == ("DS103", "error", 5, 2)
     assert finding.message.startswith("on the throw-away copy: the column device")
+    assert (finding.column, finding.why, finding.fix) == (1, *explained("DS103"))
+    assert [f"    why: {finding.why}", f"    fix: {finding.fix}"] == list(result.lines())[-2:]
     assert [(each.table, [one.line() for one in each.diff]) for each in result.tables] == [
         (TABLE, ["- column device: string"])
     ]
     assert [file.kind for file in result.files] == ["destructive"]
+
+
+def test_every_finding_of_a_replay_is_explained() -> None:
+    """The codes are those in the code of the room; each has a reason and a fix, in a sentence."""
+    room = Path(explained_module.__file__).parent
+    written = {code for path in room.glob("*.py") for code in re.findall(r'"(REPLAY_[A-Z_]*[A-Z])"', path.read_text())}
+    assert written == set(explained_module.REPLAY)
+    for code in (*written, "DS101", "DS103", "DS106"):
+        assert [text[-1] for text in explained(code)] == [".", "."]
+
+
+def test_the_result_names_the_command_that_makes_it_again(branch: ProjectFolder) -> None:
+    """It names the base and the place of the project in its work tree; a file has its statements."""
+    branch.file("0002_drop.sql", f"{ADD};\n{DROP}")
+    [result] = reviewed(branch)
+    assert result.origin.command == f"glacierbase review --base main --project {branch.root}"
+    assert result.origin.folder == "."
+    [file] = result.files
+    assert [(each.index, each.line, each.sql) for each in file.statements] == [(1, 4, ADD), (2, 5, DROP)]
 
 
 def test_a_loss_that_a_comment_allows_fails_nothing(branch: ProjectFolder) -> None:
@@ -77,7 +101,7 @@ def test_a_loss_that_a_comment_allows_fails_nothing(branch: ProjectFolder) -> No
     [result] = reviewed(branch)
     assert result.error is None
     assert [finding.allowed for finding in result.findings] == ["no readers since October"]
-    assert "reason: no readers since October" in result.findings[0].text()
+    assert "    reason: no readers since October" in list(result.lines())
     for comment in ("-- GLACIERBASE_ALLOW: DS103", "-- GLACIERBASE_ALLOW: DS101 gone"):
         branch.file("0002_drop.sql", f"-- GLACIERBASE_ALLOW: DS103 no readers\n{ADD};\n{comment}\n{DROP}")
         [result] = reviewed(branch)

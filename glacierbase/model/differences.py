@@ -42,10 +42,15 @@ class Difference:
     after: str | None
     destructive: bool = False
 
+    @property
+    def subject(self) -> str:
+        """Of what it is a difference: `column legacy`."""
+        return f"{self.what} {self.name}".rstrip()
+
     def line(self) -> str:
         """Return the difference as a line of text: `- column legacy: string`."""
         sign = "+" if self.before is None else "-" if self.after is None else "~"
-        subject = f"{self.what} {self.name}".rstrip()
+        subject = self.subject
         if self.before is not None and self.after is not None:
             return f"{sign} {subject}: {self.before} -> {self.after}"
         return f"{sign} {subject}: {self.before if self.after is None else self.after}"
@@ -156,7 +161,7 @@ def _column(before: Column | None, after: Column) -> Iterator[Difference]:
     if "<" not in before.type + after.type:  # The fields inside are compared by themselves.
         yield from _one("type", after.name, before.type, after.type)
     yield from _one("required", after.name, _yes(before.required), _yes(after.required))
-    yield from _one("comment", after.name, before.comment, after.comment)
+    yield from _one("comment", after.name, before.comment or None, after.comment or None)
     yield from _one("default", after.name, before.default, after.default)
 
 
