@@ -28,8 +28,6 @@ import glacierbase  # noqa: E402
 from glacierbase.catalogs.keys import KEYS, Kind  # noqa: E402
 from glacierbase.cli.program import cli  # noqa: E402
 from glacierbase.errors.reference import ENTRIES  # noqa: E402
-from glacierbase.inspect.asked import AskedProject  # noqa: E402
-from glacierbase.inspect.loaded import LoadedProject  # noqa: E402
 from glacierbase.output.schemas import described_schemas, json_schema  # noqa: E402
 from glacierbase.review.catalogue import FAMILIES  # noqa: E402
 from glacierbase.review.rule import Proof, Rule  # noqa: E402
@@ -142,7 +140,7 @@ def python_api() -> str:
     """Return the public names with signatures and docstrings."""
     methods = [
         (name, value)
-        for declared in (glacierbase.Project, AskedProject, LoadedProject)
+        for declared in glacierbase.Project.__mro__
         for name, value in vars(declared).items()
         if not name.startswith("_") and (inspect.isfunction(value) or isinstance(value, (classmethod, property)))
     ]
@@ -202,7 +200,7 @@ def rules() -> str:
         (
             f"[`{rule.code}`]({family.lower()}.md#{rule.code.lower()})",
             rule.name,
-            str(rule.severity) + (f", {rule.streaming} for streams" if rule.streaming else ""),
+            rule.level,
             ", ".join(sorted(rule.formats)) or "all",
             _claim(rule),
         )

@@ -22,7 +22,7 @@ from glacierbase.apply.results import (
     WarmResult,
 )
 from glacierbase.inspect import files
-from glacierbase.inspect.asked import AskedProject
+from glacierbase.inspect.comparing import ComparingProject
 from glacierbase.inspect.folders import find_root, load_project
 from glacierbase.inspect.results import RenderResult, ValidateResult
 from glacierbase.model.arguments import check_reason, given, version_given
@@ -33,7 +33,7 @@ from glacierbase.review.results import LintResult
 from glacierbase.secrets import Secrets
 
 
-class Project(AskedProject):
+class Project(ComparingProject):
     """The catalogs and migrations below one root.
 
     Every command that works on catalogs is a method, except `init`, `new` and `rebase`, which only write or rename files. It takes

@@ -142,6 +142,7 @@ def _document_schema(command: str) -> Schema:
 
 
 def _methods() -> Iterator[tuple[str, type[Result]]]:
+    """Yield the name of each command that is a method, and the type of its results."""
     for name, method in getmembers(Project, isfunction):
         if not name.startswith("_"):
             returned = get_args(get_type_hints(method, localns=_LATER).get("return"))

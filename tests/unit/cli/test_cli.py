@@ -25,7 +25,18 @@ COMMANDS = {
     "Write migrations": ["new", "rebase", "squash", "init"],
     "Check files and connections": ["validate", "render", "doctor", "lint", "rules", "review", "schemas"],
     "Apply migrations": ["migrate", "baseline", "warm"],
-    "Ask (read-only)": ["pending", "plan", "drift", "status", "history", "show", "schema", "blame"],
+    "Ask (read-only)": [
+        "pending",
+        "plan",
+        "compare",
+        "export-state",
+        "drift",
+        "status",
+        "history",
+        "show",
+        "schema",
+        "blame",
+    ],
     "Mend after an error": ["repair", "unlock", "explain"],
 }
 
