@@ -121,7 +121,7 @@ def test_rights_are_the_least_that_each_job_needs(written: Path) -> None:
     assert rights == {
         "review": {"contents": "read"}, "comment": {}, "deploy": {}, "migrate": {"contents": "read", "id-token": "write"},
     }  # fmt: skip
-    assert set(found["review"][True]) == {"pull_request", "merge_group"}
+    assert set(found["review"][True]) == {"pull_request", "merge_group", "push"}
     assert "permissions" not in found["review"]["jobs"]["review"]
     assert "secrets." not in (written / ".github/workflows/glacierbase-review.yml").read_text()
     comment = found["comment"]["jobs"]["comment"]
