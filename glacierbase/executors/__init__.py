@@ -7,13 +7,14 @@ failure are decided in the layers above. Every implementation passes `tests/engi
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol
 
 from glacierbase.errors import ConfigurationError
 from glacierbase.model.catalog import Catalog
+from glacierbase.model.shape import Shape
 from glacierbase.run.run import Run
 
 Row = tuple[Any, ...]
@@ -52,6 +53,16 @@ class Session(Protocol):
         """Return how far the tagged statement is that `execute` runs in another thread; None where the engine shows nothing.
 
         Never raises. May take as long as the engine takes to answer. No number in it decreases while the statement runs.
+        """
+
+    def shape(self, table: str) -> Shape | None:
+        """Return the shape of a table as the engine describes it, uncached; None where there is no such table.
+
+        Args:
+            table: its name as the history records names.
+
+        Raises:
+            EngineError: the engine does not describe it.
         """
 
     def close(self) -> None:
@@ -139,6 +150,36 @@ class Executor(Protocol):
         """Stop what `open_executor` started, and nothing else. Never raises."""
 
 
+@dataclass(frozen=True, slots=True)
+class CopiedView:
+    """A view of a throw-away copy.
+
+    Attributes:
+        version: of its query.
+        location: of its metadata.
+    """
+
+    uuid: str
+    version: int
+    location: str
+
+
+@dataclass(frozen=True, slots=True)
+class CopyState:
+    """All that the catalogs of a throw-away copy hold. A name begins with its catalog.
+
+    Attributes:
+        namespaces: their properties by their names.
+        tables, views: the locations of their metadata by their names.
+        files: their content by location: metadata, and the rows.
+    """
+
+    namespaces: Mapping[tuple[str, ...], Mapping[str, str]]
+    tables: Mapping[tuple[str, ...], str]
+    views: Mapping[tuple[str, ...], str]
+    files: Mapping[str, bytes] = field(repr=False)
+
+
 class CopyExecutor(Executor, Protocol):
     """The engine of a throw-away copy: it holds Iceberg tables in memory, and reaches nothing outside of its folder."""
 
@@ -150,6 +191,19 @@ class CopyExecutor(Executor, Protocol):
 
     def metadata(self, location: str) -> str:
         """Return the metadata of a table, as JSON by Iceberg's specification."""
+
+    def views(self) -> dict[str, CopiedView]:
+        """Return the views, by their names as the history records names."""
+
+    def state(self) -> CopyState | None:
+        """Return all that the copy holds; None where it holds more than a `CopyState` does."""
+
+    def restore(self, state: CopyState) -> None:
+        """Let an empty copy hold what another one did.
+
+        Raises:
+            EngineError: the state is not valid. The copy then holds a part of it.
+        """
 
 
 @dataclass(frozen=True, slots=True)

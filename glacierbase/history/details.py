@@ -5,16 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, TypeVar
+from typing import Any
 
 from glacierbase.errors import NeedsRepair
+from glacierbase.history.checked import checked, optional, texts
 from glacierbase.migrations.allows import Allow
 from glacierbase.model.columns import ColumnDifference
 from glacierbase.model.migration import Event, Squashed, version_number
 from glacierbase.model.tableversion import TableVersion
 from glacierbase.secrets import masked
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +44,8 @@ class Details:
         engine_stopped: whether a person vouched that the lost run's engine has stopped (repaired).
         environment_was: the former name of the environment (repaired).
         before: the version of the table of the announced statement, before it (started, statement_done).
+        tables: what the run saw of the tables that the file touches, as `glacierbase.history.shapes` writes and reads it
+            (applied, failed, interrupted, unknown, repaired, baselined).
         read_fence: the newest fence that a run had read before its first append (the first event of each run).
     """
 
@@ -62,6 +63,7 @@ class Details:
     engine_stopped: bool = False
     environment_was: str | None = None
     before: TableVersion | None = None
+    tables: tuple[Mapping[str, object], ...] = ()
     read_fence: int | None = None
 
     @property
@@ -92,14 +94,19 @@ def details_of(event: Event) -> Details:
     try:
         return _from_document(json.loads(event.details))
     except (ValueError, RecursionError) as error:
-        raise NeedsRepair(
-            "HISTORY_DAMAGED",
-            f"the history of {event.catalog}: the column `details` of event {event.sequence} (fence {event.fence}) is not"
-            f" readable: {error or 'too deeply nested'}",
-            "restore the history table from a snapshot or backup in which the column is intact; nothing runs until then",
-            fence=event.fence,
-            sequence=event.sequence,
-        ) from error
+        raise damaged(event, error) from error
+
+
+def damaged(event: Event, error: Exception) -> NeedsRepair:
+    """Return the error for an event whose details cannot be read."""
+    return NeedsRepair(
+        "HISTORY_DAMAGED",
+        f"the history of {event.catalog}: the column `details` of event {event.sequence} (fence {event.fence}) is not"
+        f" readable: {error or 'too deeply nested'}",
+        "restore the history table from a snapshot or backup in which the column is intact; nothing runs until then",
+        fence=event.fence,
+        sequence=event.sequence,
+    )
 
 
 def to_json(details: Details) -> str | None:
@@ -127,78 +134,80 @@ def _to_document(details: Details) -> dict[str, object]:
         "environment_was": details.environment_was,
         "ci_actor": details.ci_actor,
         "before": {key: getattr(before, key) for key in _VERSION} if before else None,
+        "tables": [dict(each) for each in details.tables] or None,
         "behind": details.read_fence,
     }
     return {key: value for key, value in document.items() if value is not None}
 
 
 def _from_document(document: object) -> Details:
-    values = _checked(document, dict, "the document")
-    checksums = _optional(values, "statement_checksums", list)
+    values = checked(document, dict, "the document")
+    checksums = optional(values, "statement_checksums", list)
     return Details(
-        statement_checksums=None if checksums is None else _texts(checksums, "statement_checksums"),
-        process=_optional(values, "process", dict) or {},
-        headers=_headers(_optional(values, "headers", dict) or {}),
-        allows=_allows(_optional(values, "allows", list) or []),
-        squashes=_squashes(_optional(values, "squashes", list) or []),
-        ci_actor=_optional(values, "ci_actor", str),
-        jumped_over=_versions(_optional(values, "jumped_over", list) or []),
-        plan=_optional(values, "plan", str),
-        differences=_differences(_optional(values, "differences", list) or []),
+        statement_checksums=None if checksums is None else texts(checksums, "statement_checksums"),
+        process=optional(values, "process", dict) or {},
+        headers=_headers(optional(values, "headers", dict) or {}),
+        allows=_allows(optional(values, "allows", list) or []),
+        squashes=_squashes(optional(values, "squashes", list) or []),
+        ci_actor=optional(values, "ci_actor", str),
+        jumped_over=_versions(optional(values, "jumped_over", list) or []),
+        plan=optional(values, "plan", str),
+        differences=_differences(optional(values, "differences", list) or []),
         former_holder=_former_holder(values),
-        resolution=_optional(values, "as", str),
-        engine_stopped=_optional(values, "engine_stopped", bool) or False,
-        environment_was=_optional(values, "environment_was", str),
-        before=_table_version(_optional(values, "before", dict)),
-        read_fence=_optional(values, "behind", int),
+        resolution=optional(values, "as", str),
+        engine_stopped=optional(values, "engine_stopped", bool) or False,
+        environment_was=optional(values, "environment_was", str),
+        before=_table_version(optional(values, "before", dict)),
+        tables=tuple(checked(each, dict, "tables") for each in optional(values, "tables", list) or []),
+        read_fence=optional(values, "behind", int),
     )
 
 
 def _allows(values: list[object]) -> tuple[Allow, ...]:
-    found = [_checked(value, dict, "allows") for value in values]
+    found = [checked(value, dict, "allows") for value in values]
     return tuple(
         Allow(
-            statement_index=_checked(each.get("statement_index"), int, "allows"),
-            code=_checked(each.get("code"), str, "allows"),
-            reason=_checked(each.get("reason"), str, "allows"),
+            statement_index=checked(each.get("statement_index"), int, "allows"),
+            code=checked(each.get("code"), str, "allows"),
+            reason=checked(each.get("reason"), str, "allows"),
         )
         for each in found
     )
 
 
 def _differences(values: list[object]) -> tuple[ColumnDifference, ...]:
-    found = [_checked(value, dict, "differences") for value in values]
+    found = [checked(value, dict, "differences") for value in values]
     return tuple(
         ColumnDifference(
-            table=_checked(each.get("table"), str, "differences"),
-            column=_checked(each.get("column"), str, "differences"),
-            declared=_optional(each, "declared", str),
-            actual=_optional(each, "actual", str),
+            table=checked(each.get("table"), str, "differences"),
+            column=checked(each.get("column"), str, "differences"),
+            declared=optional(each, "declared", str),
+            actual=optional(each, "actual", str),
         )
         for each in found
     )
 
 
 def _former_holder(values: Mapping[str, object]) -> FormerHolder | None:
-    owner, fence = _optional(values, "owner", str), _optional(values, "fence", int)
+    owner, fence = optional(values, "owner", str), optional(values, "fence", int)
     if owner is None or fence is None:
         return None
-    return FormerHolder(owner, fence, _optional(values, "holder", dict) or {})
+    return FormerHolder(owner, fence, optional(values, "holder", dict) or {})
 
 
 def _headers(values: Mapping[str, object]) -> dict[str, str]:
-    return {name: _checked(value, str, "headers") for name, value in values.items()}
+    return {name: checked(value, str, "headers") for name, value in values.items()}
 
 
 def _table_version(values: Mapping[str, object] | None) -> TableVersion | None:
     """Return the version of a table, without what only a look at the table itself shows."""
     if values is None:
         return None
-    return TableVersion(**{key: _checked(values.get(key), kind, f"before.{key}") for key, kind in _VERSION.items()})
+    return TableVersion(**{key: checked(values.get(key), kind, f"before.{key}") for key, kind in _VERSION.items()})
 
 
 def _versions(values: list[object]) -> tuple[str, ...]:
-    versions = _texts(values, "jumped_over")
+    versions = texts(values, "jumped_over")
     for version in versions:
         if version_number(version) is None:
             raise ValueError(f"jumped_over: {version!r} is not a version")
@@ -214,19 +223,3 @@ def _squashes(values: list[object]) -> tuple[Squashed, ...]:
             case _:
                 raise ValueError(f"squashes: {value!r} is not a version, a checksum and a mark")
     return tuple(found)
-
-
-def _texts(values: list[object], name: str) -> tuple[str, ...]:
-    return tuple(_checked(value, str, name) for value in values)
-
-
-def _optional(values: Mapping[str, object], key: str, kind: type[T]) -> T | None:
-    value = values.get(key)
-    return None if value is None else _checked(value, kind, key)
-
-
-def _checked(value: object, kind: type[T], name: str) -> T:
-    """Return the value. `true` is no number, although `bool` is a subclass of `int`."""
-    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-        raise ValueError(f"{name}: {type(value).__name__} where {kind.__name__} is expected")
-    return value

@@ -12,6 +12,7 @@ from typing import Any
 from glacierbase.errors import OutcomeUnknown, StatementRefused, TableNotFound
 from glacierbase.executors import Evidence, InFlight
 from glacierbase.model.migration import Event
+from glacierbase.model.shape import Column, Shape
 from glacierbase.model.tableversion import TableVersion
 from glacierbase.stores import LockRow
 
@@ -49,6 +50,12 @@ class FakeSession:
 
     def progress(self) -> str | None:
         return self._progress()
+
+    def shape(self, table: str) -> Shape | None:
+        name = table.rpartition(".")[2]
+        rows = self._connection.execute(f"PRAGMA table_info({name})").fetchall()
+        columns = tuple(Column(None, row[1], row[2].lower(), required=bool(row[3])) for row in rows)
+        return Shape(table, None, "sqlite", None, columns) if columns else None
 
     def close(self) -> None:
         self._connection.close()

@@ -10,13 +10,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from glacierbase.errors import ConfigurationError, EngineUnavailable
+from glacierbase.errors import ConfigurationError, EngineUnavailable, TableNotFound
 from glacierbase.executors import Evidence, Executor, InFlight, Row, Session
 from glacierbase.executors.snowflake.errors import error_text, map_error
 from glacierbase.executors.snowflake.evidence import ENDED, assess
 from glacierbase.executors.snowflake.progress import QueryState
+from glacierbase.executors.snowflake.shape import shape_of
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.names import snowflake_identifier
+from glacierbase.model.shape import Shape
 from glacierbase.run.activity import doing
 from glacierbase.run.clock import SKEW
 from glacierbase.run.run import Run, run_tag
@@ -140,6 +142,13 @@ class SnowflakeSession:
         with suppress(Exception):
             return self._watched.read() if self._watched else None
         return None
+
+    def shape(self, table: str) -> Shape | None:
+        """Return the shape of a table, by one request that needs no warehouse; None where there is no such table."""
+        try:
+            return shape_of(table, self.query(f"DESCRIBE TABLE {table}"))
+        except TableNotFound:
+            return None
 
     def state_of(self, query_id: str) -> str:
         """Return the state of a query of this account, by a request that needs no warehouse."""

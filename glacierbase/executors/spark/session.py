@@ -7,11 +7,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from typing import Any
 
+from glacierbase.errors import TableNotFound
 from glacierbase.executors import STATEMENT_TAG, Row
 from glacierbase.executors.spark.catalogs import close_catalogs
 from glacierbase.executors.spark.errors import map_error
 from glacierbase.executors.spark.literals import bound
+from glacierbase.executors.spark.shape import read_shape
 from glacierbase.executors.spark.tasks import Tasks
+from glacierbase.model.shape import Shape
 
 # Delta writes its value into the userMetadata of each commit:
 # https://docs.delta.io/latest/delta-batch.html#set-user-defined-commit-metadata
@@ -117,6 +120,14 @@ class SparkSessionPort:
 
     def _count(self, tasks: Tasks, tag: str) -> None:
         tasks.read(self._spark.sparkContext, tag)
+
+    def shape(self, table: str) -> Shape | None:
+        """Return the shape of a table as Spark describes it; None where there is no such table."""
+        try:
+            with self._mapping_errors(f"DESCRIBE TABLE {table}"):
+                return read_shape(self._spark, table)
+        except TableNotFound:
+            return None
 
     def close(self) -> None:
         """Close the session's catalogs; Spark keeps the rest of a session until its JVM ends."""

@@ -7,6 +7,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
@@ -177,3 +178,16 @@ def test_closing_one_session_leaves_the_others(bed: Bed) -> None:
     first, second = bed.executor.open_session(), bed.executor.open_session(bookkeeping=True)
     first.close()
     assert second.query("SELECT 1") == [(1,)]
+
+
+def test_a_table_is_described_as_it_is_now(bed: Bed) -> None:
+    """A session sees what another one changed; where there is no table, there is no shape."""
+    table = bed.table("described")
+    with closing(bed.executor.open_session()) as session, closing(bed.executor.open_session()) as other:
+        assert session.shape(table) is None
+        other.execute(f"CREATE TABLE {table} (a INT NOT NULL)")
+        assert [(column.name.lower(), column.required) for column in session.shape(table).columns] == [("a", True)]
+        other.execute(f"ALTER TABLE {table} ADD COLUMN b INT")
+        shape = session.shape(table)
+    assert shape.table == table
+    assert [(column.name.lower(), column.required) for column in shape.columns] == [("a", True), ("b", False)]

@@ -100,6 +100,9 @@ def test_an_allow_with_a_reason_is_kept_and_does_not_fail(shop: ProjectFolder) -
         ("-- GLACIERBASE_ALLOW: DS103", {"FL120": "the comment allows DS103 without a reason"}),
         ("-- GLACIERBASE_ALLOW: DS130 no readers", {"FL122": "the comment names DS130, which is no rule"}),
         ("-- GLACIERBASE_ALLOW:", {"FL122": "the comment names no rule"}),
+        ("-- GLACIERBASE_ALLOW: REPLAY_REFUSED only on the copy", {}),  # A finding of `review`.
+        ("-- GLACIERBASE_ALLOW: REPLAY_REFUSED", {"FL120": "the comment allows REPLAY_REFUSED without a reason"}),
+        ("-- GLACIERBASE_ALLOW: REPLAY_TIMEOUT slow", {"FL122": "the comment names REPLAY_TIMEOUT, which is no rule"}),
         (
             "-- GLACIERBASE_ALLOW: DS101 no readers",
             {"FL121": "the comment allows DS101, which the statement does not raise"},

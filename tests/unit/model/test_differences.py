@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from glacierbase.model.differences import Change, compare
 from glacierbase.model.shape import Column, PartitionField, Shape, SortField
-from glacierbase.review.diff import Change, compare
 
 ID = Column(1, "id", "bigint", required=True)
 NAME = Column(2, "name", "string")

@@ -1,0 +1,149 @@
+"""The shapes of tables as Spark describes them: the way to those that PyIceberg does not read."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from glacierbase.model.names import name_of, name_parts, spark_identifier
+from glacierbase.model.shape import Column, PartitionField, Shape
+
+# The names of types in the JSON of a schema, where SQL has others. https://spark.apache.org/docs/latest/sql-ref-datatypes.html
+_SQL_TYPES = {"long": "bigint", "integer": "int", "short": "smallint", "byte": "tinyint"}
+# In the metadata of a field: its comment, its type where Spark replaces it by `string`, its default, and its id in Delta
+# (https://github.com/delta-io/delta/blob/master/PROTOCOL.md#column-mapping).
+_COMMENT, _CHARACTERS, _DEFAULT, _ID = (
+    "comment", "__CHAR_VARCHAR_TYPE_STRING", "CURRENT_DEFAULT", "delta.columnMapping.id",
+)  # fmt: skip
+# Columns that Hudi adds to each row, and a property of Iceberg that each commit of rows changes.
+_OF_HUDI, _SNAPSHOT = "_hoodie_", "current-snapshot-id"
+# A partition of a table whose transforms Spark knows: `days(ts)`, `bucket(4, id)`.
+_TRANSFORMED = re.compile(r"(?P<transform>\w+)\((?:(?P<argument>\d+), )?(?P<source>.+)\)")
+
+_Row = Sequence[Any]
+
+
+def read_shape(spark: Any, table: str) -> Shape | None:
+    """Return the shape of a table, uncached; None for a view.
+
+    Args:
+        table: its name as the history records names.
+
+    Raises:
+        Exception: of Spark, also where there is no such table.
+    """
+    name = ".".join(map(spark_identifier, name_parts(table)))
+    spark.sql(f"REFRESH TABLE {name}").collect()
+    described = [tuple(row) for row in spark.sql(f"DESCRIBE TABLE EXTENDED {name}").collect()]
+    details = {str(row[0]): str(row[1]) for row in _section(described, "# Detailed Table Information")}
+    if not details or details.get("Type") == "VIEW":
+        return None
+    properties = dict(tuple(row) for row in spark.sql(f"SHOW TBLPROPERTIES {name}").collect())
+    properties.pop(_SNAPSHOT, None)
+    if "Comment" in details:
+        properties["comment"] = details["Comment"]
+    uuid, schema = None, spark.table(name).schema.json()
+    if details.get("Provider") == "delta":
+        uuid, schema = _delta(spark, name, details["Location"], schema)
+    version = str(properties.get("delta.minWriterVersion", properties.get("format-version")))
+    return Shape(
+        table=table,
+        uuid=uuid,
+        format=details.get("Provider", "").lower(),
+        format_version=int(version) if version.isdigit() else None,
+        columns=tuple(_columns(json.loads(schema)["fields"])),
+        partitioning=tuple(_partitioning(described)),
+        properties=dict(sorted(properties.items())),
+    )
+
+
+def _delta(spark: Any, name: str, location: str, schema: str) -> tuple[str, str]:
+    """Return the id of a table and its schema with the ids of columns, which Delta hides from Spark.
+
+    Connect reaches neither; there, the id comes from a statement that also counts the files of the table.
+    """
+    with suppress(Exception):  # No JVM in this process, or private in another version.
+        logs = spark._jvm.org.apache.spark.sql.delta.DeltaLog
+        found = logs.forTable(spark._jsparkSession, location).unsafeVolatileSnapshot().metadata()
+        return str(found.id()), str(found.schemaString())
+    return str(spark.sql(f"DESCRIBE DETAIL {name}").select("id").collect()[0][0]), schema
+
+
+def _section(described: Sequence[_Row], title: str) -> Iterator[_Row]:
+    """Yield the rows below a title, up to an empty one."""
+    rows = iter(described)
+    for row in rows:
+        if row[0] == title:
+            break
+    for row in rows:
+        if not row[0]:
+            return
+        yield row
+
+
+def _partitioning(described: Sequence[_Row]) -> Iterator[PartitionField]:
+    for row in _section(described, "# Partition Information"):
+        if not row[0].startswith("# "):
+            yield PartitionField(None, row[0], name_of((row[0],)), "identity")
+    for row in _section(described, "# Partitioning"):
+        found = _TRANSFORMED.fullmatch(row[1])
+        argument = f"[{found['argument']}]" if found and found["argument"] else ""
+        source = found["source"] if found else row[1]
+        yield PartitionField(
+            None, row[1], source, f"{found['transform'].rstrip('s')}{argument}" if found else "identity"
+        )
+
+
+def _columns(fields: Sequence[Mapping[str, Any]], above: tuple[str, ...] = ()) -> Iterator[Column]:
+    """Yield each field of a schema in Spark's JSON, and after it the fields inside."""
+    for field in fields:
+        if field["name"].startswith(_OF_HUDI):
+            continue
+        path, metadata = (*above, field["name"]), field.get("metadata", {})
+        yield Column(
+            id=metadata.get(_ID),
+            name=name_of(path),
+            type=metadata.get(_CHARACTERS) or _type(field["type"]),
+            required=not field["nullable"],
+            comment=metadata.get(_COMMENT) or None,
+            default=_as_json(metadata[_DEFAULT]) if _DEFAULT in metadata else None,
+        )
+        yield from _columns(_inside(field["type"]), path)
+
+
+def _inside(found: Any) -> Sequence[Mapping[str, Any]]:
+    """Return the fields inside a type, named as those of Iceberg are."""
+    match found:
+        case {"type": "struct", "fields": fields}:
+            return tuple(fields)
+        case {"type": "array", "elementType": element, "containsNull": nulls}:
+            return ({"name": "element", "type": element, "nullable": nulls},)
+        case {"type": "map", "keyType": key, "valueType": value, "valueContainsNull": nulls}:
+            return (
+                {"name": "key", "type": key, "nullable": False},
+                {"name": "value", "type": value, "nullable": nulls},
+            )
+    return ()
+
+
+def _type(found: Any) -> str:
+    match found:
+        case {"type": "struct", "fields": fields}:
+            inside = (f"{name_of((each['name'],))}:{_type(each['type'])}" for each in fields)
+            return f"struct<{','.join(inside)}>"
+        case {"type": "array" | "map" as kind}:
+            return f"{kind}<{','.join(_type(each['type']) for each in _inside(found))}>"
+        case {"type": str(kind)}:  # A user-defined type.
+            return kind
+    return _SQL_TYPES.get(found, str(found))
+
+
+def _as_json(expression: str) -> str:
+    """Return the default of a column as JSON: its value if that is a plain one, else the text of the expression."""
+    try:
+        return json.dumps(json.loads(expression))
+    except ValueError:
+        return json.dumps(expression)

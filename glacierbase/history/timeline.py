@@ -1,0 +1,170 @@
+"""Events in, the timelines of tables out: each shape that a table has had, since when, and by which migration. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from glacierbase.history.records import History
+from glacierbase.history.shapes import TableRecord, table_records
+from glacierbase.model.differences import compare
+from glacierbase.model.migration import Event, EventType
+from glacierbase.model.shape import Shape
+from glacierbase.sql.targets import table_names
+
+# After one of these, the statements of its file that ran are known, or in doubt.
+ENDS = frozenset(
+    {
+        EventType.APPLIED, EventType.FAILED, EventType.INTERRUPTED, EventType.UNKNOWN, EventType.BASELINED, EventType.REPAIRED,
+    }
+)  # fmt: skip
+
+
+class Origin(str, Enum):
+    """What gave a table its shape."""
+
+    MIGRATION = "migration"
+    # It was found before a file ran, and no migration of this history made it.
+    OUTSIDE = "outside"
+    # It was found after a file that touched the table, and that left no record: the file may have made it, or not.
+    NOT_RECORDED = "not recorded"
+
+    __str__ = str.__str__
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A table from one change to the next.
+
+    Attributes:
+        shape: None where the table was dropped.
+        event: that recorded it. Of a change from outside, it is the first one that saw it: the change is older.
+    """
+
+    shape: Shape | None
+    event: Event
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """One table, from its first record on, whatever its name.
+
+    Attributes:
+        moments: each differs from the one before; at least one.
+        unrecorded: events after the last of them that ended a file that touched the table, and that have no record of it.
+    """
+
+    moments: tuple[Moment, ...]
+    unrecorded: tuple[Event, ...] = ()
+
+    @property
+    def table(self) -> str:
+        """The name that the table has, or had last."""
+        return next(each.shape.table for each in reversed(self.moments) if each.shape)
+
+    @property
+    def shape(self) -> Shape | None:
+        """The shape by the last record; None where the table was dropped."""
+        return self.moments[-1].shape
+
+
+def timelines(history: History) -> tuple[Timeline, ...]:
+    """Return the timelines of all tables of a history, in the order of their first records."""
+    found = _Tables()
+    for event in history.events:
+        if event.version is not None and (event.fence, event.sequence) not in history.late:
+            found.add(event)
+    return tuple(each.done() for each in found.all)
+
+
+@dataclass
+class _Growing:
+    """A timeline while the events are read."""
+
+    moments: list[Moment] = field(default_factory=list)
+    unrecorded: list[Event] = field(default_factory=list)
+
+    def add(self, shape: Shape | None, event: Event, origin: Origin) -> None:
+        last = self.moments[-1].shape if self.moments else None
+        if differ(last, shape):
+            self.moments.append(Moment(shape, event, origin))
+
+    def done(self) -> Timeline:
+        return Timeline(tuple(self.moments), tuple(self.unrecorded))
+
+
+class _Tables:
+    """The tables that a history knows after some of its events."""
+
+    def __init__(self) -> None:
+        self.all: list[_Growing] = []
+        self._by_uuid: dict[str, _Growing] = {}
+        self._by_name: dict[str, _Growing] = {}
+        # By version number: the tables that the file of the version touches.
+        self._touched: dict[int, frozenset[str]] = {}
+        self._gaps: dict[str, list[Event]] = {}
+
+    def add(self, event: Event) -> None:
+        number = int(event.version or 0)
+        if event.event in (EventType.STARTED, EventType.BASELINED):
+            self._touched[number] = frozenset(table_names(event.tables))
+        if event.event not in ENDS:
+            return
+        records = table_records(event)
+        for name in self._touched.get(number, frozenset()) - {each.table for each in records if each.unread is None}:
+            self._miss(name, event)
+        renamed = {each.after.uuid: each.table for each in records if each.after and each.after.uuid}
+        for each in records:
+            if each.unread is None:
+                self._see(each, event, renamed)
+
+    def _miss(self, name: str, event: Event) -> None:
+        self._gaps.setdefault(name, []).append(event)
+        if name in self._by_name:
+            self._by_name[name].unrecorded.append(event)
+
+    def _see(self, record: TableRecord, event: Event, renamed: Mapping[str, str]) -> None:
+        gap = self._gaps.pop(record.table, None)
+        if record.is_changed:
+            origin = Origin.NOT_RECORDED if gap else Origin.OUTSIDE
+            self._enter(record.table, record.before, event, origin, renamed)
+        self._enter(record.table, record.after, event, Origin.MIGRATION, renamed)
+        if record.table in self._by_name:
+            self._by_name[record.table].unrecorded.clear()
+
+    def _enter(self, name: str, shape: Shape | None, event: Event, origin: Origin, renamed: Mapping[str, str]) -> None:
+        """Add a shape to the timeline of its table."""
+        known = self._by_name.get(name)
+        uuid = known.moments[-1].shape.uuid if known and known.moments[-1].shape else None
+        if shape is not None:
+            if known is not None and shape.uuid is not None and uuid not in (None, shape.uuid) and uuid not in renamed:
+                known.add(None, event, origin)  # Another table has its name.
+            self._of(name, shape).add(shape, event, origin)
+        elif known is not None:
+            del self._by_name[name]
+            if renamed.get(uuid or "", name) == name:
+                known.add(None, event, origin)
+
+    def _of(self, name: str, shape: Shape) -> _Growing:
+        found = self._by_uuid.get(shape.uuid) if shape.uuid else self._by_name.get(name)
+        if found is None:
+            found = _Growing()
+            self.all.append(found)
+        if shape.uuid:
+            self._by_uuid[shape.uuid] = found
+        self._by_name[name] = found
+        return found
+
+
+def differ(before: Shape | None, after: Shape | None) -> bool:
+    """Return whether two shapes of a table differ in more than the location of their metadata."""
+    if before is None or after is None:
+        return before is not after
+    # Equal columns may have got ids, by which their renames are recognised.
+    return bool(compare({before.table: before}, {after.table: after})) or _ids(before) != _ids(after)
+
+
+def _ids(shape: Shape) -> list[int | None]:
+    return [each.id for each in shape.columns]

@@ -1,0 +1,138 @@
+"""The timelines of tables, from what the events of a history record."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import datetime, timedelta, timezone
+
+import pytest
+
+from glacierbase.errors import NeedsRepair
+from glacierbase.history.details import Details, to_json
+from glacierbase.history.records import fold
+from glacierbase.history.shapes import TableRecord, table_records, to_document
+from glacierbase.history.timeline import Timeline, timelines
+from glacierbase.model.migration import Event, EventType, State
+from glacierbase.model.shape import Column, PartitionField, Shape, SortField
+
+ID = Column(1, "id", "bigint", required=True)
+NAME = Column(2, "name", "string", comment="of the user", default='"none"')
+SHAPE = Shape("lake.a.t", "u-1", "iceberg", 2, (ID,), metadata_location="s3://b/1.json", schema_id=0)
+WIDER = replace(SHAPE, columns=(ID, NAME), metadata_location="s3://b/2.json", schema_id=1)
+NOON = datetime(2026, 11, 2, 12, tzinfo=timezone.utc)
+
+
+def history(*files: tuple[TableRecord, ...] | None, tables: tuple[str, ...] = ("lake.a.t",)) -> tuple[Timeline, ...]:
+    """Return the timelines after files 1, 2, …, each with its records; None for one that left none."""
+    events: list[Event] = []
+    for version, records in enumerate(files, start=1):
+        start = Event(
+            1, 2 * version - 1, "r", "lake", "dev", EventType.STARTED.value, State.RUNNING.value, str(version),
+            statement_total=1, tables=json.dumps(tables), recorded_at=NOON + timedelta(hours=version),
+        )  # fmt: skip
+        details = to_json(Details(tables=tuple(map(to_document, records or ()))))
+        end = {"event": EventType.APPLIED.value, "state": State.APPLIED.value, "details": details}
+        events += [start, replace(start, sequence=2 * version, **end)]
+    return timelines(fold(events))
+
+
+def told(found: Timeline) -> list[tuple[str | None, list[str] | None, str]]:
+    """Return version, columns and origin of each moment."""
+    return [
+        (each.event.version, [column.name for column in each.shape.columns] if each.shape else None, str(each.origin))
+        for each in found.moments
+    ]
+
+
+def test_a_record_is_read_as_it_was_written() -> None:
+    """All that a shape holds comes back from the details of an event."""
+    shape = replace(
+        WIDER,
+        partitioning=(PartitionField(1000, "day", "at", "day"),),
+        sorting=(SortField("id", "identity", "asc", "last"),),
+        identifiers=("id",),
+        properties={"a": "1", "empty": ""},
+    )
+    records = (
+        TableRecord("lake.a.t", shape, SHAPE, True),
+        TableRecord("x.y", None, None, True),
+        TableRecord("z", unread="gone"),
+    )
+    event = Event(
+        1, 1, "r", "lake", "dev", "applied", details=to_json(Details(tables=tuple(map(to_document, records))))
+    )
+    assert table_records(event) == records
+
+
+@pytest.mark.parametrize(
+    "tables",
+    [[{"table": 1}], [{"table": "t", "after": {"table": "t"}}], [{"table": "t", "after": {"columns": 3}}], [3]],
+)
+def test_a_record_that_is_not_readable_is_a_damaged_history(tables: list[object]) -> None:
+    """The error names the event, as for all other details."""
+    event = Event(1, 7, "r", "lake", "dev", "applied", details=json.dumps({"tables": tables}))
+    with pytest.raises(NeedsRepair, match="event 7") as caught:
+        table_records(event)
+    assert caught.value.code == "HISTORY_DAMAGED"
+
+
+def test_each_change_names_the_file_that_made_it() -> None:
+    """A file after which the table is the same is no moment of it."""
+    same = replace(WIDER, metadata_location="s3://b/3.json")
+    [found] = history(
+        (TableRecord("lake.a.t", SHAPE),), (TableRecord("lake.a.t", WIDER),), (TableRecord("lake.a.t", same),)
+    )
+    assert told(found) == [("1", ["id"], "migration"), ("2", ["id", "name"], "migration")]
+
+
+def test_a_change_that_no_file_made_is_one_from_outside() -> None:
+    """The next file that touches the table sees it, and keeps its own change apart."""
+    third = replace(WIDER, columns=(ID, NAME, Column(3, "x", "int")))
+    [found] = history((TableRecord("lake.a.t", SHAPE),), (TableRecord("lake.a.t", third, WIDER, True),))
+    assert told(found) == [
+        ("1", ["id"], "migration"), ("2", ["id", "name"], "outside"), ("2", ["id", "name", "x"], "migration"),
+    ]  # fmt: skip
+
+
+def test_after_a_file_without_a_record_nobody_is_blamed() -> None:
+    """The file may have made the change that the next one found: that is said, and nothing else."""
+    [found] = history((TableRecord("lake.a.t", SHAPE),), None, (TableRecord("lake.a.t", WIDER, WIDER, True),))
+    assert told(found) == [("1", ["id"], "migration"), ("3", ["id", "name"], "not recorded")]
+    [found] = history((TableRecord("lake.a.t", SHAPE),), (TableRecord("lake.a.t", unread="no answer"),))
+    assert [event.version for event in found.unrecorded] == ["2"]
+
+
+def test_a_renamed_table_keeps_its_timeline() -> None:
+    """The record of the old name says that there is no such table any more; the uuid is that of the new one."""
+    new = replace(SHAPE, table="lake.a.u")
+    for records in (
+        (TableRecord("lake.a.t"), TableRecord("lake.a.u", new)),
+        (TableRecord("lake.a.u", new), TableRecord("lake.a.t")),
+    ):
+        [found] = history((TableRecord("lake.a.t", SHAPE),), records, tables=("lake.a.t", "lake.a.u"))
+        assert told(found) == [("1", ["id"], "migration"), ("2", ["id"], "migration")]
+        assert found.table == "lake.a.u"
+
+
+@pytest.mark.parametrize("uuids", [("u-1", "u-2"), (None, None)])
+def test_a_table_made_anew_under_its_name_is_another_one(uuids: tuple[str | None, str | None]) -> None:
+    """The timeline of the first one ends; also where the format has no uuids."""
+    first, second = (replace(SHAPE, uuid=uuid) for uuid in uuids)
+    one, two = history(
+        (TableRecord("lake.a.t", first),), (TableRecord("lake.a.t"),), (TableRecord("lake.a.t", second),)
+    )
+    assert told(one) == [("1", ["id"], "migration"), ("2", None, "migration")]
+    assert told(two) == [("3", ["id"], "migration")]
+
+
+def test_a_table_dropped_and_made_anew_by_one_file_is_another_one() -> None:
+    """The record of the file shows the new one only, with another uuid."""
+    one, two = history((TableRecord("lake.a.t", SHAPE),), (TableRecord("lake.a.t", replace(SHAPE, uuid="u-2")),))
+    assert told(one) == [("1", ["id"], "migration"), ("2", None, "migration")]
+    assert told(two) == [("2", ["id"], "migration")]
+
+
+def test_a_history_without_records_has_no_timelines() -> None:
+    """Such as one of a former version."""
+    assert history(None, None) == ()
