@@ -165,7 +165,7 @@ def test_a_table_that_no_file_makes_is_an_error_which_names_fixtures(branch: Pro
     branch.file("0002_add.sql", "ALTER TABLE lake.sleep.evnt ADD COLUMN x INT")
     [result] = reviewed(branch, copy)
     assert codes(result) == [("error", "REPLAY_UNKNOWN_TABLE")]
-    assert "review.fixtures" in result.findings[0].message
+    assert "review.fixtures" in result.findings[0].fix
     assert result.error is not None
     assert result.error.exit_code == 3
 
