@@ -200,7 +200,7 @@ def rules() -> str:
         (
             f"[`{rule.code}`]({family.lower()}.md#{rule.code.lower()})",
             rule.name,
-            str(rule.severity) + (f", {rule.streaming} for streams" if rule.streaming else ""),
+            rule.level,
             ", ".join(sorted(rule.formats)) or "all",
             _claim(rule),
         )

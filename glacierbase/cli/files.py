@@ -129,14 +129,17 @@ def squash(options: Options, to: str, author: str | None, dry_run: bool, commit:
     """
 
     def run(project: Project) -> Sequence[Result]:
+        from glacierbase.errors import GlacierbaseError
         from glacierbase.migrations.new_files import git_user
         from glacierbase.model.text import counted
 
         author_ = author or git_user()
-        found = project.squash(to, options.catalogs, author=author_, dry_run=True)
         if dry_run:
-            return found
-        [squashed] = found
+            return project.squash(to, options.catalogs, author=author_, dry_run=True)
+        try:
+            [squashed] = project.squash(to, options.catalogs, author=author_, dry_run=True)
+        except GlacierbaseError:  # The command without `--dry-run` reports it, with its own hint.
+            return project.squash(to, options.catalogs, author=author_)
         replaced = counted(len(squashed.removed), "file")
         agreed = commit or options.terminal.agrees(
             f"also commit {squashed.path} in place of {replaced} (otherwise the change is only staged)"

@@ -41,7 +41,7 @@ def show(options: Options, version: str) -> None:
 
 
 @cli.command(section=Section.ASK)
-@with_options(formats=("text", "json", "sql"))
+@with_options(sql=True)
 @click.argument("table")
 @click.option(
     "--at", metavar="VERSION|TIME", help="As it was after this version, or at this time; a date is its end (UTC)."

@@ -110,7 +110,7 @@ def _page(rule: Rule) -> Iterator[Line]:
     from glacierbase.model.text import Mark
 
     formats = f"; {', '.join(sorted(rule.formats))} only" if rule.formats else ""
-    yield Mark(f"{rule.code}  {rule.name}  ({rule.severity}{formats})")
+    yield Mark(f"{rule.code}  {rule.name}  ({rule.level}{formats})")
     for title, text in (("Why", rule.why), ("Fix", rule.fix)):
         yield from ("", *textwrap.wrap(f"{title}: {text}", _WIDTH, break_long_words=False, break_on_hyphens=False))
     for title, sql in (("Raises it", rule.bad), ("Does not", rule.good)):

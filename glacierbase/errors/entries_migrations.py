@@ -100,7 +100,8 @@ ENTRIES = (
         "INVALID_SQUASH",
         (MigrationFileError,),
         "The list of replaced files in a squash is not as `squash` wrote it. "
-        "Its last entry must be the version of the file itself. Nothing was contacted.",
+        "Its last entry must be the version of the file itself, and one that the base of `validate --base` has. "
+        "Nothing was contacted.",
         "error: INVALID_SQUASH: migrations/analytics/0007_squashed.sql, line 3: the header MIGRATION_SQUASHES is not a version and"
         " a checksum\n"
         "next: restore the file as `squash` wrote it\n"

@@ -110,6 +110,7 @@ class Status:
         headers: those of the file that the catalog file lists, by name.
         note: facts that are no errors.
         stopped_at: the statement (from 1) that failed, is running, or has an unknown outcome; else None.
+        replaces: the versions that it stands for, where it is a squash.
     """
 
     version: str
@@ -127,6 +128,7 @@ class Status:
     headers: dict[str, str] = field(default_factory=dict)
     note: str | None = None
     stopped_at: int | None = None
+    replaces: tuple[str, ...] = ()
 
     @property
     def state_name(self) -> str:

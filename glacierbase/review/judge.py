@@ -98,7 +98,7 @@ class _Judgement:
             elif not allow["reason"]:
                 self._about_allow(file, unexplained_allow, allow, "allows {} without a reason")
         if file.answer["misplaced"]:
-            self._about_allow(file, misplaced_allow, None, "is above no statement")
+            self._about_allow(file, misplaced_allow, None, "has no effect where it is, or as it is written")
 
     def add_unused(self, examined: Sequence[Examined]) -> None:
         """Add the allows that have a reason, and match no finding in any environment."""
@@ -158,9 +158,9 @@ def _severity(rule: Rule, table: str | None, options: LintOptions) -> Severity |
     chosen = options.severities.get(rule.code)
     if chosen:
         return None if chosen == "off" else Severity(chosen)
-    if rule.streaming and table and any(_is_like(table, pattern) for pattern in options.streaming):
-        return rule.streaming
-    return rule.severity
+    if table and any(_is_like(table, pattern) for pattern in options.streaming):
+        return rule.streaming or rule.severity
+    return None if rule.streaming_only else rule.severity
 
 
 def _is_like(table: str, pattern: str) -> bool:

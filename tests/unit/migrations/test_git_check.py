@@ -285,6 +285,25 @@ def test_a_squash_of_other_content_deletes_and_edits(based: ProjectFolder) -> No
     assert codes(based) == ["BASE_FILE_DELETED", "BASE_FILE_EDITED"]
 
 
+def test_a_squash_of_a_file_that_the_base_never_had_is_refused(based: ProjectFolder) -> None:
+    """An environment that has applied all files of the base would be in the middle of it; one that the base has is none."""
+    based.file("0006_d.sql", GOOD)
+    squash(based)
+    [error] = found(based, "--catalog", "shop")
+    assert (error["code"], error["exit_code"]) == ("INVALID_SQUASH", 3)
+    assert "replaces the files up to version 0006, but main ends at 0005" in error["message"]
+    commit_all(based.root, "squash")
+    assert codes(based) == []
+
+
+def test_a_squash_of_a_new_catalog_is_accepted(based: ProjectFolder) -> None:
+    """The base has no environment of it."""
+    based.catalog(UNREACHABLE, "new")
+    based.file("0001_a.sql", GOOD, "new")
+    squash(based, "new")
+    assert codes(based) == []
+
+
 def test_a_branch_from_before_the_squash_is_only_behind(based: ProjectFolder) -> None:
     """It has the files that the squash of its base replaced, and goes on above them."""
     git(based.root, "switch", "-qc", "feature")
