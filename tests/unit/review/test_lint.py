@@ -20,6 +20,7 @@ environments: {dev: {}, prod: {}}
 DROP = "ALTER TABLE lake.a.t DROP COLUMN legacy"
 COMMENT = "ALTER TABLE lake.a.t ALTER COLUMN id COMMENT 'the key'"
 FAILED = 3
+NO_EFFECT = "the comment has no effect where it is, or as it is written"
 
 
 @pytest.fixture
@@ -107,7 +108,8 @@ def test_an_allow_with_a_reason_is_kept_and_does_not_fail(shop: ProjectFolder) -
             "-- GLACIERBASE_ALLOW: DS101 no readers",
             {"FL121": "the comment allows DS101, which the statement does not raise"},
         ),
-        ("/* -- GLACIERBASE_ALLOW: DS103 no readers */", {}),
+        ("/* -- GLACIERBASE_ALLOW: DS103 no readers */", {"FL123": NO_EFFECT}),
+        ("-- GLACIERBASE_ALLOW DS103 no readers", {"FL123": NO_EFFECT}),
         ("-- GLACIERBASE_ALLOWS: DS103 no readers", {}),
     ],
 )
