@@ -67,7 +67,10 @@ class KnownTables:
         before = self._get(key)
         if statement.options.if_not_exists and (before or not self.is_complete):
             return
-        self._put(key, created(statement, before))
+        table = created(statement, before)
+        is_whole = self.is_complete or before or statement.operation != "replace_table"
+        # The table before, which is not known, may have had properties.
+        self._put(key, table if is_whole else replace(table, properties=None))
 
     def _rename(self, old: _Key, new: _Key) -> None:
         table = self._get(old)

@@ -85,7 +85,13 @@ def metrics_of_all_columns(step: Step, _file: File) -> Iterator[Found]:
 )  # fmt: skip
 def columns_without_metrics(step: Step, file: File) -> Iterator[Found]:
     """Find columns beyond the number of those for which Iceberg keeps metrics."""
-    known = file.known(step) if "add_column" in step.operations else KnownTable(columns={}, properties={})
+    # A table that is replaced keeps its properties.
+    before = file.known(step) if not step.operations.isdisjoint(("add_column", "replace_table")) else None
+    known = (
+        before
+        if "add_column" in step.operations
+        else KnownTable(columns={}, properties=before.properties if before else None)
+    )
     if known is None or known.columns is None:
         return
     added = [part for part in step.parsed.parts if isinstance(part, Column) and len(part.path) == 1]

@@ -202,3 +202,19 @@ def test_many_tables_take_linear_time() -> None:
         for number in range(500):
             tables.follow(read(f"CREATE TABLE lake.a.t{number} (id INT) USING iceberg", "spark"))
     assert compared == []
+
+
+@pytest.mark.parametrize("arguments", [(), ("--base", "main")])
+def test_a_replaced_table_keeps_the_properties_of_earlier_files(
+    arguments: tuple[str, ...], shop: ProjectFolder
+) -> None:
+    """Iceberg keeps metrics of all columns of the new table, because a file of the base says so."""
+    keep = "ALTER TABLE lake.a.t SET TBLPROPERTIES ('write.metadata.metrics.default'='counts')"
+    columns = ", ".join(f"c{number} INT" for number in range(101))
+    shop.file("2_b.sql", f"CREATE OR REPLACE TABLE lake.a.t ({columns}) USING iceberg")
+    assert [code for _, code, _ in found(shop, *arguments)] == ["DS106", "PR104"]
+    (shop.root / "migrations/shop/2_b.sql").rename(shop.root / "migrations/shop/3_c.sql")
+    shop.file("2_b.sql", keep)
+    commit_all(shop.root, "base")
+    shop.file("4_d.sql", f"CREATE OR REPLACE TABLE lake.a.t ({columns}) USING iceberg")
+    assert "PR104" not in [code for name, code, _ in found(shop, "--base", "main") if name == "4_d.sql"]

@@ -165,6 +165,20 @@ def test_a_table_that_the_new_files_create_is_spared(shop: ProjectFolder) -> Non
     assert "1 left out about tables that these files create" in shop.run("lint", "--base", "main").stdout
 
 
+@pytest.mark.parametrize(
+    ("sql", "code"),
+    [
+        ("CREATE OR REPLACE TABLE lake.a.t (id bigint) USING iceberg", "DS106"),
+        ("DROP TABLE lake.a.t; CREATE TABLE lake.a.t (id bigint) USING iceberg", "DS101"),
+    ],
+)
+def test_a_table_that_the_new_files_replace_is_not_spared(sql: str, code: str, shop: ProjectFolder) -> None:
+    """It had rows and readers before, so that the loss is an error also with `--base`."""
+    commit_all(shop.root)
+    shop.file("2_b.sql", sql)
+    assert code in [finding["code"] for finding in found(shop, "--base", "main")]
+
+
 def test_severities_are_those_of_the_catalog_file(shop: ProjectFolder) -> None:
     """An environment may differ from the others, and the finding names those that have it."""
     shop.catalog(
