@@ -28,7 +28,6 @@ import glacierbase  # noqa: E402
 from glacierbase.catalogs.keys import KEYS, Kind  # noqa: E402
 from glacierbase.cli.program import cli  # noqa: E402
 from glacierbase.errors.reference import ENTRIES  # noqa: E402
-from glacierbase.inspect.loaded import LoadedProject  # noqa: E402
 from glacierbase.output.schemas import described_schemas, json_schema  # noqa: E402
 from glacierbase.review.catalogue import FAMILIES  # noqa: E402
 from glacierbase.review.rule import Proof, Rule  # noqa: E402
@@ -141,7 +140,7 @@ def python_api() -> str:
     """Return the public names with signatures and docstrings."""
     methods = [
         (name, value)
-        for declared in (glacierbase.Project, LoadedProject)
+        for declared in glacierbase.Project.__mro__
         for name, value in vars(declared).items()
         if not name.startswith("_") and (inspect.isfunction(value) or isinstance(value, (classmethod, property)))
     ]

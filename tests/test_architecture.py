@@ -142,6 +142,7 @@ def test_help_costs_what_click_does() -> None:
         "glacierbase",
         "glacierbase.cli",
         "glacierbase.cli.apply",
+        "glacierbase.cli.compare",
         "glacierbase.cli.completion",
         "glacierbase.cli.explain",
         "glacierbase.cli.files",

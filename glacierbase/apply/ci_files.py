@@ -14,10 +14,11 @@ from importlib.resources import files
 from pathlib import Path
 
 import glacierbase
+from glacierbase.apply.new_files import NewFiles
 from glacierbase.catalogs.folder import CatalogFile, load_catalog_files
 from glacierbase.errors import ConfigurationError
 from glacierbase.migrations.new_files import writing
-from glacierbase.run.files import FileReader, create_file
+from glacierbase.run.files import FileReader
 from glacierbase.run.git import work_tree
 
 # The extra of glacierbase that runs an engine, by the type of a catalog.
@@ -96,12 +97,12 @@ class CiFiles:
     incomplete: tuple[str, ...]
 
 
-def write_ci_files(root: Path, service: str, created: list[Path]) -> CiFiles:
+def write_ci_files(root: Path, service: str, new: NewFiles) -> CiFiles:
     """Write the files of a CI service at the top of the git repository that holds the project, or into the project.
 
     Args:
         service: one of `SERVICES`.
-        created: the files that were written are appended to it, also if an error follows.
+        new: writes the files.
 
     Raises:
         GlacierbaseError: a catalog file is invalid; a file exists and differs (`ALREADY_EXISTS`), or cannot be written.
@@ -116,9 +117,7 @@ def write_ci_files(root: Path, service: str, created: list[Path]) -> CiFiles:
     _check_same(own, before)
     for path, text in {**own, **{path: text for path, (text, _) in shared.items()}}.items():
         if path not in before:
-            with writing(path):
-                create_file(path, top, text)
-            created.append(path)
+            new.create(path, top, text)
     lacking = {path: each.line for path, (_, each) in shared.items() if each.line not in before.get(path, each.line)}
     return CiFiles(
         tuple(file.name for file in catalogs),

@@ -10,12 +10,12 @@ import os
 import re
 import shlex
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
 
 from glacierbase.apply.ci_files import write_ci_files
+from glacierbase.apply.new_files import NewFiles, all_or_none
 from glacierbase.catalogs.schema import catalog_file_schema
 from glacierbase.catalogs.values import CATALOG_NAME
 from glacierbase.errors import ConfigurationError
@@ -23,7 +23,7 @@ from glacierbase.migrations.new_files import already_exists, writing
 from glacierbase.model.command import command, on_catalog
 from glacierbase.model.result import Result
 from glacierbase.model.text import Line, Verbatim
-from glacierbase.run.files import create_file, path_inside
+from glacierbase.run.files import path_inside
 
 # The dialect of the first migration, by the type of the catalog file.
 TYPES: Mapping[str, str] = {
@@ -89,31 +89,18 @@ def init(project: str | None, name: str | None, catalog_type: str, ci: str | Non
             link leads out of the project.
     """
     root = Path(project or ".")
-    with _all_or_none() as created:
+    with all_or_none() as new:
         result = InitResult("", "")
         if name is not None or ci is None or not _has_catalogs(root):
-            result = _write_catalog(project, root, _NAME if name is None else name, catalog_type, created)
-        return result if ci is None else _with_ci(result, root, ci, created)
+            result = _write_catalog(project, root, _NAME if name is None else name, catalog_type, new)
+        return result if ci is None else _with_ci(result, root, ci, new)
 
 
 def _has_catalogs(root: Path) -> bool:
     return any(path.name[0] not in "._" for path in (root / "catalogs").glob("*.yaml"))
 
 
-@contextmanager
-def _all_or_none() -> Iterator[list[Path]]:
-    """Remove the files that the block appends to the list, if it fails or is interrupted."""
-    created: list[Path] = []
-    try:
-        yield created
-    except BaseException:
-        for path in created:
-            with suppress(OSError):
-                path.unlink()
-        raise
-
-
-def _write_catalog(project: str | None, root: Path, name: str, catalog_type: str, created: list[Path]) -> InitResult:
+def _write_catalog(project: str | None, root: Path, name: str, catalog_type: str, new: NewFiles) -> InitResult:
     catalog = root / "catalogs" / f"{name}.yaml"
     migration = root / "migrations" / name / "0001_create_events.sql"
     _check_name(name)
@@ -124,17 +111,15 @@ def _write_catalog(project: str | None, root: Path, name: str, catalog_type: str
     sql = (templates / "migrations" / f"{TYPES[catalog_type]}.sql").read_text("utf-8").replace("@NAME@", name)
     written = {catalog: text, migration: sql, **dict(_absent(root))}
     for path, content in written.items():
-        with writing(path):
-            create_file(path, root, content)
-        created.append(path)
+        new.create(path, root, content)
     steps = tuple(_steps(project, name if others else None))
     variables = tuple(dict.fromkeys(_VARIABLE.findall(text)))
     return InitResult(name, "", files=tuple(map(str, written)), variables=variables, next=steps)
 
 
-def _with_ci(result: InitResult, root: Path, ci: str, created: list[Path]) -> InitResult:
+def _with_ci(result: InitResult, root: Path, ci: str, new: NewFiles) -> InitResult:
     """Return the result with the files of the CI service, which this writes."""
-    found = write_ci_files(root, ci, created)
+    found = write_ci_files(root, ci, new)
     return replace(
         result,
         catalog=result.catalog or ", ".join(found.catalogs),

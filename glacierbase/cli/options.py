@@ -27,7 +27,7 @@ class Options:
         project: the project's root, or None for the nearest one.
         environments: names; empty for the default. Several for a command that shows them side by side.
         catalogs: names; empty for all.
-        format: `text` or `json`; of a command that reviews also another one.
+        format: `text` or `json`; of a command that reviews also another one; `sql` of one whose text is a script.
         verbose: whether more is logged to stderr.
         color: `auto`, `always` or `never`.
         outputs: files that get the result, too.
@@ -59,7 +59,7 @@ class Options:
         """The terminal that this command runs at."""
         from glacierbase.cli.terminal import Terminal
 
-        return Terminal(self.format, self.verbose, self.color, self.outputs)
+        return Terminal("text" if self.format == "sql" else self.format, self.verbose, self.color, self.outputs)
 
     def load(self, environment: str | None = None) -> Project:
         """Return the project in an environment; by default in the one that was chosen."""
@@ -101,7 +101,7 @@ class Options:
 
 
 def with_options(
-    environment: bool = True, catalogs: bool = True, several: bool = False, outputs: bool = False
+    environment: bool = True, catalogs: bool = True, several: bool = False, outputs: bool = False, sql: bool = False
 ) -> Callable[[F], F]:
     """Add the options of `Options` to a command function, which gets them as its first argument.
 
@@ -110,9 +110,10 @@ def with_options(
         catalogs: whether there is `--catalog`.
         several: whether `--env` may be repeated.
         outputs: whether there are the formats of a review and `--output`.
+        sql: whether there is the format `sql`.
     """
     chosen = _ENVIRONMENTS if several else _ENVIRONMENT
-    formats = (_EVERY_FORMAT, _OUTPUTS) if outputs else (with_format,)
+    formats = (_EVERY_FORMAT, _OUTPUTS) if outputs else (_FORMAT_OR_SQL if sql else with_format,)
     shared = [_PROJECT, *formats, *_ALWAYS, *([_CATALOGS] if catalogs else []), *([chosen] if environment else [])]
 
     def decorate(function: F) -> F:
@@ -134,8 +135,9 @@ with_color = click.option(
     default="auto",
     help="Colour the output; auto: on a terminal, unless NO_COLOR is set. [auto]",
 )
-with_format = click.option(
-    "--format", type=click.Choice(["text", "json"]), default="text", help="The format of the result. [text]"
+with_format, _FORMAT_OR_SQL = (
+    click.option("--format", type=click.Choice(choices), default="text", help="The format of the result. [text]")
+    for choices in (["text", "json"], ["text", "json", "sql"])
 )
 _PROJECT = click.option(
     "--project", type=click.Path(file_okay=False), help="The project's root folder. [env: GLACIERBASE_PROJECT]"

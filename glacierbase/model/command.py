@@ -23,6 +23,7 @@ T = TypeVar("T")
 
 # The options that choose project, environment and catalog, for the commands that lack one of them.
 _OPTIONS: Mapping[str, tuple[str, ...]] = {
+    "compare": ("--catalog", "--project"),
     "explain": (),
     "init": ("--project",),
     "new": ("--catalog", "--project"),

@@ -55,7 +55,7 @@ class Result(ABC):
     def to_dict(self) -> dict[str, Any]:
         """Return this catalog's entry in the JSON document, masked."""
         with self.secrets.in_use():
-            return {name: to_json(getattr(self, name)) for name in document_fields(type(self))}
+            return {json_name(name): to_json(getattr(self, name)) for name in document_fields(type(self))}
 
     def _repr_html_(self) -> str:
         """Return the catalog's entry in the JSON document as tables, for a notebook."""

@@ -31,6 +31,7 @@ def render(outcome: Outcome) -> str:
         *_files(entries),
         *_findings(found),
         *_tables(entries),
+        *_views(entries),
         *_differences(entries),
         *_unread(entries),
         *_statements(entries),
@@ -148,6 +149,23 @@ def _tables(entries: Sequence[Entry]) -> Iterator[Block]:
             yield fenced("difference", lines, "diff", f"### {code(name)}: {change}{only}")
 
 
+def _views(entries: Sequence[Entry]) -> Iterator[Block]:
+    """Yield what happens to each view; of environments with equal changes once."""
+    for groups in _by_catalog(entries).values():
+        found: dict[str, list[str]] = {}
+        for entry in groups:
+            for view in entry["views"]:
+                found.setdefault(f"- {code(view['view'])}: {view['change']}", []).extend(
+                    map(code, entry["environments"])
+                )
+        everywhere = sum(len(entry["environments"]) for entry in groups)
+        lines = (
+            f"{line} (in {', '.join(where)})" if len(where) < everywhere else line for line, where in found.items()
+        )
+        if found:
+            yield Block("view", tuple(lines), "### Views\n")
+
+
 def _changed(difference: Entry) -> Iterator[str]:
     subject = f"{difference['what']} {difference['name']}".rstrip()
     for sign, side in _SIGNS:
@@ -190,9 +208,9 @@ def _unread(entries: Sequence[Entry]) -> Iterator[Block]:
         for each in entry.get("not_understood", ())
     ]
     skipped = [each for entry in entries for each in (entry.get("replay") or {}).get("skipped", ())]
-    lines += [f"not replayed: {_place(each)} {code(each['why'])}" for each in skipped]
+    lines += [f"on the throw-away copy, not replayed: {_place(each)} {code(each['why'])}" for each in skipped]
     if lines:
-        yield Block("unread statement", tuple(f"- {line}" for line in dict.fromkeys(lines)))
+        yield Block("unread statement", tuple(f"- {line}" for line in dict.fromkeys(lines)), "### Not looked at\n")
 
 
 def _place(each: Entry) -> str:

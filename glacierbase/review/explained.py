@@ -20,8 +20,8 @@ REPLAY: Mapping[str, tuple[str, str]] = MappingProxyType(
             "Move it out of the migrations, or have its effect checked by a person.",
         ),
         "REPLAY_UNKNOWN_TABLE": (
-            "No migration creates the table, so that the review does not show what the statement does to it.",
-            "If it was made elsewhere, create it in the file of the key `review.fixtures`.",
+            "No migration makes the table: its name is wrong, or the review cannot show what the statement does to it.",
+            "Correct the name; if the table was made elsewhere, create it in the file of the key `review.fixtures`.",
         ),
         "REPLAY_LOCAL_PATH": (
             "The path is one of the machine that runs the migration, and another machine does not have it.",

@@ -151,9 +151,9 @@ class Runner:
         return None
 
     def _execute(self, step: Step) -> None:
+        self._session = self._session or self._engine.open_session()
         for name in self._namespaces(step.look):
             self._engine.make_namespace(name[0], name[1:])
-        self._session = self._session or self._engine.open_session()
         self._session.execute(step.text)
 
     def _namespaces(self, look: Look) -> Iterator[Parts]:

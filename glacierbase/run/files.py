@@ -8,7 +8,7 @@ import os
 import stat
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 # O_NONBLOCK: opening a FIFO that has no writer returns at once. O_NOCTTY: a terminal does not become this process's.
@@ -125,13 +125,16 @@ def create_file(path: Path, root: Path, text: str) -> None:
             f"cannot be written: {folder} is no folder: {error.strerror}",
             "remove what is in its place",
         ) from error
+    place = folder / path.name
     try:
         # `x` does not follow a link in the place of the file.
-        with (folder / path.name).open("x", encoding="utf-8", newline="\n") as target:
+        with place.open("x", encoding="utf-8", newline="\n") as target:
             target.write(text)
     except FileExistsError:
         raise
     except OSError as error:
+        with suppress(OSError):
+            place.unlink()  # What was written of it, on a full disk.
         what = f"cannot be written: {error.strerror}"
         raise FileRefused("UNREADABLE_FILE", what, "correct the permissions of its folder") from error
 

@@ -149,6 +149,7 @@ def test_every_yaml_block_is_a_catalog_that_loads_or_a_file_whose_commands_exist
     if "repos" in content:
         known = {hook["id"] for hook in yaml.safe_load((REPOSITORY / ".pre-commit-hooks.yaml").read_text("utf-8"))}
         assert {hook["id"] for repository in content["repos"] for hook in repository["hooks"]} <= known
+        assert {repository["rev"] for repository in content["repos"]} == {f"v{glacierbase.__version__}"}
         return
     if not _CATALOG_KEYS & content.keys():
         ran = [words for script in scripts(content) for words in commands(script) if is_glacierbase(words)]

@@ -77,7 +77,7 @@ def test_a_run_of_more_files_than_the_server_has_connections_is_applied(
     door: str, postgres: CatalogBed, project: ProjectFolder
 ) -> None:
     """Each file has a new session, which closes its catalog; a session of the caller stays open."""
-    namespace, files = f"g{uuid.uuid4().hex[:8]}", CONNECTIONS + 10
+    namespace, files = f"g{uuid.uuid4().hex[:8]}", CONNECTIONS + 2
     project.catalog(f"{postgres.text}store: {{catalog: lake, namespace: {namespace}, type: '${{env:STORE}}'}}\n")
     for number in range(1, files + 1):
         project.file(f"{number}_a.sql", f"CREATE TABLE lake.{namespace}.t{number} (a INT) USING iceberg")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 import yaml
 
-from glacierbase.apply import ci_files
+from glacierbase.apply import new_files
 from glacierbase.apply.ci_files import SERVICES
 from glacierbase.apply.init import init
 from glacierbase.errors import ConfigurationError, GlacierbaseError
@@ -80,18 +81,52 @@ def test_a_file_that_differs_stops_all_of_it(service: str, tmp_path: Path) -> No
 
 
 def test_a_failure_in_the_middle_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The disk is full at the third file of the CI service: those before it, and the new project, are removed again."""
-    create = ci_files.create_file
+    """It is interrupted at the third file of the CI service: those before it, and the new project, are removed again."""
+    create = new_files.create_file
 
-    def full(path: Path, root: Path, text: str) -> None:
+    def interrupted(path: Path, root: Path, text: str) -> None:
         if "deploy" in path.name:
             raise KeyboardInterrupt
         create(path, root, text)
 
-    monkeypatch.setattr(ci_files, "create_file", full)
+    monkeypatch.setattr(new_files, "create_file", interrupted)
     with pytest.raises(KeyboardInterrupt):
         init(str(tmp_path), None, "spark", "github")
-    assert contents(tmp_path) == {}
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_full_disk_leaves_no_part_of_a_file(tmp_path: Path) -> None:
+    """A limit of 4 KiB for files stands for the disk."""
+    command = f"ulimit -f 4; exec {sys.executable} -m glacierbase init --ci github"
+    done = subprocess.run(["bash", "-c", command], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr.splitlines()[0].partition(": ")[2].partition(":")[0]) == (2, "UNREADABLE_FILE")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_appears_meanwhile_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only files of this call are removed when it fails."""
+    create = new_files.create_file
+
+    def late(path: Path, root: Path, text: str) -> None:
+        if "deploy" in path.name:
+            path.write_text("mine")
+        create(path, root, text)
+
+    monkeypatch.setattr(new_files, "create_file", late)
+    with pytest.raises(ConfigurationError, match="exists already"):
+        init(str(tmp_path), None, "spark", "github")
+    assert contents(tmp_path) == {".github/workflows/glacierbase-deploy.yml": b"mine"}
+
+
+def test_what_was_refused_can_be_run_again(tmp_path: Path) -> None:
+    """The folders of the refused call are gone, too, and an empty one that was there before stays."""
+    (tmp_path / "catalogs").mkdir()
+    (tmp_path / ".github").write_text("mine\n")
+    with pytest.raises(ConfigurationError):
+        init(str(tmp_path), None, "spark", "github")
+    assert {path.name for path in tmp_path.rglob("*")} == {"catalogs", ".github"}
+    (tmp_path / ".github").unlink()
+    assert len(init(str(tmp_path), None, "spark", "github").files) == 11
 
 
 def test_line_ends_of_windows_are_no_difference(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ import yaml
 
 from glacierbase.apply.ci_files import SERVICES
 from glacierbase.apply.init import init
-from tests.support.ci import Machine, gitlab_jobs, steps_of, workflow
+from tests.support.ci import Done, Machine, gitlab_jobs, steps_of, workflow
 from tests.support.commentserver import CommentServer, comment_server
 from tests.support.project_folder import REPOSITORY, migration
 from tests.support.repository import commit_all, git
@@ -41,15 +41,18 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """A clone of a new project, on a branch that adds a migration which drops a column."""
+    """A clone of a new project, on a branch that adds a migration which drops a column.
+
+    It is on Snowflake: `review` renders its migrations, and starts no engine.
+    """
     origin = tmp_path / "origin"
     for service in SERVICES:
-        init(str(origin), "web" if service == "github" else None, "spark", service)
+        init(str(origin), None, "snowflake", service)
     commit_all(origin)
     subprocess.run(["git", "clone", "-q", str(origin), str(tmp_path / "clone")], check=True)
     clone = tmp_path / "clone"
-    (clone / "migrations/web/0002_drop_kind.sql").write_text(
-        migration("ALTER TABLE lake.web.events DROP COLUMN kind", "Drop the kind that nobody reads")
+    (clone / "migrations/analytics/0002_drop_kind.sql").write_text(
+        migration("ALTER TABLE LAKE.WEB.EVENTS DROP COLUMN kind", "Drop the kind that nobody reads")
     )
     commit_all(clone, "branch")
     return clone
@@ -150,6 +153,77 @@ def test_the_action_runs_the_commands_of_the_workflow(written: Path) -> None:
     ]
     assert commands[0] == commands[1]
     assert tuple(commands[0]) == names
+
+
+def test_the_check_of_a_pull_request_finds_what_lint_finds(checkout: Path, tmp_path: Path) -> None:
+    """Steps after one that failed run, and the job fails. The comment's job accepts what is in the folder of the artifact."""
+    machine = Machine(checkout, tmp_path / "machine")
+    content = workflow(checkout / ".github/workflows/glacierbase-review.yml")
+    job = content["jobs"]["review"]
+    base = job["env"]["BASE"].removeprefix("${{ ").removesuffix(" }}")
+    values = {base: "origin/main", "github.event.pull_request.number": "7"}
+    done = machine.on_github(job["steps"], values, {**content["env"], **job["env"]})
+    assert (done.code, list(done.ran)) == (3, ["Install", "Validate", "Lint", "Review", "Summary"]), done.log
+    assert re.search(r"^::error file=migrations/analytics/0002_drop_kind.sql,line=4.*DS103", done.log, re.MULTILINE)
+    assert machine.installed == [f"install --quiet {content['env']['GLACIERBASE']}"]
+    folder = machine.temp / "glacierbase-review"
+    found = json.loads((folder / "lint.sarif").read_text())["runs"][0]["results"]
+    assert "DS103" in {each["ruleId"] for each in found}
+    files = {path.name: path.read_text() for path in folder.iterdir()}
+    assert sorted(files) == ["lint.md", "lint.sarif", "number", "review.json", "review.md", "review.sarif"]
+    (tmp_path / "comment").mkdir()
+    with comment_server() as server:
+        assert Commenter("github", checkout, server, tmp_path / "comment").run(files)[0] == 0
+    [(_, text)] = server.comments.values()
+    assert text.startswith(MARKER)
+    assert "DS103" in text
+    assert "DROP COLUMN kind" in machine.output("GITHUB_STEP_SUMMARY")
+
+
+def test_the_check_of_a_merge_request_leaves_its_reports(checkout: Path, tmp_path: Path) -> None:
+    """The job writes every file that it promises, and fails with the code of the command that failed."""
+    machine = Machine(checkout, tmp_path / "machine")
+    job = gitlab_jobs(checkout / ".gitlab/ci/glacierbase.yml")["glacierbase review"]
+    done = machine.on_gitlab(job, {"CI_MERGE_REQUEST_DIFF_BASE_SHA": git(checkout, "rev-parse", "origin/main")})
+    assert done.code == 3, done.log
+    reports = job["artifacts"]["reports"]
+    for name in (*job["artifacts"]["paths"], *reports["codequality"], *reports["junit"]):
+        assert (checkout / name).stat().st_size, name
+    [lint, _] = reports["codequality"]
+    assert "DS103" in (checkout / lint).read_text()
+    assert (checkout / "glacierbase-review.md").read_text().startswith(MARKER)
+    machine.on_gitlab(job, {"CI_MERGE_REQUEST_TARGET_BRANCH_SHA": "HEAD", "CI_MERGE_REQUEST_DIFF_BASE_SHA": "nothing"})
+    assert json.loads((checkout / "glacierbase-review.json").read_text())["catalogs"][0]["files"] == []
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_a_plan_is_shown_and_nothing_else_is_applied(service: str, tmp_path: Path) -> None:
+    """Whoever approves finds the statements. A file that was edited since is refused before an engine starts."""
+    init(str(tmp_path / "work"), None, "spark", service)
+    machine = Machine(tmp_path / "work", tmp_path / "machine")
+    jobs = {
+        "github": lambda name: _migrating_on_github(machine, name),
+        "gitlab": lambda name: machine.on_gitlab(
+            gitlab_jobs(machine.work / ".gitlab/ci/glacierbase.yml")[f"glacierbase {name} prod"],
+            {"CI_ENVIRONMENT_NAME": "prod"},
+        ),
+    }
+    planned = jobs[service]("plan")
+    assert planned.code == 0, planned.log
+    assert "CREATE TABLE" in planned.log
+    if service == "github":
+        assert machine.output("GITHUB_OUTPUT") == "pending=True\n"
+        assert re.search(r"^    .*CREATE TABLE", machine.output("GITHUB_STEP_SUMMARY"), re.MULTILINE)
+    (machine.work / "migrations/analytics/0001_create_events.sql").write_text(migration("DROP TABLE lake.shop.orders"))
+    refused = jobs[service]("migrate")
+    assert refused.code == 3
+    assert "PLAN_OUTDATED" in refused.log
+    assert "starting Spark" not in refused.log
+
+
+def _migrating_on_github(machine: Machine, job: str) -> Done:
+    content = workflow(machine.work / ".github/workflows/glacierbase-migrate.yml")
+    return machine.on_github(content["jobs"][job]["steps"], {}, {**content["env"], "ENVIRONMENT": "prod"})
 
 
 @pytest.mark.parametrize("hook", ["glacierbase-validate", "glacierbase-lint"])

@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 import pytest
 from jsonschema import Draft202012Validator
 
+from glacierbase.cli import main
 from glacierbase.cli.terminal import Terminal
 from glacierbase.output.files import OutputFile, output_files
 from glacierbase.output.formats import FORMATS
@@ -17,6 +18,7 @@ from tests.support.hostile import check_inert
 from tests.support.project_folder import ProjectFolder
 from tests.support.repository import commit_all
 from tests.support.sarif import SARIF
+from tests.unit.review.copies import TABLE, FakeCopy
 
 CATALOG = """\
 migrationExecutor:
@@ -100,6 +102,26 @@ def test_a_format_goes_to_stdout(name: str, shop: ProjectFolder) -> None:
     assert done.code == FAILED
     CHECKS[name](done.stdout)
     assert "error: LINT_FAILED" in done.stderr
+
+
+def test_the_comment_of_a_review_shows_what_the_copy_showed(
+    project: ProjectFolder, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The text goes to stdout; the comment has the kind of the file, the difference of the table and the finding."""
+    project.catalog("migrationExecutor:\n  type: spark\n" + CATALOG.splitlines()[2] + "\n")
+    project.file("1_a.sql", f"CREATE TABLE {TABLE} (id STRING, device STRING) USING iceberg")
+    commit_all(project.root)
+    project.file("2_b.sql", f"ALTER TABLE {TABLE} DROP COLUMN device")
+    monkeypatch.chdir(project.root)
+    with FakeCopy().in_use(), pytest.raises(SystemExit) as caught:
+        main(["review", "--base", "main", "--output", "markdown=comment.md"])
+    assert caught.value.code == FAILED
+    assert "error DS103" in capsys.readouterr().out
+    comment = Path("comment.md").read_text()
+    assert "**glacierbase review**: 1 new migration, 1 table changed, 1 error; replayed on a throw-away copy" in comment
+    assert " | destructive | <code>Test Team</code> | " in comment
+    assert "```diff\n- column device: string\n```" in comment
+    assert comment.endswith("```sh\nglacierbase review --base main\n```\n")
 
 
 def test_a_file_that_does_not_render_is_in_every_format(shop: ProjectFolder) -> None:

@@ -11,6 +11,7 @@ from glacierbase.review.origin import Origin
 from glacierbase.review.replay_results import Replayed, ReviewedFile, ReviewedStatement, ReviewedTable, ReviewResult
 from glacierbase.review.results import Finding
 from glacierbase.review.severity import Severity
+from glacierbase.review.views import ReviewedView
 
 TABLE = "lake.silver.user_sleep"
 PATH = "migrations/analytics/0042_replace_legacy_flag.sql"
@@ -53,6 +54,7 @@ def review(*findings: Finding, environments: tuple[str, ...] = ("dev",), buckets
         error=error,
         files=(file,),
         tables=(ReviewedTable(TABLE, Change.ALTERED, None, None, differences),),
+        views=(ReviewedView("lake.silver.sleepers", Change.CREATED),),
         findings=tuple(replace(each, environments=environments) for each in findings),
         replay=Replayed(7),
         origin=Origin("glacierbase review --base origin/main"),

@@ -18,6 +18,7 @@ from glacierbase.review.origin import Origin
 from glacierbase.review.replay_results import ReviewResult
 from glacierbase.review.results import LintResult
 from glacierbase.review.severity import Severity
+from glacierbase.secrets import Secrets
 from tests.support.hostile import PAYLOAD, check_inert
 from tests.support.sarif import SARIF
 from tests.unit.output.planted import planted
@@ -227,3 +228,17 @@ def test_no_value_leaves_its_place(
     check_inert(re.sub("(?m)^::", "", shown))
     assert len(shown) < 60_000
     shown.encode()
+
+
+@pytest.mark.parametrize("kind", [LintResult, ReviewResult])
+def test_no_format_shows_a_secret(kind: type[LintResult], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every string of the result and of its error has it; the secrets are those in use when the result was made."""
+    monkeypatch.setattr("tests.unit.output.planted.PAYLOAD", "the canary-7731 sings")
+    secrets = Secrets()
+    secrets.register("canary-7731")
+    with secrets.in_use():
+        whole = replace(planted(kind), secrets=secrets)
+    for form, render in FORMATS.items():
+        shown = render(Outcome("lint", [whole], whole.error))
+        assert "sings" in shown, form
+        assert "7731" not in shown, form

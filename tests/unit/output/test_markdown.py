@@ -10,12 +10,14 @@ import pytest
 from markdown_it import MarkdownIt
 
 from glacierbase.errors import EngineUnavailable
+from glacierbase.model.differences import Change
 from glacierbase.output.blocks import Block, code, prose
 from glacierbase.output.documents import Outcome
 from glacierbase.output.markdown import render
 from glacierbase.review.replay_results import ReviewedStatement, ReviewResult, SkippedStatement
 from glacierbase.review.results import LintResult, NotUnderstood
 from glacierbase.review.severity import Severity
+from glacierbase.review.views import ReviewedView
 from tests.support.hostile import PAYLOAD, check_inert
 from tests.unit.output.planted import planted
 from tests.unit.output.reviews import PATH, TABLE, finding, outcome, review
@@ -147,6 +149,19 @@ def test_a_review_that_did_not_start_says_why() -> None:
         assert "no Java" in page.code
 
 
+def test_views_are_listed_with_the_environments_that_change_them() -> None:
+    """A name stays inside of its code span; where all environments have the change, none is named."""
+    name = "lake.v`@all <b>"
+    views = (ReviewedView(name, Change.REPLACED),)
+    here, there = (
+        replace(review(), views=each, environments=(where,)) for each, where in ((views, "dev"), ((), "prod"))
+    )
+    page = Page(render(outcome(here, there)))
+    assert name in page.code
+    assert ": replaced (in )" in page.text  # The names of environments are code.
+    assert ": replaced\n" in f"{Page(render(outcome(here))).text}\n"
+
+
 def test_statements_that_nobody_looked_at_are_listed() -> None:
     """Those that are not replayed, and those that no rule understands."""
     skipped = (SkippedStatement(PATH, 9, "VACUUM works on files"),)
@@ -154,7 +169,7 @@ def test_statements_that_nobody_looked_at_are_listed() -> None:
     assert given.replay is not None
     given = replace(given, replay=replace(given.replay, skipped=skipped), warnings=("on the throw-away copy: none",))
     page = Page(render(outcome(given)))
-    assert "not replayed: " in page.text
+    assert "on the throw-away copy, not replayed: " in page.text
     assert "VACUUM works on files" in page.code
     assert "on the throw-away copy: none" in page.code
     lint = LintResult("shop", "dev", environments=("dev",), files=3, not_understood=(NotUnderstood(PATH, 8, "FOO"),))

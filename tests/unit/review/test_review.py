@@ -165,7 +165,7 @@ def test_a_table_that_no_file_makes_is_an_error_which_names_fixtures(branch: Pro
     branch.file("0002_add.sql", "ALTER TABLE lake.sleep.evnt ADD COLUMN x INT")
     [result] = reviewed(branch, copy)
     assert codes(result) == [("error", "REPLAY_UNKNOWN_TABLE")]
-    assert "review.fixtures" in result.findings[0].message
+    assert "review.fixtures" in result.findings[0].fix
     assert result.error is not None
     assert result.error.exit_code == 3
 
@@ -441,6 +441,24 @@ def test_a_catalog_on_snowflake_is_rendered_only(branch: ProjectFolder) -> None:
     assert result.error is None
     assert [file.kind for file in result.files] == [None]
     assert "snowflake has no engine on this machine" in result.warnings[0]
+
+
+@pytest.mark.parametrize(
+    "implementation",
+    ["org.apache.spark.sql.delta.catalog.DeltaCatalog", "org.apache.iceberg.spark.SparkSessionCatalog"],
+)
+def test_a_catalog_that_cannot_be_copied_is_rendered_only(implementation: str, branch: ProjectFolder) -> None:
+    """Its tables need files, which the copy does not have. The warning names the catalog and its class; no engine starts."""
+    conf = CATALOG.replace("lake: org.apache.iceberg.spark.SparkCatalog", f"spark_catalog: {implementation}")
+    (branch.root / "catalogs/shop.yaml").write_text(conf)
+    branch.file("0002_add.sql", ADD)
+    copy = FakeCopy()
+    [result] = reviewed(branch, copy)
+    assert (copy.folder, result.replay, result.error) == (None, None, None)
+    assert [file.kind for file in result.files] == [None]
+    assert (
+        f"the catalog spark_catalog ({implementation}): only Iceberg's SparkCatalog can be copied" in result.warnings[0]
+    )
 
 
 def test_the_copy_gets_no_value_of_the_environment(branch: ProjectFolder, monkeypatch: pytest.MonkeyPatch) -> None:
