@@ -54,7 +54,7 @@ class ComparingProject(LoadedProject):
         It holds no secrets, no SQL and no rows. It changes nothing but that file.
 
         Args:
-            output: the file; an existing one is replaced.
+            output: the file, which ends in `.json`; an existing one is replaced.
         """
         states = self._each(catalogs, StateResult, export, spark)
         write_states(output, states)

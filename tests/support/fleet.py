@@ -104,14 +104,15 @@ class Place:
 class Fleet:
     """The project and its environments."""
 
-    def __init__(self, project: ProjectFolder, environments: str) -> None:
+    def __init__(self, project: ProjectFolder, environments: str, more: str = "") -> None:
         """Args:
         environments: those of the catalog file, as YAML.
+        more: further keys of the catalog file.
         """
         self.project = project
         warehouse = project.root / "warehouse"
         text = LAKE.replace("WAREHOUSE", f"{warehouse}/${{environment}}")
-        project.catalog(f"{text}environments: {environments}\n")
+        project.catalog(f"{text}environments: {environments}\n{more}")
         self._warehouse = warehouse
         self._places: dict[str, Place] = {}
 

@@ -219,6 +219,20 @@ def test_a_secret_in_a_property_is_in_no_state_file(fleet: Fleet, tmp_path: Path
     assert {each["name"]: each["after"] for each in table["altered"]} == {"note": "kept", "s3.secret-access-key": "***"}
 
 
+def test_what_drift_ignores_and_what_engines_set_is_no_difference(project: ProjectFolder) -> None:
+    """A rule of the catalog file, and the statistics of a metastore."""
+    rules = "drift: {ignore: [{table: 'lake.a.*', what: 'property job.*', reason: compaction}]}\n"
+    fleet = fleet_of(project, rules)
+    for name in ("dev", "prod"):
+        fleet[name].apply("0002", created("a.users"))
+    with fleet["prod"].client.load_table("a.users").transaction() as change:
+        change.set_properties({"job.last": "7", "numRows": "12"})
+    assert causes(document(fleet, "dev", "prod")) == []
+    with fleet["prod"].client.load_table("a.users").transaction() as change:
+        change.set_properties({"other": "1"})
+    assert causes(document(fleet, "dev", "prod")) == [("lake.a.users", "prod", "outside")]
+
+
 def test_an_environment_that_is_unreachable_hides_no_other(
     project: ProjectFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
