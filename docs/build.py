@@ -73,7 +73,8 @@ def _argument(param: click.Parameter) -> str:
 
 def _row(option: click.Option) -> tuple[str, str, str]:
     kind = option.type
-    choices = "{" + ",".join(kind.choices) + "}" if isinstance(kind, click.Choice) else None
+    # A choice of click, or an option's own type that lists its values.
+    choices = "{" + ",".join(kind.choices) + "}" if hasattr(kind, "choices") else None
     value = "" if option.is_flag else f" {choices or option.metavar or kind.name.upper()}"
     has_default = isinstance(option.default, (str, float)) and not option.multiple
     default = f"`{option.default}`" if has_default else "required" if option.required else ""
@@ -199,7 +200,7 @@ def rules() -> str:
         (
             f"[`{rule.code}`]({family.lower()}.md#{rule.code.lower()})",
             rule.name,
-            str(rule.severity) + (f", {rule.streaming} for streams" if rule.streaming else ""),
+            rule.level,
             ", ".join(sorted(rule.formats)) or "all",
             _claim(rule),
         )

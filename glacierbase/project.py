@@ -21,19 +21,10 @@ from glacierbase.apply.results import (
     UnlockResult,
     WarmResult,
 )
-from glacierbase.inspect import commands as inspect
 from glacierbase.inspect import files
 from glacierbase.inspect.comparing import ComparingProject
-from glacierbase.inspect.drift_results import DriftResult
 from glacierbase.inspect.folders import find_root, load_project
-from glacierbase.inspect.results import (
-    DoctorResult,
-    HistoryResult,
-    RenderResult,
-    ShowResult,
-    StatusResult,
-    ValidateResult,
-)
+from glacierbase.inspect.results import RenderResult, ValidateResult
 from glacierbase.model.arguments import check_reason, given, version_given
 from glacierbase.model.command import Scope, with_own_scope
 from glacierbase.review import commands as review
@@ -87,7 +78,7 @@ class Project(ComparingProject):
             to: the highest version to run.
             only: the single version to run; requires `reason`. The versions that it jumps over are recorded, and run later.
             allow_out_of_order: versions that may run although a higher one is applied.
-            plan: a plan file, or results of `plan`: exactly that runs, or nothing if files, variables or history changed. Its
+            plan: a plan file, or results of `plan`: exactly that runs, or nothing if anything of it changed. Its
                 catalogs are the default of `catalogs`; versions cannot be selected. Environments with `requirePlan` need a file.
             lock_timeout: seconds to wait while another run holds the lock.
             spark: a SparkSession to run in, its catalogs configured as in the catalog files; it is not stopped.
@@ -121,25 +112,6 @@ class Project(ComparingProject):
         """
         selection = Selection(to, only, reason, tuple(allow_out_of_order))
         return apply.written(self._each(catalogs, PlanResult, apply.plan, selection, spark), output)
-
-    @with_own_scope
-    def status(self, catalogs: Collection[str] = (), *, spark: Any = None) -> tuple[StatusResult, ...]:
-        """Return the state of every version, and the lock holder. Writes nothing."""
-        return self._each(catalogs, StatusResult, inspect.status, spark)
-
-    @with_own_scope
-    def history(self, catalogs: Collection[str] = (), *, spark: Any = None) -> tuple[HistoryResult, ...]:
-        """Return all events, in order. Writes nothing."""
-        return self._each(catalogs, HistoryResult, inspect.history, spark)
-
-    @with_own_scope
-    def show(self, version: str, catalogs: Collection[str] = (), *, spark: Any = None) -> tuple[ShowResult, ...]:
-        """Return all that is known of one version. Writes nothing.
-
-        Raises:
-            ConfigurationError: no catalog has that version, neither in its files nor in its history.
-        """
-        return inspect.found(self._each(catalogs, ShowResult, inspect.show, version_given(version), spark), version)
 
     @with_own_scope
     def render(
@@ -274,11 +246,6 @@ class Project(ComparingProject):
         return self._each(catalogs, SquashResult, apply.squash, version_given(to), author, dry_run, commit)
 
     @with_own_scope
-    def drift(self, catalogs: Collection[str] = (), *, spark: Any = None) -> tuple[DriftResult, ...]:
-        """Return how the tables differ from what the history recorded of them. Writes nothing."""
-        return self._each(catalogs, DriftResult, inspect.drift, spark)
-
-    @with_own_scope
     def drift_adopt(
         self, catalogs: Collection[str] = (),
         *, tables: Collection[str] = (), reason: str, author: str, lock_timeout: float = 0,
@@ -325,20 +292,6 @@ class Project(ComparingProject):
         check_reason(reason)
         self._choice.only(catalogs)
         return self._each(catalogs, DriftIgnoreResult, apply.drift_ignore, tables, reason)
-
-    @with_own_scope
-    def doctor(
-        self, catalogs: Collection[str] = (), *, print_ddl: bool = False, spark: Any = None
-    ) -> tuple[DoctorResult, ...]:
-        """Check all that a migration requires: files, connection, history, rights, and that the lock is exclusive.
-
-        Args:
-            print_ddl: contact nothing; return the statements that create the tables of glacierbase, and the rights they need.
-
-        Raises:
-            GlacierbaseError: the first error; `results` holds all checks.
-        """
-        return self._each(catalogs, DoctorResult, inspect.doctor, print_ddl, spark)
 
     @with_own_scope
     def warm(self, catalogs: Collection[str] = ()) -> tuple[WarmResult, ...]:

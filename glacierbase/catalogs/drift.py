@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from glacierbase.catalogs.keys import KEYS
 from glacierbase.catalogs.nodes import MappingNode, Node, ScalarNode, SequenceNode
+from glacierbase.catalogs.values import ValueType
 from glacierbase.errors import ConfigurationError, raise_all
 from glacierbase.model.catalog import DriftRule
 
@@ -30,19 +31,31 @@ def drift_rules(content: MappingNode) -> tuple[DriftRule, ...]:
 
 
 def _rule(item: MappingNode) -> DriftRule:
-    table, what, reason = (_text(item, name) for name in ("table", "what", "reason"))
-    return DriftRule(table, what or KEYS[f"{_PATH}[].what"].default or "", reason)
+    table, what, reason = (_text(item, key.name) or key.default or "" for key in KEYS[_PATH].keys)
+    return DriftRule(table, what, reason)
 
 
 def _wrong(item: Node) -> Iterator[ConfigurationError]:
     if not isinstance(item, MappingNode):
         yield item.place.error("INVALID_VALUE", f"{_PATH}: a mapping is expected here", _FORM)
         return
-    for name in ("table", "reason"):
-        if not _text(item, name).strip():
-            yield item.place.error("MISSING_KEY", f"{_PATH}: {name} is missing", _FORM)
+    for key in KEYS[_PATH].keys:
+        text = _text(item, key.name)
+        if key.required and text is None:
+            yield item.place.error("MISSING_KEY", f"{_PATH}: {key.name} is missing", _FORM)
+        elif text is not None and not _is(text, key.type):
+            what = f"{_PATH}: {key.name} is not {key.type.expected}"
+            yield item.keys[key.name].error("INVALID_VALUE", what, _FORM)
 
 
-def _text(item: MappingNode, name: str) -> str:
+def _is(text: str, kind: ValueType) -> bool:
+    try:
+        kind.convert(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _text(item: MappingNode, name: str) -> str | None:
     node = item.get(name)
-    return node.text if isinstance(node, ScalarNode) and node.value is not None else ""
+    return node.text if isinstance(node, ScalarNode) else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 from glob import escape
 
@@ -12,10 +13,15 @@ from glacierbase.catalogs.yamlfile import parse_yaml
 from glacierbase.errors import ConfigurationError
 from glacierbase.model.catalog import DriftRule
 
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+
 
 def exact_rule(table: str, what: str, reason: str) -> DriftRule:
-    """Return the rule about one difference of one table: characters of patterns in their names mean themselves."""
-    return DriftRule(escape(table), escape(what), reason)
+    """Return the rule about one difference of one table: characters of patterns in their names mean themselves.
+
+    A character that cannot be on a line stands for any other.
+    """
+    return DriftRule(_CONTROL.sub("?", escape(table)), _CONTROL.sub("?", escape(what)), " ".join(reason.split()))
 
 
 def with_rules(text: str, rules: Iterable[DriftRule], location: str) -> str:

@@ -20,6 +20,7 @@ from glacierbase.catalogs.values import (
     SHA256,
     STORE_CATALOG,
     TEXT,
+    WORDS,
     ValueType,
     one_of,
 )
@@ -33,6 +34,7 @@ class Kind(str, Enum):
     KEYS = "keys with values"
     GROUP = "the keys below"
     LIST = "a list"
+    MAPPINGS = "a list of keys with values"
     ENVIRONMENTS = "names with keys of their own"
 
     __str__ = str.__str__
@@ -155,20 +157,21 @@ _LINT_KEYS = (
     ),
 )
 _IGNORED_KEYS = (
-    Key("table", "A pattern of table names, such as `lake.events.*`.", required=True, resolved=False),
+    Key("table", "A pattern of table names, such as `lake.events.*`.", type=WORDS, required=True, resolved=False),
     Key(
         "what",
         "A pattern of what differs, such as `property write.*` or `column legacy`.",
+        type=WORDS,
         default="*",
         resolved=False,
     ),
-    Key("reason", "Why the difference is in order.", required=True, resolved=False),
+    Key("reason", "Why the difference is in order.", type=WORDS, required=True, resolved=False),
 )
 _DRIFT_KEYS = (
     Key(
         "ignore",
         "Differences between records and tables that are in order: mappings of `table`, `what` and `reason`.",
-        Kind.LIST,
+        Kind.MAPPINGS,
         keys=_IGNORED_KEYS,
         resolved=False,
     ),
@@ -254,7 +257,7 @@ def walk(keys: Iterable[Key], above: str = "") -> Iterator[tuple[str, Key]]:
     for key in keys:
         path = f"{above}{key.name}"
         yield path, key
-        yield from walk(key.keys, f"{path}[]." if key.kind is Kind.LIST else f"{path}.")
+        yield from walk(key.keys, f"{path}[]." if key.kind in (Kind.LIST, Kind.MAPPINGS) else f"{path}.")
 
 
 KEYS = dict(walk(FILE_KEYS))

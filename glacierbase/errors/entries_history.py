@@ -208,7 +208,7 @@ ENTRIES = (
     Entry(
         "PLAN_OUTDATED",
         (HistoryDisagrees,),
-        "Files, variables or the history have changed since the plan was made. "
+        "Files, variables, the history or the place of the tables have changed since the plan was made. "
         "The plan is that of `migrate --plan`, or the one that was confirmed on a terminal. Nothing of it ran.",
         "error: PLAN_OUTDATED: catalog analytics: 3 changes since the plan was made; nothing ran\n"
         "migrations/analytics/0008_add_device.sql: it renders differently: a variable changed\n"

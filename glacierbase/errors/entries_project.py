@@ -278,6 +278,7 @@ ENTRIES = (
         "error: ALREADY_EXISTS: catalogs/analytics.yaml exists already; nothing was written\nnext: choose another NAME",
         (
             "For `init`, choose another name: `glacierbase init billing`.",
+            "For `init --ci`, keep your files, or move them away, run it again, and compare.",
             "For `new` and `rebase`, move the file away that the message names.",
         ),
     ),

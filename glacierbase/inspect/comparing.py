@@ -10,12 +10,12 @@ from typing import Any
 
 from glacierbase.errors import ConfigurationError, GlacierbaseError, collected, raise_all
 from glacierbase.history.opening import Target
+from glacierbase.inspect.asked import AskedProject
 from glacierbase.inspect.compare import Side, compare
 from glacierbase.inspect.compare_results import CompareResult
 from glacierbase.inspect.each import run_on_each
 from glacierbase.inspect.environment_state import StateResult
 from glacierbase.inspect.exporting import export
-from glacierbase.inspect.loaded import LoadedProject
 from glacierbase.inspect.state_files import read_states, write_states
 from glacierbase.model.command import command, with_own_scope
 from glacierbase.model.result import Results
@@ -27,7 +27,7 @@ from glacierbase.stores.choice import opens_without_engine
 _AT_ONCE = 8
 
 
-class ComparingProject(LoadedProject):
+class ComparingProject(AskedProject):
     """A project whose environments can be compared."""
 
     @with_own_scope

@@ -18,6 +18,10 @@ from glacierbase.apply.file_results import RebaseResult, WrittenResult
 from glacierbase.apply.init import InitResult
 from glacierbase.catalogs.schema import catalog_file_schema
 from glacierbase.errors import GlacierbaseError
+from glacierbase.inspect.blame import BlameResult
+from glacierbase.inspect.history import HistoryResult
+from glacierbase.inspect.schema import SchemaResult
+from glacierbase.inspect.shown import ShowResult
 from glacierbase.model.result import Result, document_fields, json_name
 from glacierbase.project import Project
 
@@ -141,7 +145,7 @@ def _methods() -> Iterator[tuple[str, type[Result]]]:
     """Yield the name of each command that is a method, and the type of its results."""
     for name, method in getmembers(Project, isfunction):
         if not name.startswith("_"):
-            returned = get_args(get_type_hints(method).get("return"))
+            returned = get_args(get_type_hints(method, localns=_LATER).get("return"))
             if returned and isinstance(returned[0], type) and issubclass(returned[0], Result):
                 yield name.replace("_", "-"), returned[0]
 
@@ -184,6 +188,8 @@ def _summary(kind: type) -> str:
     return (kind.__doc__ or "").partition("\n\n")[0]
 
 
+# The result types that the methods import when they are called.
+_LATER = {kind.__name__: kind for kind in (BlameResult, HistoryResult, SchemaResult, ShowResult)}
 # The result type of each command: the methods of `Project` that return results, and the commands that only write files.
 COMMANDS: Mapping[str, type[Result]] = {
     **dict(_methods()), "init": InitResult, "new": WrittenResult, "rebase": RebaseResult,

@@ -98,7 +98,7 @@ def test_ignore_writes_rules_and_keeps_the_rest_of_the_file(tables: RecordedTabl
     assert path.read_text().startswith(before)
     assert tables.run("drift", "--fail-on", "any").code == 0
     with tables.client.load_table("a.t").transaction() as transaction:
-        transaction.set_properties({"a[b]*": "1"})
+        transaction.set_properties({"a[b]*\n": "1"})
     assert tables.run("drift", "--fail-on", "any").code == 7
     assert tables.run("drift", "ignore", "--reason", "of the catalog").code == 0
     assert tables.run("drift", "--fail-on", "any").code == 0
