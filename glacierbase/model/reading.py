@@ -35,7 +35,7 @@ def from_json(kind: type[T], value: object, place: str) -> T:
     """
     values = _checked(dict, value, place)
     fields: dict[str, Any] = {}
-    for name, hint in _types(kind).items():  # type: ignore[arg-type] (types are hashable)
+    for name, hint in _types(kind).items():  # type: ignore[arg-type]  # A type is hashable.
         if name not in values:
             raise WrongShape(f"{place} has no {name}")
         fields[name] = _read(hint, values[name], f"{place}.{name}")
