@@ -147,7 +147,7 @@ class Project(ComparingProject):
     def review(self, base: str, catalogs: Collection[str] = ()) -> tuple[ReviewResult, ...]:
         """Replay migrations on a throw-away copy, and return what those that the git ref `base` lacks do to the tables.
 
-        Contacts no catalog.
+        Contacts no catalog. What the rules of `lint` find in these migrations is among the findings.
 
         Args:
             base: a git ref, as for `validate`.

@@ -59,15 +59,11 @@ def test_a_review_that_failed_is_a_comment(commenter: Commenter) -> None:
     assert len(commenter.server.comments) == 1
 
 
-def test_a_comment_has_the_log_and_what_lint_found(on_github: Commenter) -> None:
-    """What lint found is left out where it is too long."""
-    on_github.write(f"{MARKER}\none", **{"lint.md": "found by lint"})
+def test_a_comment_has_the_log(on_github: Commenter) -> None:
+    """The reader finds the run, and the commit that it is about."""
+    on_github.write(f"{MARKER}\none")
     [(_, text)] = on_github.server.comments.values()
     assert "(https://github.test/acme/lake/actions/runs/1) of commit abc" in text
-    assert text.endswith("found by lint")
-    on_github.write(f"{MARKER}\n".ljust(60_000, "-"), **{"lint.md": "-" * 60_000})
-    [(_, text)] = on_github.server.comments.values()
-    assert 60_000 < len(text) < 61_000
 
 
 def test_the_storage_of_an_artifact_gets_no_token(on_github: Commenter) -> None:

@@ -135,7 +135,7 @@ def test_the_wheel_has_every_template() -> None:
 
 def test_the_action_runs_the_commands_of_the_workflow(ci_project: Path) -> None:
     """Whoever uses the action gets the same review, from the version of the action."""
-    names = ("Validate", "Lint", "Review", "Summary")
+    names = ("Validate", "Review", "Summary")
     commands = [
         {step["name"]: step["run"] for step in steps_of(content) if step.get("name") in names}
         for content in (workflows(ci_project)["review"], workflow(ACTION))
@@ -144,7 +144,7 @@ def test_the_action_runs_the_commands_of_the_workflow(ci_project: Path) -> None:
     assert tuple(commands[0]) == names
 
 
-def test_the_check_of_a_pull_request_finds_what_lint_finds(checkout: Path, tmp_path: Path) -> None:
+def test_the_check_of_a_pull_request_finds_what_the_rules_find(checkout: Path, tmp_path: Path) -> None:
     """Steps after one that failed run, and the job fails. The comment's job accepts what is in the folder of the artifact."""
     machine = Machine(checkout, tmp_path / "machine")
     content = workflow(checkout / ".github/workflows/glacierbase-review.yml")
@@ -152,14 +152,14 @@ def test_the_check_of_a_pull_request_finds_what_lint_finds(checkout: Path, tmp_p
     base = job["env"]["BASE"].removeprefix("${{ ").removesuffix(" }}")
     values = {base: "origin/main", "github.event.pull_request.number": "7"}
     done = machine.on_github(job["steps"], values, {**content["env"], **job["env"]})
-    assert (done.code, list(done.ran)) == (3, ["Install", "Validate", "Lint", "Review", "Summary"]), done.log
+    assert (done.code, list(done.ran)) == (3, ["Install", "Validate", "Review", "Summary"]), done.log
     assert re.search(r"^::error file=migrations/analytics/0002_drop_kind.sql,line=4.*DS103", done.log, re.MULTILINE)
     assert machine.installed == [f"install --quiet {content['env']['GLACIERBASE']}"]
     folder = machine.temp / "glacierbase-review"
-    found = json.loads((folder / "lint.sarif").read_text())["runs"][0]["results"]
+    found = json.loads((folder / "review.sarif").read_text())["runs"][0]["results"]
     assert "DS103" in {each["ruleId"] for each in found}
     files = {path.name: path.read_text() for path in folder.iterdir()}
-    assert sorted(files) == ["lint.md", "lint.sarif", "number", "review.json", "review.md", "review.sarif"]
+    assert sorted(files) == ["number", "review.json", "review.md", "review.sarif"]
     (tmp_path / "comment").mkdir()
     with comment_server() as server:
         assert Commenter("github", checkout, server, tmp_path / "comment").run(files)[0] == 0
@@ -176,10 +176,9 @@ def test_the_check_of_a_merge_request_leaves_its_reports(checkout: Path, tmp_pat
     done = machine.on_gitlab(job, {"CI_MERGE_REQUEST_DIFF_BASE_SHA": git(checkout, "rev-parse", "origin/main")})
     assert done.code == 3, done.log
     reports = job["artifacts"]["reports"]
-    for name in (*job["artifacts"]["paths"], *reports["codequality"], *reports["junit"]):
+    for name in (*job["artifacts"]["paths"], reports["codequality"], reports["junit"]):
         assert (checkout / name).stat().st_size, name
-    [lint, _] = reports["codequality"]
-    assert "DS103" in (checkout / lint).read_text()
+    assert "DS103" in (checkout / reports["codequality"]).read_text()
     assert (checkout / "glacierbase-review.md").read_text().startswith(MARKER)
     machine.on_gitlab(job, {"CI_MERGE_REQUEST_TARGET_BRANCH_SHA": "HEAD", "CI_MERGE_REQUEST_DIFF_BASE_SHA": "nothing"})
     assert json.loads((checkout / "glacierbase-review.json").read_text())["catalogs"][0]["files"] == []

@@ -52,6 +52,21 @@ def codes(result: ReviewResult) -> list[tuple[str, str]]:
     return [(finding.severity, finding.code) for finding in result.findings]
 
 
+def of_replay(result: ReviewResult) -> list[tuple[str, str]]:
+    """Return the findings that only a replay has."""
+    return [each for each in codes(result) if each[1].startswith("REPLAY_")]
+
+
+def test_the_rules_are_applied_and_a_loss_is_found_once(branch: ProjectFolder) -> None:
+    """What a rule says of a new file is a finding of the review; files of the base have none."""
+    branch.file("0002_add.sql", f"ALTER TABLE {TABLE} SET TBLPROPERTIES ('commit.retry.num-retries' = 'ten')")
+    [result] = reviewed(branch, FakeCopy())
+    assert codes(result) == [("error", "PR102")]
+    assert result.error is not None
+    assert (result.error.code, result.error.exit_code) == ("REVIEW_FAILED", 3)
+    assert "glacierbase rules PR102" in result.error.hint
+
+
 def test_a_branch_without_new_migrations_starts_no_engine(branch: ProjectFolder) -> None:
     """Nothing is replayed, and the review succeeds."""
     copy = FakeCopy()
@@ -192,7 +207,7 @@ def test_a_table_that_may_exist_all_the_same_is_a_warning(base: str, sql: str, b
     copy.refusals["made"] = TableNotFound("X", "no such table")
     copy.refusals["Made"] = StatementRefused("X", "no such function")
     [result] = reviewed(branch, copy)
-    assert (codes(result), result.error) == ([("warning", "REPLAY_UNKNOWN_TABLE")], None)
+    assert (of_replay(result), result.error) == ([("warning", "REPLAY_UNKNOWN_TABLE")], None)
 
 
 def test_a_new_name_in_another_namespace_is_refused(branch: ProjectFolder) -> None:
@@ -201,10 +216,10 @@ def test_a_new_name_in_another_namespace_is_refused(branch: ProjectFolder) -> No
     copy.refusals["RENAME TO"] = TableNotFound("X", "Namespace does not exist: lake.sleep")
     branch.file("0002_rename.sql", f"ALTER TABLE {TABLE} RENAME TO lake.sleep.night")
     [result] = reviewed(branch, copy)
-    assert codes(result) == [("error", "REPLAY_REFUSED")]
+    assert of_replay(result) == [("error", "REPLAY_REFUSED")]
     copy.refusals["DESCRIBE"] = TableNotFound("X", "no such table")
     [result] = reviewed(branch, copy)
-    assert codes(result) == [("error", "REPLAY_UNKNOWN_TABLE")]
+    assert of_replay(result) == [("error", "REPLAY_UNKNOWN_TABLE")]
 
 
 def test_a_loss_after_a_statement_on_an_unknown_table_is_shown(branch: ProjectFolder) -> None:
@@ -356,7 +371,8 @@ def test_a_replay_ends_when_its_time_is_up(branch: ProjectFolder) -> None:
     copy = FakeCopy()
     copy.refusals["ADD COLUMN x"] = NoAnswer()  # As where the time passes while the statement runs.
     [result] = reviewed(branch, copy)
-    assert [(each.code, each.line, each.allowed) for each in result.findings] == [("REPLAY_TIMEOUT", 5, None)]
+    found = [each for each in result.findings if each.code.startswith("REPLAY_")]
+    assert [(each.code, each.line, each.allowed) for each in found] == [("REPLAY_TIMEOUT", 5, None)]
     assert result.error is not None
     assert copy.ran[-1] == ADD
     assert copy.is_closed
