@@ -94,7 +94,8 @@ class AskedProject(LoadedProject):
     def blame(self, table: str, catalogs: Collection[str] = (), *, spark: Any = None) -> tuple[BlameResult, ...]:
         """Return who changed each column, partition field and property of a table last, when and why. Writes nothing.
 
-        The last change of a column is that of its own name, type, nullability, comment or default, through renames.
+        The last change of a column is that of its own name, type, nullability, comment or default, through renames. A change after
+        the last record is found where the table is read without an engine.
 
         Args:
             table: as for `schema`; with a column after it, `TABLE.COLUMN`, only that one and the fields inside it.

@@ -14,6 +14,7 @@ from glacierbase.project import Project
 from glacierbase.review import explained as explained_module
 from glacierbase.review.explained import explained
 from glacierbase.review.replay_results import ReviewResult
+from glacierbase.run.waiting import NoAnswer
 from tests.support.project_folder import ProjectFolder
 from tests.support.repository import commit_all
 from tests.unit.review.copies import LATER, TABLE, FakeCopy
@@ -330,7 +331,7 @@ def test_the_folder_is_removed_and_the_engine_closed_whatever_happens(branch: Pr
     """Also where reading the tables fails in the middle."""
     branch.file("0002_add.sql", ADD)
     copy = FakeCopy()
-    copy.refusals["ADD COLUMN"] = KeyError("a bug")  # type: ignore[assignment]
+    copy.refusals["ADD COLUMN"] = KeyError("a bug")
     with copy.in_use(), pytest.raises(KeyError):
         Project.load(branch.root).review("main")
     assert copy.is_closed
@@ -349,14 +350,15 @@ def test_an_engine_that_does_not_start_is_the_error_of_its_catalog(branch: Proje
     assert [file.kind for file in result.files] == [None]
 
 
-def test_a_replay_ends_when_its_time_is_up(branch: ProjectFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_replay_ends_when_its_time_is_up(branch: ProjectFolder) -> None:
     """The statement that runs then is the finding, which no comment allows; the engine is closed, and nothing after it runs."""
-    monkeypatch.setattr("glacierbase.review.running._BUDGET_SECONDS", -1.0)
-    branch.file("0002_add.sql", f"-- GLACIERBASE_ALLOW: REPLAY_TIMEOUT it is slow\n{ADD}")
+    branch.file("0002_add.sql", f"-- GLACIERBASE_ALLOW: REPLAY_TIMEOUT it is slow\n{ADD}; SELECT 1")
     copy = FakeCopy()
+    copy.refusals["ADD COLUMN x"] = NoAnswer()  # As where the time passes while the statement runs.
     [result] = reviewed(branch, copy)
-    assert codes(result) == [("error", "REPLAY_TIMEOUT")]
+    assert [(each.code, each.line, each.allowed) for each in result.findings] == [("REPLAY_TIMEOUT", 5, None)]
     assert result.error is not None
+    assert copy.ran[-1] == ADD
     assert copy.is_closed
 
 
