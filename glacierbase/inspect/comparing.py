@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from glacierbase.errors import ConfigurationError, GlacierbaseError, collected, raise_all
-from glacierbase.history.opening import Target
 from glacierbase.inspect.asked import AskedProject
-from glacierbase.inspect.compare import Side, compare
-from glacierbase.inspect.compare_results import CompareResult
-from glacierbase.inspect.each import run_on_each
-from glacierbase.inspect.environment_state import StateResult
-from glacierbase.inspect.exporting import export
-from glacierbase.inspect.state_files import read_states, write_states
 from glacierbase.model.command import with_own_scope
-from glacierbase.model.result import Results
-from glacierbase.model.text import counted
-from glacierbase.run.waiting import Caller, result
-from glacierbase.stores.choice import opens_without_engine
 
-# Of environments that are read at the same time.
-_AT_ONCE = 8
+# What the methods use is imported when they are called, so that `pending` does not load it.
+if TYPE_CHECKING:
+    from glacierbase.inspect.compare_results import CompareResult
+    from glacierbase.inspect.environment_state import StateResult
+    from glacierbase.inspect.sources import States
 
 
 class ComparingProject(AskedProject):
@@ -40,10 +30,9 @@ class ComparingProject(AskedProject):
         Raises:
             GlacierbaseError: an environment cannot be read; `results` compares the others.
         """
-        _check_enough(environments)
-        states = _read_files(environments)
-        states |= self._states([each for each in dict.fromkeys(environments) if not is_state_file(each)], catalogs)
-        return _compared([(each, states[each]) for each in dict.fromkeys(environments)], catalogs)
+        from glacierbase.inspect.sources import compare_sources
+
+        return compare_sources(environments, catalogs, lambda names: self._states(names, catalogs))
 
     @with_own_scope
     def export_state(
@@ -56,104 +45,20 @@ class ComparingProject(AskedProject):
         Args:
             output: the file, which ends in `.json`; an existing one is replaced.
         """
+        from glacierbase.inspect.environment_state import StateResult
+        from glacierbase.inspect.exporting import export
+        from glacierbase.inspect.state_files import check_output, write_states
+
+        check_output(output)
         states = self._each(catalogs, StateResult, export, spark)
         write_states(output, states)
         return states
 
-    def _states(self, environments: Sequence[str], catalogs: Collection[str]) -> dict[str, list[StateResult]]:
-        """Return the states of the catalogs in each environment; each that could not be read holds its error."""
+    def _states(self, environments: Sequence[str], catalogs: Collection[str]) -> States:
+        """Return the states of the catalogs in each environment; one that could not be read holds its error."""
+        from glacierbase.inspect.sources import read_environments
+
         chosen = {name: replace(self._choice, environment=name).in_environment(catalogs) for name in environments}
-        pairs = [pair for found, _ in chosen.values() for pair in found]
-        states: dict[str, list[StateResult]] = {name: [] for name in environments}
-        for state in _read_all(self._targets(pairs), lambda target: self._state(target, bool(catalogs))):
-            states[state.environment].append(state)
-        for name, (_, skipped) in chosen.items():
-            states[name] += [
-                StateResult(file.name, name, skipped="it does not have this environment") for file in skipped
-            ]
-        return states
-
-    def _state(self, target: Target, is_named: bool) -> StateResult:
-        """Return the state of a catalog in an environment, or its error."""
-        with replace(self.scope, environment=target.catalog.environment).in_use():
-            [state] = run_on_each([target], StateResult, is_named or len(self.catalogs) > 1, export)
-        return state
-
-
-def compare_files(paths: Sequence[str], catalogs: Collection[str] = ()) -> tuple[CompareResult, ...]:
-    """Return the comparison of state files. Needs no project, and contacts nothing.
-
-    Raises:
-        ConfigurationError: a file is no state file, or has no such catalog.
-    """
-    _check_enough(paths)
-    return _compared(list(_read_files(paths).items()), catalogs)
-
-
-def is_state_file(source: str) -> bool:
-    """Return whether a value names a state file, and no environment."""
-    return source.endswith(".json")
-
-
-def _check_enough(sources: Collection[str]) -> None:
-    if len(set(sources)) < 2:
-        raise ConfigurationError(
-            "ENVIRONMENT_NOT_CHOSEN",
-            f"{counted(len(set(sources)), 'environment')} given, and compare takes two or more",
-            "name environments, or files ending in .json that `export-state` wrote",
-        )
-
-
-def _read_files(sources: Collection[str]) -> dict[str, Sequence[StateResult]]:
-    """Return the states in those of the sources that are files.
-
-    Raises:
-        ConfigurationError, SeveralErrors: all that is wrong with them.
-    """
-    found: dict[str, Sequence[StateResult]] = {}
-    errors: list[GlacierbaseError] = []
-    for source in filter(is_state_file, sources):
-        with collected(errors):
-            found[source] = read_states(source)
-    raise_all(errors)
-    return found
-
-
-def _read_all(targets: Sequence[Target], read: Callable[[Target], StateResult]) -> Iterator[StateResult]:
-    """Yield the states: of targets that need no engine, several at a time; engines run one after the other."""
-    parallel = [target for target in targets if opens_without_engine(target.catalog)]
-    callers = [Caller() for _ in parallel[:_AT_ONCE]]
-    answers = [callers[number % _AT_ONCE].submit(partial(read, each)) for number, each in enumerate(parallel)]
-    for caller in callers:
-        caller.end()
-    yield from (read(target) for target in targets if target not in parallel)
-    # Each read inside has a time limit of its own.
-    yield from (result(answer, float("inf")) for answer in answers)
-
-
-def _compared(
-    found: Sequence[tuple[str, Sequence[StateResult]]], catalogs: Collection[str]
-) -> tuple[CompareResult, ...]:
-    """Return the comparison of each catalog.
-
-    Args:
-        found: the states, each with the environment or the file that it comes from.
-
-    Raises:
-        GlacierbaseError: an environment could not be read, with all results; or there is no such catalog.
-    """
-    sides: dict[str, list[Side]] = {}
-    for source, states in found:
-        for state in states:
-            if not catalogs or state.catalog in catalogs:
-                of_catalog = sides.setdefault(state.catalog, [])
-                is_taken = any(side.name == state.environment for side in of_catalog)
-                name = f"{state.environment} ({source})" if is_taken else state.environment
-                of_catalog.append(Side(name, state, source if is_state_file(source) else None))
-    if unknown := sorted(set(catalogs) - sides.keys()):
-        raise ConfigurationError(
-            "UNKNOWN_CATALOG", f"there is no catalog {unknown[0]} in these files", "correct --catalog"
-        )
-    results = Results(compare(name, sides[name]) for name in sorted(sides))
-    raise_all([state.error for _, states in found for state in states if state.error], results)
-    return results
+        targets = self._targets([pair for found, _ in chosen.values() for pair in found])
+        skipped = {name: [file.name for file in files] for name, (_, files) in chosen.items()}
+        return read_environments(targets, skipped, self.scope, bool(catalogs) or len(self.catalogs) > 1)

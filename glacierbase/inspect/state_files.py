@@ -20,16 +20,24 @@ _SCHEMA = "glacierbase/export-state/1"
 _LARGEST = 64 * 2**20
 
 
-def write_states(path: str | Path, states: Sequence[StateResult]) -> None:
-    """Write a state file. An existing one is replaced as a whole.
+def check_output(path: str | Path) -> None:
+    """Refuse a path that `compare` would not take for that of a state file.
 
     Raises:
-        ConfigurationError: `UNREADABLE_FILE`, `EMPTY_VALUE`, `INVALID_VALUE`.
+        ConfigurationError: `EMPTY_VALUE`, `INVALID_VALUE`.
     """
     check_not_empty("output", path)
     if not str(path).endswith(".json"):
         hint = f"`{command('export-state', '--output', 'state.json')}` writes one that `compare` reads"
         raise ConfigurationError("INVALID_VALUE", f"output is {path}, which does not end in .json", hint)
+
+
+def write_states(path: str | Path, states: Sequence[StateResult]) -> None:
+    """Write a state file. An existing one is replaced as a whole.
+
+    Raises:
+        ConfigurationError: `UNREADABLE_FILE`.
+    """
     try:
         replace_file(Path(path), json_text(document("export-state", states, None)) + "\n")
     except FileRefused as error:

@@ -20,7 +20,9 @@ from glacierbase.apply.init import InitResult
 from glacierbase.catalogs.schema import catalog_file_schema
 from glacierbase.errors import GlacierbaseError
 from glacierbase.inspect.blame import BlameResult
+from glacierbase.inspect.compare_results import CompareResult
 from glacierbase.inspect.drift_results import DriftResult
+from glacierbase.inspect.environment_state import StateResult
 from glacierbase.inspect.history import HistoryResult
 from glacierbase.inspect.schema import SchemaResult
 from glacierbase.inspect.shown import ShowResult
@@ -195,12 +197,14 @@ _LATER = {
     kind.__name__: kind
     for kind in (
         BlameResult,
+        CompareResult,
         DriftFileResult,
         DriftIgnoreResult,
         DriftResult,
         HistoryResult,
         SchemaResult,
         ShowResult,
+        StateResult,
     )
 }
 # The result type of each command: the methods of `Project` that return results, and the commands that only write files.

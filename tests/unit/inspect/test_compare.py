@@ -153,6 +153,17 @@ def test_no_engine_is_loaded_and_nothing_is_written(different: Fleet) -> None:
     assert {path: path.stat().st_mtime_ns for path in root.rglob("*")} == before
 
 
+def test_other_commands_load_nothing_of_it() -> None:
+    """`pending` starts as fast as without `compare`."""
+    script = "import sys, glacierbase; glacierbase.Project; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    loaded = {name.rpartition(".")[2] for name in done.stdout.split() if name.startswith("glacierbase.")}
+    assert "comparing" in loaded
+    assert loaded.isdisjoint(
+        {"compare", "compare_results", "compare_tables", "exporting", "live", "sources", "state_files"}
+    )
+
+
 def test_a_table_dropped_by_hand_is_named(fleet: Fleet) -> None:
     """The others still have it."""
     for name in ("dev", "staging", "prod"):

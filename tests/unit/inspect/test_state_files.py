@@ -19,7 +19,9 @@ from glacierbase.inspect.state_files import read_states, write_states
 from glacierbase.model.differences import Difference
 from glacierbase.model.shape import Column, PartitionField, Shape, SortField
 from tests.support.errors import text_error
+from tests.support.lakes import Lakes
 from tests.support.program import call_program
+from tests.support.project_folder import ProjectFolder
 from tests.unit.inspect.test_verdicts import APPLIED, FAILED, NOON, TABLE, held
 
 SHAPE = Shape(
@@ -120,11 +122,14 @@ def test_the_example_of_the_error_is_what_compare_prints(path: Path, monkeypatch
 
 
 @pytest.mark.parametrize("output", ["-", "state", "state.txt", "/dev/null"])
-def test_a_state_file_has_a_name_that_compare_takes_for_a_file(output: str) -> None:
-    """Else `compare` would look for an environment of that name."""
-    with pytest.raises(ConfigurationError) as caught:
-        write_states(output, [STATE])
-    assert caught.value.code == "INVALID_VALUE"
+def test_a_state_file_has_a_name_that_compare_takes_for_a_file(
+    output: str, project: ProjectFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else `compare` would look for an environment of that name. Nothing is contacted before."""
+    lakes = Lakes(project, monkeypatch)
+    lakes.place("dev").store_before = lambda _: pytest.fail("contacted")
+    done = lakes.run("export-state --format json -o", output)
+    assert (done.code, done.document["error"]["code"]) == (2, "INVALID_VALUE")
 
 
 def test_two_entries_of_one_catalog_and_environment_are_refused(tmp_path: Path) -> None:

@@ -32,11 +32,15 @@ from glacierbase.apply.results import (
 )
 from glacierbase.cli.program import cli
 from glacierbase.errors import EngineUnavailable, GlacierbaseError, MigrationFailed, MigrationFileError, SeveralErrors
+from glacierbase.inspect.compare import Side, compare
+from glacierbase.inspect.compare_results import CompareResult
+from glacierbase.inspect.environment_state import StateResult, TableState, VersionState
 from glacierbase.inspect.history import HistoryResult
 from glacierbase.inspect.outcomes import outcomes
 from glacierbase.inspect.results import Check, DoctorResult, StatusResult
 from glacierbase.inspect.shown import ShownRun, ShownStatement, ShowResult
-from glacierbase.model.migration import Event, State
+from glacierbase.model.differences import Difference
+from glacierbase.model.migration import AppliedBy, Event, State
 from glacierbase.model.result import LockHolder, Result, Status
 from glacierbase.output.documents import text_document, text_errors
 from glacierbase.output.printable import Show
@@ -186,6 +190,47 @@ _CASE = made(
 )  # fmt: skip
 
 
+_STATE = VersionState(
+    _VERSIONS[0], _WHY[0], State.APPLIED, _at(days=20), AppliedBy.RUN, 2, 2, None, ("v1:sha256:8c1f03aa",), "r1",
+    has_file=True, squash=None, tables=("lake.sleep.events",),
+)  # fmt: skip
+
+
+def _column(*states: VersionState | None) -> tuple[VersionState, ...]:
+    """Return the states of the versions in one environment; None where it does not know one."""
+    named = zip(states, _VERSIONS, _WHY, strict=True)
+    return tuple(replace(each, version=version, description=why) for each, version, why in named if each)
+
+
+def _compared() -> CompareResult:
+    """Return three environments, of which one has another file, one failed and is behind, and one has a hotfix."""
+    pending = replace(
+        _STATE, state=State.PENDING, applied_at=None, applied_by=None, statements_done=0, rendered_checksum=None
+    )
+    failed = replace(pending, state=State.FAILED, stopped_at=2)
+    edited = replace(_STATE, state=State.CHANGED, checksums=("v1:sha256:77ab91bb",))
+    hotfix = replace(_STATE, state=State.MISSING, has_file=False, applied_at=_at(hours=4))
+    versions = {
+        "dev": _column(_STATE, _STATE, _STATE, None),
+        "staging": _column(replace(_STATE, rendered_checksum="r2"), edited, failed, None),
+        "prod": _column(_STATE, _STATE, pending, hotfix),
+    }
+    table = TableState("lake.sleep.events", None, True, _at(days=1), True, None, ())
+    altered = replace(table, altered=(Difference("column", "debug_flag", None, "string"),))
+    return compare(
+        "analytics",
+        [
+            Side(
+                name,
+                StateResult(
+                    "analytics", name, read_at=NOW, versions=found, tables=(altered if name == "prod" else table,)
+                ),
+            )
+            for name, found in versions.items()
+        ],
+    )
+
+
 def _of(*results: Result, errors: tuple[GlacierbaseError, ...] = ()) -> Callable[[Show], str]:
     def shown(show: Show) -> str:
         summary = MigrateResult.summary if isinstance(results[0], MigrateResult) else None
@@ -213,6 +258,7 @@ SCREENS: dict[str, Callable[[Show], str]] = {
             ]
         )
     ),
+    "compare": _of(_compared()),
     "history": _of(HistoryResult("analytics", "prod", events=_EVENTS, outcomes=outcomes(_EVENTS), total=len(_EVENTS))),
     "show": _of(_SHOWN),
     "plan": _of(PlanResult("analytics", "prod", plan=(_PLANNED,))),
