@@ -11,6 +11,7 @@ from glacierbase.errors import ConfigurationError
 from glacierbase.history.opening import Target
 from glacierbase.history.state import current_state
 from glacierbase.history.timeline import Origin
+from glacierbase.inspect.before import moments_before
 from glacierbase.inspect.lineage import Traced, trace
 from glacierbase.inspect.since import Since
 from glacierbase.inspect.since_record import with_changes_since
@@ -131,7 +132,7 @@ def blame(target: Target, result: BlameResult, search: TableSearch, spark: Any) 
             replace(life, moments=moments),
             replace(result, warnings=(*result.warnings, *filter(None, [unread]))),
         )
-    lines = tuple(map(BlamedLine.of, trace(life.moments)))
+    lines = tuple(map(BlamedLine.of, trace(life.moments, moments_before(target.catalog, life.moments))))
     name = current_name(life, table_.name)
     if column is not None and life.moments and life.moments[-1].shape:
         lines = of_column(lines, column, name)

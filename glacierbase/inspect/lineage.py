@@ -65,11 +65,15 @@ class Traced:
     former_names: tuple[str, ...] = ()
 
 
-def trace(moments: Sequence[Moment]) -> tuple[Traced, ...]:
-    """Return the parts that a table has after the last of its moments; none where it was dropped."""
+def trace(moments: Sequence[Moment], before: Sequence[Moment] = ()) -> tuple[Traced, ...]:
+    """Return the parts that a table has after the last of its moments; none where it was dropped.
+
+    Args:
+        before: what it was up to its first record; the last of them is equal to that.
+    """
     found: tuple[Traced, ...] = ()
-    for index, moment in enumerate(moments):
-        since = Since.of(moment, is_first=index == 0)
+    for index, moment in enumerate((*before, *moments)):
+        since = Since.of(moment, is_first=index <= len(before))
         found = tuple(_next(found, moment.shape, since)) if moment.shape else ()
     return found
 

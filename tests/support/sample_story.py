@@ -77,4 +77,6 @@ def tell_sample(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         return [replace(each, open_store=lambda *_: MemoryStore(tables, "analytics")) for each in targets]
 
     monkeypatch.setattr(loaded, "load_targets", load_targets)
+    # There are no tables.
+    monkeypatch.setattr("glacierbase.inspect.blame.with_changes_since", lambda _, moments, **__: (moments, ""))
     monkeypatch.chdir(project)
