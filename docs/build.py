@@ -28,7 +28,6 @@ import glacierbase  # noqa: E402
 from glacierbase.catalogs.keys import KEYS, Kind  # noqa: E402
 from glacierbase.cli.program import cli  # noqa: E402
 from glacierbase.errors.reference import ENTRIES  # noqa: E402
-from glacierbase.inspect.loaded import LoadedProject  # noqa: E402
 from glacierbase.output.schemas import described_schemas, json_schema  # noqa: E402
 from glacierbase.review.catalogue import FAMILIES  # noqa: E402
 from glacierbase.review.rule import Proof, Rule  # noqa: E402
@@ -74,7 +73,8 @@ def _argument(param: click.Parameter) -> str:
 
 def _row(option: click.Option) -> tuple[str, str, str]:
     kind = option.type
-    choices = "{" + ",".join(kind.choices) + "}" if isinstance(kind, click.Choice) else None
+    # A choice of click, or an option's own type that lists its values.
+    choices = "{" + ",".join(kind.choices) + "}" if hasattr(kind, "choices") else None
     value = "" if option.is_flag else f" {choices or option.metavar or kind.name.upper()}"
     has_default = isinstance(option.default, (str, float)) and not option.multiple
     default = f"`{option.default}`" if has_default else "required" if option.required else ""
@@ -140,7 +140,7 @@ def python_api() -> str:
     """Return the public names with signatures and docstrings."""
     methods = [
         (name, value)
-        for declared in (glacierbase.Project, LoadedProject)
+        for declared in glacierbase.Project.__mro__
         for name, value in vars(declared).items()
         if not name.startswith("_") and (inspect.isfunction(value) or isinstance(value, (classmethod, property)))
     ]
@@ -200,7 +200,7 @@ def rules() -> str:
         (
             f"[`{rule.code}`]({family.lower()}.md#{rule.code.lower()})",
             rule.name,
-            str(rule.severity) + (f", {rule.streaming} for streams" if rule.streaming else ""),
+            rule.level,
             ", ".join(sorted(rule.formats)) or "all",
             _claim(rule),
         )

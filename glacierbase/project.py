@@ -9,6 +9,7 @@ from threading import Event as Flag
 from typing import Any
 
 from glacierbase.apply import commands as apply
+from glacierbase.apply.drift_results import DriftFileResult, DriftIgnoreResult
 from glacierbase.apply.file_results import SquashResult
 from glacierbase.apply.plan import Selection
 from glacierbase.apply.results import (
@@ -20,18 +21,10 @@ from glacierbase.apply.results import (
     UnlockResult,
     WarmResult,
 )
-from glacierbase.inspect import commands as inspect
 from glacierbase.inspect import files
+from glacierbase.inspect.comparing import ComparingProject
 from glacierbase.inspect.folders import find_root, load_project
-from glacierbase.inspect.loaded import LoadedProject
-from glacierbase.inspect.results import (
-    DoctorResult,
-    HistoryResult,
-    RenderResult,
-    ShowResult,
-    StatusResult,
-    ValidateResult,
-)
+from glacierbase.inspect.results import RenderResult, ValidateResult
 from glacierbase.model.arguments import check_reason, given, version_given
 from glacierbase.model.command import Scope, with_own_scope
 from glacierbase.review import commands as review
@@ -40,7 +33,7 @@ from glacierbase.review.results import LintResult
 from glacierbase.secrets import Secrets
 
 
-class Project(LoadedProject):
+class Project(ComparingProject):
     """The catalogs and migrations below one root.
 
     Every command that works on catalogs is a method, except `init`, `new` and `rebase`, which only write or rename files. It takes
@@ -85,7 +78,7 @@ class Project(LoadedProject):
             to: the highest version to run.
             only: the single version to run; requires `reason`. The versions that it jumps over are recorded, and run later.
             allow_out_of_order: versions that may run although a higher one is applied.
-            plan: a plan file, or results of `plan`: exactly that runs, or nothing if files, variables or history changed. Its
+            plan: a plan file, or results of `plan`: exactly that runs, or nothing if anything of it changed. Its
                 catalogs are the default of `catalogs`; versions cannot be selected. Environments with `requirePlan` need a file.
             lock_timeout: seconds to wait while another run holds the lock.
             spark: a SparkSession to run in, its catalogs configured as in the catalog files; it is not stopped.
@@ -119,25 +112,6 @@ class Project(LoadedProject):
         """
         selection = Selection(to, only, reason, tuple(allow_out_of_order))
         return apply.written(self._each(catalogs, PlanResult, apply.plan, selection, spark), output)
-
-    @with_own_scope
-    def status(self, catalogs: Collection[str] = (), *, spark: Any = None) -> tuple[StatusResult, ...]:
-        """Return the state of every version, and the lock holder. Writes nothing."""
-        return self._each(catalogs, StatusResult, inspect.status, spark)
-
-    @with_own_scope
-    def history(self, catalogs: Collection[str] = (), *, spark: Any = None) -> tuple[HistoryResult, ...]:
-        """Return all events, in order. Writes nothing."""
-        return self._each(catalogs, HistoryResult, inspect.history, spark)
-
-    @with_own_scope
-    def show(self, version: str, catalogs: Collection[str] = (), *, spark: Any = None) -> tuple[ShowResult, ...]:
-        """Return all that is known of one version. Writes nothing.
-
-        Raises:
-            ConfigurationError: no catalog has that version, neither in its files nor in its history.
-        """
-        return inspect.found(self._each(catalogs, ShowResult, inspect.show, version_given(version), spark), version)
 
     @with_own_scope
     def render(
@@ -272,18 +246,52 @@ class Project(LoadedProject):
         return self._each(catalogs, SquashResult, apply.squash, version_given(to), author, dry_run, commit)
 
     @with_own_scope
-    def doctor(
-        self, catalogs: Collection[str] = (), *, print_ddl: bool = False, spark: Any = None
-    ) -> tuple[DoctorResult, ...]:
-        """Check all that a migration requires: files, connection, history, rights, and that the lock is exclusive.
+    def drift_adopt(
+        self, catalogs: Collection[str] = (),
+        *, tables: Collection[str] = (), reason: str, author: str, lock_timeout: float = 0,
+    ) -> tuple[DriftFileResult, ...]:  # fmt: skip
+        """Write a migration with the changes that no migration made, and record it as applied in this environment.
 
         Args:
-            print_ddl: contact nothing; return the statements that create the tables of glacierbase, and the rights they need.
+            tables: patterns of names; default all tables that differ.
+            reason: why; recorded, and the description of the migration.
+            author: of the migration.
 
         Raises:
-            GlacierbaseError: the first error; `results` holds all checks.
+            HistoryDisagrees: a version is pending, or no statement makes the changes.
         """
-        return self._each(catalogs, DoctorResult, inspect.doctor, print_ddl, spark)
+        check_reason(reason)
+        self._choice.only(catalogs)
+        return self._each(catalogs, DriftFileResult, apply.drift_adopt, tables, reason, author, lock_timeout)
+
+    @with_own_scope
+    def drift_revert(
+        self, catalogs: Collection[str] = (), *, tables: Collection[str] = (), reason: str, author: str
+    ) -> tuple[DriftFileResult, ...]:
+        """Write a migration that undoes in this environment what no migration did. It changes nothing in others.
+
+        Args:
+            tables, reason, author: as for `drift_adopt`.
+
+        Raises:
+            HistoryDisagrees: no statement undoes the changes.
+        """
+        check_reason(reason)
+        self._choice.only(catalogs)
+        return self._each(catalogs, DriftFileResult, apply.drift_revert, tables, reason, author)
+
+    @with_own_scope
+    def drift_ignore(
+        self, catalogs: Collection[str] = (), *, tables: Collection[str] = (), reason: str
+    ) -> tuple[DriftIgnoreResult, ...]:
+        """Write a rule for each difference that no migration made into the catalog file.
+
+        Args:
+            tables, reason: as for `drift_adopt`.
+        """
+        check_reason(reason)
+        self._choice.only(catalogs)
+        return self._each(catalogs, DriftIgnoreResult, apply.drift_ignore, tables, reason)
 
     @with_own_scope
     def warm(self, catalogs: Collection[str] = ()) -> tuple[WarmResult, ...]:

@@ -36,7 +36,10 @@ def check_approved(target: Target, plan: Plan) -> None:
     if _binding(then) == _binding(now):
         return
     runs = list(_runs_since(then.head, plan.history)) if then.head != now.head else []
-    changes = (*_changed_files(then, now, target.migrations), *runs) or ("what would run now is not in the plan",)
+    moved = _moved(then, now)
+    changes = (*moved, *_changed_files(then, now, target.migrations), *runs) or (
+        "what would run now is not in the plan",
+    )
     again = approved.again or command("migrate")
     raise HistoryDisagrees(
         "PLAN_OUTDATED",
@@ -48,7 +51,15 @@ def check_approved(target: Target, plan: Plan) -> None:
 
 def _binding(plan: PlanResult) -> object:
     """Return what must be the same, as JSON, in which secrets are masked: they are in a plan that was read from a file."""
-    return to_json((plan.plan, plan.jumped_over, plan.head))
+    return to_json((plan.plan, plan.jumped_over, plan.head, plan.place))
+
+
+def _moved(then: PlanResult, now: PlanResult) -> Iterator[str]:
+    """Yield a line if the catalog file leads to other tables than those that the plan was made for."""
+    before, after = ({each.key: each.digest for each in plan.place} for plan in (then, now))
+    keys = [key for key in {**before, **after} if before.get(key) != after.get(key)]
+    if keys:
+        yield f"the catalog file leads to another place: {', '.join(keys)} changed"
 
 
 def _changed_files(then: PlanResult, now: PlanResult, migrations: Sequence[Migration]) -> Iterator[str]:

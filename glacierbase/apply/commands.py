@@ -11,6 +11,7 @@ from glacierbase import executors
 from glacierbase.apply import hooks
 from glacierbase.apply import repair as repairing
 from glacierbase.apply import unlock as unlocking
+from glacierbase.apply.drift_results import DriftFileResult, DriftIgnoreResult
 from glacierbase.apply.file_results import SquashResult
 from glacierbase.apply.migrator import Migrator
 from glacierbase.apply.plan import Plan, Selection
@@ -198,6 +199,31 @@ def squash(target: Target, result: SquashResult, to: int, author: str, dry_run: 
     from glacierbase.apply import squash as squashing  # Only this command reads the shapes of tables.
 
     return squashing.squash(target, result, to, author, dry_run=dry_run, commit=commit)
+
+
+def drift_adopt(
+    target: Target, result: DriftFileResult, tables: Collection[str], reason: str, author: str, lock_timeout: float
+) -> DriftFileResult:
+    """Write a migration with the changes that no migration made, and record it as applied."""
+    from glacierbase.apply import drift_files  # Only these commands read the shapes of tables.
+
+    return drift_files.adopt(target, result, tables, reason, author, lock_timeout)
+
+
+def drift_revert(
+    target: Target, result: DriftFileResult, tables: Collection[str], reason: str, author: str
+) -> DriftFileResult:
+    """Write a migration that undoes the changes that no migration made."""
+    from glacierbase.apply import drift_files
+
+    return drift_files.revert(target, result, tables, reason, author)
+
+
+def drift_ignore(target: Target, result: DriftIgnoreResult, tables: Collection[str], reason: str) -> DriftIgnoreResult:
+    """Write rules for the changes that no migration made."""
+    from glacierbase.apply.drift_ignore import ignore
+
+    return ignore(target, result, tables, reason)
 
 
 def warm(target: Target, result: WarmResult) -> WarmResult:

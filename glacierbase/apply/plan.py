@@ -15,7 +15,7 @@ from glacierbase.history.status import is_late, is_settled, newest_number
 from glacierbase.migrations.compiled import Compiled
 from glacierbase.migrations.git_lost import LostFile, Trace
 from glacierbase.model.arguments import unknown_version
-from glacierbase.model.command import command, git_command, move_command, repair_as
+from glacierbase.model.command import command, git_command, move_command, repair_as, runs_plans_only
 from glacierbase.model.migration import EventType, Migration, State, version_number
 from glacierbase.model.text import counted, numbered
 from glacierbase.run.run import statement_tag
@@ -197,8 +197,8 @@ def _check_selection(migrations: Sequence[Migration], selection: Selection) -> N
 
 
 def _unknown(history: History, selection: Selection) -> list[GlacierbaseError]:
-    # Whoever applies a plan file is not sent to a command that also applies what is not in the file.
-    has_file = selection.approved is not None and selection.approved.again is not None
+    # Whoever applies a plan file is not sent to a command that also applies what is not in the file; a plan settles nothing.
+    has_file = runs_plans_only() or (selection.approved is not None and selection.approved.again is not None)
     unknown = (record for record in history.records.values() if record.state is State.UNKNOWN)
     return [_outcome_unknown(record, may_settle=record.before is not None and not has_file) for record in unknown]
 

@@ -13,8 +13,8 @@ from glacierbase.apply.results import PlanOptions, PlanResult
 from glacierbase.errors import ConfigurationError, HistoryDisagrees
 from glacierbase.history.opening import Target
 from glacierbase.model.arguments import check_not_empty
-from glacierbase.model.command import command, on_catalog
-from glacierbase.model.migration import version_number
+from glacierbase.model.command import command, plan_commands
+from glacierbase.model.migration import Migration, version_number
 from glacierbase.model.reading import WrongShape, from_json
 from glacierbase.model.result import document, json_text
 from glacierbase.run.files import FileRefused, read_anywhere, replace_file
@@ -77,14 +77,23 @@ class GivenPlan:
 
     def _again(self, target: Target, options: PlanOptions) -> str:
         """Return the command that writes the file again, with all its catalogs."""
-        chosen = {"--to": options.to, "--only": options.only, "--reason": options.reason}
-        arguments = [part for name, value in chosen.items() if value is not None for part in (name, value)]
-        arguments += [part for version in options.allow_out_of_order for part in ("--allow-out-of-order", version)]
+        chosen = _still_possible(options, target.migrations)
+        pairs = [("--to", chosen.to), ("--only", chosen.only), ("--reason", chosen.reason)]
+        pairs += [("--allow-out-of-order", version) for version in chosen.allow_out_of_order]
+        arguments = [part for name, value in pairs if value is not None for part in (name, value)]
         catalogs = dict.fromkeys((*self.catalogs, target.catalog.name))
-        if set(catalogs) != {target.catalog.name, *target.siblings}:
-            arguments += [part for name in catalogs for part in ("--catalog", name)]
-        with on_catalog(None):
-            return command("plan", "--output", self.path or "", *arguments)
+        is_all = set(catalogs) == {target.catalog.name, *target.siblings}
+        return plan_commands(self.path or "", *arguments, catalogs=() if is_all else catalogs)[0]
+
+
+def _still_possible(options: PlanOptions, files: Sequence[Migration]) -> PlanOptions:
+    """Return the options that select the same as before, without versions whose file is gone."""
+    numbers = {each.number for each in files}
+    below = [each for each in files if options.to is not None and each.number <= int(options.to)]
+    to = max(below, key=lambda each: each.number).version if below else None
+    only = options.only if options.only is not None and int(options.only) in numbers else None
+    allowed = tuple(version for version in options.allow_out_of_order if int(version) in numbers)
+    return PlanOptions(to, only, options.reason if only is not None else None, allowed)
 
 
 def given_plan(plan: str | Path | GivenPlan | Collection[PlanResult], selection: Selection) -> GivenPlan:
@@ -107,10 +116,11 @@ def given_plan(plan: str | Path | GivenPlan | Collection[PlanResult], selection:
 def plan_required(target: Target) -> ConfigurationError:
     """Return the error for a run without a plan file in an environment that requires one."""
     catalog = target.catalog
+    write, apply = plan_commands("plan.json")
     return ConfigurationError(
         "PLAN_REQUIRED",
         f"catalog {catalog.name}: environment {catalog.environment} runs only plan files (requirePlan); nothing ran",
-        f"`{command('plan', '--output', 'plan.json')}` writes one; `{command('migrate', '--plan', 'plan.json')}` applies it",
+        f"`{write}` writes one; `{apply}` applies it",
     )
 
 

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import hashlib
+
 from glacierbase.apply.plan import Plan, Planned
 from glacierbase.apply.results import (
     HistoryHead,
     PendingFile,
+    PlaceValue,
     PlannedFile,
     PlannedStatement,
     PlanOptions,
     PlanResult,
 )
+from glacierbase.catalogs.place import place
 from glacierbase.history.opening import Target
 from glacierbase.history.records import History
+from glacierbase.migrations.allows import allows_of
 from glacierbase.migrations.compiled import Compiled
 
 
@@ -34,7 +39,12 @@ def plan_result(target: Target, plan: Plan) -> PlanResult:
         head=_head(plan.history),
         tool_version=target.run.tool_version,
         plan_required=target.catalog.plan_required,
+        place=tuple(PlaceValue(key, _digest(value)) for key, value in place(target.catalog).items()),
     )
+
+
+def _digest(text: str) -> str:
+    return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
 
 
 def _head(history: History) -> HistoryHead | None:
@@ -56,6 +66,7 @@ def _pending_file(planned: Planned, compiled: Compiled) -> PendingFile:
 
 def _planned_file(planned: Planned, compiled: Compiled) -> PlannedFile:
     migration = planned.migration
+    allows = allows_of(compiled.statements)
     return PlannedFile(
         version=migration.version,
         description=migration.description,
@@ -63,7 +74,13 @@ def _planned_file(planned: Planned, compiled: Compiled) -> PlannedFile:
         path=migration.location,
         resumes_at=planned.resumes_at,
         statements=tuple(
-            PlannedStatement(statement.index, statement.line, statement.text, statement.checksum)
+            PlannedStatement(
+                statement.index,
+                statement.line,
+                statement.text,
+                statement.checksum,
+                tuple(each for each in allows if each.statement_index == statement.index),
+            )
             for statement in compiled.statements
             if statement.index >= planned.resumes_at
         ),

@@ -12,6 +12,7 @@ from itertools import chain, repeat
 from pathlib import Path
 from typing import ClassVar
 
+from glacierbase.migrations.allows import Allow
 from glacierbase.model.columns import ColumnDifference
 from glacierbase.model.migration import State
 from glacierbase.model.result import LockHolder, Result
@@ -124,12 +125,22 @@ class PendingResult(Result):
 
 @dataclass(frozen=True, slots=True)
 class PlannedStatement:
-    """A statement that would run: its position in the file, its rendered text, and the checksum that the history would record."""
+    """A statement that would run: its position in the file, its rendered text, and the checksum that the history would record.
+
+    Attributes:
+        allows: findings of `lint` that comments above it allow.
+    """
 
     index: int
     line: int
     sql: str
     checksum: str
+    allows: tuple[Allow, ...] = ()
+
+    def text(self) -> str:
+        """Return its place, what it allows, and below them its SQL."""
+        allows = "".join(f", allows {each.code}: {each.reason}" for each in self.allows)
+        return f"  -- statement {self.index}, line {self.line}{allows}\n{self.sql};"
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +161,7 @@ class PlannedFile:
         resumes = f", resumes at statement {self.resumes_at}" if self.resumes_at > 1 else ""
         return [
             Mark(f"{self.path}: {self.description} ({self.author}){resumes}"),
-            *(f"  -- statement {each.index}, line {each.line}\n{each.sql};" for each in self.statements),
+            *(each.text() for each in self.statements),
         ]
 
 
@@ -174,6 +185,14 @@ class HistoryHead:
 
 
 @dataclass(frozen=True, slots=True)
+class PlaceValue:
+    """A value of the catalog file that says where its tables are: the key, and the digest of the value without its secrets."""
+
+    key: str
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
 class PlanResult(Result):
     """What the next `migrate` would run, statement by statement. `migrate --plan` applies it if all of it is still the same.
 
@@ -182,6 +201,7 @@ class PlanResult(Result):
         head: of the history that the plan was made from; None where there is no event.
         tool_version: of the glacierbase that made the plan.
         plan_required: whether `migrate` refuses to run without a plan file (`requirePlan`).
+        place: of the tables, and of history and lock.
     """
 
     plan: tuple[PlannedFile, ...] = ()
@@ -190,6 +210,7 @@ class PlanResult(Result):
     head: HistoryHead | None = None
     tool_version: str = ""
     plan_required: bool = False
+    place: tuple[PlaceValue, ...] = ()
 
     def lines(self) -> list[str]:
         lines = [line for file in self.plan for line in file.lines()]

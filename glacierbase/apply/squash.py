@@ -11,7 +11,7 @@ from pathlib import Path
 
 from glacierbase.apply.file_results import SquashResult
 from glacierbase.apply.plan import Selection, make_plan
-from glacierbase.apply.squash_source import Ran, gone, refused, shapes_of, statements_ran
+from glacierbase.apply.squash_source import KEEP, Ran, gone, refused, shapes_of, statements_ran
 from glacierbase.history.opening import OpenCatalog, Target
 from glacierbase.history.records import SETTLED, History
 from glacierbase.history.squashes import fitted
@@ -48,7 +48,8 @@ def squash(target: Target, result: SquashResult, to: int, author: str, *, dry_ru
         HistoryDisagrees: this environment is not exactly at that version, or its tables cannot be created by one file.
     """
     root = Path(target.run.project)
-    source = _source(target, _files(target.migrations, to, root))
+    again = ("squash", *(("--dry-run",) if dry_run else ()), "--to")
+    source = _source(target, _files(target.migrations, to, root), again)
     squash = _squash_file(source, author)
     result = replace(
         result,
@@ -101,18 +102,21 @@ def _files(migrations: Sequence[Migration], to: int, root: Path) -> tuple[Migrat
     return files
 
 
-def _source(target: Target, files: tuple[Migration, ...]) -> _Source:
+def _source(target: Target, files: tuple[Migration, ...], again: Sequence[str]) -> _Source:
+    """Args:
+    again: the words of the command that runs, before its version.
+    """
     with target.opened() as opened:
-        history = _at_version(opened, files[-1])
+        history = _at_version(opened, files[-1], again)
         ran = statements_ran(target, files, history)
         shapes = tuple(shapes_of(target, ran))
         if read_state(opened).history.events != history.events:
-            again = f"`{command('squash', '--to', files[-1].version)}`"
-            raise refused("a run changed the history while the tables were read", again)
+            hint = f"`{command(*again, files[-1].version)}`"
+            raise refused("a run changed the history while the tables were read", hint)
     return _Source(target, files, history, ran, shapes)
 
 
-def _at_version(opened: OpenCatalog, last: Migration) -> History:
+def _at_version(opened: OpenCatalog, last: Migration, again: Sequence[str]) -> History:
     """Return the history, which is past the file `last` and past nothing above it."""
     migrations, history = opened.target.migrations, read_state(opened).history
     make_plan(migrations, history, Selection(out_of_order=None))  # Raises what `migrate` would.
@@ -126,7 +130,7 @@ def _at_version(opened: OpenCatalog, last: Migration) -> History:
     above = [record for number, record in sorted(records.items()) if number > last.number and not record.is_removed]
     if above:
         what = f"{where} is past {last.version}: {', '.join(f'{each.version} is {each.state}' for each in above)}"
-        hint = f"squash where {last.version} is the last one, or `{command('squash', '--to', above[-1].version)}`"
+        hint = f"squash where {last.version} is the last one, or `{command(*again, above[-1].version)}`"
         raise refused(what, hint, versions=[each.version for each in above])
     return history
 
@@ -145,7 +149,8 @@ def _squash_file(source: _Source, author: str) -> SquashFile:
     text = squash_text(source.files, description, author, comments, statements)
     path = Path(source.target.run.project, "migrations", catalog.stem, f"{last.version}_squashed.sql")
     made = compile_migration(replace(last, location=path.name, text=text), catalog, source.target.dialect)
-    assert [each.text for each in made.statements] == statements, path.name
+    if [each.text for each in made.statements] != statements:
+        raise refused(f"{path.name} would not render to the statements that create the tables", KEEP)
     return SquashFile(path, text, source.files)
 
 

@@ -20,7 +20,7 @@ from glacierbase.secrets import mask
 from glacierbase.sql.creates import not_creatable
 from glacierbase.stores.iceberg.shape import ShapeReader
 
-_KEEP = "keep the files: a new environment runs them all"
+KEEP = "keep the files: a new environment runs them all"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ def statements_ran(target: Target, files: Sequence[Migration], history: History)
     """
     if target.dialect != "spark":
         what = f"catalog {target.catalog.name} runs on {target.dialect}; squash reads Iceberg tables of Spark catalogs only"
-        raise refused(what, _KEEP)
+        raise refused(what, KEEP)
     found = [ran for sql, version in _texts(target, files, history) for ran in _of_file(target, sql, version)]
     unknown = [each for each in found if each.effect.kind is Kind.UNKNOWN]
     if unknown:
@@ -136,7 +136,7 @@ def _read(reader: ShapeReader, table: str) -> Shape | None:
         if isinstance(error, ConfigurationError) and error.code != "STORE_NOT_ICEBERG":
             raise
         what = f"{table}: {error.message}; squash reads Iceberg tables through PyIceberg only"
-        raise refused(what, _KEEP, table=table) from error
+        raise refused(what, KEEP, table=table) from error
 
 
 def _check(shape: Shape) -> None:
@@ -146,4 +146,4 @@ def _check(shape: Shape) -> None:
     if any(mask(text) != text for text in texts):
         wrong = ["one of its comments or properties holds a secret"]
     if wrong:
-        raise refused(f"{shape.table} cannot be created with Spark SQL: {'; '.join(wrong)}", _KEEP, table=shape.table)
+        raise refused(f"{shape.table} cannot be created with Spark SQL: {'; '.join(wrong)}", KEEP, table=shape.table)

@@ -9,6 +9,7 @@ from typing import Any
 
 from glacierbase.catalogs.declared_catalogs import DECLARED, wrong_catalogs
 from glacierbase.catalogs.dependencies import Dependencies, DependencyReader
+from glacierbase.catalogs.drift import drift_rules
 from glacierbase.catalogs.keys import CONF_KEYS, ENGINES, KEYS
 from glacierbase.catalogs.lint import lint_options
 from glacierbase.catalogs.nodes import MappingNode, Node, ScalarNode, SequenceNode
@@ -16,7 +17,7 @@ from glacierbase.catalogs.references import References, resolved
 from glacierbase.catalogs.values import SCHEMA, STORE_CATALOG, ValueType
 from glacierbase.catalogs.yamlfile import MOST_ERRORS
 from glacierbase.errors import GlacierbaseError, collected, raise_all
-from glacierbase.model.catalog import Catalog, Hooks, LintOptions, StoreOptions
+from glacierbase.model.catalog import Catalog, DriftRule, Hooks, LintOptions, StoreOptions
 
 # The key under `conf` that names the engine's own default catalog.
 _DEFAULT_CATALOG = {"spark": ("sparkConf", "spark.sql.defaultCatalog"), "snowflake": ("connection", "database")}
@@ -67,6 +68,7 @@ class EnvironmentReader:
             hooks=self._hooks(),
             lint=self._lint(),
             fixtures=self._option("review.fixtures"),
+            drift_rules=self._drift_rules(),
         )
         raise_all(self._errors[:MOST_ERRORS])
         return catalog
@@ -157,6 +159,11 @@ class EnvironmentReader:
             on_failure=self._words("hooks.onFailure"),
             timeout_seconds=self._option("hooks.timeout"),
         )
+
+    def _drift_rules(self) -> tuple[DriftRule, ...]:
+        with collected(self._errors):
+            return drift_rules(self._content)
+        return ()
 
     def _lint(self) -> LintOptions:
         with collected(self._errors):

@@ -42,7 +42,7 @@ def _wrong_value(node: Node, key: Key, path: str) -> Iterator[ConfigurationError
         yield _wrong_kind(node, path, f"{key.kind} is expected here{_as_list(node, key.kind)}")
     elif isinstance(node, SequenceNode):
         for item in node.items:
-            if is_null(item) or not isinstance(item, ScalarNode):
+            if key.kind is Kind.MAPPINGS or is_null(item) or not isinstance(item, ScalarNode):
                 yield from _wrong_item(item, key, path)
 
 
@@ -85,7 +85,7 @@ def _wrong_environments(node: Node) -> Iterator[ConfigurationError]:
 def _fits(node: Node, kind: Kind) -> bool:
     if kind is Kind.VALUE:
         return isinstance(node, ScalarNode)
-    if kind is Kind.LIST:
+    if kind in (Kind.LIST, Kind.MAPPINGS):
         return isinstance(node, SequenceNode)
     return isinstance(node, MappingNode) and (
         kind is Kind.KEYS or all(isinstance(value, ScalarNode) for value in node.values.values())

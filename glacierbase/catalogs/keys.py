@@ -21,6 +21,7 @@ from glacierbase.catalogs.values import (
     STORE_CATALOG,
     SWITCH,
     TEXT,
+    WORDS,
     ValueType,
     one_of,
 )
@@ -34,6 +35,7 @@ class Kind(str, Enum):
     KEYS = "keys with values"
     GROUP = "the keys below"
     LIST = "a list"
+    MAPPINGS = "a list of keys with values"
     ENVIRONMENTS = "names with keys of their own"
 
     __str__ = str.__str__
@@ -155,6 +157,26 @@ _LINT_KEYS = (
         resolved=False,
     ),
 )
+_IGNORED_KEYS = (
+    Key("table", "A pattern of table names, such as `lake.events.*`.", type=WORDS, required=True, resolved=False),
+    Key(
+        "what",
+        "A pattern of what differs, such as `property write.*` or `column legacy`.",
+        type=WORDS,
+        default="*",
+        resolved=False,
+    ),
+    Key("reason", "Why the difference is in order.", type=WORDS, required=True, resolved=False),
+)
+_DRIFT_KEYS = (
+    Key(
+        "ignore",
+        "Differences between records and tables that are in order: mappings of `table`, `what` and `reason`.",
+        Kind.MAPPINGS,
+        keys=_IGNORED_KEYS,
+        resolved=False,
+    ),
+)
 _REVIEW_KEYS = (
     Key(
         "fixtures",
@@ -200,6 +222,7 @@ ENVIRONMENT_KEYS = (
     Key("hooks", "Commands that run around `migrate`, each as a list of words.", Kind.GROUP, keys=_HOOK_KEYS),
     Key("lint", "What `lint` reports, and how severe it is.", Kind.GROUP, keys=_LINT_KEYS),
     Key("review", "What `review` replays on.", Kind.GROUP, keys=_REVIEW_KEYS),
+    Key("drift", "What `drift` ignores.", Kind.GROUP, keys=_DRIFT_KEYS),
 )
 SHARED_KEYS = (
     *ENVIRONMENT_KEYS,
@@ -241,7 +264,7 @@ def walk(keys: Iterable[Key], above: str = "") -> Iterator[tuple[str, Key]]:
     for key in keys:
         path = f"{above}{key.name}"
         yield path, key
-        yield from walk(key.keys, f"{path}[]." if key.kind is Kind.LIST else f"{path}.")
+        yield from walk(key.keys, f"{path}[]." if key.kind in (Kind.LIST, Kind.MAPPINGS) else f"{path}.")
 
 
 KEYS = dict(walk(FILE_KEYS))

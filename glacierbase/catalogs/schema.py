@@ -51,9 +51,13 @@ def _mapping(keys: tuple[Key, ...]) -> Schema:
 
 
 def _described(key: Key) -> Schema:
+    return {**_meaning(key), **_of_kind(key)}
+
+
+def _meaning(key: Key) -> Schema:
     meaning = f"{key.meaning} Only for {key.engine}." if key.engine else key.meaning
     default = {} if key.default is None else {"default": _DEFAULTS.get(key.default, key.default)}
-    return {"description": meaning, **default, **_of_kind(key)}
+    return {"description": meaning, **default}
 
 
 def _of_kind(key: Key) -> Schema:
@@ -62,8 +66,9 @@ def _of_kind(key: Key) -> Schema:
         return {"anyOf": [*_single(key), {"type": "null"}]}
     if key.kind is Kind.GROUP:
         return _mapping(key.keys)
-    if key.kind is Kind.LIST:
-        return {"type": ["array", "null"], "items": {"anyOf": [*_single(key), *_items(key)]}}
+    if key.kind in (Kind.LIST, Kind.MAPPINGS):
+        single = _single(key) if key.kind is Kind.LIST else ()
+        return {"type": ["array", "null"], "items": {"anyOf": [*single, *_items(key)]}}
     names = {"propertyNames": dict(key.names.schema)} if key.names else {}
     return {"type": ["object", "null"], **names, "additionalProperties": _inside(key)}
 
@@ -81,7 +86,7 @@ def _items(key: Key) -> list[Schema]:
     """Return the schema of the mappings in a list. No layer is merged over a list, so that null has no meaning in one."""
     if not key.keys:
         return []
-    properties = {each.name: {"description": each.meaning, "anyOf": _single(each)} for each in key.keys}
+    properties = {each.name: {**_meaning(each), "anyOf": _single(each)} for each in key.keys}
     required = [each.name for each in key.keys if each.required]
     return [{"type": "object", "properties": properties, "required": required, "additionalProperties": False}]
 

@@ -74,6 +74,8 @@ def _duration(shortest: str, longest: str) -> ValueType:
 
 
 TEXT = ValueType("text", str)
+# Of one line, so that it can be part of a message.
+WORDS = _matching(r"[^\x00-\x1f\x7f]*[^\s\x00-\x1f\x7f][^\x00-\x1f\x7f]*", "a text of one line")
 BOOLEAN = ValueType("true or false", _boolean, {"enum": [True, False, "true", "false"]})
 LEASE = _duration("1s", "24h")
 HOOK_TIMEOUT = _duration("1s", "1h")

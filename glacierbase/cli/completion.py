@@ -1,4 +1,4 @@
-"""What a shell completes: names of catalogs and environments, versions, error codes, rules, JSON Schemas.
+"""What a shell completes: names of catalogs and environments, versions, error codes, rules, formats, JSON Schemas.
 
 Reads the catalog files and the names of the migration files, and contacts nothing. Where the project is wrong, nothing is
 completed: a message would be written into the line that the user edits.
@@ -68,6 +68,18 @@ def complete_schema(_ctx: click.Context, _param: click.Parameter, incomplete: st
     from glacierbase.output.schemas import described_schemas
 
     return [name for name in described_schemas() if name.startswith(incomplete)]
+
+
+def complete_format(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    """Return the formats of a review that begin so."""
+    from glacierbase.output.formats import FORMATS
+
+    return [name for name in FORMATS if name.startswith(incomplete)]
+
+
+def complete_output(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """Return the formats of a review that begin so, for a path to follow."""
+    return [f"{name}=" for name in complete_format(ctx, param, incomplete)]
 
 
 def _chosen(ctx: click.Context) -> list[CatalogFile]:

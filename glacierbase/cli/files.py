@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import click
@@ -128,14 +129,17 @@ def squash(options: Options, to: str, author: str | None, dry_run: bool, commit:
     """
 
     def run(project: Project) -> Sequence[Result]:
+        from glacierbase.errors import GlacierbaseError
         from glacierbase.migrations.new_files import git_user
         from glacierbase.model.text import counted
 
         author_ = author or git_user()
-        found = project.squash(to, options.catalogs, author=author_, dry_run=True)
         if dry_run:
-            return found
-        [squashed] = found
+            return project.squash(to, options.catalogs, author=author_, dry_run=True)
+        try:
+            [squashed] = project.squash(to, options.catalogs, author=author_, dry_run=True)
+        except GlacierbaseError:  # The command without `--dry-run` reports it, with its own hint.
+            return project.squash(to, options.catalogs, author=author_)
         replaced = counted(len(squashed.removed), "file")
         agreed = commit or options.terminal.agrees(
             f"also commit {squashed.path} in place of {replaced} (otherwise the change is only staged)"
@@ -155,16 +159,27 @@ def squash(options: Options, to: str, author: str | None, dry_run: bool, commit:
     show_default=True,
     help="What the catalog file is for: spark, delta and hudi work on local files, the others read environment variables.",
 )
-@click.argument("name", default="analytics")
-def init(options: Options, catalog_type: str, name: str) -> None:
+@click.option(
+    "--ci",
+    type=click.Choice(["github", "gitlab"]),
+    help="Also write files for this CI service: review, deployment, code owners. In a project that has catalogs: only these.",
+)
+@click.argument("name", required=False)
+def init(options: Options, catalog_type: str, ci: str | None, name: str | None) -> None:
     """Write a project with the catalog NAME and a migration.
 
-    Prints the next commands. Overwrites nothing.
+    NAME is analytics by default. Prints the next commands. Overwrites nothing.
     """
 
     def write() -> Sequence[Result]:
         from glacierbase.apply.init import init
+        from glacierbase.errors import ConfigurationError
+        from glacierbase.inspect.folders import find_root
 
-        return (init(options.project, name, catalog_type),)
+        project = options.project
+        if ci and name is None and project is None:
+            with suppress(ConfigurationError):  # No project is here: a new one.
+                project = str(find_root())
+        return (init(project, name, catalog_type, ci),)
 
     options.terminal.report(options.command, write)

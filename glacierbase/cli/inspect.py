@@ -19,12 +19,17 @@ def status(options: Options) -> None:
 @cli.command(section=Section.ASK)
 @with_options()
 @click.option("--events", is_flag=True, help="List every event. JSON always has every event.")
-def history(options: Options, events: bool) -> None:
+@click.option("--table", help="Only files that touch this table, also under its former names.")
+@click.option("--column", help="Of that table: only what changed this column, also under other names.")
+@click.option("--author", help="Only of authors whose name contains this.")
+@click.option("--since", metavar="TIME", help="Only from this date (UTC) or time on, or 90m, 12h, 7d, 2w ago.")
+@click.option("--version", help="Only this version.", shell_complete=complete_version)
+def history(options: Options, events: bool, **filters: str | None) -> None:
     """List migrations and their outcomes, in order. Writes nothing."""
-    from glacierbase.inspect.results import HistoryResult
+    from glacierbase.inspect.history import HistoryResult
 
     lines = HistoryResult.event_lines if events else None
-    options.report(lambda project: project.history(options.catalogs), lines=lines)
+    options.report(lambda project: project.history(options.catalogs, **filters), lines=lines)
 
 
 @cli.command(section=Section.ASK)
@@ -33,6 +38,31 @@ def history(options: Options, events: bool) -> None:
 def show(options: Options, version: str) -> None:
     """Show one VERSION: statements, events and the next step. Writes nothing."""
     options.report(lambda project: project.show(version, options.catalogs))
+
+
+@cli.command(section=Section.ASK)
+@with_options(sql=True)
+@click.argument("table")
+@click.option(
+    "--at", metavar="VERSION|TIME", help="As it was after this version, or at this time; a date is its end (UTC)."
+)
+@click.option("--diff", metavar="A..B", help="The differences between two versions or times.")
+def schema(options: Options, table: str, at: str | None, diff: str | None) -> None:
+    """Show what a TABLE consists of, by the record. Writes nothing.
+
+    `--format sql` prints statements that create the same table. The table itself is not read: `blame` says which migration made
+    what, and what none made.
+    """
+    is_sql = options.format == "sql"
+    options.report(lambda project: project.schema(table, options.catalogs, at=at, diff=diff, sql=is_sql))
+
+
+@cli.command(section=Section.ASK)
+@with_options()
+@click.argument("table", metavar="TABLE[.COLUMN]")
+def blame(options: Options, table: str) -> None:
+    """Show who changed each part of a TABLE, when and why. Writes nothing."""
+    options.report(lambda project: project.blame(table, options.catalogs))
 
 
 @cli.command(section=Section.CHECK)

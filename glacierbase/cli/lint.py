@@ -20,7 +20,7 @@ _WIDTH = 80
 
 
 @cli.command(section=Section.CHECK)
-@with_options()
+@with_options(outputs=True)
 @click.option("--base", metavar="REF", help="Check only the files that this git ref does not have. Default: all files.")
 def lint(options: Options, base: str | None) -> None:
     """Check what the statements do, in every environment. Contacts nothing.
@@ -53,7 +53,7 @@ def rules(format: str, color: str, codes: Sequence[str]) -> None:
 
 
 @cli.command(section=Section.CHECK)
-@with_options()
+@with_options(outputs=True)
 @click.option("--base", metavar="REF", required=True, help="The branch to merge into. What it lacks is new.")
 def review(options: Options, base: str) -> None:
     """Show what new migrations do to the tables, on a copy.
@@ -110,7 +110,7 @@ def _page(rule: Rule) -> Iterator[Line]:
     from glacierbase.model.text import Mark
 
     formats = f"; {', '.join(sorted(rule.formats))} only" if rule.formats else ""
-    yield Mark(f"{rule.code}  {rule.name}  ({rule.severity}{formats})")
+    yield Mark(f"{rule.code}  {rule.name}  ({rule.level}{formats})")
     for title, text in (("Why", rule.why), ("Fix", rule.fix)):
         yield from ("", *textwrap.wrap(f"{title}: {text}", _WIDTH, break_long_words=False, break_on_hyphens=False))
     for title, sql in (("Raises it", rule.bad), ("Does not", rule.good)):

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 import glacierbase
-from glacierbase.cli.completion import complete_catalog, complete_environment
+from glacierbase.cli.completion import complete_catalog, complete_environment, complete_format, complete_output
 
 if TYPE_CHECKING:
     from glacierbase.cli.terminal import Terminal
     from glacierbase.output.documents import Lines
+    from glacierbase.output.files import OutputFile
     from glacierbase.project import Project
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -26,9 +27,10 @@ class Options:
         project: the project's root, or None for the nearest one.
         environments: names; empty for the default. Several for a command that shows them side by side.
         catalogs: names; empty for all.
-        format: `text` or `json`.
+        format: `text` or `json`; of a command that reviews also another one; `sql` of one whose text is a script.
         verbose: whether more is logged to stderr.
         color: `auto`, `always` or `never`.
+        outputs: files that get the result, too.
         command: the command's name, which is also the name of its JSON document.
     """
 
@@ -41,6 +43,7 @@ class Options:
         color: str = "auto",
         environments: Sequence[str] = (),
         catalogs: Sequence[str] = (),
+        outputs: Sequence[OutputFile] = (),
     ) -> None:
         self.command = command
         self.project = project
@@ -49,13 +52,14 @@ class Options:
         self.format = format
         self.verbose = verbose
         self.color = color
+        self.outputs = outputs
 
     @functools.cached_property
     def terminal(self) -> Terminal:
         """The terminal that this command runs at."""
         from glacierbase.cli.terminal import Terminal
 
-        return Terminal(self.format, self.verbose, self.color)
+        return Terminal("text" if self.format == "sql" else self.format, self.verbose, self.color, self.outputs)
 
     def load(self, environment: str | None = None) -> Project:
         """Return the project in an environment; by default in the one that was chosen."""
@@ -96,16 +100,21 @@ class Options:
         )
 
 
-def with_options(environment: bool = True, catalogs: bool = True, several: bool = False) -> Callable[[F], F]:
+def with_options(
+    environment: bool = True, catalogs: bool = True, several: bool = False, outputs: bool = False, sql: bool = False
+) -> Callable[[F], F]:
     """Add the options of `Options` to a command function, which gets them as its first argument.
 
     Args:
         environment: whether there is `--env`.
         catalogs: whether there is `--catalog`.
         several: whether `--env` may be repeated.
+        outputs: whether there are the formats of a review and `--output`.
+        sql: whether there is the format `sql`.
     """
     chosen = _ENVIRONMENTS if several else _ENVIRONMENT
-    shared = [*_ALWAYS, *([_CATALOGS] if catalogs else []), *([chosen] if environment else [])]
+    formats = (_EVERY_FORMAT, _OUTPUTS) if outputs else (_FORMAT_OR_SQL if sql else with_format,)
+    shared = [_PROJECT, *formats, *_ALWAYS, *([_CATALOGS] if catalogs else []), *([chosen] if environment else [])]
 
     def decorate(function: F) -> F:
         @functools.wraps(function)
@@ -119,24 +128,68 @@ def with_options(environment: bool = True, catalogs: bool = True, several: bool 
     return decorate
 
 
-_NAMES = ("project", "format", "verbose", "color", "environments", "catalogs")
+_NAMES = ("project", "format", "verbose", "color", "environments", "catalogs", "outputs")
 with_color = click.option(
     "--color",
     type=click.Choice(["auto", "always", "never"]),
     default="auto",
     help="Colour the output; auto: on a terminal, unless NO_COLOR is set. [auto]",
 )
-with_format = click.option(
-    "--format", type=click.Choice(["text", "json"]), default="text", help="The format of the result. [text]"
+with_format, _FORMAT_OR_SQL = (
+    click.option("--format", type=click.Choice(choices), default="text", help="The format of the result. [text]")
+    for choices in (["text", "json"], ["text", "json", "sql"])
 )
-_ALWAYS = [
-    click.option(
-        "--project", type=click.Path(file_okay=False), help="The project's root folder. [env: GLACIERBASE_PROJECT]"
-    ),
-    with_format,
-    click.option("-v", "--verbose", is_flag=True, help="Log more to stderr."),
-    with_color,
-]
+_PROJECT = click.option(
+    "--project", type=click.Path(file_okay=False), help="The project's root folder. [env: GLACIERBASE_PROJECT]"
+)
+_ALWAYS = [click.option("-v", "--verbose", is_flag=True, help="Log more to stderr."), with_color]
+
+
+class _Format(click.ParamType):  # type: ignore[type-arg,unused-ignore]
+    """A format of `output.formats`, which is loaded only where a command has this option."""
+
+    name = "format"
+
+    @property
+    def choices(self) -> Sequence[str]:
+        from glacierbase.output.formats import FORMATS
+
+        return tuple(FORMATS)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        return str(click.Choice(self.choices).convert(value, param, ctx))
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:  # noqa: ARG002 (click's)
+        return f"[{'|'.join(self.choices)}]"
+
+
+def _to_files(ctx: click.Context, param: click.Parameter, values: Sequence[str]) -> Sequence[OutputFile]:
+    if not values or ctx.resilient_parsing:
+        return ()
+    from glacierbase.output.files import output_files
+
+    try:
+        return output_files(values)
+    except ValueError as error:
+        raise click.BadParameter(str(error), ctx, param) from error
+
+
+_EVERY_FORMAT = click.option(
+    "--format",
+    type=_Format(),
+    default="text",
+    help="The format of the result. [text]",
+    shell_complete=complete_format,
+)
+_OUTPUTS = click.option(
+    "--output",
+    "outputs",
+    metavar="FORMAT=PATH",
+    multiple=True,
+    callback=_to_files,
+    help="Also write the result to a file, in a format of its own; repeat for several.",
+    shell_complete=complete_output,
+)
 _CATALOGS = click.option(
     "--catalog",
     "catalogs",

@@ -9,19 +9,23 @@ import tempfile
 import traceback
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
 from glacierbase.cli.display import Display, open_display
 from glacierbase.cli.screen import is_terminal, show_on
 from glacierbase.cli.signals import Signals
-from glacierbase.errors import ConfigurationError, GlacierbaseError, Interrupted, Stopped
+from glacierbase.errors import ConfigurationError, GlacierbaseError, Interrupted, Stopped, joined
 from glacierbase.model.command import command
 from glacierbase.model.result import Result
 from glacierbase.model.text import split_lines
 from glacierbase.output import documents
+from glacierbase.output.formats import FORMATS
 from glacierbase.output.printable import printable
+
+if TYPE_CHECKING:
+    from glacierbase.output.files import OutputFile
 
 logger = logging.getLogger("glacierbase")
 
@@ -40,12 +44,14 @@ class Terminal:
         signals: those that the command received.
     """
 
-    def __init__(self, form: str, verbose: bool, colour: str = "auto") -> None:
+    def __init__(self, form: str, verbose: bool, colour: str = "auto", files: Sequence[OutputFile] = ()) -> None:
         """Args:
-        form: of the result, `text` or `json`.
+        form: of the result, one of `output.formats`.
         verbose: log more to stderr.
         colour: `auto`, `always` or `never`.
+        files: get the result, too.
         """
+        self._files = files
         self._form = form
         self._verbose = verbose
         self._colour = colour
@@ -74,10 +80,11 @@ class Terminal:
         _log_to_stderr(self._verbose, self._display, self._colour)
         with self._display.watching():
             results, error = self._run(command, run)
-        if self._form == "json":
-            text = documents.json_document(command, results, error)
-        else:
+        error = joined([*filter(None, [error]), *self._write(documents.Outcome(command, results, error))])
+        if self._form == "text":
             text = documents.text_document(shown(results), lines, show_on(sys.stdout, self._colour))
+        else:
+            text = FORMATS[self._form](documents.Outcome(command, results, error))
         try:
             if text:
                 click.echo(text, color=True)
@@ -86,12 +93,20 @@ class Terminal:
                 raise
             discard_stdout()  # The error and its exit code matter more.
         if error:
-            if self._form == "text":
+            if self._form != "json":
                 errors = [result.error for result in results if result.error]
                 show = show_on(sys.stderr, self._colour)
                 click.echo(documents.text_errors([error, *errors], show), err=True, color=True)
             sys.exit(error.exit_code)
         return results
+
+    def _write(self, outcome: documents.Outcome) -> Sequence[GlacierbaseError]:
+        """Write the result into the files, and return the errors."""
+        if not self._files:
+            return ()
+        from glacierbase.output.files import write_files
+
+        return write_files(self._files, outcome)
 
     def _run(self, command: str, run: Callable[[], Sequence[Any]]) -> tuple[Sequence[Any], GlacierbaseError | None]:
         try:

@@ -175,6 +175,21 @@ ENTRIES = (
         ),
     ),
     Entry(
+        "DRIFT_REFUSED",
+        (HistoryDisagrees,),
+        "`drift adopt`, `drift revert` or `drift ignore` cannot settle the differences between records and tables. "
+        "Nothing was written.",
+        "error: DRIFT_REFUSED: these versions are pending: 0008; nothing was written\n"
+        "next: `glacierbase migrate --env prod` first",
+        (
+            "If versions are pending, apply them: `glacierbase migrate`.",
+            "If a table cannot be read, or a file that touched it left no record, choose others: "
+            "`glacierbase drift adopt --table 'lake.sleep.*' --reason 'WHY'`.",
+            "If no statement makes the change, such as a type that becomes narrower, repair the table by hand, "
+            "or ignore the difference: `glacierbase drift ignore --reason 'WHY'`.",
+        ),
+    ),
+    Entry(
         "ENVIRONMENT_MISMATCH",
         (HistoryDisagrees,),
         "The history, or the plan that is to be applied, belongs to another environment than the chosen one. "
@@ -193,7 +208,7 @@ ENTRIES = (
     Entry(
         "PLAN_OUTDATED",
         (HistoryDisagrees,),
-        "Files, variables or the history have changed since the plan was made. "
+        "Files, variables, the history or the place of the tables have changed since the plan was made. "
         "The plan is that of `migrate --plan`, or the one that was confirmed on a terminal. Nothing of it ran.",
         "error: PLAN_OUTDATED: catalog analytics: 3 changes since the plan was made; nothing ran\n"
         "migrations/analytics/0008_add_device.sql: it renders differently: a variable changed\n"

@@ -100,7 +100,8 @@ ENTRIES = (
         "INVALID_SQUASH",
         (MigrationFileError,),
         "The list of replaced files in a squash is not as `squash` wrote it. "
-        "Its last entry must be the version of the file itself. Nothing was contacted.",
+        "Its last entry must be the version of the file itself, and one that the base of `validate --base` has. "
+        "Nothing was contacted.",
         "error: INVALID_SQUASH: migrations/analytics/0007_squashed.sql, line 3: the header MIGRATION_SQUASHES is not a version and"
         " a checksum\n"
         "next: restore the file as `squash` wrote it\n"
@@ -195,8 +196,9 @@ ENTRIES = (
         "state: no real table was touched",
         (
             "Read the findings: each has a file, a line and a message. `REPLAY_REFUSED`: Spark refuses the statement. "
-            "`REPLAY_NOT_RUN`: it loads code, or reaches files, programs or the network. `REPLAY_TIMEOUT`: the replay took more "
-            "than 30 minutes. `DS101`, `DS103` and `DS106`: a table, a column or the rows of a replaced table are lost.",
+            "`REPLAY_NOT_RUN`: it loads code, or reaches files, programs or the network. `REPLAY_UNKNOWN_TABLE`: no file makes "
+            "the table; correct its name, or create it in the file of the key `review.fixtures`. `REPLAY_TIMEOUT`: the replay took "
+            "more than 30 minutes. `DS101`, `DS103` and `DS106`: a table, a column or the rows of a replaced table are lost.",
             "Correct the file and run the same command again.",
             "If a loss is intended, allow it above its statement: `-- GLACIERBASE_ALLOW: DS103 no readers since October (#912)`.",
         ),

@@ -107,6 +107,19 @@ ENTRIES = (
         ),
     ),
     Entry(
+        "STATE_INVALID",
+        (ConfigurationError,),
+        "A file that `compare` names is not a state file. "
+        "It is truncated, it is another document, or a later version wrote it. Nothing was contacted or compared.",
+        "error: STATE_INVALID: prod.json is not a state file of glacierbase: catalogs[0] has no versions; nothing was compared\n"
+        "next: `glacierbase export-state --output prod.json` writes it, in a job that reaches the environment",
+        (
+            "Check that the job that compares has the file that the job of the environment has written.",
+            "If another version of glacierbase wrote it, use the same version for both.",
+            "Write it again where the environment can be reached: `glacierbase export-state --env prod --output prod.json`.",
+        ),
+    ),
+    Entry(
         "HOOK_FAILED",
         (ConfigurationError,),
         "The hook `beforeMigrate` of the catalog file did not exit with 0, took too long, or could not be started. "
@@ -265,6 +278,7 @@ ENTRIES = (
         "error: ALREADY_EXISTS: catalogs/analytics.yaml exists already; nothing was written\nnext: choose another NAME",
         (
             "For `init`, choose another name: `glacierbase init billing`.",
+            "For `init --ci`, keep your files, or move them away, run it again, and compare.",
             "For `new` and `rebase`, move the file away that the message names.",
         ),
     ),

@@ -15,6 +15,7 @@ from glacierbase.errors import (
     entries_project,
     entries_review,
     entries_sql,
+    entries_tables,
 )
 from glacierbase.errors.entry import Entry
 
@@ -26,6 +27,7 @@ _FAMILIES = (
     entries_sql,
     entries_review,
     entries_history,
+    entries_tables,
     entries_lock,
     entries_engine,
 )

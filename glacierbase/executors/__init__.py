@@ -7,7 +7,7 @@ failure are decided in the layers above. Every implementation passes `tests/engi
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol
@@ -150,6 +150,36 @@ class Executor(Protocol):
         """Stop what `open_executor` started, and nothing else. Never raises."""
 
 
+@dataclass(frozen=True, slots=True)
+class CopiedView:
+    """A view of a throw-away copy.
+
+    Attributes:
+        version: of its query.
+        location: of its metadata.
+    """
+
+    uuid: str
+    version: int
+    location: str
+
+
+@dataclass(frozen=True, slots=True)
+class CopyState:
+    """All that the catalogs of a throw-away copy hold. A name begins with its catalog.
+
+    Attributes:
+        namespaces: their properties by their names.
+        tables, views: the locations of their metadata by their names.
+        files: their content by location: metadata, and the rows.
+    """
+
+    namespaces: Mapping[tuple[str, ...], Mapping[str, str]]
+    tables: Mapping[tuple[str, ...], str]
+    views: Mapping[tuple[str, ...], str]
+    files: Mapping[str, bytes] = field(repr=False)
+
+
 class CopyExecutor(Executor, Protocol):
     """The engine of a throw-away copy: it holds Iceberg tables in memory, and reaches nothing outside of its folder."""
 
@@ -161,6 +191,19 @@ class CopyExecutor(Executor, Protocol):
 
     def metadata(self, location: str) -> str:
         """Return the metadata of a table, as JSON by Iceberg's specification."""
+
+    def views(self) -> dict[str, CopiedView]:
+        """Return the views, by their names as the history records names."""
+
+    def state(self) -> CopyState | None:
+        """Return all that the copy holds; None where it holds more than a `CopyState` does."""
+
+    def restore(self, state: CopyState) -> None:
+        """Let an empty copy hold what another one did.
+
+        Raises:
+            EngineError: the state is not valid. The copy then holds a part of it.
+        """
 
 
 @dataclass(frozen=True, slots=True)

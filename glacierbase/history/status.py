@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from glacierbase.history.details import details_of
 from glacierbase.history.records import SETTLED, History, Record
 from glacierbase.history.squashes import fitted
-from glacierbase.model.migration import Event, EventType, Migration, State
+from glacierbase.model.migration import Event, EventType, Migration, Squashed, State
 from glacierbase.model.result import RecordedRepair, Status
 
 
@@ -58,6 +58,7 @@ def _status(
             path=migration.location,
             state=state,
             headers=dict(migration.headers),
+            replaces=_replaced(migration.squashes),
         )
     source = migration or record.started
     return Status(
@@ -75,7 +76,14 @@ def _status(
         repaired=_repaired(record.repair) if record.repair else None,
         stopped_at=statement_at_stop(record),
         headers=dict(migration.headers if migration else details_of(record.started).headers),
+        replaces=_replaced(record.squashes),
     )
+
+
+def _replaced(squashes: Sequence[Squashed]) -> tuple[str, ...]:
+    """Return the versions below a squash that it replaces."""
+    versions = tuple(dict.fromkeys(each.version for each in squashes))
+    return versions[:-1]
 
 
 def _repaired(event: Event) -> RecordedRepair:

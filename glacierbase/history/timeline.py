@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -12,9 +11,10 @@ from glacierbase.history.shapes import TableRecord, table_records
 from glacierbase.model.differences import compare
 from glacierbase.model.migration import Event, EventType
 from glacierbase.model.shape import Shape
+from glacierbase.sql.targets import table_names
 
 # After one of these, the statements of its file that ran are known, or in doubt.
-_ENDS = frozenset(
+ENDS = frozenset(
     {
         EventType.APPLIED, EventType.FAILED, EventType.INTERRUPTED, EventType.UNKNOWN, EventType.BASELINED, EventType.REPAIRED,
     }
@@ -110,8 +110,8 @@ class _Tables:
     def add(self, event: Event) -> None:
         number = int(event.version or 0)
         if event.event in (EventType.STARTED, EventType.BASELINED):
-            self._touched[number] = frozenset(_names(event))
-        if event.event not in _ENDS:
+            self._touched[number] = frozenset(table_names(event.tables))
+        if event.event not in ENDS:
             return
         records = table_records(event)
         for name in self._touched.get(number, frozenset()) - {each.table for each in records if each.unread is None}:
@@ -165,13 +165,9 @@ def differ(before: Shape | None, after: Shape | None) -> bool:
     """Return whether two shapes of a table differ in more than the location of their metadata."""
     if before is None or after is None:
         return before is not after
-    return bool(compare({before.table: before}, {after.table: after}))
+    # Equal columns may have got ids, by which their renames are recognised.
+    return bool(compare({before.table: before}, {after.table: after})) or _ids(before) != _ids(after)
 
 
-def _names(event: Event) -> Iterator[str]:
-    """Yield the tables that the file of an event touches."""
-    try:
-        values = json.loads(event.tables or "[]")
-    except ValueError:
-        return
-    yield from (each for each in values if isinstance(each, str)) if isinstance(values, list) else ()
+def _ids(shape: Shape) -> list[int | None]:
+    return [each.id for each in shape.columns]

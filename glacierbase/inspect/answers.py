@@ -1,21 +1,24 @@
-"""The values that the read-only commands return, from history and files."""
+"""`show`: all that is known of one version, from history and files."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Any
 
-from glacierbase.errors import GlacierbaseError
 from glacierbase.history.details import details_of
 from glacierbase.history.opening import Target
 from glacierbase.history.records import History, Record
-from glacierbase.history.state import CatalogState
-from glacierbase.history.status import make_status, statement_at_stop
-from glacierbase.inspect.results import ShownRun, ShownStatement
+from glacierbase.history.state import current_state
+from glacierbase.history.status import statement_at_stop
+from glacierbase.inspect.made import made_by
+from glacierbase.inspect.shown import ShownRun, ShownStatement, ShowResult
+from glacierbase.inspect.statuses import statuses
 from glacierbase.migrations.allows import Allow, allows_of
 from glacierbase.migrations.statements import split_statements
+from glacierbase.model.arguments import unknown_version
 from glacierbase.model.command import command, repair_as
-from glacierbase.model.migration import Migration, State, Statement
+from glacierbase.model.migration import State, Statement
 from glacierbase.model.result import Status
 
 # Each with the version in it.
@@ -48,31 +51,34 @@ _NEXT: Mapping[State, Callable[[str], str]] = {
 }
 
 
-def statuses(target: Target, state: CatalogState) -> tuple[Status, ...]:
-    """Return the status of every version, with a note where it was repaired, or would render differently today."""
-    files = {migration.number: migration for migration in target.migrations}
-    found = make_status(target.migrations, state.history)
-    return tuple(_with_note(status, files.get(int(status.version)), state.history, target) for status in found)
+def show(target: Target, result: ShowResult, number: int, spark: Any) -> ShowResult:
+    """Return all that is known of one version; `migration` stays None if there is no such version."""
+    state = current_state(target, spark)
+    status = next((each for each in statuses(target, state) if int(each.version) == number), None)
+    if status is None:
+        return replace(result, warnings=state.warnings)
+    record = state.history.records.get(number)
+    return replace(
+        result,
+        migration=status,
+        run=shown_run(record) if record else None,
+        statements=statements_of(target, int(status.version), state.history),
+        allows=allows_shown(target, int(status.version), state.history),
+        events=tuple(event for event in state.history.events if event.version and int(event.version) == number),
+        next=next_step(status),
+        tables=made_by(state.history, number),
+    )
 
 
-def _with_note(status: Status, migration: Migration | None, history: History, target: Target) -> Status:
-    repaired = status.repaired.line() if status.repaired else ""
-    record = history.records.get(int(status.version))
-    rendering = _rendering_note(migration, record, target) if status.state is State.APPLIED else ""
-    return replace(status, note="; ".join(filter(None, (repaired, rendering))) or None)
+def found(results: tuple[ShowResult, ...], version: str) -> tuple[ShowResult, ...]:
+    """Return what `show` returned for each catalog, or raise an error if none of them has the version.
 
-
-def _rendering_note(migration: Migration | None, record: Record | None, target: Target) -> str:
-    # In place of files with other checksums, a squash runs nowhere.
-    if migration is None or record is None or migration.checksum != record.last.checksum:
-        return ""
-    try:
-        [compiled] = target.compile([migration])
-    except GlacierbaseError as error:
-        return f"no longer renders: {error.message}"
-    if record.last.rendered_checksum in (None, compiled.checksum):
-        return ""
-    return "a variable changed since: it would render differently today"
+    Raises:
+        ConfigurationError: `UNKNOWN_VERSION`.
+    """
+    if not any(result.migration for result in results):
+        raise unknown_version(f"no catalog has a version {version}")
+    return results
 
 
 def next_step(status: Status) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Concatenate, ParamSpec, TypeVar
 
@@ -30,13 +30,22 @@ def run_on_each(
         run: completes an empty result of type `kind`.
     """
     results: list[R] = []
+    targets = tuple(targets)
     for target in targets:
         empty = kind(target.catalog.name, target.catalog.environment)
         try:
-            with on_catalog(target.catalog.name if is_named else None):
+            with on_catalog(target.catalog.name if is_named else None, _planned(target, targets)):
                 results.append(run(target, empty, *args, **kwargs))
         except GlacierbaseError as error:
             results.append(replace(empty, error=error))
         if isinstance(results[-1].error, Interrupted):
             break
     return results
+
+
+def _planned(target: Target, targets: Sequence[Target]) -> tuple[str, ...] | None:
+    """Return the catalogs that a plan file must have, none for all of the project; None where no plan file is required."""
+    if not target.catalog.plan_required:
+        return None
+    names = tuple(each.catalog.name for each in targets)
+    return () if set(names) == {target.catalog.name, *target.siblings} else names

@@ -53,14 +53,19 @@ class LoadedProject:
         """Return the environments that a run would change and that are `protected` in a catalog file."""
         return self._choice.protected(catalogs, self.root)
 
+    def _targets(self, chosen: Sequence[tuple[CatalogFile, str]]) -> list[Target]:
+        """Return catalogs, each in its environment, after all of them and the headers of migrations have been read and checked."""
+        return load_targets(self.root, chosen, self.held_locks, self.catalogs)
+
     def _each(
         self, catalogs: Collection[str], kind: type[R], run: Callable[Concatenate[Target, R, P], R],
         *args: P.args, **kwargs: P.kwargs,
     ) -> tuple[R, ...]:  # fmt: skip
-        """Run a command for each catalog, after all catalogs and headers of migrations have been read and checked."""
+        """Run a command for each catalog."""
         chosen, skipped = self._choice.in_environment(catalogs)
-        targets = load_targets(self.root, chosen, self.held_locks, self.catalogs)
-        results = run_on_each(targets, kind, bool(catalogs) or len(self.catalogs) > 1, run, *args, **kwargs)
+        results = run_on_each(
+            self._targets(chosen), kind, bool(catalogs) or len(self.catalogs) > 1, run, *args, **kwargs
+        )
         why = "it does not have this environment"
         results += [kind(file.name, self.scope.environment or "", skipped=why) for file in skipped]
         return raise_first(sorted(results, key=lambda result: self.catalogs.index(result.catalog)))

@@ -1,8 +1,8 @@
-"""The history in short: the outcome of each attempt to apply a migration. Pure."""
+"""The history as tables: in short, the outcome of each attempt to apply a migration; and event by event. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -10,7 +10,7 @@ from glacierbase.history.details import details_of
 from glacierbase.history.records import late_events
 from glacierbase.model.migration import Event, EventType
 from glacierbase.model.result import user_of
-from glacierbase.model.text import Line, Mark, table
+from glacierbase.model.text import Cell, Line, Mark, table
 
 _OUTCOMES = frozenset(
     kind.value
@@ -42,18 +42,21 @@ class Outcome:
     run_by: str
 
 
-def outcomes(events: Sequence[Event]) -> tuple[Outcome, ...]:
+def outcomes(events: Sequence[Event], fits: Callable[[Event], bool] = lambda _: True) -> tuple[Outcome, ...]:
     """Return the outcomes in the events of one catalog, in the order of the events.
 
     Events without a version, and those that a run wrote after it had lost the lock, have no outcome. The last event of a version
     is one also if it is no outcome: the attempt is running, or its outcome is unknown.
+
+    Args:
+        fits: whether the outcome that an event is, is asked for.
     """
     late = late_events(events)
     counted = [event for event in events if event.version and (event.fence, event.sequence) not in late]
     last = {event.version: event for event in counted}
     chosen = (event for event in counted if event.event in _OUTCOMES or event is last[event.version])
     actors = ci_actors(events)
-    return tuple(_outcome(event, actors.get(event.run_id)) for event in chosen)
+    return tuple(_outcome(event, actors.get(event.run_id)) for event in chosen if fits(event))
 
 
 def ci_actors(events: Sequence[Event]) -> dict[str, str]:
@@ -88,3 +91,23 @@ def outcome_table(found: Sequence[Outcome]) -> list[Line]:
     header = ("version", "outcome", "at", "author", "description", "run by")
     rows = [(each.version, Mark(each.outcome), each.at, each.author, each.description, each.run_by) for each in found]
     return table(header, rows)
+
+
+def event_table(events: Sequence[Event]) -> list[Line]:
+    """Return a table with a row per event."""
+    header = ("at", "event", "what", "version", "statement", "who", "run", "why")
+    actors = ci_actors(events)
+    return table(header, [_event_row(event, actors.get(event.run_id)) for event in events])
+
+
+def _event_row(event: Event, ci_actor: str | None) -> tuple[Cell, ...]:
+    return (
+        event.recorded_at,
+        f"{event.fence}.{event.sequence}",
+        Mark(event.event),
+        event.version,
+        f"{event.statement_index}/{event.statement_total}" if event.statement_total is not None else "",
+        user_of(event.os_user, event.host, ci_actor),
+        event.run_id[:8],
+        event.error_message or event.reason,
+    )

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from glacierbase.model.migration import Statement
 
 WORD = "GLACIERBASE_ALLOW"
 
+# What is meant as such a comment, wherever it is and however it is written.
+_MEANT = re.compile(rf"{WORD}\s*(?::|[A-Za-z]+\d)")
 _COMMENT = re.compile(r"(?s)--[^\r\n]*|/\*.*?(?:\*/|\Z)")
 _ALLOW = re.compile(rf"--\s*{WORD}\s*:\s*(?P<code>[^\s:]*):?(?P<reason>.*)")
 
@@ -32,6 +34,16 @@ class Allow:
 def allows_of(statements: Iterable[Statement]) -> tuple[Allow, ...]:
     """Return what the comments above the statements allow, in order."""
     return tuple(allow for statement in statements for allow in _above(statement))
+
+
+def without_effect(text: str, allows: Collection[Allow]) -> int:
+    """Return how many comments of a file are meant to allow a finding, and do not.
+
+    Args:
+        text: of the file.
+        allows: that `allows_of` finds in it.
+    """
+    return len(_MEANT.findall(text)) - len(allows)
 
 
 def _above(statement: Statement) -> Iterator[Allow]:

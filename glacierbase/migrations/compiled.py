@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -67,12 +67,25 @@ def compile_migration(migration: Migration, catalog: TemplateNames, dialect: str
     def file_line(line: int, column: int) -> int:
         return rendered.file_line(starts[line - 1] + column - 1)
 
+    return _split(migration, rendered.text, dialect, file_line)
+
+
+def split_file(file: Migration, dialect: str) -> Compiled:
+    """Split a file that is no template.
+
+    Raises:
+        MigrationFileError: an error in its SQL; the message names file and line.
+    """
+    return _split(file, file.text, dialect, lambda line, _column: line)
+
+
+def _split(migration: Migration, text: str, dialect: str, file_line: Callable[[int, int], int]) -> Compiled:
     try:
-        found = steps(split_statements(rendered.text, dialect), dialect)
+        found = steps(split_statements(text, dialect), dialect)
     except MigrationFileError as error:
         raise _in_file(error, migration.location, file_line(error.data["line"], error.data["column"])) from error
     placed = tuple(tuple(replace(each, line=file_line(each.line, each.column)) for each in step) for step in found)
-    return Compiled(migration, rendered.text, checksum(rendered.text.encode()), placed, dialect)
+    return Compiled(migration, text, checksum(text.encode()), placed, dialect)
 
 
 def _in_file(error: MigrationFileError, location: str, line: int) -> MigrationFileError:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from enum import Enum
 
-from glacierbase.model.names import NAME, name_of, name_parts, recorded_name
+from glacierbase.model.names import name_of, name_parts
 from glacierbase.sql import read
+from glacierbase.sql.clauses import if_not_exists
+from glacierbase.sql.cursor import Cursor
 from glacierbase.sql.parts import Call, Column
 from glacierbase.sql.statement import ParsedStatement
 
@@ -68,7 +69,6 @@ _KINDS = {
 # Procedures of Iceberg that create a table. https://iceberg.apache.org/docs/latest/spark-procedures/
 _CREATING = ("migrate", "snapshot", "register_table")
 _NAMESPACES = ("namespace", "schema", "database")
-_CREATES_NAMESPACE = re.compile(rf"(?i)CREATE\s+\w+\s+(?:IF\s+NOT\s+EXISTS\s+)?(?P<name>{NAME})")
 
 
 def effect(sql: str) -> Effect:
@@ -78,10 +78,19 @@ def effect(sql: str) -> Effect:
     if kind is Kind.TABLE:
         removes = found.operation in ("drop_table", "rename_table")
         return Effect(kind, _tables(found), has_rows=_has_query(found), removes=removes)
-    name = _CREATES_NAMESPACE.match(sql) if found.operation == "create_namespace" else None
+    name = _created_namespace(sql) if found.operation == "create_namespace" else None
     # A setting such as `spark.sql.defaultCatalog`.
     switches = found.operation == "use" or (found.operation == "set" and "catalog" in sql.lower())
-    return Effect(kind, namespace=recorded_name(name["name"]) if name else None, switches=switches)
+    return Effect(kind, namespace=name, switches=switches)
+
+
+def _created_namespace(sql: str) -> str:
+    """Return the namespace of a CREATE NAMESPACE that is understood."""
+    cursor = Cursor(sql, "spark")
+    cursor.expect("CREATE")
+    cursor.next()
+    if_not_exists(cursor)
+    return cursor.table().recorded
 
 
 def _kind(found: ParsedStatement) -> Kind:

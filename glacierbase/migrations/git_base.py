@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path, PurePosixPath
 from typing import TypeAlias
 
@@ -94,6 +95,15 @@ class Compared:
         """Return the migrations that the base does not have, in order."""
         count = Counter(migration.number for migration in self.migrations)
         return [each for each in self.migrations if not self._is_of_base(each, is_only=count[each.number] == 1)]
+
+    def new_squashes(self) -> list[Migration]:
+        """Return the squashes that the base does not have. One has the version of the last file that it replaces."""
+        return [each for each in self.migrations if each.squashes and not self._has(each)]
+
+    def _has(self, migration: Migration) -> bool:
+        """Return whether the base has exactly this file."""
+        files = (self.at_fork.get(migration.number, ()), self.at_tip.get(migration.number, ()))
+        return any(file.is_identical_to(migration) for file in chain.from_iterable(files))
 
     def _is_of_base(self, migration: Migration, *, is_only: bool) -> bool:
         """Return whether the file is the base's, edited or moved perhaps.

@@ -12,7 +12,7 @@ from shlex import quote
 
 from glacierbase.errors import GlacierbaseError, HistoryDisagrees, MigrationFileError, raise_all
 from glacierbase.migrations.git_base import Base, BaseCatalog, BaseFile, Compared, ReadName, read_base
-from glacierbase.migrations.headers import missing_headers
+from glacierbase.migrations.headers import file_error, missing_headers
 from glacierbase.model.command import command, from_here, git_command
 from glacierbase.model.migration import Migration
 
@@ -92,7 +92,18 @@ def _of_catalog(compared: Compared, folder: str) -> Iterator[GlacierbaseError]:
         for file in files if squashed.isdisjoint((number, each.checksum) for each in now) else ():
             yield from _of_file(compared, file, here.get(number, []), folder)
     for migration in compared.new():
-        yield from _order(compared, migration)
+        yield from _squash(compared, migration) if migration.squashes else _order(compared, migration)
+
+
+def _squash(compared: Compared, squash: Migration) -> Iterator[GlacierbaseError]:
+    """Yield an error if a squash replaces a file that the base never had: an environment of the base is in the middle of it."""
+    highest = compared.highest
+    if highest is None or squash.number < highest.number:
+        yield from _order(compared, squash)
+        return
+    what = f"it replaces the files up to version {squash.version}, but {compared.base.ref} ends at {highest.version}"
+    hint = f"merge the new files first, or restore them and squash to {highest.version} only"
+    yield file_error(squash.location, "INVALID_SQUASH", what, hint)
 
 
 def _of_file(compared: Compared, file: BaseFile, here: Sequence[Migration], folder: str) -> Iterator[HistoryDisagrees]:

@@ -19,6 +19,7 @@ from glacierbase.run.git import GitFailed, git
 
 # A file without a statement would be valid, and applied as it is.
 _NO_SQL = f"{{{{ {UNWRITTEN} }}}} -- write the statements in place of this line\n"
+_TEMPLATE_START = re.compile(r"\{(?=[{%#])")
 # Latin letters that Unicode does not decompose into an ASCII letter and a mark.
 _LATIN = str.maketrans(
     {"æ": "ae", "œ": "oe", "ø": "o", "đ": "d", "ð": "d", "ħ": "h", "ı": "i", "ł": "l", "þ": "th", "ŧ": "t"}
@@ -68,6 +69,11 @@ def write_migration(
 
 def _head(headers: Mapping[str, str]) -> str:
     return "".join(f"-- {PREFIX}{name}: {value}\n" for name, value in headers.items())
+
+
+def as_template(text: str) -> str:
+    """Return a template that renders as the text, none of which is read as a template."""
+    return _TEMPLATE_START.sub("{{ '{' }}", text)
 
 
 def next_version(highest: int, now: datetime | None = None) -> int:

@@ -83,16 +83,20 @@ class Sandbox:
         return self._each(migrations, compile_)
 
     def examine_all(
-        self, migrations: Iterable[Migration], catalog: TemplateNames, dialect: str, examiner: Examiner
+        self,
+        migrations: Iterable[Migration],
+        catalog: TemplateNames,
+        dialect: str,
+        examiner: Callable[[Migration], Examiner],
     ) -> Iterator[tuple[Migration, Any]]:
-        """Compile files, and yield what the examiner returns for each, one after the other.
+        """Compile files, and yield what the examiner of each returns, one after the other.
 
         Raises:
             MigrationFileError, SeveralErrors: as `compile_all`.
         """
 
         def examine(migration: Migration) -> tuple[Migration, Any]:
-            found = self._answer(migration, catalog, dialect, examiner)["examined"]
+            found = self._answer(migration, catalog, dialect, examiner(migration))["examined"]
             self._hold(len(str(found)), migration.location)
             return migration, found
 

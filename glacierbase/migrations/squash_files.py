@@ -11,7 +11,7 @@ from pathlib import Path
 from glacierbase.errors import ConfigurationError
 from glacierbase.migrations.git_tracked import path_in_git
 from glacierbase.migrations.headers import AUTHOR, DESCRIPTION, PREFIX
-from glacierbase.migrations.new_files import already_exists, writing
+from glacierbase.migrations.new_files import already_exists, as_template, writing
 from glacierbase.migrations.squashes import header_lines, squashed_by
 from glacierbase.model.command import git_command
 from glacierbase.model.escape import on_one_line
@@ -19,7 +19,6 @@ from glacierbase.model.migration import Migration
 from glacierbase.run.files import create_file
 from glacierbase.run.git import GitFailed, git, work_tree
 
-_TEMPLATE_START = re.compile(r"\{(?=[{%])")
 _VARIABLE = re.compile(r"\benvironment\b|\bvariables\b((?:\s*\.\s*\w+|\s*\[\s*['\"][^'\"]*['\"]\s*\])*)")
 _EXPRESSION = re.compile(r"\{[{%].*?[%}]\}", re.DOTALL)
 _KEY = re.compile(r"\w+|(?<=['\"])[^'\"]+(?=['\"])")
@@ -46,7 +45,7 @@ def squash_text(
     head = [f"-- {PREFIX}{name}: {on_one_line(' '.join(value.split()))}" for name, value in heads.items()]
     notes = [f"-- {on_one_line(each)}".rstrip() for each in comments]
     parts = ["\n".join([*head, *header_lines(squashed_by(files)), "--", *notes]), *(f"{each};" for each in statements)]
-    return _TEMPLATE_START.sub("{{ '{' }}", "\n\n".join(parts)) + "\n"
+    return as_template("\n\n".join(parts)) + "\n"
 
 
 def variables_in(files: Iterable[Migration]) -> list[str]:

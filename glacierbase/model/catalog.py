@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,24 @@ class LintOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class DriftRule:
+    """Differences that `drift` reports as ignored.
+
+    Attributes:
+        table: a pattern of names; capitals do not matter.
+        what: a pattern of what differs, such as `property write.*`.
+    """
+
+    table: str
+    what: str
+    reason: str
+
+    def matches(self, table: str, what: str) -> bool:
+        """Return whether the rule is about a difference of a table."""
+        return fnmatchcase(table.casefold(), self.table.casefold()) and fnmatchcase(what, self.what)
+
+
+@dataclass(frozen=True, slots=True)
 class Catalog:
     """One catalog in one environment, its references resolved.
 
@@ -72,6 +91,7 @@ class Catalog:
         plan_required: whether `migrate` runs only plan files.
         recovers: whether `migrate` settles a statement of a dead run where its table proves the outcome.
         records_tables: whether the shapes of the tables that a file touches are recorded.
+        drift_rules: differences between records and tables that somebody decided to ignore.
         fixtures: the path of an SQL file with tables that no migration creates, relative to the project; None without one.
     """
 
@@ -96,3 +116,4 @@ class Catalog:
     required_headers: tuple[str, ...] = ()
     lint: LintOptions = field(default_factory=LintOptions, repr=False)
     fixtures: str | None = None
+    drift_rules: tuple[DriftRule, ...] = ()

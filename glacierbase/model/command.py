@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
@@ -23,6 +23,7 @@ T = TypeVar("T")
 
 # The options that choose project, environment and catalog, for the commands that lack one of them.
 _OPTIONS: Mapping[str, tuple[str, ...]] = {
+    "compare": ("--catalog", "--project"),
     "explain": (),
     "init": ("--project",),
     "new": ("--catalog", "--project"),
@@ -40,12 +41,14 @@ class Scope:
     Attributes:
         catalog: the one that is worked on, where the project has several or one was named.
         root: of the project, once it is found.
+        planned: the catalogs of the command, where the environment runs plan files only; empty for all, None where it does not.
     """
 
     project: str | None = None
     environment: str | None = None
     catalog: str | None = None
     root: Path | None = None
+    planned: tuple[str, ...] | None = None
 
     @contextmanager
     def in_use(self) -> Iterator[None]:
@@ -60,18 +63,44 @@ class Scope:
 _current: ContextVar[Scope] = ContextVar("glacierbase_scope", default=Scope())  # noqa: B039 (frozen)
 
 
-def on_catalog(name: str | None) -> AbstractContextManager[None]:
-    """Let `command` name this catalog, besides what the caller chose."""
-    return replace(_current.get(), catalog=name).in_use()
+def on_catalog(name: str | None, planned: tuple[str, ...] | None = None) -> AbstractContextManager[None]:
+    """Let `command` name this catalog, besides what the caller chose.
+
+    Args:
+        planned: as in `Scope`.
+    """
+    return replace(_current.get(), catalog=name, planned=planned).in_use()
+
+
+def runs_plans_only() -> bool:
+    """Return whether the environment that is worked on runs plan files only."""
+    return _current.get().planned is not None
+
+
+def plan_commands(path: str, *arguments: str, catalogs: Iterable[str] | None = None) -> tuple[str, str]:
+    """Return the commands that write a plan file and apply it.
+
+    Args:
+        arguments: of `plan`.
+        catalogs: of the plan, empty for all of the project; default those of the command that runs.
+    """
+    chosen = (_current.get().planned or ()) if catalogs is None else catalogs
+    names = [part for name in chosen for part in ("--catalog", name)]
+    with on_catalog(None):
+        return command("plan", "--output", path, *arguments, *names), command("migrate", "--plan", path)
 
 
 def command(name: str, *arguments: str, reason: bool = False) -> str:
     """Return a command line of glacierbase, quoted for a shell, that acts on what the caller chose.
 
+    Where the environment runs plan files only, `migrate` is two commands.
+
     Args:
         reason: add `--reason` with a placeholder.
     """
     scope = _current.get()
+    if name == "migrate" and scope.planned is not None:
+        return " && ".join(plan_commands("plan.json", *arguments))
     values = {"--catalog": scope.catalog, "--env": scope.environment, "--project": scope.project}
     chosen = [(option, values[option]) for option in _OPTIONS.get(name, _ALL_OPTIONS)]
     given = [part for option, value in chosen if value is not None for part in (option, value)]

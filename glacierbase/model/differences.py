@@ -9,16 +9,17 @@ from enum import Enum
 from glacierbase.model.shape import Column, PartitionField, Shape, SortField
 
 # Properties that Spark sets by itself: the user who creates the table.
-_OF_ENGINE = {"owner"}
+OF_ENGINE = {"owner"}
 
 
 class Change(str, Enum):
-    """What happened to a table."""
+    """What happened to a table or a view. Only a view is replaced; the rows of a replaced table are a difference of it."""
 
     CREATED = "created"
     ALTERED = "altered"
     DROPPED = "dropped"
     RENAMED = "renamed"
+    REPLACED = "replaced"
 
     __str__ = str.__str__
 
@@ -41,10 +42,15 @@ class Difference:
     after: str | None
     destructive: bool = False
 
+    @property
+    def subject(self) -> str:
+        """Of what it is a difference: `column legacy`."""
+        return f"{self.what} {self.name}".rstrip()
+
     def line(self) -> str:
         """Return the difference as a line of text: `- column legacy: string`."""
         sign = "+" if self.before is None else "-" if self.after is None else "~"
-        subject = f"{self.what} {self.name}".rstrip()
+        subject = self.subject
         if self.before is not None and self.after is not None:
             return f"{sign} {subject}: {self.before} -> {self.after}"
         return f"{sign} {subject}: {self.before if self.after is None else self.after}"
@@ -121,41 +127,36 @@ def _differences(before: Shape | None, after: Shape, *, is_replaced: bool = Fals
 
 
 def _columns(before: Sequence[Column], after: Sequence[Column]) -> Iterator[Difference]:
-    new = {_key(each): each for each in after}
-    known = {_key(each): each for each in before}
+    known, new = _by_key(before, after), _by_key(after, before)
     for key, each in known.items():
         if key not in new:
-            yield Difference("column", each.name, _described(each), None, destructive=True)
+            yield Difference("column", each.name, each.described, None, destructive=True)
     for key, each in new.items():
         yield from _column(known.get(key), each)
-    kept = [_key(each) for each in after if _key(each) in known]
-    earlier = [_key(each) for each in before if _key(each) in new]
-    if kept != earlier:
+    if [key for key in new if key in known] != [key for key in known if key in new]:
         yield Difference("order of columns", "", _names(before), _names(after))
+
+
+def _by_key(columns: Sequence[Column], others: Sequence[Column]) -> Mapping[int | str, Column]:
+    """Return columns by id; by name where they, or those of that name in the other shape, have none."""
+    without = {each.name for each in (*columns, *others) if each.id is None}
+    return {each.name if each.id is None or each.name in without else each.id: each for each in columns}
 
 
 def _names(columns: Sequence[Column]) -> str:
     return ", ".join(each.name for each in _top(columns))
 
 
-def _key(column: Column) -> int | str:
-    return column.name if column.id is None else column.id
-
-
-def _described(column: Column) -> str:
-    return f"{column.type}{' required' if column.required else ''}"
-
-
 def _column(before: Column | None, after: Column) -> Iterator[Difference]:
     if before is None:
-        yield Difference("column", after.name, None, _described(after))
+        yield Difference("column", after.name, None, after.described)
         return
     if before.name != after.name and not _moved_with_parent(before, after):
         yield Difference("column", "", before.name, after.name)
     if "<" not in before.type + after.type:  # The fields inside are compared by themselves.
         yield from _one("type", after.name, before.type, after.type)
     yield from _one("required", after.name, _yes(before.required), _yes(after.required))
-    yield from _one("comment", after.name, before.comment, after.comment)
+    yield from _one("comment", after.name, before.comment or None, after.comment or None)
     yield from _one("default", after.name, before.default, after.default)
 
 
@@ -176,8 +177,8 @@ def _lists(before: Shape | None, after: Shape) -> Iterator[Difference]:
 
 def _listed(shape: Shape) -> dict[str, str | None]:
     return {
-        "partitioning": _text(map(_partition, shape.partitioning)),
-        "sorting": _text(map(_sort, shape.sorting)),
+        "partitioning": _text(map(partition_text, shape.partitioning)),
+        "sorting": _text(map(sort_text, shape.sorting)),
         "identifiers": _text(shape.identifiers),
     }
 
@@ -186,7 +187,8 @@ def _text(fields: Iterable[str]) -> str | None:
     return ", ".join(fields) or None
 
 
-def _partition(field: PartitionField) -> str:
+def partition_text(field: PartitionField) -> str:
+    """Return `bucket(16, id)`."""
     return field.source if field.transform == "identity" else _applied(field.transform, field.source)
 
 
@@ -196,13 +198,14 @@ def _applied(transform: str, source: str) -> str:
     return f"{name}({argument}, {source})" if argument else f"{name}({source})"
 
 
-def _sort(field: SortField) -> str:
+def sort_text(field: SortField) -> str:
+    """Return `id asc nulls first`."""
     source = field.source if field.transform == "identity" else _applied(field.transform, field.source)
     return f"{source} {field.direction} nulls {field.nulls}"
 
 
 def _properties(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[Difference]:
-    for key in sorted({*before, *after} - _OF_ENGINE):
+    for key in sorted({*before, *after} - OF_ENGINE):
         yield from _one("property", key, before.get(key), after.get(key))
 
 

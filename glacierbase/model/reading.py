@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import types
+from collections.abc import Mapping
 from dataclasses import is_dataclass
+from datetime import datetime, timezone
+from enum import Enum
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from glacierbase.model.result import document_fields
@@ -20,7 +23,8 @@ class WrongShape(ValueError):
 def from_json(kind: type[T], value: object, place: str) -> T:
     """Return a dataclass with the values of a JSON object. Further keys, which a later version may write, are ignored.
 
-    Fields may be texts, numbers, booleans, other dataclasses, tuples of these, and any of them or None.
+    Fields may be texts, numbers, booleans, times, enumerations, other dataclasses, tuples of these, objects with such values, and
+    any of them or None.
 
     Args:
         place: of the value in its document, for the message.
@@ -45,9 +49,26 @@ def _read(kind: Any, value: object, place: str) -> Any:
     if get_origin(kind) is tuple:
         items = _checked(list, value, place)
         return tuple(_read(get_args(kind)[0], item, f"{place}[{index}]") for index, item in enumerate(items))
+    if get_origin(kind) is Mapping:
+        return {
+            key: _read(get_args(kind)[1], item, f"{place}.{key}") for key, item in _checked(dict, value, place).items()
+        }
     if isinstance(kind, type) and is_dataclass(kind):
         return from_json(kind, value, place)
+    if kind is datetime or issubclass(kind, Enum):
+        return _from_text(kind, _checked(str, value, place), place)
     return _checked(kind, value, place)
+
+
+def _from_text(kind: Any, text: str, place: str) -> Any:
+    """Return a time in UTC, or a value of an enumeration."""
+    try:
+        if kind is datetime:
+            # Python 3.10 does not read the Z. A time without a zone would be one of this machine's.
+            return datetime.fromisoformat(f"{text[:-1]}+00:00" if text.endswith("Z") else "").astimezone(timezone.utc)
+        return kind(text)
+    except (ValueError, OverflowError) as error:
+        raise WrongShape(f"{place} is not {'a time in UTC' if kind is datetime else 'one of its values'}") from error
 
 
 def _checked(kind: type[T], value: object, place: str) -> T:

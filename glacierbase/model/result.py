@@ -55,7 +55,7 @@ class Result(ABC):
     def to_dict(self) -> dict[str, Any]:
         """Return this catalog's entry in the JSON document, masked."""
         with self.secrets.in_use():
-            return {name: to_json(getattr(self, name)) for name in document_fields(type(self))}
+            return {json_name(name): to_json(getattr(self, name)) for name in document_fields(type(self))}
 
     def _repr_html_(self) -> str:
         """Return the catalog's entry in the JSON document as tables, for a notebook."""
@@ -110,6 +110,7 @@ class Status:
         headers: those of the file that the catalog file lists, by name.
         note: facts that are no errors.
         stopped_at: the statement (from 1) that failed, is running, or has an unknown outcome; else None.
+        replaces: the versions that it stands for, where it is a squash.
     """
 
     version: str
@@ -127,6 +128,7 @@ class Status:
     headers: dict[str, str] = field(default_factory=dict)
     note: str | None = None
     stopped_at: int | None = None
+    replaces: tuple[str, ...] = ()
 
     @property
     def state_name(self) -> str:
@@ -194,9 +196,14 @@ def document(command: str, results: Sequence[Result], error: GlacierbaseError | 
     }
 
 
-def json_text(content: dict[str, Any]) -> str:
+def json_text(content: dict[str, Any] | list[Any]) -> str:
     """Return the text of a document, with JSON's escapes for what a terminal or a CI service would execute."""
     return printable_json(json.dumps(content, indent=2, ensure_ascii=False, default=str))
+
+
+def json_name(field: str) -> str:
+    """Return the name in JSON of a field, which ends with an underscore where Python reserves the word: `class_`."""
+    return field.rstrip("_")
 
 
 def document_fields(kind: type[Any]) -> list[str]:
@@ -216,7 +223,7 @@ def to_json(value: Any) -> Any:
     if isinstance(value, Enum):
         return value.value
     if is_dataclass(value):
-        return {field.name: to_json(getattr(value, field.name)) for field in fields(value)}
+        return {json_name(field.name): to_json(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, dict):
         return {mask(str(key)): to_json(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):

@@ -25,6 +25,11 @@ class Column:
     comment: str | None = None
     default: str | None = None
 
+    @property
+    def described(self) -> str:
+        """`bigint required`, or `bigint` where it may be null."""
+        return f"{self.type}{' required' if self.required else ''}"
+
 
 @dataclass(frozen=True, slots=True)
 class PartitionField:

@@ -97,3 +97,11 @@ def time_from(instant: datetime, now: datetime) -> str:
     count = abs(seconds) // length
     amount = counted(count, unit) if unit == "day" else f"{count} {unit}"
     return f"in {amount}" if seconds < 0 else f"{amount} ago"
+
+
+def age_of(instant: datetime, now: datetime) -> str:
+    """Return `3d`, `4h`, `5min` or `6s`: the whole days, hours, minutes or seconds since an instant; `0s` if it is to come."""
+    seconds = max(0, int((now - instant).total_seconds()))
+    units = (("d", 86400), ("h", 3600), ("min", 60), ("s", 1))
+    unit, length = next((each for each in units if seconds >= each[1]), units[-1])
+    return f"{seconds // length}{unit}"

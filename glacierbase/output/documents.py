@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, TypeAlias
 
@@ -13,6 +14,23 @@ from glacierbase.model.text import Line, Mark, split_lines
 from glacierbase.output.printable import Show, printable
 
 Lines: TypeAlias = Callable[[Any], Sequence[Line]]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a command returned.
+
+    Attributes:
+        command: its name.
+    """
+
+    command: str
+    results: Sequence[Result]
+    error: GlacierbaseError | None
+
+    def document(self) -> dict[str, Any]:
+        """Return the JSON document."""
+        return document(self.command, self.results, self.error)
 
 
 def json_document(command: str, results: Sequence[Result], error: GlacierbaseError | None, **fields: Any) -> str:

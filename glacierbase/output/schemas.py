@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import is_dataclass
 from datetime import datetime
 from enum import Enum
-from inspect import isfunction
+from inspect import getmembers, isfunction
 from pathlib import Path
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
@@ -18,7 +18,11 @@ from glacierbase.apply.file_results import RebaseResult, WrittenResult
 from glacierbase.apply.init import InitResult
 from glacierbase.catalogs.schema import catalog_file_schema
 from glacierbase.errors import GlacierbaseError
-from glacierbase.model.result import Result, document_fields
+from glacierbase.inspect.blame import BlameResult
+from glacierbase.inspect.history import HistoryResult
+from glacierbase.inspect.schema import SchemaResult
+from glacierbase.inspect.shown import ShowResult
+from glacierbase.model.result import Result, document_fields, json_name
 from glacierbase.project import Project
 
 Schema = dict[str, Any]
@@ -98,8 +102,13 @@ _OTHERS = {"catalog-file": "catalog files, for editors", "usage": "the document 
 
 def described_schemas() -> dict[str, str]:
     """Return what each JSON Schema describes, by the schema's name, in the order of the names."""
-    found = {command: f"the document of `glacierbase {command}`" for command in (*COMMANDS, *WITHOUT_CATALOGS)}
+    found = {name: f"the document of `{_command(name)}`" for name in (*COMMANDS, *WITHOUT_CATALOGS)}
     return dict(sorted({**found, **_OTHERS}.items()))
+
+
+def _command(document: str) -> str:
+    """Return the command line of a document's name: an action of `drift` has a document of its own."""
+    return f"glacierbase {document.replace('drift-', 'drift ')}"
 
 
 def json_schema(name: str) -> Schema:
@@ -133,11 +142,12 @@ def _document_schema(command: str) -> Schema:
 
 
 def _methods() -> Iterator[tuple[str, type[Result]]]:
-    for name, method in vars(Project).items():
-        if not name.startswith("_") and isfunction(method):
-            returned = get_args(get_type_hints(method).get("return"))
+    """Yield the name of each command that is a method, and the type of its results."""
+    for name, method in getmembers(Project, isfunction):
+        if not name.startswith("_"):
+            returned = get_args(get_type_hints(method, localns=_LATER).get("return"))
             if returned and isinstance(returned[0], type) and issubclass(returned[0], Result):
-                yield name, returned[0]
+                yield name.replace("_", "-"), returned[0]
 
 
 def _schema(kind: Any, definitions: dict[str, Schema]) -> Schema:
@@ -164,7 +174,7 @@ def _reference(kind: Any, definitions: dict[str, Schema]) -> Schema:
     if name not in definitions:
         definitions[name] = {}  # A type may contain itself.
         hints = get_type_hints(kind)
-        properties = {field: _schema(hints[field], definitions) for field in document_fields(kind)}
+        properties = {json_name(field): _schema(hints[field], definitions) for field in document_fields(kind)}
         definitions[name] = {
             "description": _summary(kind),
             "type": "object",
@@ -178,6 +188,8 @@ def _summary(kind: type) -> str:
     return (kind.__doc__ or "").partition("\n\n")[0]
 
 
+# The result types that the methods import when they are called.
+_LATER = {kind.__name__: kind for kind in (BlameResult, HistoryResult, SchemaResult, ShowResult)}
 # The result type of each command: the methods of `Project` that return results, and the commands that only write files.
 COMMANDS: Mapping[str, type[Result]] = {
     **dict(_methods()), "init": InitResult, "new": WrittenResult, "rebase": RebaseResult,

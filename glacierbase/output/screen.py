@@ -31,9 +31,12 @@ _STYLES = {
     **dict.fromkeys(("applied", "baselined", "done", "ok", "recorded", "released"), _GOOD),
     **dict.fromkeys(("error", "failed"), _BAD),
     **dict.fromkeys(
-        ("abandoned", "ahead", "changed", "differs", "interrupted", "missing", "not run", "out_of_order"), _ATTENTION
+        ("abandoned", "ahead", "behind", "changed", "differs", "edited", "extra", "interrupted", "missing", "not run"),
+        _ATTENTION,
     ),
-    **dict.fromkeys(("repaired", "taken_over", "unknown", "unlocked", "warning"), _ATTENTION),
+    **dict.fromkeys(
+        ("out_of_order", "out_of_order", "repaired", "taken_over", "unknown", "unlocked", "warning"), _ATTENTION
+    ),
     **dict.fromkeys(("pending", "started", "statement_done"), _PLAIN),
     "more": _DIM,
     "next": _BOLD,

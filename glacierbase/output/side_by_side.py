@@ -61,12 +61,17 @@ def _names(results: Sequence[Result]) -> str:
 
 def _table(results: Sequence[Result]) -> Sequence[Line]:
     """Return the versions in lines, the environments in columns, and which lines differ."""
-    columns = [_cells(each) for each in results]
+    columns, squashed = [_cells(each) for each in results], [_squashed(each) for each in results]
     rows: list[tuple[Cell, ...]] = []
     for number in sorted({number for column in columns for number in column}):
         version, _, description = next(column[number] for column in columns if number in column)
-        cells = [column[number][1] if number in column else _ABSENT for column in columns]
-        rows.append((version, *map(Mark, cells), Mark("differs" if len(set(cells)) > 1 else ""), description))
+        cells, states = [], set()
+        for column, by in zip(columns, squashed, strict=True):
+            squash = None if number in column else by.get(number)
+            cell = column[number][1] if number in column else _ABSENT
+            cells.append(f"in {column[squash][0]}" if squash is not None else cell)
+            states.add(column[squash][1] if squash is not None else cell)
+        rows.append((version, *map(Mark, cells), Mark("differs" if len(states) > 1 else ""), description))
     header = ("version", *(each.environment for each in results), "", "description")
     return table(header, rows) or ["no migrations" if isinstance(results[0], StatusResult) else "nothing is pending"]
 
@@ -76,6 +81,12 @@ def _cells(result: Any) -> Mapping[int, tuple[str, str, str]]:
     is_status = isinstance(result, StatusResult)
     files = ((each, _state(each)) for each in result.migrations) if is_status else _pending(result.pending)
     return {int(each.version): (each.version, cell, each.description or "") for each, cell in files}
+
+
+def _squashed(result: Any) -> Mapping[int, int]:
+    """Return the squash that stands for each version which it replaces, by their numbers."""
+    statuses = result.migrations if isinstance(result, StatusResult) else ()
+    return {int(version): int(each.version) for each in statuses for version in each.replaces}
 
 
 def _state(each: Status) -> str:

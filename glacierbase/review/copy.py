@@ -50,11 +50,13 @@ class Copy:
     Attributes:
         catalog: the catalog with the configuration of the copy.
         names: of the catalogs in Spark that the copy holds.
+        absent: of those that it does not hold.
         left_out: what the copy lacks, a sentence each.
     """
 
     catalog: Catalog
     names: tuple[str, ...]
+    absent: tuple[str, ...]
     left_out: tuple[str, ...]
 
 
@@ -77,7 +79,8 @@ def copy_of(catalog: Catalog) -> Copy:
         connection={},
         hooks=Hooks(),
     )
-    return Copy(copied, names, tuple(_left_out(catalog, declared, names)))
+    absent = tuple(name for name in {**declared, "spark_catalog": ""} if name not in names)
+    return Copy(copied, names, absent, tuple(_left_out(catalog, declared, names)))
 
 
 def may_be_set(key: str) -> bool:

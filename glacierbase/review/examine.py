@@ -2,44 +2,101 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
-from glacierbase.migrations.allows import WORD, Allow, allows_of
+from glacierbase.migrations.allows import WORD, Allow, allows_of, without_effect
 from glacierbase.migrations.compiled import Compiled
 from glacierbase.model.command import command
 from glacierbase.model.spelling import did_you_mean
 from glacierbase.review.catalogue import all_rules, is_ours
+from glacierbase.review.replay_results import REPLAY_CODES
 from glacierbase.review.rule import CREATES, Facts, File, Found, Rule, Step
 from glacierbase.sql import read
+from glacierbase.sql.known_table import KnownTable
+from glacierbase.sql.known_tables import KnownTables
 
-NAME = f"{__name__}:examine"
+NAME, FOLLOW = f"{__name__}:examine", f"{__name__}:follow"
 # Of a statement that is not understood.
 _LONGEST_TEXT = 500
 _LONGEST_CODE = 20
 
 
+@dataclass(slots=True)
+class _Chain:
+    """What the files of a catalog declare in one environment, up to the file of this number.
+
+    Attributes:
+        name: of catalog and environment.
+    """
+
+    name: list[str]
+    number: int
+    tables: KnownTables
+
+
+# Of the file before. The process examines the files of a catalog in their order.
+_chain: _Chain | None = None
+
+
 def examine(compiled: Compiled, facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the rules object to in a file, in JSON's types; severities and allows are left to `judge`."""
-    steps = tuple(Step(each, read(each.text, compiled.dialect)) for each in compiled.statements)
-    file = File(compiled.migration, steps, Facts(engine=compiled.dialect, **facts))
+    """Return what the rules object to in a file, in JSON's types; severities and allows are left to `judge`.
+
+    Args:
+        facts: the attributes of `Facts`, and `place` as for `follow`, without which the files before are not known.
+    """
+    rest = {key: value for key, value in facts.items() if key != "place"}
+    steps = _steps(compiled)
+    file = File(compiled.migration, steps, Facts(engine=compiled.dialect, **rest), _followed(steps, facts.get("place")))
+    allows = allows_of(compiled.statements)
     created = [list(step.target.key) for step in steps if step.parsed.operation in CREATES and step.target]
     return {
         "found": [_plain(rule, found, file) for rule in all_rules() for found in _applied(rule, file)],
-        "allows": [{**asdict(allow), "fix": _nearest(allow)} for allow in allows_of(compiled.statements)],
-        "misplaced": compiled.text.count(WORD) - sum(each.comments.count(WORD) for each in compiled.statements),
+        "allows": [{**asdict(allow), "fix": _nearest(allow)} for allow in allows],
+        "misplaced": without_effect(compiled.text, allows),
         "lines": {str(each.index): [each.line, each.column] for each in compiled.statements if WORD in each.comments},
         "created": created,
         "not_understood": [
             [step.statement.line, step.statement.text[:_LONGEST_TEXT]] for step in steps if not step.parsed.understood
         ],
+        "asked": sorted(file.asked),
     }
+
+
+def follow(compiled: Compiled, facts: Mapping[str, Any]) -> None:
+    """Read a file for the sake of the files after it.
+
+    Args:
+        facts: `place`, its chain and its number in that: without a gap, every file of a catalog in one environment.
+    """
+    _followed(_steps(compiled), facts["place"])
+
+
+def _steps(compiled: Compiled) -> tuple[Step, ...]:
+    return tuple(Step(each, read(each.text, compiled.dialect)) for each in compiled.statements)
+
+
+def _followed(steps: Sequence[Step], place: tuple[list[str], int] | None) -> dict[int, KnownTable]:
+    """Return what is known of the table that each statement changes, before it."""
+    global _chain
+    name, number = place or ([], 0)
+    if place is None or _chain is None or (_chain.name, _chain.number) != (name, number - 1):
+        # A file is missing where one did not compile, or ended the process.
+        _chain = _Chain(name, number, KnownTables(is_complete=place is not None and number == 0))
+    tables, found = _chain.tables, {}
+    tables.start_file()
+    for step in steps:
+        if step.target and (known := tables.before(step.target)):
+            found[step.statement.index] = known
+        tables.follow(step.parsed)
+    _chain.number = number
+    return found
 
 
 def _nearest(allow: Allow) -> str:
     """Return the hint for an unknown code; empty for a known one."""
-    codes = [rule.code for rule in all_rules()]
+    codes = [*(rule.code for rule in all_rules()), *REPLAY_CODES]
     if allow.code in codes:
         return ""
     return did_you_mean(allow.code[:_LONGEST_CODE], codes, f"`{command('rules')}` lists the codes")

@@ -8,6 +8,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from glacierbase.model.catalog import LintOptions
+from glacierbase.review.replay_results import REPLAY_CODES
 from glacierbase.review.results import Finding, NotUnderstood
 from glacierbase.review.rule import Rule
 from glacierbase.review.rules.allows import misplaced_allow, unexplained_allow, unknown_allow, unused_allow
@@ -91,13 +92,13 @@ class _Judgement:
             else:
                 self._add(file, rule, raw, reason)
         for allow in file.answer["allows"]:
-            if allow["code"] not in self._rules:
+            if allow["code"] not in self._rules and allow["code"] not in REPLAY_CODES:
                 what = "names {}, which is no rule" if allow["code"] else "names no rule"
                 self._about_allow(file, unknown_allow, allow, what, allow["fix"])
             elif not allow["reason"]:
                 self._about_allow(file, unexplained_allow, allow, "allows {} without a reason")
         if file.answer["misplaced"]:
-            self._about_allow(file, misplaced_allow, None, "is above no statement")
+            self._about_allow(file, misplaced_allow, None, "has no effect where it is, or as it is written")
 
     def add_unused(self, examined: Sequence[Examined]) -> None:
         """Add the allows that have a reason, and match no finding in any environment."""
@@ -157,9 +158,9 @@ def _severity(rule: Rule, table: str | None, options: LintOptions) -> Severity |
     chosen = options.severities.get(rule.code)
     if chosen:
         return None if chosen == "off" else Severity(chosen)
-    if rule.streaming and table and any(_is_like(table, pattern) for pattern in options.streaming):
-        return rule.streaming
-    return rule.severity
+    if table and any(_is_like(table, pattern) for pattern in options.streaming):
+        return rule.streaming or rule.severity
+    return None if rule.streaming_only else rule.severity
 
 
 def _is_like(table: str, pattern: str) -> bool:

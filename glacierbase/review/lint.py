@@ -16,7 +16,6 @@ from glacierbase.errors import ConfigurationError, GlacierbaseError, MigrationFi
 from glacierbase.migrations.git_base import read_base
 from glacierbase.migrations.in_environments import InEnvironment, in_environments
 from glacierbase.migrations.sandbox import Sandbox
-from glacierbase.migrations.worker import Examiner
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.command import command
 from glacierbase.model.migration import Migration
@@ -24,8 +23,9 @@ from glacierbase.model.result import Results, raise_first
 from glacierbase.model.spelling import did_you_mean
 from glacierbase.model.text import counted
 from glacierbase.review.catalogue import all_rules
-from glacierbase.review.examine import NAME
+from glacierbase.review.chain import examined
 from glacierbase.review.judge import Examined, judge
+from glacierbase.review.origin import origin
 from glacierbase.review.results import LintResult
 from glacierbase.review.rule import Rule
 
@@ -33,6 +33,10 @@ _JARS = {
     name: re.compile(rf"[^:]+:{part}[^:]*:(?P<version>[0-9][^:]*)")
     for name, part in (("iceberg", "iceberg-spark-runtime"), ("delta", "delta-spark"), ("hudi", "hudi-spark"))
 }
+_DEFAULT = re.compile(
+    r"spark\.databricks\.delta\.properties\.defaults\.(?P<delta>.+)"
+    r"|spark\.sql\.catalog\.[^.]+\.table-(?:default|override)\.(?P<iceberg>.+)"
+)
 Select = Callable[[Catalog, Sequence[Migration]], Sequence[Migration]]
 # A shorter value of a variable is found by chance.
 _SHORTEST_TEXT = 4
@@ -57,16 +61,16 @@ def lint(root: Path, choice: CatalogChoice, catalogs: Collection[str], base: str
 
     def examine(sandbox: Sandbox, catalog: Catalog, migrations: Sequence[Migration]) -> Iterator[Examined]:
         _check_codes(catalog, rules)
-        examiner = Examiner(NAME, {**_facts(catalog), "varying": varying[catalog.name]})
-        selected = select(catalog, migrations)
-        for migration, answer in sandbox.examine_all(selected, catalog, catalog.executor_type, examiner):
+        facts = {**_facts(catalog), "varying": varying[catalog.name]}
+        for migration, answer in examined(sandbox, catalog, migrations, select(catalog, migrations), facts):
             yield Examined(catalog.environment, migration.location, catalog.lint, answer)
 
     found, _ = in_environments(root, chosen, False, examine)
     groups: dict[str, list[InEnvironment[Examined]]] = {file.name: [] for file, _ in chosen}
     for each in found:
         groups[each.catalog].append(each)
-    results = (_result(name, group, rules, base) for name, group in groups.items())
+    at = origin(root, "lint", catalogs, base)
+    results = (replace(_result(name, group, rules, base), origin=at) for name, group in groups.items())
     return raise_first(Results(results))
 
 
@@ -111,7 +115,15 @@ def _facts(catalog: Catalog) -> dict[str, object]:
         "versions": _versions(catalog),
         "given_parts": _given_parts(catalog),
         "default_catalog": catalog.spark_conf.get("spark.sql.defaultCatalog", "spark_catalog"),
+        "defaults": dict(_defaults(catalog)),
     }
+
+
+def _defaults(catalog: Catalog) -> Iterator[tuple[str, str]]:
+    """Yield the properties that the engine gives to new tables of one of its catalogs."""
+    for key, value in catalog.spark_conf.items():
+        if found := _DEFAULT.fullmatch(key):
+            yield (f"delta.{found['delta']}" if found["delta"] else found["iceberg"]), value
 
 
 def _versions(catalog: Catalog) -> dict[str, str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice, pairwise
+from itertools import chain, islice, pairwise
 
 from glacierbase.errors import MigrationFileError
 from glacierbase.review.copy import may_be_set
@@ -63,24 +63,27 @@ class _Sql:
         return (after for before, after in pairwise(self.words) if before == word)
 
 
-def not_replayed(sql: str) -> NotReplayed | None:
-    """Return why a statement of Spark is not replayed, or None if it is."""
+def not_replayed(sql: str, does: ParsedStatement) -> NotReplayed | None:
+    """Return why a statement of Spark is not replayed, or None if it is.
+
+    Args:
+        does: what `read` returns for it.
+    """
     try:
         found = tuple(tokens(DIALECTS["spark"], Source(sql)))
     except MigrationFileError:
         return NotReplayed("its text cannot be read")
-    is_script = "BEGIN" in (each.word for each in found)
-    inside = tuple(islice(_inside(sql, found), _MOST_IN_SCRIPT + 1)) if is_script else ()
+    words = tuple(each.word for each in found)
+    inside = tuple(islice(_inside(sql, found), _MOST_IN_SCRIPT + 1)) if "BEGIN" in words else ()
     if len(inside) > _MOST_IN_SCRIPT:
         return NotReplayed(f"it is a script of more than {_MOST_IN_SCRIPT} statements")
-    return next((why for each in (sql, *inside) for why in _reasons(each)), None)
+    statements = chain([_Sql(sql, does, words)], map(_read, inside))
+    return next((why for each in statements for rule in _RULES for why in rule(each)), None)
 
 
-def _reasons(sql: str) -> Iterator[NotReplayed]:
+def _read(sql: str) -> _Sql:
     words = tuple(each.word for each in tokens(DIALECTS["spark"], Source(sql)))
-    it = _Sql(sql, read(sql, "spark"), words)
-    for rule in _RULES:
-        yield from rule(it)
+    return _Sql(sql, read(sql, "spark"), words)
 
 
 def _inside(sql: str, found: Sequence[Token]) -> Iterator[str]:
@@ -91,10 +94,9 @@ def _inside(sql: str, found: Sequence[Token]) -> Iterator[str]:
             yield sql[first.start : next((end for end in ends if end > first.start), len(sql))]
 
 
-def names_local_path(sql: str) -> bool:
+def names_local_path(does: ParsedStatement) -> bool:
     """Return whether a statement names a location without an address, such as `/data/t` or `file:///data/t`."""
-    location = read(sql, "spark").options.location
-    return location is not None and not _ADDRESS.match(location)
+    return does.options.location is not None and not _ADDRESS.match(does.options.location)
 
 
 _Found = Iterator[NotReplayed]

@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from glacierbase.model.differences import Change, Difference
 from glacierbase.model.result import Result
 from glacierbase.model.shape import Shape
 from glacierbase.model.text import Line, Mark, counted, table
-from glacierbase.review.severity import Severity
+from glacierbase.review.origin import Origin
+from glacierbase.review.results import Finding
+from glacierbase.review.views import ReviewedView
 
 PREFIX = "on the throw-away copy"
+# The codes that a comment `-- GLACIERBASE_ALLOW` may name besides those of rules. A replay that ran out of time says nothing about
+# the statements after it, and is not allowed.
+REPLAY_CODES = frozenset({"REPLAY_REFUSED", "REPLAY_NOT_RUN", "REPLAY_UNKNOWN_TABLE", "REPLAY_LOCAL_PATH"})
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewedStatement:
+    """A statement of a new migration, as the environments render it."""
+
+    index: int
+    line: int
+    sql: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +34,7 @@ class ReviewedFile:
     """A new migration.
 
     Attributes:
-        kind: `metadata only`, `rewrites data` or `destructive`; None where it was not replayed.
+        kind: `metadata only`, `rewrites data`, `destructive`, `squash`, or `replayed in part`; None where it was not replayed.
         environments: those that it is rendered for.
     """
 
@@ -30,6 +44,7 @@ class ReviewedFile:
     author: str
     kind: str | None
     environments: tuple[str, ...]
+    statements: tuple[ReviewedStatement, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,44 +69,16 @@ class ReviewedTable:
 
 
 @dataclass(frozen=True, slots=True)
-class ReviewFinding:
-    """Something that a reviewer should decide on.
-
-    Attributes:
-        code: of the rule in `lint` that is about the same, or `REPLAY_…` for what the replay itself shows.
-        statement_index: of the statement, from 1.
-        allowed: the reason of the comment that allows it, or None.
-    """
-
-    code: str
-    severity: Severity
-    message: str
-    path: str
-    line: int
-    statement_index: int
-    table: str | None
-    environments: tuple[str, ...]
-    allowed: str | None = None
-
-    @property
-    def is_error(self) -> bool:
-        """Whether it fails the command."""
-        return self.severity is Severity.ERROR and self.allowed is None
-
-    def text(self) -> str:
-        """Return the finding as a line of text."""
-        about = f"{self.table}: " if self.table else ""
-        word, why = (self.severity, "") if self.allowed is None else ("allowed", f"; reason: {self.allowed}")
-        return f"{self.path}:{self.line}: {word} {self.code}: {about}{self.message}{why}"
-
-
-@dataclass(frozen=True, slots=True)
 class SkippedStatement:
     """A statement of a new migration that the copy cannot run."""
 
     path: str
     line: int
     why: str
+
+    def text(self) -> str:
+        """Return the statement as a line of text."""
+        return f"{self.path}:{self.line}: {PREFIX}: not replayed: {self.why}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +88,7 @@ class Replayed:
     Attributes:
         replayed: how many statements ran, those of the base included.
         skipped: the statements that the copy cannot run, although they are in order.
-        cached: whether the state after the base came from a cache.
+        cached: whether files of the base were not run, because the state after them came from the cache.
     """
 
     replayed: int
@@ -115,13 +102,16 @@ class ReviewResult(Result):
 
     Attributes:
         replay: None where nothing was replayed.
+        origin: how the result was made.
     """
 
     environments: tuple[str, ...] = ()
     files: tuple[ReviewedFile, ...] = ()
     tables: tuple[ReviewedTable, ...] = ()
-    findings: tuple[ReviewFinding, ...] = ()
+    views: tuple[ReviewedView, ...] = ()
+    findings: tuple[Finding, ...] = ()
     replay: Replayed | None = None
+    origin: Origin = field(default_factory=Origin)
 
     PARTIAL: ClassVar[bool] = True
 
@@ -131,9 +121,11 @@ class ReviewResult(Result):
         lines = [self.verdict(), *table(("version", "kind", "author", "description"), map(_row, self.files))]
         for each in self.tables:
             lines += each.lines()
-        lines += [each.text() for each in self.findings]
+        lines += [Mark(f"view {each.view}: {each.change}") for each in self.views]
+        for finding in self.findings:
+            lines += finding.lines(self.environments)
         if self.replay:
-            lines += [f"{each.path}:{each.line}: not replayed: {each.why}" for each in self.replay.skipped]
+            lines += [each.text() for each in self.replay.skipped]
         return lines
 
     def verdict(self) -> str:

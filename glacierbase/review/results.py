@@ -1,22 +1,24 @@
-"""The result of `lint`. Field names are the names in the JSON document."""
+"""Findings, and the result of `lint`. Field names are the names in the JSON document."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from glacierbase.model.result import Result
 from glacierbase.model.text import Line, Mark, counted
+from glacierbase.review.origin import Origin
 from glacierbase.review.severity import Severity
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A place that a rule objects to.
+    """A place that a rule objects to, or that the replay of `review` shows to be wrong.
 
     Attributes:
+        code: of the rule, or `REPLAY_…` for what only the replay shows.
         statement_index: of the statement, from 1; None for the whole file.
         environments: those whose rendering has it.
         allowed: the reason of the comment that allows it, or None.
@@ -70,6 +72,7 @@ class LintResult(Result):
         environments: those that were rendered.
         files: how many migrations were checked.
         spared: how many findings do not matter, because the same files create the table.
+        origin: how the result was made.
     """
 
     environments: tuple[str, ...] = ()
@@ -77,6 +80,7 @@ class LintResult(Result):
     findings: tuple[Finding, ...] = ()
     not_understood: tuple[NotUnderstood, ...] = ()
     spared: int = 0
+    origin: Origin = field(default_factory=Origin)
 
     PARTIAL: ClassVar[bool] = True
 

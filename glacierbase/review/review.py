@@ -9,8 +9,6 @@ from pathlib import Path
 from glacierbase.catalogs.catalogfile import read_name
 from glacierbase.catalogs.choice import CatalogChoice
 from glacierbase.errors import GlacierbaseError, MigrationFileError, collected, joined
-from glacierbase.migrations.allows import allows_of
-from glacierbase.migrations.compiled import Compiled
 from glacierbase.migrations.git_base import read_base
 from glacierbase.migrations.in_environments import InEnvironment, in_environments
 from glacierbase.migrations.sandbox import Sandbox
@@ -22,25 +20,27 @@ from glacierbase.model.names import name_parts
 from glacierbase.model.result import Results, raise_first
 from glacierbase.model.text import counted
 from glacierbase.review.copy import Copy, copy_of
+from glacierbase.review.explained import explained
 from glacierbase.review.fixtures import fixtures_of
-from glacierbase.review.replay import Problem, Replay, replay
+from glacierbase.review.look import Look, Looked, Step, looked, looked_as_is
+from glacierbase.review.origin import origin
+from glacierbase.review.replay import Replay, replay
 from glacierbase.review.replay_results import (
     PREFIX,
     Replayed,
     ReviewedFile,
+    ReviewedStatement,
     ReviewedTable,
-    ReviewFinding,
     ReviewResult,
     SkippedStatement,
 )
+from glacierbase.review.results import Finding
+from glacierbase.review.running import Problem
 from glacierbase.review.severity import Severity
-from glacierbase.sql import read
-from glacierbase.sql.parts import DropColumn
-from glacierbase.sql.statement import ParsedStatement
 
 _REWRITES = frozenset(
     {"insert", "insert_overwrite", "insert_multi", "update", "delete", "merge", "truncate", "copy", "call", "optimize",
-     "create_table_as"}
+     "create_table_as", "drop_partition", "restore", "vacuum"}
 )  # fmt: skip
 _LOSES_TABLE = frozenset({"drop_table", "drop_namespace", "replace_table"})
 _LOSES_COLUMNS = frozenset({"replace_columns", "replace_table"})
@@ -61,17 +61,19 @@ def review(root: Path, choice: CatalogChoice, catalogs: Collection[str], base: s
     compared = read_base(root, base, {file.name: file.stem for file in choice.files}, read_name)
     configurations: dict[tuple[str, str], Catalog] = {}
 
-    def compile_all(
-        sandbox: Sandbox, catalog: Catalog, migrations: Sequence[Migration]
-    ) -> Iterator[tuple[Compiled, bool]]:
+    def look(sandbox: Sandbox, catalog: Catalog, migrations: Sequence[Migration]) -> Iterator[tuple[Looked, bool]]:
         configurations[catalog.name, catalog.environment] = catalog
-        new = {each.location for each in compared.compared(catalog.name, migrations).new()}
-        for each in sandbox.compile_all(migrations if new else (), catalog, catalog.executor_type, lambda _: True):
+        beside = compared.compared(catalog.name, migrations)
+        new = {each.location for each in (*beside.new(), *beside.new_squashes())}
+        fixtures = fixtures_of(catalog, root) if new else None
+        for each in looked_as_is(sandbox, fixtures, catalog) if fixtures else ():
+            yield each, False
+        for each in looked(sandbox, migrations if new else (), catalog):
             yield each, each.migration.location in new
 
-    found, _ = in_environments(root, choice.in_every_environment(catalogs), False, compile_all)
-    groups = _grouped(found, configurations)
-    return raise_first(Results(_reviewed(group, root) for group in groups))
+    found, _ = in_environments(root, choice.in_every_environment(catalogs), False, look)
+    at = origin(root, "review", catalogs, base)
+    return raise_first(Results(replace(_reviewed(group), origin=at) for group in _grouped(found, configurations)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,13 +90,18 @@ class _Group:
     name: str
     environments: tuple[str, ...]
     copy: Copy | None
-    base: tuple[Compiled, ...]
-    new: tuple[Compiled, ...]
+    base: tuple[Looked, ...]
+    new: tuple[Looked, ...]
     errors: tuple[GlacierbaseError, ...]
+
+    @property
+    def squashes(self) -> tuple[Looked, ...]:
+        """Those of the new files that make the tables of the base: they replace files of it."""
+        return tuple(each for each in self.new if each.migration.squashes)
 
 
 def _grouped(
-    found: Sequence[InEnvironment[tuple[Compiled, bool]]], configurations: Mapping[tuple[str, str], Catalog]
+    found: Sequence[InEnvironment[tuple[Looked, bool]]], configurations: Mapping[tuple[str, str], Catalog]
 ) -> list[_Group]:
     groups: dict[object, _Group] = {}
     for each in found:
@@ -112,7 +119,7 @@ def _grouped(
     return list(groups.values())
 
 
-def _reviewed(group: _Group, root: Path) -> ReviewResult:
+def _reviewed(group: _Group) -> ReviewResult:
     shown = ", ".join(group.environments)
     result = ReviewResult(group.name, shown, environments=group.environments, files=tuple(_files(group, None)))
     if group.errors or not group.new:
@@ -121,8 +128,9 @@ def _reviewed(group: _Group, root: Path) -> ReviewResult:
         return replace(result, warnings=(*result.warnings, _not_replayed(group)))
     errors: list[GlacierbaseError] = []
     with collected(errors):
-        base = (*fixtures_of(group.copy.catalog, root), *group.base)
-        return _judged(group, result, replay(group.copy, base, group.new))
+        base = tuple(sorted((*group.base, *group.squashes), key=lambda each: each.migration.number))
+        new = tuple(each for each in group.new if each not in group.squashes)
+        return _judged(group, result, replay(group.copy, base, new))
     return replace(result, error=joined(errors))
 
 
@@ -137,16 +145,16 @@ def _not_replayed(group: _Group) -> str:
 def _judged(group: _Group, result: ReviewResult, found: Replay) -> ReviewResult:
     tables = tuple(ReviewedTable(each.table, each.change, each.before, each.after, each.diff) for each in found.changes)
     skipped = tuple(
-        SkippedStatement(each.file.migration.location, each.statement.line, each.message) for each in found.skipped
+        SkippedStatement(each.file.migration.location, each.step.line, each.message) for each in found.skipped
     )
-    findings = tuple(_findings(group, found))
     result = replace(
         result,
         warnings=tuple(_warnings(group, found)),
         files=tuple(_files(group, found)),
         tables=tables,
-        findings=findings,
-        replay=Replayed(found.replayed, skipped),
+        views=found.views,
+        findings=tuple(_findings(group, found)),
+        replay=Replayed(found.replayed, skipped, found.cached > 0),
     )
     return replace(result, error=_failure(result))
 
@@ -154,40 +162,49 @@ def _judged(group: _Group, result: ReviewResult, found: Replay) -> ReviewResult:
 def _warnings(group: _Group, found: Replay) -> Iterator[str]:
     for each in group.copy.left_out if group.copy else ():
         yield f"{PREFIX}: {each}"
-    if found.base_problems:
-        first = found.base_problems[0]
-        count = counted(len(found.base_problems), "statement")
-        place = f"{first.file.migration.location}, line {first.statement.line}"
-        yield f"{PREFIX}: {count} of the base did not run; the first is {place}: {first.message}"
+    for file in group.squashes:
+        what = "replaces files of the base, and ran in their place; its tables are not compared with theirs"
+        yield f"{PREFIX}: {file.migration.location} {what}"
+    of_base = [each for each in found.base_problems if each.file not in group.squashes]
+    if of_base:
+        count = counted(len(of_base), "statement")
+        place = f"{of_base[0].file.migration.location}, line {of_base[0].step.line}"
+        yield f"{PREFIX}: {count} of the base did not run; the first is {place}: {of_base[0].message}"
+    if found.not_kept:
+        yield f"{PREFIX}: the state after the base is not cached: {found.not_kept}"
 
 
 def _files(group: _Group, found: Replay | None) -> Iterator[ReviewedFile]:
     for each in group.new:
         at = each.migration
-        kind = _kind(each, found) if found else None
-        yield ReviewedFile(at.version, at.location, at.description, at.author, kind, group.environments)
+        kind = _kind(group, each, found) if found else None
+        statements = tuple(ReviewedStatement(step.index, step.line, step.text) for step in each.steps)
+        yield ReviewedFile(at.version, at.location, at.description, at.author, kind, group.environments, statements)
 
 
-def _kind(file: Compiled, found: Replay) -> str | None:
+def _kind(group: _Group, file: Looked, found: Replay) -> str | None:
+    if file in group.squashes:
+        return "squash"
     if file.migration.number not in found.by_file:
         return None
     if any(_losses(file, found)):
         return "destructive"
-    operations = {read(each.text, "spark").operation for each in file.statements}
-    return "rewrites data" if operations & _REWRITES else "metadata only"
+    if any(_REWRITES.intersection(step.look.operations) for step in file.steps):
+        return "rewrites data"
+    is_partial = any(each.file is file and each.code != "REPLAY_LOCAL_PATH" for each in found.problems)
+    return "replayed in part" if is_partial else "metadata only"
 
 
-def _findings(group: _Group, found: Replay) -> Iterator[ReviewFinding]:
-    for problem in found.problems:
-        yield _finding(
-            group, problem.code, problem.is_error, _explained(problem), problem.file, problem.statement.index
-        )
+def _findings(group: _Group, found: Replay) -> Iterator[Finding]:
+    for problem in (*(each for each in found.base_problems if each.file in group.squashes), *found.problems):
+        message = _explained(problem)
+        yield _finding(group, problem.code, problem.is_error, message, problem.file, problem.step)
     for file in group.new:
         for change, each in _losses(file, found):
             yield _finding(group, *_loss(change, each), file, _cause(file, change, each), change.table)
 
 
-def _losses(file: Compiled, found: Replay) -> Iterator[tuple[TableChange, Difference]]:
+def _losses(file: Looked, found: Replay) -> Iterator[tuple[TableChange, Difference]]:
     """Yield the destructive differences of tables that the base has: what the same branch creates holds nothing yet."""
     for change in found.by_file.get(file.migration.number, ()):
         if change.before and change.before.uuid in found.existing:
@@ -195,27 +212,20 @@ def _losses(file: Compiled, found: Replay) -> Iterator[tuple[TableChange, Differ
 
 
 def _finding(
-    group: _Group, code: str, is_error: bool, message: str, file: Compiled, index: int, table: str | None = None
-) -> ReviewFinding:
-    allows = {(allow.statement_index, allow.code): allow.reason for allow in allows_of(file.statements) if allow.reason}
-    return ReviewFinding(
-        code,
-        Severity.ERROR if is_error else Severity.WARNING,
-        f"{PREFIX}: {message}",
-        file.migration.location,
-        file.statements[index - 1].line,
-        index,
-        table,
-        group.environments,
-        allows.get((index, code)),
-    )
+    group: _Group, code: str, is_error: bool, message: str, file: Looked, step: Step, table: str | None = None
+) -> Finding:
+    why, fix = explained(code)
+    return Finding(
+        code=code, severity=Severity.ERROR if is_error else Severity.WARNING, message=f"{PREFIX}: {message}", why=why, fix=fix,
+        path=file.migration.location, line=step.line, column=step.column, statement_index=step.index,
+        table=table, environments=group.environments,
+        allowed=None if code == "REPLAY_TIMEOUT" else step.look.allowed.get(code),
+    )  # fmt: skip
 
 
 def _explained(problem: Problem) -> str:
     if problem.code == "REPLAY_NOT_RUN":
         return f"not replayed: {problem.message}"
-    if problem.code == "REPLAY_UNKNOWN_TABLE":
-        return f"{problem.message}; if it was made elsewhere, create it in the file of the key `review.fixtures`"
     return problem.message
 
 
@@ -228,20 +238,18 @@ def _loss(change: TableChange, each: Difference) -> tuple[str, bool, str]:
     return _REPLACED_TABLE, True, "the table is replaced by a new one, without its rows"
 
 
-def _cause(file: Compiled, change: TableChange, lost: Difference) -> int:
-    """Return the index of the statement that most likely caused a loss: of those that name the table, the last that drops it."""
+def _cause(file: Looked, change: TableChange, lost: Difference) -> Step:
+    """Return the statement that most likely caused a loss: of those that name the table, the last that drops it."""
     names = {shape.table for shape in (change.before, change.after) if shape}
-    parsed = [(each.index, read(each.text, "spark")) for each in file.statements]
-    about = [(index, does) for index, does in parsed if names & {target.recorded for target in does.targets}]
-    drops = [index for index, does in about if _drops(does, lost)]
-    return max(drops or [index for index, _ in about] or [1])
+    about = [step for step in file.steps if names & step.look.tables]
+    drops = [step for step in about if _drops(step.look, lost)]
+    return (drops or about or file.steps[:1])[-1]
 
 
-def _drops(does: ParsedStatement, lost: Difference) -> bool:
+def _drops(look: Look, lost: Difference) -> bool:
     if lost.what != "column":
-        return does.operation in _LOSES_TABLE
-    dropped = [part.path for part in does.parts if isinstance(part, DropColumn)]
-    return tuple(name_parts(lost.name)) in dropped or does.operation in _LOSES_COLUMNS
+        return look.operation in _LOSES_TABLE
+    return tuple(name_parts(lost.name)) in look.dropped or look.operation in _LOSES_COLUMNS
 
 
 def _failure(result: ReviewResult) -> MigrationFileError | None:

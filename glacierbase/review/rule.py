@@ -14,6 +14,7 @@ from typing import Any
 
 from glacierbase.model.migration import Migration, Statement
 from glacierbase.review.severity import Severity
+from glacierbase.sql.known_table import KnownTable
 from glacierbase.sql.parts import Call, Part, Place
 from glacierbase.sql.statement import Name, ParsedStatement
 
@@ -72,6 +73,7 @@ class Facts:
         given_parts: how many parts of a table's name the catalog file supplies.
         versions: of the formats whose jars the catalog file names.
         varying: texts that a variable has in one environment and not in another, each with the variable's path.
+        defaults: properties that the engine gives to new tables.
     """
 
     engine: str = "spark"
@@ -80,15 +82,30 @@ class Facts:
     given_parts: int = 0
     versions: Mapping[str, str] = field(default_factory=dict)
     varying: Mapping[str, str] = field(default_factory=dict)
+    defaults: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class File:
-    """One migration as one environment renders it."""
+    """One migration as one environment renders it.
+
+    Attributes:
+        tables: what earlier statements, also of earlier files, declare of the table that a statement changes, by its index.
+        asked: the last names of tables of other files that a rule asked for.
+    """
 
     migration: Migration
     steps: tuple[Step, ...]
     facts: Facts = field(default_factory=Facts)
+    tables: Mapping[int, KnownTable] = field(default_factory=dict)
+    asked: set[str] = field(default_factory=set)
+
+    def known(self, step: Step) -> KnownTable | None:
+        """Return what earlier statements declare of the table that a statement changes; None where nothing is known."""
+        if step.target and not self.creates(step.target, step):
+            self.asked.add(step.target.key[-1])
+        table = self.tables.get(step.statement.index)
+        return table if table and table.using in (None, self.format_of(step)) else None
 
     def format_of(self, step: Step) -> str:
         """Return the format of the table that a statement changes; Iceberg where nothing tells it."""
@@ -149,6 +166,7 @@ class Rule:
         check: yields what it objects to in a file.
         formats: the table formats that it is about; empty for all.
         streaming: the severity for tables that the catalog file lists as `streaming`; None where it is the same.
+        streaming_only: whether it does not matter for other tables, unless the catalog file sets its severity.
         spares_new_tables: whether it does not matter for a table that the same change creates.
     """
 
@@ -164,7 +182,15 @@ class Rule:
     check: Check = field(repr=False)
     formats: frozenset[str] = frozenset()
     streaming: Severity | None = None
+    streaming_only: bool = False
     spares_new_tables: bool = False
+
+    @property
+    def level(self) -> str:
+        """Its severity in words."""
+        if self.streaming_only:
+            return f"{self.severity}, for streams only"
+        return str(self.severity) + (f", {self.streaming} for streams" if self.streaming else "")
 
     @property
     def family(self) -> str:

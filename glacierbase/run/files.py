@@ -8,7 +8,7 @@ import os
 import stat
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 # O_NONBLOCK: opening a FIFO that has no writer returns at once. O_NOCTTY: a terminal does not become this process's.
@@ -125,13 +125,16 @@ def create_file(path: Path, root: Path, text: str) -> None:
             f"cannot be written: {folder} is no folder: {error.strerror}",
             "remove what is in its place",
         ) from error
+    place = folder / path.name
     try:
         # `x` does not follow a link in the place of the file.
-        with (folder / path.name).open("x", encoding="utf-8", newline="\n") as target:
+        with place.open("x", encoding="utf-8", newline="\n") as target:
             target.write(text)
     except FileExistsError:
         raise
     except OSError as error:
+        with suppress(OSError):
+            place.unlink()  # What was written of it, on a full disk.
         what = f"cannot be written: {error.strerror}"
         raise FileRefused("UNREADABLE_FILE", what, "correct the permissions of its folder") from error
 
@@ -143,9 +146,7 @@ def replace_file(path: Path, text: str) -> None:
         FileRefused: `UNREADABLE_FILE`: the folder or the file cannot be written.
     """
     try:
-        if (kind := _kind(path)) is not None:
-            hint = "name a regular file, or a new one"
-            raise FileRefused("UNREADABLE_FILE", f"cannot be written: it is {kind}", hint)
+        _check_regular(path)
         # A link leads to the file that is replaced.
         real = Path(os.path.realpath(path))
         draft = real.with_name(f".glacierbase-{os.urandom(8).hex()}")
@@ -158,8 +159,35 @@ def replace_file(path: Path, text: str) -> None:
         finally:
             draft.unlink(missing_ok=True)
     except (OSError, ValueError) as error:  # A NUL in the path.
-        what = f"cannot be written: {getattr(error, 'strerror', None) or error}"
-        raise FileRefused("UNREADABLE_FILE", what, "correct the path, or the permissions of its folder") from error
+        raise _unwritable(error) from error
+
+
+def check_replaceable(path: Path) -> None:
+    """Check that `replace_file` can write a file, and write nothing.
+
+    Raises:
+        FileRefused: as `replace_file`.
+    """
+    try:
+        _check_regular(path)
+        folder = Path(os.path.realpath(path)).parent
+        if not stat.S_ISDIR(folder.stat().st_mode):
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    except (OSError, ValueError) as error:
+        raise _unwritable(error) from error
+
+
+def _check_regular(path: Path) -> None:
+    if (kind := _kind(path)) is not None:
+        hint = "name a regular file, or a new one"
+        raise FileRefused("UNREADABLE_FILE", f"cannot be written: it is {kind}", hint)
+
+
+def _unwritable(error: OSError | ValueError) -> FileRefused:
+    what = f"cannot be written: {getattr(error, 'strerror', None) or error}"
+    return FileRefused("UNREADABLE_FILE", what, "correct the path, or the permissions of its folder")
 
 
 def _kind(path: Path) -> str | None:

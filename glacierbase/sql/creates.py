@@ -6,7 +6,7 @@ https://iceberg.apache.org/docs/latest/spark-ddl/
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from glacierbase.model.names import name_parts, spark_identifier
 from glacierbase.model.shape import Column, PartitionField, Shape, SortField
@@ -37,12 +37,12 @@ def create_statements(shape: Shape) -> list[str]:
     statements = [_create(shape, table, shape.partitioning[:inline], properties)]
     for field in shape.partitioning[inline:]:
         statements.append(
-            f"ALTER TABLE {table} ADD PARTITION FIELD {_transformed(field)} AS {spark_identifier(field.name)}"
+            f"ALTER TABLE {table} ADD PARTITION FIELD {transformed(field)} AS {spark_identifier(field.name)}"
         )
     if shape.sorting:  # LOCALLY: the other form also changes the property write.distribution-mode.
-        statements.append(f"ALTER TABLE {table} WRITE LOCALLY ORDERED BY {', '.join(map(_sorted, shape.sorting))}")
+        statements.append(f"ALTER TABLE {table} WRITE LOCALLY ORDERED BY {', '.join(map(sort_key, shape.sorting))}")
     if shape.identifiers:
-        statements.append(f"ALTER TABLE {table} SET IDENTIFIER FIELDS {', '.join(map(_path, shape.identifiers))}")
+        statements.append(f"ALTER TABLE {table} SET IDENTIFIER FIELDS {', '.join(map(path, shape.identifiers))}")
     if _NEW not in shape.properties:
         statements.append(f"ALTER TABLE {table} UNSET TBLPROPERTIES ({literal(_NEW)})")
     return statements
@@ -79,13 +79,11 @@ def _is_set(key: str) -> bool:
 
 
 def _create(shape: Shape, table: str, partitioning: Sequence[PartitionField], properties: Mapping[str, str]) -> str:
-    inside: dict[tuple[str, ...], list[Column]] = {}
-    for column in shape.columns:
-        inside.setdefault(tuple(name_parts(column.name)[:-1]), []).append(column)
+    inside = columns_inside(shape.columns)
     columns = ",\n  ".join(_column(column, " ", inside) for column in inside.get((), []))
     lines = [f"CREATE TABLE {table} (\n  {columns}\n)", "USING iceberg"]
     if partitioning:
-        lines.append(f"PARTITIONED BY ({', '.join(map(_transformed, partitioning))})")
+        lines.append(f"PARTITIONED BY ({', '.join(map(transformed, partitioning))})")
     if comment := shape.properties.get("comment"):
         lines.append(f"COMMENT {literal(comment)}")
     if properties:
@@ -97,20 +95,29 @@ def _create(shape: Shape, table: str, partitioning: Sequence[PartitionField], pr
 _Inside = Mapping[tuple[str, ...], Sequence[Column]]
 
 
+def columns_inside(columns: Iterable[Column]) -> _Inside:
+    """Return the fields inside each column and field, by its path; those of the table itself are at the empty path."""
+    inside: dict[tuple[str, ...], list[Column]] = {}
+    for column in columns:
+        inside.setdefault(tuple(name_parts(column.name)[:-1]), []).append(column)
+    return inside
+
+
+def type_of(column: Column, inside: _Inside) -> str:
+    """Return the type of a column, with the comments of the fields inside and whether they refuse nulls."""
+    fields = inside.get(tuple(name_parts(column.name)), ())
+    kind = column.type.partition("<")[0]
+    if kind == "struct":
+        return f"struct<{', '.join(_column(field, ': ', inside) for field in fields)}>"
+    return f"{kind}<{', '.join(type_of(field, inside) for field in fields)}>" if fields else column.type
+
+
 def _column(column: Column, between: str, inside: _Inside) -> str:
     """Return the declaration of a column, or of a field of a struct, where a colon is `between` name and type."""
     *_, name = name_parts(column.name)
     required = " NOT NULL" if column.required else ""
     comment = "" if column.comment is None else f" COMMENT {literal(column.comment)}"
-    return f"{spark_identifier(name)}{between}{_type(column, inside)}{required}{comment}"
-
-
-def _type(column: Column, inside: _Inside) -> str:
-    fields = inside.get(tuple(name_parts(column.name)), ())
-    kind = column.type.partition("<")[0]
-    if kind == "struct":
-        return f"struct<{', '.join(_column(field, ': ', inside) for field in fields)}>"
-    return f"{kind}<{', '.join(_type(field, inside) for field in fields)}>" if fields else column.type
+    return f"{spark_identifier(name)}{between}{type_of(column, inside)}{required}{comment}"
 
 
 def _inline(fields: Sequence[PartitionField]) -> int:
@@ -125,8 +132,9 @@ def _given_name(field: PartitionField) -> str:
     return source if kind == "identity" else source + _APPENDED.get(kind, f"_{kind}")
 
 
-def _transformed(field: PartitionField | SortField) -> str:
-    source = _path(field.source)
+def transformed(field: PartitionField | SortField) -> str:
+    """Return the expression by which a field partitions or sorts: `bucket(16, id)`."""
+    source = path(field.source)
     if field.transform == "identity":
         return source
     if found := _WITH_WIDTH.fullmatch(field.transform):
@@ -134,8 +142,9 @@ def _transformed(field: PartitionField | SortField) -> str:
     return f"{_FUNCTIONS[field.transform]}({source})"
 
 
-def _sorted(field: SortField) -> str:
-    return f"{_transformed(field)} {field.direction.upper()} NULLS {field.nulls.upper()}"
+def sort_key(field: SortField) -> str:
+    """Return a field of a sort order."""
+    return f"{transformed(field)} {field.direction.upper()} NULLS {field.nulls.upper()}"
 
 
 def _has_function(field: PartitionField | SortField) -> bool:
@@ -154,5 +163,6 @@ def _is_element(column: Column, shape: Shape) -> bool:
     return (kind, name) in (("array", "element"), ("map", "value"))
 
 
-def _path(name: str) -> str:
+def path(name: str) -> str:
+    """Return the recorded name of a column, or of a field inside one, as an identifier."""
     return ".".join(map(spark_identifier, name_parts(name)))

@@ -35,6 +35,15 @@ def target_tables(statements: Iterable[Statement], dialect: str) -> str | None:
     return json.dumps(list(dict.fromkeys(names)))
 
 
+def table_names(recorded: str | None) -> tuple[str, ...]:
+    """Return the names in a list that `target_tables` made; none where it is not readable."""
+    try:
+        names = json.loads(recorded or "[]")
+    except ValueError:
+        return ()
+    return tuple(name for name in names if isinstance(name, str)) if isinstance(names, list) else ()
+
+
 def logged_tables(statements: Iterable[Statement], dialect: str) -> tuple[str, ...]:
     """Return the tables in whose own logs the effects of the statements can be seen, as recorded; none if one has no such table."""
     found = [_logged(read(statement.text, dialect)) for statement in statements]

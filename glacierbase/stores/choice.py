@@ -31,7 +31,7 @@ def open_store(catalog: Catalog, engine: Engine) -> Store:
 
 
 def _opener(catalog: Catalog, engine: Engine) -> Callable[[], Store]:
-    if catalog.store.type == "iceberg" or (catalog.store.type == "auto" and _opens_without_engine(catalog)):
+    if opens_without_engine(catalog):
         return lambda: _closed_with(engine, iceberg.open_store(catalog))
     from glacierbase.stores import sql
 
@@ -44,5 +44,8 @@ def _closed_with(engine: Engine, store: Closable) -> Store:
     return store
 
 
-def _opens_without_engine(catalog: Catalog) -> bool:
+def opens_without_engine(catalog: Catalog) -> bool:
+    """Return whether history and lock of the catalog are read without its engine."""
+    if catalog.store.type != "auto":
+        return catalog.store.type == "iceberg"
     return iceberg.can_open(catalog) and all(map(find_spec, ("pyiceberg", "pyarrow")))

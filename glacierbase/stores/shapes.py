@@ -10,6 +10,7 @@ from glacierbase.executors import Session
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.names import name_of, name_parts, spark_identifier
 from glacierbase.model.shape import Shape
+from glacierbase.stores.iceberg.past import Past
 from glacierbase.stores.iceberg.properties import can_open
 from glacierbase.stores.iceberg.shape import ShapeReader, shape_from_json
 from glacierbase.stores.iceberg.version import identifier
@@ -59,6 +60,26 @@ class TableShapes:
             except (ConfigurationError, TableNotFound):  # A package is not installed, or it is no table of Iceberg.
                 pass
         return _described(session, name)
+
+    def past(self, table: str, since: str | None) -> Past | None:
+        """Return the versions of a table since one; None where only the engine can read the table.
+
+        Args:
+            table: as for `read`.
+            since: the location of the metadata after which they are wanted.
+
+        Raises:
+            ConfigurationError, EngineError: as for `read`.
+        """
+        return None if self.needs_engine(table) else self._reads().past(qualified(self._catalog, table), since)
+
+    def names_beside(self, table: str) -> tuple[str, ...]:
+        """Return the qualified names of all tables in the namespace of a table; none where only the engine can read it.
+
+        Raises:
+            ConfigurationError, EngineError: as for `read`.
+        """
+        return () if self.needs_engine(table) else self._reads().names_beside(qualified(self._catalog, table))
 
     def close(self) -> None:
         """Close the connections. Sessions are their owner's."""

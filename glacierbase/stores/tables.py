@@ -39,6 +39,11 @@ def history_name(catalog: str) -> str:
     return f"{_HISTORY}{catalog}"
 
 
+def is_own_name(table: str) -> bool:
+    """Return whether a table may be the history or the lock of a catalog."""
+    return table.startswith((_HISTORY, _LOCK))
+
+
 def lock_name(catalog: str) -> str:
     """Return the name of a catalog's lock table."""
     return f"{_LOCK}{catalog}"

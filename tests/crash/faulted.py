@@ -132,7 +132,10 @@ def snowflake_bed(folder: Path, port: int) -> Iterator[Bed]:
     with Wire(port) as wire:
         text = CATALOG.replace("PORT", str(wire.port)).replace("_timeout: 5", "_timeout: 1")
         with snow_bed(text, "DEMO", folder) as snow:
-            yield lambda name: SnowShop(snow, ProjectFolder(folder / name)), [Fault("unreachable", wire.cut, wire.mend)]
+            yield (
+                lambda name: SnowShop(snow, ProjectFolder(folder / name), lease="1s"),
+                [Fault("unreachable", wire.cut, wire.mend)],
+            )
 
 
 if __name__ == "__main__":

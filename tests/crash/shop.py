@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import time
@@ -44,8 +45,13 @@ class Shop(ABC):
         self.project = project
         self.table = table
         self.asked = 0
+        self._catalog = catalog
         project.catalog(catalog)
         bed.executor.open_session().execute(f"CREATE TABLE {table} (a INT){self.using}")
+
+    def set_lease(self, lease: str) -> None:
+        """Change the lease of later runs."""
+        self.project.catalog(re.sub(r"lockLease: \w+", f"lockLease: {lease}", self._catalog))
 
     @property
     def rows(self) -> list[int]:
@@ -146,7 +152,7 @@ class SnowShop(Shop):
 
     slow = "/* takes 1 s */ SELECT {}"
 
-    def __init__(self, snow: SnowBed, project: ProjectFolder, lease: str = "1s") -> None:
+    def __init__(self, snow: SnowBed, project: ProjectFolder, lease: str = "2s") -> None:
         super().__init__(snow, project, f"{snow.schema()}.t", snow.catalog_file(lease=lease))
 
     def write_files(self, at: str) -> None:

@@ -60,7 +60,7 @@ def break_at_every(
 
 @pytest.mark.long
 @pytest.mark.spark
-@pytest.mark.parametrize("every", [22, pytest.param(1, marks=pytest.mark.full)])
+@pytest.mark.parametrize("every", [31, pytest.param(1, marks=pytest.mark.full)])
 @pytest.mark.parametrize("store", ["sql", "iceberg"])
 def test_storage_that_fails_at_any_step_on_spark(store: str, every: int, tmp_path: Path) -> None:
     """Catalog and tables are on a small disk, mounted in a user namespace, which needs no root."""

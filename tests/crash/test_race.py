@@ -22,7 +22,7 @@ from tests.support.project_folder import REPOSITORY, ProjectFolder
 class Racers:
     """A number of processes, each with a running engine."""
 
-    def __init__(self, count: int = 8) -> None:
+    def __init__(self, count: int) -> None:
         self.processes = [
             subprocess.Popen(
                 [sys.executable, "-W", "ignore", "-m", "tests.crash.raced"],
@@ -82,12 +82,12 @@ def stable() -> Iterator[dict[str, Racers]]:
 
 @pytest.fixture
 def racers(request: pytest.FixtureRequest, stable: dict[str, Racers]) -> Racers:
-    """Eight racers for the engine of the fixture that the parameter names."""
+    """Racers for the engine of the fixture that the parameter names: four for two rounds, eight for many."""
     request.getfixturevalue(request.param)  # The fixture sets the environment variables of its catalog file.
     if request.param not in stable:
         while stable:
             stable.popitem()[1].end()
-        stable[request.param] = Racers()
+        stable[request.param] = Racers(4 if request.node.callspec.params["rounds"] == 2 else 8)
     return stable[request.param]
 
 
@@ -123,7 +123,7 @@ def test_of_two_processes_one_applies_and_the_other_names_it_or_finds_nothing_to
     indirect=["racers"],
     ids=["mixed", "iceberg", "sql", "rest", "postgres", "connect", "snowflake"],
 )
-def test_of_eight_processes_one_applies_and_the_others_name_it_or_find_nothing_to_do(
+def test_of_many_processes_one_applies_and_the_others_name_it_or_find_nothing_to_do(
     rounds: int, stores: tuple[str, ...], racers: Racers, tmp_path: Path, request: pytest.FixtureRequest,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip

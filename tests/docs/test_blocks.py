@@ -23,7 +23,17 @@ from tests.docs.pages import PAGES, REPOSITORY, Block, all_blocks, blocks, build
 
 LANGUAGES = {"sh", "sql", "yaml", "json", "python", "text", "mermaid", "dockerfile"}
 _HEREDOC = re.compile(r"<<'?(\w+)'?([^\n]*)\n.*?^\1$", re.DOTALL | re.MULTILINE)
-_CATALOG_KEYS = {"migrationExecutor", "environments", "variables", "store", "hooks", "headers", "lint", "review"}
+_CATALOG_KEYS = {
+    "migrationExecutor",
+    "environments",
+    "variables",
+    "store",
+    "hooks",
+    "headers",
+    "lint",
+    "review",
+    "drift",
+}
 # What the templates on the pages read.
 _VARIABLES = """\
 variables:
@@ -134,8 +144,13 @@ def scripts(node: Any) -> Iterator[str]:
 
 @pytest.mark.parametrize("block", all_blocks("yaml"), ids=str)
 def test_every_yaml_block_is_a_catalog_that_loads_or_a_file_whose_commands_exist(block: Block, tmp_path: Path) -> None:
-    """A block with a catalog's keys is validated for all its environments, without reading secrets."""
+    """A block with a catalog's keys is validated for all its environments, without reading secrets; hooks exist."""
     content = yaml.safe_load(block.text)
+    if "repos" in content:
+        known = {hook["id"] for hook in yaml.safe_load((REPOSITORY / ".pre-commit-hooks.yaml").read_text("utf-8"))}
+        assert {hook["id"] for repository in content["repos"] for hook in repository["hooks"]} <= known
+        assert {repository["rev"] for repository in content["repos"]} == {f"v{glacierbase.__version__}"}
+        return
     if not _CATALOG_KEYS & content.keys():
         ran = [words for script in scripts(content) for words in commands(script) if is_glacierbase(words)]
         assert ran

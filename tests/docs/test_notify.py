@@ -55,7 +55,7 @@ class Handler(BaseHTTPRequestHandler):
 def receiver(monkeypatch: pytest.MonkeyPatch) -> Iterator[Receiver]:
     """A running server, and the variables that name it."""
     with Receiver() as server:
-        thread = threading.Thread(target=server.serve_forever)
+        thread = threading.Thread(target=server.serve_forever, args=(0.05,))
         thread.start()
         monkeypatch.setenv("SLACK_WEBHOOK_URL", server.address)
         monkeypatch.setenv("WEBHOOK_URL", server.address)

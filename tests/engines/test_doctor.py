@@ -7,6 +7,7 @@ import sqlite3
 import pytest
 
 from tests.support.beds import SnowBed
+from tests.support.program import ask_here, run_here
 from tests.support.project_folder import ProjectFolder
 from tests.support.snowflake.bed import SnowflakeServer
 
@@ -43,25 +44,25 @@ def test_on_snowflake_all_is_well_and_nothing_stays(emulated: SnowBed, project: 
     namespace = text.rpartition("namespace: ")[2].partition(",")[0]
     project.catalog(text)
     before = emulated.rows(TABLES)
-    done = project.ask("doctor")
+    done = ask_here(project, "doctor")
     assert done.code == 0, done.stdout
     assert names(done) == [(name, True) for name in ALL]
     assert emulated.rows(TABLES) == before
     emulated.executor.open_session().execute(f"CREATE SCHEMA DEMO.{namespace}")
     before = emulated.rows(TABLES)
-    assert project.ask("doctor").code == 0
+    assert ask_here(project, "doctor").code == 0
     assert emulated.rows(TABLES) == before
 
 
 def test_each_failing_line_has_a_hint(emulated: SnowBed, project: ProjectFolder) -> None:
     """The exit code is that of the first failing check."""
-    project.catalog(emulated.catalog_file().replace("127.0.0.1", "127.0.0.2"))
+    project.catalog(emulated.catalog_file().replace("127.0.0.1", "127.0.0.2").replace("_timeout: 5", "_timeout: 1"))
     project.file("0001_open.sql", "SELECT 'never closed;")
-    done = project.ask("doctor")
+    done = ask_here(project, "doctor")
     assert done.code == 3
     assert names(done) == [("configuration", True), ("files", False), ("connection", False)]
     assert all(check["error"]["hint"] for check in done.entry()["checks"][1:])
-    text = project.run("doctor").stdout
+    text = run_here(project, "doctor").stdout
     assert "FAILED  files" in text
     assert text.count("next: ") == 2
 
@@ -70,15 +71,15 @@ def test_a_role_without_create_rights_gets_a_hint_who_should_create(emulated: Sn
     """A role needs no right to create once both tables exist."""
     text = emulated.catalog_file()
     project.catalog(text.replace("ENGINEER", "READER"))
-    done = project.ask("doctor")
+    done = ask_here(project, "doctor")
     assert done.code == 5
     assert names(done)[-1] == ("rights", False)
     assert "--print-ddl" in done.entry()["checks"][-1]["error"]["hint"]
     project.catalog(text)
     project.file("0001_create.sql", f"CREATE TABLE {emulated.schema()}.t (a INT);")
-    assert project.run("migrate").code == 0
+    assert run_here(project, "migrate").code == 0
     project.catalog(text.replace("ENGINEER", "READER"))
-    done = project.ask("doctor")
+    done = ask_here(project, "doctor")
     assert done.code == 0, done.stdout
     assert "both exist" in done.entry()["checks"][-1]["detail"]
 
@@ -96,7 +97,7 @@ def test_the_printed_ddl_makes_tables_that_a_run_works_on(
     if engine == "snowflake":
         project.catalog(emulated.catalog_file())
         place, table, using = "DEMO", f"{emulated.schema()}.t", ""
-    done = project.run("doctor", "--print-ddl")
+    done = run_here(project, "doctor", "--print-ddl")
     assert done.code == 0, done.stderr
     ddl = done.stdout.partition("\n")[2]
     create = "".join(line for line in ddl.splitlines(keepends=True) if not line.startswith(("GRANT", "--")))
@@ -105,12 +106,12 @@ def test_the_printed_ddl_makes_tables_that_a_run_works_on(
     text = (project.root / "catalogs" / "shop.yaml").read_text()
     project.catalog(text.partition("store:")[0] + f"store: {{catalog: {place}, namespace: elsewhere}}\n", "admin")
     project.file("0001_ours.sql", create, catalog="admin")
-    made = project.ask("migrate", "--catalog", "admin")
+    made = ask_here(project, "migrate", "--catalog", "admin")
     assert made.code == 0, made.stdout
     schema = "CREATE NAMESPACE lake.web;\n" if engine == "spark" else ""
     project.file("0001_create.sql", f"{schema}CREATE TABLE {table} (a INT){using};")
     begin = len(snowflake_server.requests)
-    run = project.ask("migrate", "--catalog", "shop")
+    run = ask_here(project, "migrate", "--catalog", "shop")
     assert run.code == 0, run.stdout
     sent = [each["sql"] for each in snowflake_server.requests[begin:] if "sql" in each]
     assert [sql for sql in sent if sql.startswith("CREATE")] == ([f"CREATE TABLE {table} (a INT)"] if sent else [])

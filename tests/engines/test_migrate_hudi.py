@@ -71,17 +71,11 @@ def test_a_hudi_table_is_migrated_and_what_it_refuses_is_failed(glacierbase: Pat
 def test_the_known_properties_are_those_of_the_jars(glacierbase: Path, project: ProjectFolder) -> None:
     """Those of Hudi, and those that Iceberg got after this version."""
     project.catalog(with_hudi(project.root / "warehouse"))
-    assert run(glacierbase, project, "warm").code == 0
-    script = (
-        "from tests.support.project_folder import only_catalog; from pathlib import Path;"
-        "from glacierbase.executors.spark.jars import resolved_jars; catalog = only_catalog(Path.cwd());"
-        "print(*resolved_jars(catalog.spark_conf, catalog.dependencies), sep='\\n')"
-    )
-    done = subprocess.run(
-        [glacierbase.parent / "python", "-c", script], cwd=project.root, capture_output=True, text=True, check=True,
-        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
-    )  # fmt: skip
-    of_jars = dict(properties_of(Path(line)) for line in done.stdout.splitlines() if "-spark" in line)
+    jars = resolved(glacierbase, project)
+    if not jars:  # The test of migrations has resolved them where it ran before.
+        assert run(glacierbase, project, "warm").code == 0
+        jars = resolved(glacierbase, project)
+    of_jars = dict(properties_of(jar) for jar in jars if "-spark" in jar.name)
     assert of_jars["hudi"] == known("hudi")
     iceberg = known("iceberg")
     assert {key for key in iceberg if is_later(key, "iceberg", "1.10.0")} == iceberg.keys() - of_jars["iceberg"].keys()
@@ -99,6 +93,20 @@ def test_the_catalog_file_of_init_works_as_it_is_written(glacierbase: Path, proj
     [file] = project.root.glob(".glacierbase/dev/web/web.db/events/**/*.parquet")
     [found] = pyarrow.parquet.ParquetFile(file).read(["id", "user_id", "kind"]).to_pylist()
     assert found == {"id": 1, "user_id": 2, "kind": "a"}
+
+
+def resolved(glacierbase: Path, project: ProjectFolder) -> list[Path]:
+    """Return the jars of the project's catalog that a run has resolved, none where no run has."""
+    script = (
+        "from tests.support.project_folder import only_catalog; from pathlib import Path;"
+        "from glacierbase.executors.spark.jars import resolved_jars; catalog = only_catalog(Path.cwd());"
+        "print(*resolved_jars(catalog.spark_conf, catalog.dependencies) or (), sep='\\n')"
+    )
+    done = subprocess.run(
+        [glacierbase.parent / "python", "-c", script], cwd=project.root, capture_output=True, text=True, check=True,
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+    )  # fmt: skip
+    return [Path(line) for line in done.stdout.splitlines() if line]
 
 
 def run(glacierbase: Path, project: ProjectFolder, *arguments: str) -> Output:

@@ -370,8 +370,8 @@ def test_a_session_that_differs_from_the_catalog_file_is_refused(shop: Shop) -> 
 
 def test_the_lease_is_renewed_while_a_long_statement_fills_every_core(shop: Shop) -> None:
     """Both use one Spark: in a first-in-first-out queue the heartbeat would wait for the last task."""
-    shop.folder.catalog(f"store: {{lockLease: 6s}}\n{shop.lake.text}", shop.name)
-    tasks = 15 * shop.lake.spark.sparkContext.defaultParallelism
+    shop.folder.catalog(f"store: {{lockLease: 3s}}\n{shop.lake.text}", shop.name)
+    tasks = 8 * shop.lake.spark.sparkContext.defaultParallelism
     sleep = f"SELECT java_method('java.lang.Thread', 'sleep', 1000L + id * 0) FROM range(0, {tasks}, 1, {tasks})"
     shop.file("1_slow.sql", sleep)
     assert shop.migrate() == ["1"]

@@ -77,7 +77,7 @@ def test_a_run_of_more_files_than_the_server_has_connections_is_applied(
     door: str, postgres: CatalogBed, project: ProjectFolder
 ) -> None:
     """Each file has a new session, which closes its catalog; a session of the caller stays open."""
-    namespace, files = f"g{uuid.uuid4().hex[:8]}", CONNECTIONS + 10
+    namespace, files = f"g{uuid.uuid4().hex[:8]}", CONNECTIONS + 2
     project.catalog(f"{postgres.text}store: {{catalog: lake, namespace: {namespace}, type: '${{env:STORE}}'}}\n")
     for number in range(1, files + 1):
         project.file(f"{number}_a.sql", f"CREATE TABLE lake.{namespace}.t{number} (a INT) USING iceberg")
@@ -119,7 +119,7 @@ def still_connected(postgres: CatalogBed, since: datetime) -> int:
     login = {"host": address.hostname, "port": address.port, "user": USER, "password": POSTGRES_PASSWORD}
     with closing(psycopg2.connect(dbname="postgres", **login)) as connection:
         connection.autocommit = True
-        cursor, deadline, found = connection.cursor(), time.monotonic() + 10, 1
+        cursor, deadline, found = connection.cursor(), time.monotonic() + 60, 1
         while found and time.monotonic() < deadline:
             cursor.execute(CONNECTED, [since])
             [(found,)] = cursor.fetchall()

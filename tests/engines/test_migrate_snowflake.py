@@ -17,6 +17,8 @@ from glacierbase.cli.display import LiveLine
 from glacierbase.executors.snowflake import progress
 from tests.support.beds import SnowBed
 from tests.support.catalog_files import SNOWFLAKE_PASSWORD
+from tests.support.processes import wait_for_line
+from tests.support.program import ask_here, run_here
 from tests.support.project_folder import Output, ProjectFolder, migration
 from tests.support.snowflake.bed import SnowflakeServer
 from tests.support.terminal import terminal
@@ -68,7 +70,7 @@ def test_each_statement_carries_its_tag(
     schema = emulated.schema()
     wired.file("0001_create.sql", f"CREATE TABLE {schema}.t (a INT);\nDROP TABLE {schema}.t;")
     begin = start_log(snowflake_server)
-    run_id = wired.ask("migrate").code or wired.ask("history").entry()["events"][0]["run_id"]
+    run_id = ask_here(wired, "migrate").code or ask_here(wired, "history").entry()["events"][0]["run_id"]
     sent = [each for each in snowflake_server.requests[begin:] if "sql" in each]
     tags = {each["sql"]: each["parameters"].get("QUERY_TAG") for each in sent}
     assert tags[f"CREATE TABLE {schema}.t (a INT)"] == f"glacierbase;{run_id};0001;1"
@@ -95,7 +97,7 @@ def test_the_bytes_of_the_file_are_the_bytes_on_the_wire(
     path = wired.root / "migrations" / "shop" / "0001_battery.sql"
     path.write_bytes(f"{migration('-- ')}{{% raw %}}{sql}{{% endraw %}};\n".encode())
     begin = start_log(snowflake_server)
-    done = wired.ask("migrate")
+    done = ask_here(wired, "migrate")
     assert done.code == 0, done.stdout
     sent = [each["sql"] for each in snowflake_server.requests[begin:] if "sql" in each]
     assert sql in sent
@@ -106,13 +108,13 @@ def test_a_failed_file_goes_on_where_it_stopped(shop: ProjectFolder, snow: SnowB
     schema = snow.schema()
     first = f"CREATE TABLE {schema}.t (a INT);\nINSERT INTO {schema}.t VALUES (1);\n"
     shop.file("0001_five.sql", f"{first}INSERT INTO {schema}.missing VALUES (2);\nINSERT INTO {schema}.t VALUES (3);")
-    done = shop.ask("migrate")
+    done = ask_here(shop, "migrate")
     assert (done.code, done.document["error"]["code"]) == (1, "STATEMENT_FAILED")
     assert "MISSING" in done.document["error"]["message"].upper()
     assert done.document["error"]["error_class"] == "002003 (42S02)"
-    assert shop.ask("status").entry()["migrations"][0]["statements_done"] == 2
+    assert ask_here(shop, "status").entry()["migrations"][0]["statements_done"] == 2
     shop.file("0001_five.sql", f"{first}INSERT INTO {schema}.t VALUES (2);\nINSERT INTO {schema}.t VALUES (3);")
-    again = shop.ask("migrate")
+    again = ask_here(shop, "migrate")
     assert again.code == 0, again.stdout
     assert again.entry()["applied"][0]["resumed_at"] == 3
     assert sorted(snow.rows(f"SELECT a FROM {schema}.t")) == [(1,), (2,), (3,)]
@@ -123,13 +125,13 @@ def test_a_transaction_is_one_step(shop: ProjectFolder, snow: SnowBed) -> None:
     schema = snow.schema()
     create, begin = f"CREATE TABLE {schema}.t (a INT);\n", f"BEGIN TRANSACTION;\nINSERT INTO {schema}.t VALUES (1);\n"
     shop.file("0001_two_rows.sql", f"{create}{begin}INSERT INTO {schema}.missing VALUES (2);\nCOMMIT;")
-    done = shop.ask("migrate")
+    done = ask_here(shop, "migrate")
     assert done.code == 1
     assert "was rolled back" in done.document["error"]["message"]
     assert snow.rows(f"SELECT a FROM {schema}.t") == []
-    assert shop.ask("status").entry()["migrations"][0]["statements_done"] == 1
+    assert ask_here(shop, "status").entry()["migrations"][0]["statements_done"] == 1
     shop.file("0001_two_rows.sql", f"{create}{begin}INSERT INTO {schema}.t VALUES (2);\nCOMMIT;")
-    again = shop.ask("migrate")
+    again = ask_here(shop, "migrate")
     assert again.code == 0, again.stdout
     assert again.entry()["applied"][0]["resumed_at"] == 2
     assert sorted(snow.rows(f"SELECT a FROM {schema}.t")) == [(1,), (2,)]
@@ -143,13 +145,13 @@ def test_what_one_file_uses_the_next_does_not(
     for number in (1, 2, 3):
         wired.file(f"000{number}_clean.sql", f"CREATE TABLE {schema}.t{number} (a INT);")
     begin = start_log(snowflake_server)
-    assert wired.run("migrate").code == 0
+    assert run_here(wired, "migrate").code == 0
     logins = [each for each in snowflake_server.requests[begin:] if each["path"].endswith("login-request")]
     assert len(logins) == 3  # The lock's, the history's, and one for all files.
     wired.file("0004_use.sql", f"USE SCHEMA {schema};\nCREATE TABLE here (a INT);")
     wired.file("0005_unqualified.sql", "CREATE TABLE there (a INT);")
     begin = start_log(snowflake_server)
-    done = wired.ask("migrate")
+    done = ask_here(wired, "migrate")
     assert done.code == 1, done.stdout
     assert [each["version"] for each in done.entry()["applied"]] == ["0004"]
     logins = [each for each in snowflake_server.requests[begin:] if each["path"].endswith("login-request")]
@@ -162,7 +164,7 @@ def test_questions_write_nothing(wired: ProjectFolder, snowflake_server: Snowfla
     wired.file("0001_create.sql", "CREATE TABLE t (a INT);")
     begin = start_log(snowflake_server)
     for command in ("status", "pending", "history", "plan"):
-        assert wired.run(command).code == 0
+        assert run_here(wired, command).code == 0
     sent = [each["sql"] for each in snowflake_server.requests[begin:] if "sql" in each]
     assert sent
     assert all(sql.startswith(("SELECT", "SHOW")) for sql in sent)
@@ -170,10 +172,10 @@ def test_questions_write_nothing(wired: ProjectFolder, snowflake_server: Snowfla
 
 @pytest.mark.long
 def test_of_two_runs_at_once_one_does_everything_and_the_other_names_it(shop: ProjectFolder, snow: SnowBed) -> None:
-    """In each of ten rounds the effect is there once."""
+    """In each of four rounds the effect is there once."""
     schema = snow.schema()
     snow.executor.open_session().execute(f"CREATE TABLE {schema}.t (a INT)")
-    for number in range(1, 11):
+    for number in range(1, 5):
         shop.file(f"00{number:02d}_row.sql", f"INSERT INTO {schema}.t /* takes 1 s */ SELECT {number};")
         runs = [shop.start("migrate", "--format", "json") for _ in range(2)]
         ended = [(run.communicate(timeout=120), run.returncode) for run in runs]
@@ -201,7 +203,7 @@ def test_killed_inside_a_statement_its_outcome_is_unknown(
     run.send_signal(signal.SIGKILL)
     run.communicate()
     time.sleep(2.5)  # Over by more than a lease: taken for dead, on whatever machine.
-    again = project.ask("migrate")
+    again = ask_here(project, "migrate")
     assert again.code == 6, again.stdout
     error = again.document["error"]
     assert error["code"] == "OUTCOME_UNKNOWN"
@@ -209,19 +211,19 @@ def test_killed_inside_a_statement_its_outcome_is_unknown(
     assert error["query_tag"] == f"glacierbase;{error['run_id']};0001;2"
     assert error["query_tag"] in error["message"]
     assert snowflake_server.statements().count(sql) == 1
-    [case] = project.ask("repair").entry()["cases"]
+    [case] = ask_here(project, "repair").entry()["cases"]
     assert (case["sql"], case["query_tag"]) == (sql, error["query_tag"])
     assert "RUNNING" in case["evidence"][0]
-    not_done = project.ask("repair", "1", "--as", "not-done", "--reason", "it was killed", "--yes")
+    not_done = ask_here(project, "repair", "1", "--as", "not-done", "--reason", "it was killed", "--yes")
     assert (not_done.code, not_done.document["error"]["code"]) == (6, "ENGINE_MAY_RUN")
     deadline = time.monotonic() + 60
     while case["suggests"] is None and time.monotonic() < deadline:
-        [case] = project.ask("repair").entry()["cases"]
+        [case] = ask_here(project, "repair").entry()["cases"]
     assert (case["suggests"], case["may_run"]) == ("done", False)
     assert "SUCCESS" in case["evidence"][0]
-    said = project.ask("repair", "1", "--as", "done", "--reason", "the query history says so", "--yes")
+    said = ask_here(project, "repair", "1", "--as", "done", "--reason", "the query history says so", "--yes")
     assert said.code == 0, said.stdout
-    assert project.run("migrate").code == 0
+    assert run_here(project, "migrate").code == 0
     assert emulated.rows(f"SELECT a FROM {schema}.t") == [(1,)]
     assert snowflake_server.statements().count(sql) == 1
 
@@ -231,9 +233,9 @@ def test_a_lost_answer_is_unknown_and_not_failed(wired: ProjectFolder, emulated:
     schema = emulated.schema()
     emulated.executor.open_session().execute(f"CREATE TABLE {schema}.t (a INT)")
     wired.file("0001_row.sql", f"INSERT INTO {schema}.t /* the answer is lost */ VALUES (1);")
-    done = wired.ask("migrate")
+    done = ask_here(wired, "migrate")
     assert (done.code, done.document["error"]["code"]) == (6, "OUTCOME_UNKNOWN")
-    assert wired.ask("migrate").code == 6
+    assert ask_here(wired, "migrate").code == 6
     assert emulated.rows(f"SELECT COUNT(*) > 0 FROM {schema}.t") == [(True,)]
 
 
@@ -252,9 +254,11 @@ def test_what_cannot_be_reached_is_one_clear_message(
 ) -> None:
     """It exits with 5, and names the place and the remedy, but no secret."""
     assert before in emulated.text
-    project.catalog(emulated.text.replace(before, after) + "store: {namespace: glacierbase}\n")
+    patience = "login_timeout: 1" if after == "127.0.0.2" else "login_timeout: 5"
+    text = emulated.text.replace(before, after).replace("login_timeout: 5", patience)
+    project.catalog(text + "store: {namespace: glacierbase}\n")
     project.file("0001_create.sql", "CREATE TABLE t (a INT);")
-    done = project.run("migrate")
+    done = run_here(project, "migrate")
     assert done.code == 5, done.stderr
     assert says in done.stderr
     assert done.stderr.count("next: ") == 1
@@ -267,16 +271,19 @@ def test_stopped_a_run_lets_a_short_statement_end(
 ) -> None:
     """The connector's own SIGINT handler, which would cancel the statement, is not in effect."""
     schema = emulated.schema()
-    slow = f"CREATE TABLE {schema}.t /* takes 2 s */ (a INT)"
+    go_on = wired.root / "go-on"
+    slow = f"CREATE TABLE {schema}.t /* waits for {go_on} */ (a INT)"
     wired.file("0001_two.sql", f"{slow};\nINSERT INTO {schema}.t VALUES (1);")
     run = wired.start("migrate")
     snowflake_server.wait_for(slow)
     run.send_signal(signal.SIGINT)
+    wait_for_line(run, "stopping: ")
+    go_on.touch()
     _, stderr = run.communicate(timeout=60)
     assert run.returncode == 130, stderr
     assert emulated.rows(f"SELECT * FROM {schema}.t") == []
-    assert wired.ask("status").entry()["migrations"][0]["statements_done"] == 1
-    assert wired.run("migrate").code == 0
+    assert ask_here(wired, "status").entry()["migrations"][0]["statements_done"] == 1
+    assert run_here(wired, "migrate").code == 0
     assert emulated.rows(f"SELECT a FROM {schema}.t") == [(1,)]
 
 
@@ -284,7 +291,7 @@ def test_stopped_a_run_cancels_a_long_statement_by_its_id(
     wired: ProjectFolder, emulated: SnowBed, snowflake_server: SnowflakeServer
 ) -> None:
     """The outcome needs a decision; the account's query history suggests that it had no effect."""
-    slow = f"CREATE TABLE {emulated.schema()}.t /* takes 5 s */ (a INT)"
+    slow = f"CREATE TABLE {emulated.schema()}.t /* takes 60 s */ (a INT)"
     wired.file("0001_slow.sql", f"{slow};")
     run = wired.start("migrate", "--format", "json")
     snowflake_server.wait_for(slow)
@@ -293,9 +300,9 @@ def test_stopped_a_run_cancels_a_long_statement_by_its_id(
     error = json.loads(stdout)["error"]
     assert (run.returncode, error["exit_code"], error["code"]) == (143, 143, "OUTCOME_UNKNOWN"), stderr
     assert "SELECT SYSTEM$CANCEL_QUERY(?)" in snowflake_server.statements()
-    status = wired.ask("status").entry()
+    status = ask_here(wired, "status").entry()
     assert ([each["state"] for each in status["migrations"]], status["lock"]) == (["unknown"], None)
-    [case] = wired.ask("repair").entry()["cases"]
+    [case] = ask_here(wired, "repair").entry()["cases"]
     assert (case["suggests"], case["may_run"]) == ("not-done", False)
 
 
@@ -317,7 +324,7 @@ def test_an_interrupted_caller_of_the_api_does_not_wait_for_the_statement(
         Project.load(wired.root).migrate()
     assert time.monotonic() - began < 40
     assert "SELECT SYSTEM$CANCEL_QUERY(?)" in snowflake_server.statements()
-    status = wired.ask("status").entry()
+    status = ask_here(wired, "status").entry()
     assert ([each["state"] for each in status["migrations"]], status["lock"]) == (["unknown"], None)
 
 
@@ -327,7 +334,7 @@ def test_the_sessions_of_history_and_lock_are_kept_alive(
     """They are idle while a statement runs, and Snowflake closes an idle session after four hours."""
     begin = start_log(snowflake_server)
     wired.file("0001_ask.sql", "SELECT 1;")
-    assert wired.run("migrate").code == 0
+    assert run_here(wired, "migrate").code == 0
     logins = [each for each in snowflake_server.requests[begin:] if each["path"].endswith("login-request")]
     kept = [each["parameters"].get("CLIENT_SESSION_KEEP_ALIVE") for each in logins]
     assert len(logins) == 3
@@ -340,33 +347,34 @@ def test_the_state_of_a_query_is_asked_for_once_in_a_while(
     """One statement finds the id; further requests need no warehouse. A short statement causes none."""
     monkeypatch.setattr(progress, "_INTERVAL_SECONDS", 1.0)
     wired.file("0001_slow.sql", "SELECT 1;\nSELECT 2 /* takes 4 s */;")
-    before = start_log(snowflake_server)
+    before, began = start_log(snowflake_server), time.monotonic()
     with terminal() as recording, LiveLine(recording.stream).watching():
         Project.load(wired.root).migrate()
+    seconds = time.monotonic() - began
     assert any(
-        re.fullmatch(r"shop: running 0001 2/2 \(line 5\) 00:0\d, query running", line) for line in recording.live
+        re.fullmatch(r"shop: running 0001 2/2 \(line 5\) 00:\d\d, query running", line) for line in recording.live
     )
     sent = snowflake_server.requests[before:]
     assert len([each for each in sent if "QUERY_HISTORY(" in each.get("sql", "")]) == 1
-    assert 1 <= len([each for each in sent if each["path"].startswith("/monitoring/queries/")]) <= 4
+    assert 1 <= len([each for each in sent if each["path"].startswith("/monitoring/queries/")]) <= seconds
 
 
 def test_a_second_sigint_ends_it_at_once_and_names_the_lock_that_stays(
     wired: ProjectFolder, emulated: SnowBed, snowflake_server: SnowflakeServer
 ) -> None:
     """The message has the lock's owner and lease; the outcome of the statement is unknown."""
-    slow = f"CREATE TABLE {emulated.schema()}.t /* takes 10 s */ (a INT)"
+    slow = f"CREATE TABLE {emulated.schema()}.t /* takes 15 s */ (a INT)"
     wired.file("0001_slow.sql", f"{slow};")
     run = wired.start("migrate")
     snowflake_server.wait_for(slow)
     run.send_signal(signal.SIGINT)
-    time.sleep(0.5)
+    wait_for_line(run, "stopping: ")
     started = time.monotonic()
     run.send_signal(signal.SIGINT)
     _, stderr = run.communicate(timeout=60)
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 12
     assert run.returncode == 130, stderr
-    owner = wired.ask("status").entry()["lock"]["owner"]
+    owner = ask_here(wired, "status").entry()["lock"]["owner"]
     assert f"held by run {owner} of" in stderr
     assert "lease until" in stderr
 
@@ -375,7 +383,7 @@ def test_an_edited_file_is_refused(shop: ProjectFolder, snow: SnowBed) -> None:
     """A changed checksum of an applied file stops the run with exit 3."""
     schema = snow.schema()
     path: Path = shop.file("0001_create.sql", f"CREATE TABLE {schema}.t (a INT);")
-    assert shop.run("migrate").code == 0
+    assert run_here(shop, "migrate").code == 0
     path.write_text(path.read_text().replace("INT", "BIGINT"))
-    done = shop.ask("migrate")
+    done = ask_here(shop, "migrate")
     assert (done.code, done.document["error"]["code"]) == (3, "CHECKSUM_MISMATCH")

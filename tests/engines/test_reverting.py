@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
+from glacierbase import Project
 from tests.support.beds import LakeBed
+from tests.support.program import run_here
 from tests.support.project_folder import ProjectFolder
 
 CHANGE = """\
@@ -31,14 +33,13 @@ def test_a_table_has_its_former_schema_after_the_inverse(lake_project: ProjectFo
         "CREATE TABLE lake.reverted.t (id bigint, kind string, ts timestamp) USING iceberg PARTITIONED BY (days(ts))"
     )
     lake_project.file("0001_t.sql", f"CREATE NAMESPACE IF NOT EXISTS lake.reverted;\n{create};")
-    assert lake_project.run("migrate").code == 0
+    Project.load(lake_project.root).migrate(spark=lake.spark)
     before = shape(lake)
     lake_project.file("0002_change.sql", CHANGE)
-    assert lake_project.run("migrate").code == 0
-    told = lake_project.run("new", "undo", "--author", "Ana", "--reverting", "2")
+    Project.load(lake_project.root).migrate(spark=lake.spark)
+    told = run_here(lake_project, "new", "undo", "--author", "Ana", "--reverting", "2")
     assert told.code == 0, told
-    done = lake_project.run("migrate")
-    assert done.code == 0, done
+    Project.load(lake_project.root).migrate(spark=lake.spark)
     assert shape(lake) == before
 
 

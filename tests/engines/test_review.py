@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from glacierbase.run.cache import cache_folder, make_folder
 from tests.support.project_folder import REPOSITORY, Output, ProjectFolder
 from tests.support.repository import commit_all
 
@@ -27,7 +28,16 @@ CREATE TABLE lake.shop.orders (id BIGINT NOT NULL, at TIMESTAMP, legacy STRING, 
 USING iceberg PARTITIONED BY (days(at)) LOCATION 's3://bucket-of-orders/orders';
 INSERT INTO lake.shop.orders VALUES (1, current_timestamp(), 'x', named_struct('city', 'Bonn'));
 CREATE TABLE lake.shop.replaced (id BIGINT) USING iceberg;
-CREATE TABLE lake.shop.untouched (id BIGINT) USING iceberg"""
+CREATE TABLE lake.shop.untouched (id BIGINT) USING iceberg;
+ALTER TABLE lake.shop.orders CREATE TAG first;
+CREATE VIEW lake.shop.seen AS SELECT id FROM lake.shop.orders"""
+# Runs only where rows, a tag and a view of the base are there.
+USES = """\
+SELECT assert_true((SELECT count(*) FROM lake.shop.orders VERSION AS OF 'first') = 1);
+INSERT INTO lake.shop.replaced SELECT id FROM lake.shop.seen;
+SELECT assert_true((SELECT count(*) FROM lake.shop.replaced) = 1)"""
+# The resolver runs in the JVM of spark-submit; nothing listens on the discard port.
+NO_NETWORK = {"SPARK_SUBMIT_OPTS": "-Dhttps.proxyHost=127.0.0.1 -Dhttps.proxyPort=9"}
 
 # Opens the copy of a project, and prints a line with the error of each statement.
 WITHOUT_THE_LOOK = """
@@ -61,11 +71,16 @@ class Branch:
         self.folder = folder
         folder.mkdir()
         self.environ = {"TMPDIR": str(folder), "CANARY": CANARY, "AWS_SECRET_ACCESS_KEY": CANARY}
+        self.environ["XDG_CACHE_HOME"] = str(cache_with_jars(folder.with_name("cache")))
         project.file("0001_create.sql", CREATE)
         commit_all(project.root)
 
-    def review(self) -> Output:
-        return self.project.ask("review", "--base", "main", environ=self.environ)
+    def review(self, **environ: str) -> Output:
+        return self.project.ask("review", "--base", "main", environ={**self.environ, **environ})
+
+    def files(self) -> set[Path]:
+        """Return the files of the project, without git's."""
+        return {path for path in self.project.root.rglob("*") if ".git" not in path.parts}
 
     def jvms(self) -> list[int]:
         """Return the processes whose command line or environment names the folder."""
@@ -78,38 +93,68 @@ class Branch:
         return found
 
 
+def cache_with_jars(folder: Path) -> Path:
+    """Return a new cache for the user, in which only the jars and Java are those of the user's own."""
+    for name in ("jars", "java", "archives"):
+        make_folder(cache_folder(name))
+        (folder / "glacierbase").mkdir(parents=True, exist_ok=True)
+        (folder / "glacierbase" / name).symlink_to(cache_folder(name))
+    return folder
+
+
 @pytest.fixture
 def branch(lake_project: ProjectFolder, tmp_path: Path) -> Branch:
     """A branch without new migrations."""
     return Branch(lake_project, tmp_path / "everything")
 
 
-def test_a_review_shows_exactly_what_a_branch_changes(branch: Branch) -> None:
-    """From the metadata of the copy: a column more, one less, other partitions. Nothing is left, in the folder or of the JVM."""
+def test_a_review_shows_exactly_what_a_branch_changes_and_the_next_one_offline_the_same(branch: Branch) -> None:
+    """From the metadata of the copy: a column more, one less, other partitions. Nothing is left, in the folder or of the JVM.
+
+    The second review has an empty home and no network, and takes the state after the base from the cache: tables with their rows
+    and tags, and views.
+    """
     sql = "ALTER TABLE lake.shop.orders ADD COLUMN home.zip INT COMMENT 'post code';\n"
     sql += "ALTER TABLE lake.shop.orders DROP COLUMN legacy;\n"
     sql += "ALTER TABLE lake.shop.orders REPLACE PARTITION FIELD days(at) WITH bucket(16, id)"
     branch.project.file("0002_change.sql", sql)
-    branch.project.file("0003_replace.sql", "CREATE OR REPLACE TABLE lake.shop.replaced (id BIGINT) USING iceberg")
-    before = {path for path in branch.project.root.rglob("*") if ".git" not in path.parts}
+    branch.project.file("0003_use.sql", USES)
+    replace = "CREATE OR REPLACE TABLE lake.shop.replaced (id BIGINT) USING iceberg"
+    branch.project.file("0004_replace.sql", f"{replace}; CREATE OR REPLACE VIEW lake.shop.seen AS SELECT 1 AS one")
+    branch.project.file("0005_typos.sql", "ALTER TABLE lake.shop.order ADD COLUMN x INT")
+    branch.project.file("0006_rename.sql", "ALTER TABLE lake.shop.untouched RENAME TO lake.shop.touched")
+    before, home = branch.files(), branch.folder.with_name("home")
+    home.mkdir()
     output = branch.review()
-    assert output.code == 3, output.stderr
-    entry = output.entry()
-    assert [(each["table"], each["change"]) for each in entry["tables"]] == [
-        ("lake.shop.orders", "altered"),
-        ("lake.shop.replaced", "altered"),
-    ]
-    assert [(each["what"], each["name"], each["before"], each["after"]) for each in entry["tables"][0]["diff"]] == [
-        ("column", "legacy", "string", None),
-        ("column", "home.zip", None, "int"),
-        ("partitioning", "", "day(at)", "bucket(16, id)"),
-    ]
-    assert [(each["code"], each["line"]) for each in entry["findings"]] == [("DS103", 5), ("DS106", 4)]
-    assert [each["kind"] for each in entry["files"]] == ["destructive", "destructive"]
-    assert entry["replay"] == {"replayed": 8, "skipped": [], "cached": False}
+    offline = branch.review(HOME=str(home), **NO_NETWORK)
+    for each in (output, offline):
+        assert each.code == 3, each.stderr
+        entry = each.entry()
+        assert [(each["table"], each["change"]) for each in entry["tables"]] == [
+            ("lake.shop.orders", "altered"),
+            ("lake.shop.replaced", "altered"),
+        ]
+        assert [(each["what"], each["name"], each["before"], each["after"]) for each in entry["tables"][0]["diff"]] == [
+            ("column", "legacy", "string", None),
+            ("column", "home.zip", None, "int"),
+            ("partitioning", "", "day(at)", "bucket(16, id)"),
+        ]
+        assert entry["views"] == [{"view": "lake.shop.seen", "change": "replaced"}]
+        assert [(each["code"], each["severity"]) for each in entry["findings"]] == [
+            ("REPLAY_UNKNOWN_TABLE", "error"),
+            ("REPLAY_REFUSED", "error"),
+            ("DS103", "error"),
+            ("DS106", "error"),
+        ]
+        kinds = ["destructive", "rewrites data", "destructive", "replayed in part", "replayed in part"]
+        assert [each["kind"] for each in entry["files"]] == kinds
+        assert entry["warnings"] == []
+    assert output.entry()["replay"] == {"replayed": 16, "skipped": [], "cached": False}
+    assert offline.entry()["replay"] == {"replayed": 10, "skipped": [], "cached": True}
     assert list(branch.folder.iterdir()) == []
+    assert list(home.iterdir()) == []
     assert branch.jvms() == []
-    assert {path for path in branch.project.root.rglob("*") if ".git" not in path.parts} == before
+    assert branch.files() == before
 
 
 @dataclass

@@ -22,6 +22,7 @@ from glacierbase.review.rule import Proof
 from tests.support import delta_claims
 from tests.support.beds import LakeBed
 from tests.support.project_folder import REPOSITORY
+from tests.support.rules import findings
 
 pytestmark = pytest.mark.long
 
@@ -135,12 +136,17 @@ def discarded_commit(lab: Lab) -> None:
 
 
 def added_column(lab: Lab) -> None:
-    """The INSERT without columns that worked before fails; one that lists its columns works."""
+    """The INSERT without columns and the MERGE that worked before fail; an INSERT that lists its columns works."""
+    lab.sql("CREATE TABLE lake.a.source USING iceberg AS SELECT * FROM lake.a.t")
     insert = f"INSERT INTO lake.a.t VALUES {ROW.format(3)}"
-    lab.sql(insert)
+    match = "MERGE INTO lake.a.t USING lake.a.source AS s ON t.id = s.id WHEN"
+    jobs = (insert, f"{match} MATCHED THEN UPDATE SET *", f"{match} NOT MATCHED THEN INSERT *")
+    for job in jobs:
+        lab.sql(job.replace("USING", "AS t USING"))
     lab.bad("BC104")
-    with pytest.raises(Refused, match=r"(?i)column"):
-        lab.sql(insert)
+    for job in jobs:
+        with pytest.raises(Refused, match=r"(?i)column"):
+            lab.sql(job.replace("USING", "AS t USING"))
     lab.sql("INSERT INTO lake.a.t (id) VALUES (4)")
 
 
@@ -172,6 +178,51 @@ def dynamic_overwrite(lab: Lab) -> None:
     lab.bad("PA102")
     lab.sql(overwrite)
     assert lab.column("id") == [1, 1]
+
+
+def refused_at_the_end(code: str) -> Callable[[Lab], None]:
+    """The statements before the last one succeed, and the last one is refused."""
+
+    def claim(lab: Lab) -> None:
+        *before, last = split_statements(RULES[code].bad, "spark")
+        for statement in before:
+            lab.sql(statement.text)
+        with pytest.raises(Refused):
+            lab.sql(last.text)
+
+    return claim
+
+
+def lost_metadata_tables(lab: Lab) -> None:
+    """The table can be queried, its list of files cannot."""
+    create, *rest = split_statements(RULES["PA103"].bad, "spark")
+    lab.sql(create.text)
+    lab.sql("INSERT INTO lake.a.t2 SELECT id, name, ts FROM lake.a.t")
+    for table in ("files", "entries"):
+        assert len(lab.sql(f"SELECT * FROM lake.a.t2.{table}")) == 2
+    for statement in rest:
+        lab.sql(statement.text)
+    assert len(lab.sql("SELECT * FROM lake.a.t2")) == 2
+    for table in ("files", "entries"):
+        with pytest.raises(Refused):
+            lab.sql(f"SELECT * FROM lake.a.t2.{table}")
+
+
+def two_buckets(lab: Lab) -> None:
+    """More files than either of the buckets alone has."""
+    lab.bad("PA104")
+    lab.sql("INSERT INTO lake.a.t2 SELECT id FROM range(100)")
+    assert lab.sql("SELECT count(*) FROM lake.a.t2.files") == [(12,)]
+
+
+def no_metrics(lab: Lab) -> None:
+    """The files have bounds of the first columns only."""
+    for sql, columns in ((RULES["PR104"].bad, {1, 2}), (RULES["PR104"].good, {1, 2, 3})):
+        lab.sql(sql)
+        lab.sql("INSERT INTO lake.a.t2 VALUES (1, 2, 3)")
+        [(bounds,)] = lab.sql("SELECT lower_bounds FROM lake.a.t2.files")
+        assert bounds.keys() == columns
+        lab.sql("DROP TABLE lake.a.t2")
 
 
 def file_per_value(lab: Lab) -> None:
@@ -276,16 +327,22 @@ CLAIMS: dict[str, Callable[[Lab], None]] = {
     "BC104": added_column,
     "BC105": reordered_columns,
     "TY101": _refuses("TY101"),
+    "TY102": refused_at_the_end("TY102"),
     "TY103": _refuses("TY103"),
     "TY104": _refuses("TY104"),
     "TY105": _refuses("TY105"),
+    "TY106": refused_at_the_end("TY106"),
     "TY107": _refuses("TY107"),
+    "TY108": refused_at_the_end("TY108"),
     "TY109": _refuses("TY109"),
     "PA101": old_partitioning,
     "PA102": dynamic_overwrite,
+    "PA103": lost_metadata_tables,
+    "PA104": two_buckets,
     "PA106": file_per_value,
     "PR101": unknown_property,
     "PR102": bad_value,
+    "PR104": no_metrics,
     "PR108": version_upgrade,
     "PR111": no_expiry,
     "MT101": expired_snapshot,
@@ -329,6 +386,28 @@ def test_no_column_can_be_promoted_to_a_type_that_the_rule_refuses(name: str, la
         if dict(lab.spark.table(f"lake.{lab.namespace}.t").dtypes)[column] != name:
             with pytest.raises(Refused):
                 lab.sql(f"ALTER TABLE lake.a.t ALTER COLUMN {column} TYPE {name}")
+
+
+TYPES = ("int", "float", "string", "timestamp", "date", "decimal(10,2)", "bigint", "smallint")
+PROMOTED = ("bigint", "double", "decimal(12,2)", "decimal(12,3)", "decimal(8,2)", "timestamp", "timestamp_ntz")
+
+
+@pytest.mark.parametrize("version", ["2", "3"])
+def test_a_promotion_is_refused_exactly_where_the_rule_refuses_it(version: str, lab: Lab) -> None:
+    """TY102 and the engine agree on each pair of types, in both versions of the format."""
+    pairs = [(old, new) for old in TYPES for new in PROMOTED]
+    columns = ", ".join(f"c{number} {old}" for number, (old, _) in enumerate(pairs))
+    create = f"CREATE TABLE lake.a.p ({columns}) USING iceberg TBLPROPERTIES ('format-version'='{version}')"
+    alters = [f"ALTER TABLE lake.a.p ALTER COLUMN c{number} TYPE {new}" for number, (_, new) in enumerate(pairs)]
+    found = {each.statement_index for each in findings("; ".join([create, *alters])) if each.code == "TY102"}
+    lab.sql(create)
+    for index, (pair, alter) in enumerate(zip(pairs, alters, strict=True), start=2):
+        try:
+            lab.sql(alter)
+            is_refused = False
+        except Refused:
+            is_refused = True
+        assert (index in found) == is_refused, pair
 
 
 @pytest.mark.parametrize("code", [code for code in CLAIMS if code not in ("FL110", "DS101", "PR101")])

@@ -10,6 +10,7 @@ import yaml
 
 from glacierbase.migrations.statements import split_statements
 from tests.support.beds import SnowBed
+from tests.support.program import ask_here, run_here
 from tests.support.project_folder import REPOSITORY, ProjectFolder
 from tests.support.snowflake.bed import SnowflakeServer
 
@@ -46,7 +47,7 @@ def pages_project(project: ProjectFolder) -> ProjectFolder:
 
 def test_the_pages_project_is_valid_as_it_stands(pages_project: ProjectFolder) -> None:
     """For both environments: a standard table, an Iceberg table, a view, a task and a procedure."""
-    done = pages_project.ask("validate")
+    done = ask_here(pages_project, "validate")
     assert done.code == 0, done.stdout
     assert [(each["environment"], each["files"]) for each in done.document["catalogs"]] == [("dev", 5), ("prod", 5)]
 
@@ -58,10 +59,10 @@ def test_its_migrations_run_and_their_bytes_arrive(
     path = pages_project.root / "catalogs" / "warehouse.yaml"
     path.write_text(on_the_emulator(path.read_text(), emulated))
     begin = len(snowflake_server.requests)
-    done = pages_project.ask("migrate", environ=ACCOUNT)
+    done = ask_here(pages_project, "migrate", environ=ACCOUNT)
     assert done.code == 0, done.stdout
     sent = [each["sql"] for each in snowflake_server.requests[begin:] if "sql" in each]
-    rendered = pages_project.ask("render", "--env", "dev", environ=ACCOUNT).entry()["files"]
+    rendered = ask_here(pages_project, "render", "--env", "dev", environ=ACCOUNT).entry()["files"]
     statements = [statement.text for file in rendered for statement in split_statements(file["sql"], "snowflake")]
     assert len(statements) == 7
     assert [sql for sql in sent if sql in statements] == statements
@@ -71,13 +72,13 @@ def test_its_migrations_run_and_their_bytes_arrive(
 def test_init_writes_a_snowflake_project_that_runs(emulated: SnowBed, tmp_path: Path) -> None:
     """The project runs after its connection is replaced by the emulator's."""
     project = ProjectFolder(tmp_path / "new")
-    done = project.ask("init", "--type", "snowflake", "web")
+    done = ask_here(project, "init", "--type", "snowflake", "web")
     assert done.code == 0, done.stdout
-    assert project.run("validate").code == 0
-    assert project.run("validate", "--resolve", environ=ACCOUNT).code == 0
+    assert run_here(project, "validate").code == 0
+    assert run_here(project, "validate", "--resolve", environ=ACCOUNT).code == 0
     path = project.root / "catalogs" / "web.yaml"
     path.write_text(on_the_emulator(path.read_text(), emulated))
-    assert project.run("migrate", environ=ACCOUNT).code == 0
+    assert run_here(project, "migrate", environ=ACCOUNT).code == 0
     assert emulated.rows("SELECT * FROM LAKE_DEV.WEB.EVENTS") == []
-    again = project.ask("init", "--type", "snowflake", "web")
+    again = ask_here(project, "init", "--type", "snowflake", "web")
     assert (again.code, again.document["error"]["code"]) == (2, "ALREADY_EXISTS")

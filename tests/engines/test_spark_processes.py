@@ -13,6 +13,8 @@ import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
 from tests.support.catalog_files import LAKE
+from tests.support.processes import wait_for_line
+from tests.support.program import run_here
 from tests.support.project_folder import ProjectFolder
 
 CREATE = "CREATE NAMESPACE lake.a; CREATE TABLE lake.a.t (a BIGINT) USING iceberg"
@@ -21,15 +23,6 @@ SLEEP = "java_method('java.lang.Thread', 'sleep', {}L)"
 # In every secret of this file and of no other: other tests run at the same time on the same machine.
 MARK = "7f3a9c"
 CANARY = f"canary-{MARK}"
-
-
-def wait_for_line(process: subprocess.Popen[str], text: str) -> None:
-    """Read the program's stderr up to a line that holds `text`."""
-    assert process.stderr
-    for line in process.stderr:
-        if text in line:
-            return
-    raise AssertionError(f"the program ended without {text!r}")
 
 
 def stop_inside_a_statement(project: ProjectFolder, milliseconds: int, number: signal.Signals) -> tuple[int, str]:
@@ -214,7 +207,7 @@ def test_a_command_that_fails_tells_no_secret(command: list[str], project: Proje
     (project.root / "key.pem").write_text(PEM)
     project.file("1_a.sql", "SELECT 1")
     for form in ("text", "json"):
-        told = project.run(*command, "--format", form, environ={"PLANTED": CANARY})
+        told = run_here(project, *command, "--format", form, environ={"PLANTED": CANARY})
         assert told.code in ((0,) if command[0] in ("validate", "render") else (2, 5)), told.stderr
         assert "canary" not in told.stdout + told.stderr
         assert MARK not in told.stdout + told.stderr

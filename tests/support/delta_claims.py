@@ -14,7 +14,7 @@ from glacierbase.review.table_properties import known
 from tests.support.jar_properties import properties_of
 
 # Of rules about Delta only, and of rules that are about Iceberg as well.
-ONLY = ("MT104", "DL102", "DL103", "DL105")
+ONLY = ("MT104", "DL101", "DL102", "DL103", "DL104", "DL105")
 TOO = ("DS105", "DS106", "PA106", "PR101", "TY104")
 _UPGRADES = ("DL102", "DL103")
 # Delta drops columns only with it.
@@ -108,8 +108,27 @@ def _has_a_file_per_value(spark: Any, code: str) -> bool:
     return row["numFiles"] == 2
 
 
+def _is_refused_at_the_end(spark: Any, code: str) -> bool:
+    """Return whether the last statement of the bad example is refused, and that of the good one is not."""
+    [rule] = [rule for rule in all_rules() if rule.code == code]
+    for sql, refused in ((rule.bad, True), (rule.good, False)):
+        *before, last = split_statements(sql, "spark")
+        for statement in before:
+            spark.sql(statement.text)
+        try:
+            spark.sql(last.text)
+            found = False
+        except Exception:
+            found = True
+        spark.sql("DROP TABLE spark_catalog.a.t2")
+        if found != refused:
+            return False
+    return True
+
+
 _CLAIMS: dict[str, Callable[[Any, str], bool]] = {
     **dict.fromkeys(_UPGRADES, _raises_the_protocol),
+    **dict.fromkeys(("DL101", "DL104"), _is_refused_at_the_end),
     "DS105": _loses_the_values,
     "DS106": _loses_the_rows,
     "PA106": _has_a_file_per_value,

@@ -9,7 +9,7 @@ from typing import Any
 
 def checked(document: dict[str, Any]) -> dict[str, Any]:
     """Return a document of the program. Fail if it does not fit the schema that it names."""
-    found = re.fullmatch(r"glacierbase/(\w+)/1", document["schema"])
+    found = re.fullmatch(r"glacierbase/([\w-]+)/1", document["schema"])
     assert found, document["schema"]
     _validator(found[1]).validate(document)
     return document

@@ -6,6 +6,7 @@ import fcntl
 import os
 import random
 import socket
+import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -37,3 +38,12 @@ def state_of(pid: int) -> str | None:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except OSError:
         return None
+
+
+def wait_for_line(process: subprocess.Popen[str], text: str) -> None:
+    """Read the program's stderr up to a line that holds `text`."""
+    assert process.stderr
+    for line in process.stderr:
+        if text in line:
+            return
+    raise AssertionError(f"the program ended without {text!r}")

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
 from typing import TextIO
 from unittest.mock import patch
 
 from glacierbase.cli import main
-from tests.support.project_folder import Output
+from tests.support.project_folder import Output, ProjectFolder
 
 
 class Keyboard(io.StringIO):
@@ -37,3 +39,19 @@ def call_program(
         except SystemExit as done:
             code = int(done.code or 0)
     return Output(code, stdout.getvalue(), stderr.getvalue())
+
+
+def run_here(project: ProjectFolder, *arguments: str, environ: Mapping[str, str] | None = None) -> Output:
+    """Run the program in the folder of a project, in this process, which has imported the vendors' packages already."""
+    before = Path.cwd()
+    os.chdir(project.root)
+    try:
+        with patch.dict(os.environ, environ or {}):
+            return call_program(arguments)
+    finally:
+        os.chdir(before)
+
+
+def ask_here(project: ProjectFolder, *arguments: str, environ: Mapping[str, str] | None = None) -> Output:
+    """Run the program in this process, with its result as JSON."""
+    return run_here(project, *arguments, "--format", "json", environ=environ)

@@ -195,7 +195,7 @@ def rest_catalog(jvm: Any, folder: Path, token: str, busy_timeout: int = 30000) 
             """Log nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
     thread.start()
     try:
         yield catalog, f"http://127.0.0.1:{server.server_port}"

@@ -45,14 +45,19 @@ def findings(
     examined = []
     for number, sql in enumerate(files, start=1):
         path = f"migrations/lake/{number:04}_a.sql"
-        answer = examine(compiled(sql, engine, path), values)
+        answer = examine(compiled(sql, engine, path), {**values, "place": [["lake", "dev"], number - 1]})
         examined.append(Examined("dev", path, options or LintOptions(), answer))
     return list(judge(examined, {rule.code: rule for rule in all_rules()}, spares_new=spares_new).findings)
 
 
-def codes(*files: str, facts: Facts = FACTS) -> list[str]:
+def codes(*files: str, facts: Facts = FACTS, options: LintOptions | None = None) -> list[str]:
     """Return the codes of the findings that are not allowed."""
-    return [each.code for each in findings(*files, facts=facts) if each.allowed is None]
+    return [each.code for each in findings(*files, facts=facts, options=options) if each.allowed is None]
+
+
+def options_of(rule: Rule) -> LintOptions:
+    """Return the options of a project with streams, for a rule that is about them only."""
+    return LintOptions(streaming=("*",)) if rule.streaming_only else LintOptions()
 
 
 def facts_of(rule: Rule) -> Facts:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from glacierbase.errors import EngineUnavailable
-from glacierbase.executors.spark.cache import cache_folder, digest, is_own, make_folder, replacing
+from glacierbase.run.cache import cache_folder, digest, is_own, make_folder, replacing
 
 # Silence warnings about mismatched archives.
 _QUIET = "-Xlog:cds=off -Xlog:cds+dynamic=off -Xlog:class+path=off"

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import wraps
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 from glacierbase.errors import EngineUnavailable, GlacierbaseError
-from glacierbase.executors import Session
+from glacierbase.executors import CopiedView, CopyState, Session
 from glacierbase.executors.spark.catalogs import share_catalogs
 from glacierbase.executors.spark.cell import Cell
 from glacierbase.executors.spark.errors import map_error
 from glacierbase.executors.spark.local import LocalExecutor
+from glacierbase.executors.spark.memory import Memory
 from glacierbase.executors.spark.session import SparkSessionPort
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.names import name_of, spark_identifier
@@ -64,6 +65,8 @@ class IsolatedExecutor(LocalExecutor):
             raise EngineUnavailable("SPARK_UNAVAILABLE", what, "set JAVA_HOME to a Java 17 or 21")
         for name in self._names:  # A statement loads the catalog; the other calls here use it.
             self._spark.sql(f"SHOW NAMESPACES IN {spark_identifier(name)}")
+        found = self._spark._jsparkSession.sessionState().catalogManager()
+        self._memory = Memory(self._gateway.py4j, {name: found.catalog(name).icebergCatalog() for name in self._names})
 
     @property
     def _jvm(self) -> Any:
@@ -77,47 +80,46 @@ class IsolatedExecutor(LocalExecutor):
             functions.dropFunction(self._jvm.org.apache.spark.sql.catalyst.FunctionIdentifier(name))
         return _SharedSession(spark, bookkeeping=bookkeeping)
 
-    def _catalog_of(self, name: str) -> Any:
-        return self._spark._jsparkSession.sessionState().catalogManager().catalog(name).icebergCatalog()
-
     @_mapping_errors
     def make_namespace(self, name: str, levels: Sequence[str]) -> None:
         """Create a namespace of a catalog, and those above it, unless it exists."""
-        catalog = self._catalog_of(name)
-        for end in range(1, len(levels) + 1):
-            namespace = self._namespace(levels[:end])
-            if not catalog.namespaceExists(namespace):
-                catalog.createNamespace(namespace)
-
-    def _namespace(self, levels: Sequence[str]) -> Any:
-        array = self._gateway.py4j.new_array(self._jvm.java.lang.String, len(levels))
-        for index, level in enumerate(levels):
-            array[index] = level
-        return self._jvm.org.apache.iceberg.catalog.Namespace.of(array)
+        self._memory.make_namespace((name, *levels))
 
     @_mapping_errors
     def locations(self) -> dict[str, str]:
         """Return the location of the metadata of each table, by the table's name as the history records names."""
-        return {table: location for name in self._names for table, location in self._tables(name)}
-
-    def _tables(self, name: str) -> Iterator[tuple[str, str]]:
-        catalog = self._catalog_of(name)
-        for namespace in self._namespaces(catalog, catalog.listNamespaces()):
-            for each in catalog.listTables(namespace):
-                parts = (name, *namespace.levels(), each.name())
-                yield name_of(parts), catalog.loadTable(each).operations().current().metadataFileLocation()
-
-    def _namespaces(self, catalog: Any, found: Iterable[Any]) -> Iterator[Any]:
-        for namespace in found:
-            yield namespace
-            yield from self._namespaces(catalog, catalog.listNamespaces(namespace))
+        return {name_of(name): location for name, location in self._memory.tables()}
 
     @_mapping_errors
     def metadata(self, location: str) -> str:
         """Return the metadata of a table, as JSON by Iceberg's specification."""
-        iceberg = self._jvm.org.apache.iceberg
-        parser = iceberg.TableMetadataParser
-        return str(parser.toJson(parser.read(iceberg.inmemory.InMemoryFileIO(), location)))
+        return self._memory.metadata(location)
+
+    @_mapping_errors
+    def views(self) -> dict[str, CopiedView]:
+        """Return the views, by their names as the history records names."""
+        return {name_of(name): view for name, view in self._memory.views()}
+
+    @_mapping_errors
+    def state(self) -> CopyState | None:
+        """Return all that the copy holds; None where something is outside of its Iceberg catalogs."""
+        return None if self._holds_more() else self._memory.state()
+
+    @_mapping_errors
+    def restore(self, state: CopyState) -> None:
+        """Let an empty copy hold what another one did."""
+        self._memory.restore(state)
+
+    def _holds_more(self) -> bool:
+        """Return whether Spark's own catalog, which all sessions share, holds a table, a function or a database."""
+        shared = self._spark._jsparkSession.sharedState()
+        own = shared.externalCatalog()
+        found = (
+            own.listTables("default"),
+            own.listFunctions("default", "*"),
+            shared.globalTempViewManager().listViewNames("*"),
+        )
+        return own.listDatabases().size() > 1 or any(each.size() for each in found)
 
     def close(self, grace_seconds: float = 0) -> None:
         """Kill the JVM: its folder is removed, and it has nothing to save."""

@@ -14,8 +14,8 @@ from pathlib import Path
 from urllib.parse import unquote, urlparse
 
 from glacierbase.errors import ConfigurationError
-from glacierbase.executors.spark.cache import cache_folder, digest, is_own, make_folder, replacing
 from glacierbase.executors.spark.installed import spark_version
+from glacierbase.run.cache import cache_folder, digest, is_own, make_folder, replacing
 
 # Artifacts whose names hold the Spark version that they were built for, and the Scala version after it.
 _BUILT_FOR = re.compile(r"(?:iceberg-spark-runtime-|delta-spark_|hudi-spark)(\d+\.\d+)(?:-bundle)?_(\d+\.\d+)")

@@ -13,8 +13,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from glacierbase.errors import ConfigurationError
-from glacierbase.executors.spark.cache import cache_folder, is_own, make_folder, replacing
 from glacierbase.executors.spark.trust import trust_store
+from glacierbase.run.cache import cache_folder, is_own, make_folder, replacing
 
 logger = logging.getLogger("glacierbase")
 

@@ -48,8 +48,8 @@ def unknown_allow(_file: File) -> Iterator[Found]:
 
 @file_rule(
     code="FL123", name="allow-misplaced", severity=Severity.WARNING, source=_SOURCE, proof=Proof.CONVENTION,
-    why="An allow counts on the lines above a statement only, and this one has no effect.",
-    fix="Put the comment on a line of its own above the statement.",
+    why="An allow counts as a line of its own above a statement only, and this one has no effect.",
+    fix="Write `-- GLACIERBASE_ALLOW: CODE reason` on a line of its own above the statement.",
     bad="ALTER TABLE lake.a.t ALTER COLUMN id COMMENT 'the key'; -- GLACIERBASE_ALLOW: DS103 no readers", good=_GOOD,
 )  # fmt: skip
 def misplaced_allow(_file: File) -> Iterator[Found]:

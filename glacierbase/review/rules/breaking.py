@@ -62,8 +62,8 @@ def _repeats_catalog(step: Step, file: File) -> bool:
 
 @statement_rule(
     "add_column", formats=("iceberg",),
-    code="BC104", name="add-column", severity=Severity.WARNING, streaming=Severity.ERROR, proof=Proof.RUN,
-    why="An INSERT that lists no columns fails from then on, because it has one value too few.",
+    code="BC104", name="add-column", severity=Severity.ERROR, streaming_only=True, proof=Proof.RUN,
+    why="A running job that inserts without a list of columns, or merges with INSERT * or UPDATE SET *, fails from then on.",
     fix="Let writers list their columns before the column is added.", spares_new_tables=True,
     bad="ALTER TABLE lake.a.t ADD COLUMN device string", good="ALTER TABLE lake.a.t ALTER COLUMN id COMMENT 'the key'",
     source=f"{_ICEBERG}#alter-table--add-column",

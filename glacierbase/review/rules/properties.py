@@ -7,10 +7,16 @@ from collections.abc import Iterator
 from glacierbase.review import table_properties
 from glacierbase.review.rule import CREATES, File, Found, Proof, Rule, Step, statement_rule
 from glacierbase.review.severity import Severity
-from glacierbase.sql.parts import Property
+from glacierbase.sql.known_table import KnownTable
+from glacierbase.sql.parts import Column, Property
 
 _SETS = ("set_properties", *CREATES)
 _ALTER = "ALTER TABLE lake.a.t SET TBLPROPERTIES ({})"
+_METRICS = "write.metadata.metrics."
+_WIDE = (
+    "CREATE TABLE lake.a.t2 (a int, b int, c int) USING iceberg\n"
+    "TBLPROPERTIES ('write.metadata.metrics.max-inferred-column-defaults'='2'{})"
+)
 _DOCS = "https://iceberg.apache.org/docs/latest/configuration/"
 
 
@@ -68,6 +74,37 @@ def metrics_of_all_columns(step: Step, _file: File) -> Iterator[Found]:
 
 
 @statement_rule(
+    "add_column", *CREATES, formats=("iceberg",),
+    code="PR104", name="columns-without-metrics", severity=Severity.WARNING, proof=Proof.RUN,
+    why="Iceberg keeps metrics of the first 100 columns only, so that queries that filter by a later one read every file.",
+    fix="Set write.metadata.metrics.column.NAME for the columns that queries filter by.",
+    bad=_WIDE.format(""), good=_WIDE.format(", 'write.metadata.metrics.column.c'='truncate(16)'"),
+    source=f"{_DOCS}#write-properties",
+)  # fmt: skip
+def columns_without_metrics(step: Step, file: File) -> Iterator[Found]:
+    """Find columns beyond the number of those for which Iceberg keeps metrics."""
+    known = file.known(step) if "add_column" in step.operations else KnownTable(columns={}, properties={})
+    if known is None or known.columns is None:
+        return
+    properties = {**file.facts.defaults, **(known.properties or {}), **_set_from(step, file)}
+    most = properties.get(f"{_METRICS}max-inferred-column-defaults", "100")
+    if f"{_METRICS}default" in properties or not most.isdecimal():
+        return
+    added = [part for part in step.parsed.parts if isinstance(part, Column) and len(part.path) == 1]
+    beyond = added[max(int(most) - len(known.columns), 0) :]
+    without = [each for each in beyond if f"{_METRICS}column.{each.path[0]}" not in properties]
+    if without:
+        more = f" and {len(without) - 1} more" if len(without) > 1 else ""
+        yield Found(f"column {without[0].path[0]}{more}: beyond the first {most}", step, without[0].place)
+
+
+def _set_from(step: Step, file: File) -> dict[str, str]:
+    """Return the properties of the table that this statement sets, or a later one of the file."""
+    later = [each for each in file.steps if each.statement.index >= step.statement.index and each.target == step.target]
+    return {each.key: each.value for other in later for each in _properties(other) if each.value is not None}
+
+
+@statement_rule(
     "set_properties", formats=("iceberg",),
     code="PR108", name="format-version-upgrade", severity=Severity.ERROR, proof=Proof.RUN,
     why="No statement lowers the format version again, and readers that do not support the new one fail.",
@@ -105,6 +142,7 @@ RULES: tuple[Rule, ...] = (
     unknown_property,
     bad_value,
     metrics_of_all_columns,
+    columns_without_metrics,
     format_version_upgrade,
     garbage_collection_off,
 )

@@ -1,4 +1,4 @@
-"""TY: what the engine refuses, as far as the statement alone tells it. `review` knows the types of the columns as well."""
+"""TY: what the engine refuses, as far as the statement and those before it tell it."""
 
 from __future__ import annotations
 
@@ -7,13 +7,17 @@ from collections.abc import Iterator
 
 from glacierbase.review.rule import File, Found, Proof, Rule, Step, file_rule, of, statement_rule
 from glacierbase.review.severity import Severity
-from glacierbase.sql.parts import AlterColumn, Column
+from glacierbase.sql.known_table import KnownColumn, known_type
+from glacierbase.sql.parts import AlterColumn, Column, DropColumn, Fields
 
 _SPEC = "https://iceberg.apache.org/spec/#schema-evolution"
 _DDL = "https://iceberg.apache.org/docs/latest/spark-ddl/"
 # The types that another one can be promoted to; `timestamp` and `timestamp_ntz` from `date`, in format version 3.
 _PROMOTED = re.compile(r"bigint|long|double|(?:decimal|dec|numeric)\b.*|timestamp(?:_ntz|_ltz)?")
 _NESTED = re.compile(r"(?:struct|map|array)\s*<")
+_DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
+_INTEGERS = ("tinyint", "smallint", "int")
+_BY_DAY = "CREATE TABLE lake.a.t2 (id bigint, ts timestamp) USING iceberg PARTITIONED BY (days(ts));\n"
 _IF_NOT_EXISTS = re.compile(r"(?is)\s*ALTER\s+TABLE\s+\S+\s+ADD\s+COLUMNS?\s+\(?\s*IF\s+NOT\s+EXISTS\b")
 
 
@@ -31,6 +35,33 @@ def forbidden_promotion(step: Step, _file: File) -> Iterator[Found]:
         text = (part.type or "").strip().lower()
         if text and not _PROMOTED.fullmatch(text) and not _NESTED.match(text):
             yield Found(f"ALTER COLUMN {'.'.join(part.path)} TYPE {part.type}", step, part.place)
+
+
+@statement_rule(
+    "alter_column_type", formats=("iceberg",),
+    code="TY102", name="promotion-from-another-type", severity=Severity.ERROR, proof=Proof.RUN,
+    why="Iceberg refuses: int becomes bigint, float becomes double, a decimal gets more digits, and date stays date.",
+    fix="Add a column of the new type, and fill it.",
+    bad="CREATE TABLE lake.a.t2 (id bigint, day date) USING iceberg;\nALTER TABLE lake.a.t2 ALTER COLUMN day TYPE timestamp",
+    good="CREATE TABLE lake.a.t2 (id int, day date) USING iceberg;\nALTER TABLE lake.a.t2 ALTER COLUMN id TYPE bigint",
+    source=_SPEC,
+)  # fmt: skip
+def promotion_from_another_type(step: Step, file: File) -> Iterator[Found]:
+    """Find types to which columns of other types are promoted, and not this one."""
+    for part in _retyped(step):
+        known, text = file.known(step), (part.type or "").strip().lower()
+        column, new = known and known.column(part.key), known_type(part.type)
+        if column and column.type and new and _PROMOTED.fullmatch(text) and not _is_promoted(column.type, new):
+            change = f"from {column.type} to {new}"
+            yield Found(f"ALTER COLUMN {'.'.join(part.path)} TYPE {part.type}, {change}", step, part.place)
+
+
+def _is_promoted(old: str, new: str) -> bool:
+    """Return whether Iceberg changes one type into the other. https://iceberg.apache.org/spec/#schema-evolution"""
+    if old == new or (old in _INTEGERS and new == "bigint") or (old, new) == ("float", "double"):
+        return True
+    before, after = _DECIMAL.fullmatch(old), _DECIMAL.fullmatch(new)
+    return bool(before and after and before[2] == after[2] and int(before[1]) <= int(after[1]))
 
 
 @statement_rule(
@@ -79,6 +110,35 @@ def set_not_null(step: Step, _file: File) -> Iterator[Found]:
 
 
 @statement_rule(
+    "set_identifier_fields", "alter_column_nullability", formats=("iceberg",),
+    code="TY106", name="identifier-field-may-be-null", severity=Severity.ERROR, proof=Proof.RUN,
+    why="Iceberg refuses identifier fields that may be null, are float or double, or hold other fields.",
+    fix="Name columns that are declared NOT NULL and have another type.",
+    bad="CREATE TABLE lake.a.t2 (id bigint, name string) USING iceberg;\nALTER TABLE lake.a.t2 SET IDENTIFIER FIELDS id",
+    good="CREATE TABLE lake.a.t2 (id bigint NOT NULL, name string) USING iceberg;\nALTER TABLE lake.a.t2 SET IDENTIFIER FIELDS id",
+    source="https://iceberg.apache.org/spec/#identifier-field-ids",
+)  # fmt: skip
+def identifier_field_may_be_null(step: Step, file: File) -> Iterator[Found]:
+    """Find identifier fields that the engine refuses, and those that lose NOT NULL."""
+    for part in step.parsed.parts:
+        known = file.known(step)
+        if isinstance(part, Fields) and part.operation == "set_identifier_fields":
+            for name in part.fields:
+                column = known and known.column(tuple(name.lower().split(".")))
+                if column and (why := _no_identifier(column)):
+                    yield Found(f"SET IDENTIFIER FIELDS {name}, which {why}", step, part.place)
+        elif isinstance(part, AlterColumn) and part.nullable and known and part.key in (known.identifiers or ()):
+            yield Found(f"ALTER COLUMN {'.'.join(part.path)} DROP NOT NULL of an identifier field", step, part.place)
+
+
+def _no_identifier(column: KnownColumn) -> str | None:
+    if not column.required:
+        return "may be null"
+    kind = column.type or ""
+    return f"is of type {kind}" if kind in ("float", "double") or "<" in kind else None
+
+
+@statement_rule(
     "alter_column_type", formats=("iceberg",),
     code="TY107", name="retype-nested-column", severity=Severity.ERROR, proof=Proof.RUN,
     why="Spark refuses to change the type of a struct, a map or an array as a whole.",
@@ -91,6 +151,22 @@ def retype_nested_column(step: Step, _file: File) -> Iterator[Found]:
     for part in _retyped(step):
         if _NESTED.match((part.type or "").strip().lower()):
             yield Found(f"ALTER COLUMN {'.'.join(part.path)} TYPE {part.type}", step, part.place)
+
+
+@statement_rule(
+    "drop_column", formats=("iceberg",),
+    code="TY108", name="drop-column-in-use", severity=Severity.ERROR, proof=Proof.RUN,
+    why="Iceberg refuses to drop a column that new rows are partitioned or sorted by, or identified by.",
+    fix="Drop or replace the field that uses the column first.",
+    bad=_BY_DAY + "ALTER TABLE lake.a.t2 DROP COLUMN ts",
+    good=_BY_DAY + "ALTER TABLE lake.a.t2 DROP PARTITION FIELD days(ts);\nALTER TABLE lake.a.t2 DROP COLUMN ts",
+    source="https://iceberg.apache.org/docs/latest/evolution/",
+)  # fmt: skip
+def drop_column_in_use(step: Step, file: File) -> Iterator[Found]:
+    """Find dropped columns that partitioning, write order or identifier fields use."""
+    for part in of(step, "drop_column"):
+        if isinstance(part, DropColumn) and (known := file.known(step)) and (use := known.use_of(part.key)):
+            yield Found(f"DROP COLUMN {'.'.join(part.path)}: {use}", step, part.place)
 
 
 @file_rule(
@@ -112,6 +188,6 @@ def _retyped(step: Step) -> Iterator[AlterColumn]:
 
 
 RULES: tuple[Rule, ...] = (
-    forbidden_promotion, add_required_column, default_of_new_column, set_not_null, retype_nested_column,
-    add_column_if_not_exists,
+    forbidden_promotion, promotion_from_another_type, add_required_column, default_of_new_column, set_not_null,
+    identifier_field_may_be_null, retype_nested_column, drop_column_in_use, add_column_if_not_exists,
 )  # fmt: skip

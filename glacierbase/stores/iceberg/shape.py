@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from glacierbase.errors import OutcomeUnknown, TableNotFound
 from glacierbase.model.catalog import Catalog
@@ -15,6 +15,7 @@ from glacierbase.run.waiting import Caller, NoAnswer, result
 from glacierbase.stores.bounded import CALL_SECONDS
 from glacierbase.stores.iceberg.errors import mapped
 from glacierbase.stores.iceberg.opened import not_installed, open_catalog
+from glacierbase.stores.iceberg.past import Past, past_of
 from glacierbase.stores.iceberg.properties import opening
 from glacierbase.stores.iceberg.version import identifier
 
@@ -23,6 +24,7 @@ from glacierbase.stores.iceberg.version import identifier
 _SPARK_TYPES = {"long": "bigint", "timestamp": "timestamp_ntz", "timestamptz": "timestamp"}
 
 _Path = tuple[str, ...]
+T = TypeVar("T")
 
 
 class ShapeReader:
@@ -43,11 +45,38 @@ class ShapeReader:
             ConfigurationError: PyIceberg cannot open the table's catalog.
             EngineError: the catalog does not answer, or refuses; or the table is not in the format of Iceberg.
         """
+        return self._answer(lambda: self._loaded(table, shape_of))
+
+    def past(self, table: str, since: str | None) -> Past | None:
+        """Return the versions of a table that its metadata still lists; None as for `read`.
+
+        Args:
+            since: the location of the metadata after which they are wanted.
+
+        Raises:
+            ConfigurationError, EngineError: as for `read`.
+        """
+        return self._answer(lambda: self._loaded(table, lambda name, found: past_of(name, found, since, shape_of)))
+
+    def names_beside(self, table: str) -> tuple[str, ...]:
+        """Return the names of all tables in the namespace of a table, as the history records names.
+
+        Raises:
+            ConfigurationError, EngineError: as for `read`.
+        """
+        name, *levels = name_parts(table)
+
+        def listed() -> tuple[str, ...]:
+            with mapped():
+                return tuple(name_of((name, *each)) for each in self._open(name).list_tables(tuple(levels[:-1])))
+
+        return self._answer(listed)
+
+    def _answer(self, call: Callable[[], T]) -> T:
         try:
-            shape: Shape | None = result(self._caller.submit(lambda: self._read(table)), CALL_SECONDS)
+            return result(self._caller.submit(call), CALL_SECONDS)
         except NoAnswer as error:
             raise OutcomeUnknown("NoAnswer", f"the catalog did not answer within {CALL_SECONDS:.0f} s") from error
-        return shape
 
     def close(self) -> None:
         """Close the connections."""
@@ -55,14 +84,14 @@ class ShapeReader:
         for opened in self._opened.values():
             opened.close()
 
-    def _read(self, table: str) -> Shape | None:
+    def _loaded(self, table: str, read: Callable[[str, Any], T]) -> T | None:
         name = next(iter(name_parts(table)), "")
         levels = identifier(table, name)
         if levels is None:
             return None
         try:
             with mapped():
-                return shape_of(table, self._open(name).load_table(levels))
+                return read(table, self._open(name).load_table(levels))
         except TableNotFound as error:
             if error.error_class == "NoSuchIcebergTableError":
                 raise

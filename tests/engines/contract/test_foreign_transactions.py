@@ -41,9 +41,9 @@ class Bed:
 
 
 def impatient(catalog: Catalog, **conf: str) -> Catalog:
-    """Return the catalog with a new namespace and a wait of half a second for SQLite."""
+    """Return the catalog with a new namespace and a wait of a tenth of a second for SQLite."""
     found = with_own_namespace(catalog)
-    uri = found.spark_conf[URI].replace("=30000", "=500")
+    uri = found.spark_conf[URI].replace("=30000", "=100")
     return replace(found, spark_conf={**found.spark_conf, URI: uri, **conf})
 
 
@@ -63,7 +63,7 @@ def iceberg_bed(iceberg_catalog: Catalog) -> Bed:
 @pytest.fixture
 def spark_bed(lake: LakeBed, tmp_path: Path) -> Bed:
     """Spark on SQLite, in new sessions."""
-    made = catalog_bed(lake, lake.text.replace("=30000", "=500"), tmp_path / "spark")
+    made = catalog_bed(lake, lake.text.replace("=30000", "=100"), tmp_path / "spark")
     catalog = with_own_namespace(made.catalog)
     return Bed(
         catalog.name,
@@ -79,7 +79,7 @@ def web_bed(lake: LakeBed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> I
     from tests.support.restcatalog import rest_catalog
 
     monkeypatch.setenv("WEB_TOKEN", WEB_TOKEN)
-    with rest_catalog(lake.spark._jvm, tmp_path, WEB_TOKEN, busy_timeout=500) as (_, address):
+    with rest_catalog(lake.spark._jvm, tmp_path, WEB_TOKEN, busy_timeout=100) as (_, address):
         catalog = with_own_namespace(catalog_bed(lake, WEB.replace("ADDRESS", address), tmp_path / "web").catalog)
         database = f"{tmp_path}/rest.db"
         past = {

@@ -5,8 +5,9 @@ Runs in a virtual environment of its own (`tests.support.snowflake.bed` makes it
 
 What it adds to fakesnow: the login's `masterToken` and `sessionId`, which newer connectors ask for; a log of all requests, a
 JSON document a line; one shared, persistent database; DDL that commits the open transaction; writers that wait for each other
-instead of failing; refusals that depend on who logs in; a reply that is lost, and a statement that takes its time. Statements
-that DuckDB has no words for (tasks, procedures, blocks, grants) succeed and do nothing: the log shows what was sent.
+instead of failing; refusals that depend on who logs in; a reply that is lost, and statements that take their time or wait for
+a file. Statements that DuckDB has no words for (tasks, procedures, blocks, grants) succeed and do nothing: the log shows what
+was sent.
 """
 
 from __future__ import annotations
@@ -47,6 +48,7 @@ NO_RIGHT = ("003001", "42501", "SQL access control error:\nInsufficient privileg
 
 LOST = "/* the answer is lost */"
 SLOW = re.compile(r"/\* takes (\d+) s \*/")
+HELD = re.compile(r"/\* waits for (\S+) \*/")
 
 log_lock = threading.Lock()
 writing = threading.Lock()
@@ -96,6 +98,8 @@ class Bed:
                 queries[tag] = "RUNNING"
             if slow := SLOW.search(sql):
                 await _takes(int(slow[1]), tag)
+            if held := HELD.search(sql):
+                await _is_there(Path(held[1]))
             if _query_id(tag) in cancelled:
                 queries[tag] = "FAILED_WITH_ERROR"
                 return _refusal(CANCELLED)
@@ -198,6 +202,12 @@ async def _takes(seconds: int, tag: str | None) -> None:
     for _ in range(seconds * 10):
         if _query_id(tag) not in cancelled:
             await asyncio.sleep(0.1)
+
+
+async def _is_there(path: Path) -> None:
+    """Wait until a test has written the file."""
+    while not path.exists():
+        await asyncio.sleep(0.05)
 
 
 async def _body(receive: Any) -> bytes:

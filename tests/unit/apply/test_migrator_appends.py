@@ -56,7 +56,7 @@ def test_a_history_that_cannot_be_written_stops_the_run_before_the_statement(wor
 @pytest.mark.parametrize("answered", ["append", "append answered"])
 def test_an_outage_shorter_than_a_lease_loses_nothing(world: World, answered: str) -> None:
     """Each event is recorded once, and each statement ran once."""
-    world.variables = "store: {lockLease: 5s}\n"
+    world.variables = "store: {lockLease: 60s}\n"
     world.file("1_a.sql", "CREATE TABLE t (a INT); INSERT INTO t VALUES (1); INSERT INTO t VALUES (2)")
     until: list[float] = []
 
@@ -95,7 +95,7 @@ def test_giving_up_a_run_prints_the_command_that_records_what_ran(world: World) 
 
 def test_an_outage_in_which_no_connection_opens_loses_nothing(world: World) -> None:
     """A refused login after a lost answer is part of the outage, and the append is retried."""
-    world.variables = "store: {lockLease: 5s}\n"
+    world.variables = "store: {lockLease: 60s}\n"
     world.file("1_a.sql", "CREATE TABLE t (a INT); INSERT INTO t VALUES (1)")
     until: list[float] = []
 

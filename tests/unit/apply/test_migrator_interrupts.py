@@ -133,7 +133,7 @@ def test_a_store_that_hangs_does_not_keep_a_run_that_is_done(world: World, monke
             go_on.wait(60)
 
     world.store_before = hang
-    world.break_at("CREATE", lambda sql: hung.wait(10))
+    world.break_at("CREATE", lambda sql: hung.wait(60))
     began = time.monotonic()
     world.migrate()
     assert time.monotonic() - began < 30

@@ -14,8 +14,11 @@ from glacierbase.apply.repair import Decision, repair
 from glacierbase.apply.transitions import Resolution
 from glacierbase.errors import GlacierbaseError
 from glacierbase.history.details import details_of
-from glacierbase.inspect import commands
-from glacierbase.inspect.results import HistoryResult, ShowResult, StatusResult
+from glacierbase.inspect import answers, commands
+from glacierbase.inspect.filters import Filters
+from glacierbase.inspect.history import HistoryResult, history
+from glacierbase.inspect.results import StatusResult
+from glacierbase.inspect.shown import ShowResult
 from glacierbase.output.documents import json_document, text_document
 from glacierbase.run.ci import ci_actor
 from glacierbase.secrets import register
@@ -52,7 +55,7 @@ def document(world: World) -> dict[str, Any]:
 
 
 def show(world: World) -> str:
-    return text_document([commands.show(world.target(), ShowResult("shop", "default"), 1, None)])
+    return text_document([answers.show(world.target(), ShowResult("shop", "default"), 1, None)])
 
 
 def test_a_header_is_recorded_when_the_file_starts_and_shown(world: World) -> None:
@@ -64,8 +67,8 @@ def test_a_header_is_recorded_when_the_file_starts_and_shown(world: World) -> No
     world.migrate()
     assert json.loads(world.events[0].details or "")["headers"] == {"TICKET": "OPS-17"}
     assert "TICKET      OPS-17" in show(world)
-    history = commands.history(world.target(), HistoryResult("shop", "default"), None)
-    assert "OPS-17" in json_document("history", [history], None)
+    found = history(world.target(), HistoryResult("shop", "default"), Filters(), None)
+    assert "OPS-17" in json_document("history", [found], None)
     path.unlink()
     assert document(world)["headers"] == {"TICKET": "OPS-17"}
 
@@ -141,9 +144,9 @@ def test_the_actor_of_each_ci_service_is_recorded_and_shown(
     actor, event = ACTORS[variable], world.events[0]
     assert json.loads(event.details or "")["ci_actor"] == actor
     assert f"{actor} ({event.os_user}@{event.host})" in show(world)
-    history = commands.history(world.target(), HistoryResult("shop", "default"), None)
-    assert f"{actor} ({event.os_user}@{event.host})" in text_document([history])
-    assert f"{actor} ({event.os_user}@{event.host})" in text_document([history], HistoryResult.event_lines)
+    found = history(world.target(), HistoryResult("shop", "default"), Filters(), None)
+    assert f"{actor} ({event.os_user}@{event.host})" in text_document([found])
+    assert f"{actor} ({event.os_user}@{event.host})" in text_document([found], HistoryResult.event_lines)
 
 
 def test_a_repair_records_the_actor_of_its_own_job(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -336,7 +336,7 @@ def test_a_run_that_dies_while_this_one_waits_for_its_lock_is_settled_too(
 
     reads: list[str] = []
     world.store_before = die
-    world.migrate(lock_timeout=30)
+    world.migrate(lock_timeout=60)
     assert world.values() == [1, 2]
     assert [kind for kind, _ in world.kinds][-4:] == ["taken_over", "repaired", "started", "applied"]
 

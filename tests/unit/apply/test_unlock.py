@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import _thread
 import json
+import os
+import signal
 import threading
 import time
 from dataclasses import replace
@@ -20,6 +21,7 @@ from glacierbase.history.opening import Target
 from glacierbase.run.run import Run
 from tests.support.beds import SnowBed
 from tests.support.fakes import MemoryStore
+from tests.support.program import ask_here, run_here
 from tests.support.project_folder import ProjectFolder
 from tests.support.world import World
 
@@ -149,11 +151,18 @@ def test_where_the_lease_is_the_proof_the_longer_lease_is_waited_for(world: Worl
     assert time.monotonic() - started >= 0.8
 
 
-def test_interrupted_while_it_waits_it_frees_and_records_before_it_ends(world: World) -> None:
+def test_interrupted_while_it_waits_it_frees_and_records_before_it_ends(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Otherwise a run that is gone would hold the lock, and no event would explain it."""
-    target = with_lease_as_proof(world, lease_seconds=0.5)
+    target = with_lease_as_proof(world, lease_seconds=60)
     hold(world, lease_left=50)
-    threading.Timer(0.2, _thread.interrupt_main).start()
+
+    def interrupt(_: float) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.1)
+
+    monkeypatch.setattr("glacierbase.apply.unlock.time", SimpleNamespace(sleep=interrupt))
     with pytest.raises(KeyboardInterrupt):
         unlock(target, "a test", force=True)
     assert (world.events[-1].event, world.events[-1].reason) == ("unlocked", "a test")
@@ -196,22 +205,21 @@ def test_the_command_shows_the_holder_asks_and_releases_the_lock(emulated: SnowB
     text = emulated.catalog_file(lease="60s")
     project.catalog(text)
     project.file("1_a.sql", "SELECT 1")
-    assert project.run("migrate").code == 0
-    assert project.run("unlock").stdout == "shop (default)\n  the lock is free\n"
+    assert run_here(project, "migrate").code == 0
+    assert run_here(project, "unlock").stdout == "shop (default)\n  the lock is free\n"
     namespace = text.rpartition("namespace: ")[2].partition(",")[0]
     emulated.executor.open_session().execute(
         f"UPDATE DEMO.{namespace}.LOCK_SHOP SET OWNER = 'other', EXPIRES_AT = DATEADD(hour, 1, SYSDATE()), HOLDER = '{{}}'"
     )
-    # `unlock --force` waits for a lease, and has to be done within the next one.
-    project.catalog(text.replace("60s", "8s"))
-    asked = project.ask("unlock")
+    project.catalog(text.replace("60s", "1s"))  # `unlock --force` waits for a lease.
+    asked = ask_here(project, "unlock")
     assert (asked.code, asked.document["error"]["code"]) == (2, "CONFIRMATION_MISSING")
-    alive = project.ask("unlock", "--yes")
+    alive = ask_here(project, "unlock", "--yes")
     assert (alive.code, alive.document["error"]["code"]) == (4, "LOCK_HELD")
-    freed = project.ask("unlock", "--yes", "--force", "--reason", "a test")
+    freed = ask_here(project, "unlock", "--yes", "--force", "--reason", "a test")
     assert freed.code == 0, freed.stdout
     assert freed.entry()["released"]
-    assert project.ask("history").entry()["events"][-1]["event"] == "unlocked"
+    assert ask_here(project, "history").entry()["events"][-1]["event"] == "unlocked"
     assert (
         free_row(Terms("shop", "default", 1)).owner
         == emulated.rows(f"SELECT OWNER FROM DEMO.{namespace}.LOCK_SHOP")[0][0]

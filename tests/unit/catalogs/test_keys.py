@@ -14,6 +14,7 @@ EXAMPLES = {
     Kind.KEYS: "{a: {b: [x]}}",
     Kind.GROUP: "{}",
     Kind.LIST: "[x]",
+    Kind.MAPPINGS: "[{}]",
     Kind.ENVIRONMENTS: "{dev: {}}",
 }
 

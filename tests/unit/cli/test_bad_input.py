@@ -11,6 +11,7 @@ import pytest
 
 from glacierbase import GlacierbaseError, Project
 from tests.support.beds import LakeBed
+from tests.support.program import ask_here, run_here
 from tests.support.project_folder import ProjectFolder, migration
 
 # An engine that cannot start, because its server is unreachable.
@@ -74,15 +75,15 @@ def test_each_error_has_a_code_an_exit_code_a_place_and_a_hint(code: str, projec
     project.catalog(READABLE)
     arrange, exit_code, where = CASES[code]
     arrange(project)
-    assert project.run("validate").code == (0 if code == "UNSET_REFERENCE" else exit_code)
+    assert run_here(project, "validate").code == (0 if code == "UNSET_REFERENCE" else exit_code)
     for command in (["migrate"], ["pending"], ["validate", "--resolve"]):
-        output = project.ask(*command)
+        output = ask_here(project, *command)
         error = output.document["error"]
         assert (output.code, error["code"], error["exit_code"]) == (exit_code, code, exit_code)
         assert where in error["message"]
         assert error["hint"]
         assert output.stderr == ""
-    text = project.run("migrate")
+    text = run_here(project, "migrate")
     assert text.code == exit_code
     assert f"error: {code}: " in text.stderr
     assert "Traceback" not in text.stderr
@@ -101,7 +102,7 @@ def test_all_errors_are_reported_in_one_run(project: ProjectFolder) -> None:
         ("validate",): [("UNDEFINED_VARIABLE", "migrations/other/1_c.sql"), *of_shop],
         ("migrate", "--catalog", "shop"): of_shop,
     }.items():
-        found = project.ask(*arguments).document["error"]["errors"]
+        found = ask_here(project, *arguments).document["error"]["errors"]
         assert [(each["code"], each["path"]) for each in found] == expected
 
 
@@ -112,9 +113,9 @@ def test_only_what_is_pending_is_rendered_and_split(project: ProjectFolder, lake
     shop = Project.load(project.root)
     shop.migrate(spark=lake.spark)
     project.catalog(lake.text + "store: {namespace: only_pending}\n")
-    assert project.run("migrate").code == 0
-    assert project.run("pending").code == 0
-    assert "no longer renders" in project.run("status").stdout
+    assert run_here(project, "migrate").code == 0
+    assert run_here(project, "pending").code == 0
+    assert "no longer renders" in run_here(project, "status").stdout
 
 
 def test_an_engine_that_cannot_be_reached_is_one_clear_message(project: ProjectFolder) -> None:
@@ -159,14 +160,14 @@ def test_a_wrong_option_is_exit_2(arguments: list[str], code: str, project: Proj
     project.catalog(UNREACHABLE)
     project.file("1_a.sql", GOOD)
     subprocess.run(["git", "init", "-q", project.root], check=True)
-    output = project.ask(*arguments)
+    output = ask_here(project, *arguments)
     assert (output.code, output.document["error"]["code"]) == (2, code)
 
 
 def test_outside_of_a_project_the_message_names_the_command_that_writes_one(project: ProjectFolder) -> None:
     """The exit code is 2, and the message names `glacierbase init`."""
     (project.root / "migrations").rmdir()
-    output = project.run("status")
+    output = run_here(project, "status")
     assert output.code == 2
     assert "glacierbase init" in output.stderr
 
@@ -174,18 +175,18 @@ def test_outside_of_a_project_the_message_names_the_command_that_writes_one(proj
 def test_an_environment_that_was_not_chosen_is_an_error_that_lists_them(project: ProjectFolder) -> None:
     """Different default environments in one run are an error as well."""
     project.catalog(UNREACHABLE + "environments: {dev: {}, prod: {}}\n")
-    assert "dev, prod" in project.ask("migrate").document["error"]["message"]
+    assert "dev, prod" in ask_here(project, "migrate").document["error"]["message"]
     project.catalog(UNREACHABLE + "environments: {dev: {}, prod: {}}\ndefaultEnvironment: dev\n")
     project.catalog(UNREACHABLE + "environments: {dev: {}, prod: {}}\ndefaultEnvironment: prod\n", "other")
-    assert project.ask("migrate").document["error"]["code"] == "ENVIRONMENT_NOT_CHOSEN"
+    assert ask_here(project, "migrate").document["error"]["code"] == "ENVIRONMENT_NOT_CHOSEN"
 
 
 def test_validate_renders_every_environment_of_every_catalog(project: ProjectFolder) -> None:
     """A variable that only prod lacks is found before anything reaches prod."""
     project.catalog(UNREACHABLE + "environments: {dev: {variables: {x: 1}}, prod: {}}\ndefaultEnvironment: dev\n")
     project.file("1_a.sql", "SELECT {{ variables.x }}")
-    assert project.ask("validate").document["error"]["code"] == "UNDEFINED_VARIABLE"
-    assert project.ask("validate", "--env", "dev").code == 0
+    assert ask_here(project, "validate").document["error"]["code"] == "UNDEFINED_VARIABLE"
+    assert ask_here(project, "validate", "--env", "dev").code == 0
 
 
 # References by which a stranger's branch tries to print files and variables; reversed, so that masking cannot find them.
@@ -204,11 +205,11 @@ def test_a_strangers_branch_prints_no_file_and_no_environment_variable(command: 
     (project.root / "canary").write_text("canary-of-a-file")
     project.file("1_a.sql", "SELECT '{{ variables.a | reverse }} {{ variables.a }}'")
     for form in ("text", "json"):
-        output = project.run(command, "--format", form, environ={"CANARY": "canary-of-the-environment"})
+        output = run_here(project, command, "--format", form, environ={"CANARY": "canary-of-the-environment"})
         assert output.code == 0, output.stderr
         for word in ("canary-of", "fo-yranac"):
             assert word not in output.stdout + output.stderr
-    rendered = project.ask("render").entry()["files"][0]["sql"]
+    rendered = ask_here(project, "render").entry()["files"][0]["sql"]
     assert "SELECT 'YRANAC_vne env_CANARY'" in rendered
 
 
@@ -217,13 +218,13 @@ def test_references_are_read_where_the_branch_is_trusted(project: ProjectFolder)
     project.catalog(UNREACHABLE.replace("{size: 4}", '{a: "${env:CANARY}"}'))
     project.file("1_a.sql", "SELECT '{{ variables.a }}'")
     environ = {"CANARY": "read-from-the-environment"}
-    assert "SELECT 'read-from-the-environment'" in project.run("render", "--resolve", environ=environ).stdout
+    assert "SELECT 'read-from-the-environment'" in run_here(project, "render", "--resolve", environ=environ).stdout
     with pytest.raises(GlacierbaseError, match="CANARY"):
         Project.load(project.root).render(resolve=True)
     project.catalog(UNREACHABLE.replace("variables: {size: 4}\n", HOSTILE.replace("/dev/zero", "canary")))
     (project.root / "canary").write_text("canary-of-a-file")
     for command in (["validate", "--resolve"], ["migrate"]):
-        output = project.run(*command, environ=environ)
+        output = run_here(project, *command, environ=environ)
         assert output.code == 2
         for option in ("outOfOrder: '${file:/proc/self/environ}'", "protected: '${env:CANARY}'"):
             assert option.partition(": ")[2].strip("'") in output.stderr
@@ -237,12 +238,12 @@ def test_checking_an_environment_requires_no_variables_of_another(project: Proje
     conf = '{migrationExecutor: {conf: {sparkConf: {k: "${secret:NO_SUCH}"}}}, variables: {size: "${env:NO_SUCH}"}}'
     project.catalog(UNREACHABLE + f"environments: {{dev: {{}}, prod: {conf}}}\n")
     project.file("1_a.sql", "SELECT {{ variables.size }} FROM t")
-    assert project.run("validate").code == 0
-    output = project.run("render")
+    assert run_here(project, "validate").code == 0
+    output = run_here(project, "render")
     assert output.code == 0, output.stderr
     assert "SELECT 4 FROM t" in output.stdout
     assert "SELECT env_NO_SUCH FROM t" in output.stdout
-    assert project.ask("validate", "--resolve").document["error"]["code"] == "UNSET_REFERENCE"
+    assert ask_here(project, "validate", "--resolve").document["error"]["code"] == "UNSET_REFERENCE"
 
 
 def test_render_prints_identical_environments_once(project: ProjectFolder) -> None:
@@ -250,26 +251,26 @@ def test_render_prints_identical_environments_once(project: ProjectFolder) -> No
     text = "environments: {dev: {variables: {x: 1}}, test: {variables: {x: 1}}, prod: {variables: {x: 2}}}\n"
     project.catalog(UNREACHABLE + text)
     project.file("1_a.sql", "SELECT {{ variables.x }}")
-    entries = project.ask("render").document["catalogs"]
+    entries = ask_here(project, "render").document["catalogs"]
     assert [entry["environments"] for entry in entries] == [["dev", "test"], ["prod"]]
     assert entries[1]["files"][0]["sql"].rstrip().endswith("SELECT 2")
 
 
 def test_init_writes_a_project_that_is_in_order_and_overwrites_nothing(project: ProjectFolder) -> None:
     """A second `init` is refused, and no file is changed."""
-    made = project.ask("init", "web")
+    made = ask_here(project, "init", "web")
     assert made.code == 0
-    assert project.run("validate").code == 0
+    assert run_here(project, "validate").code == 0
     for path in made.entry()["files"]:
         (project.root / path).write_text("mine")
-    assert project.ask("init", "web").document["error"]["code"] == "ALREADY_EXISTS"
+    assert ask_here(project, "init", "web").document["error"]["code"] == "ALREADY_EXISTS"
     assert {(project.root / path).read_text() for path in made.entry()["files"]} == {"mine"}
 
 
 def test_new_writes_the_next_file_with_its_headers(project: ProjectFolder) -> None:
     """The file's version is the UTC time, its name is made of the words of the description."""
     project.catalog(UNREACHABLE)
-    made = project.ask("new", "Add the  Device column!", "--author", "Ingestion")
+    made = ask_here(project, "new", "Add the  Device column!", "--author", "Ingestion")
     [path] = made.entry()["files"]
     assert path.endswith("_add_the_device_column.sql")
     head = "-- MIGRATION_DESCRIPTION: Add the Device column!\n-- MIGRATION_AUTHOR: Ingestion\n"
@@ -279,9 +280,9 @@ def test_new_writes_the_next_file_with_its_headers(project: ProjectFolder) -> No
 def test_a_document_names_its_schema_on_success_and_failure(project: ProjectFolder) -> None:
     """Every document has `schema`, `ok`, `error` and `catalogs`."""
     project.catalog(UNREACHABLE)
-    good = project.ask("validate").document
+    good = ask_here(project, "validate").document
     assert (good["schema"], good["ok"], good["error"]) == ("glacierbase/validate/1", True, None)
-    bad = project.ask("status").document
+    bad = ask_here(project, "status").document
     assert (bad["schema"], bad["ok"]) == ("glacierbase/status/1", False)
     assert bad["catalogs"][0]["catalog"] == "shop"
     assert json.dumps(bad["error"]) == json.dumps(bad["catalogs"][0]["error"])

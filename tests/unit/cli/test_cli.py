@@ -25,7 +25,18 @@ COMMANDS = {
     "Write migrations": ["new", "rebase", "squash", "init"],
     "Check files and connections": ["validate", "render", "doctor", "lint", "rules", "review", "schemas"],
     "Apply migrations": ["migrate", "baseline", "warm"],
-    "Ask (read-only)": ["pending", "plan", "status", "history", "show"],
+    "Ask (read-only)": [
+        "pending",
+        "plan",
+        "compare",
+        "export-state",
+        "drift",
+        "status",
+        "history",
+        "show",
+        "schema",
+        "blame",
+    ],
     "Mend after an error": ["repair", "unlock", "explain"],
 }
 
@@ -41,6 +52,7 @@ TAKING_TEXT = [
             "validate": ["base"],
             "review": ["base"],
             "lint": ["base"],
+            "history": ["table", "column", "author", "since", "version"],
             "repair": ["as", "environment-was", "reason"],
             "unlock": ["reason"],
             "new": ["author", "catalog"],
@@ -50,6 +62,10 @@ TAKING_TEXT = [
     ["baseline", "--to", "", "--reason", "a test"],
     ["baseline", "--to", "1", "--reason", ""],
     ["show", ""],
+    ["schema", ""],
+    ["schema", "t", "--at", ""],
+    ["schema", "t", "--diff", ""],
+    ["blame", ""],
     ["render", "1", ""],
     ["repair", ""],
     ["new", ""],
@@ -110,7 +126,7 @@ def test_every_command_has_help_both_formats_and_colours(command: str) -> None:
     """The options of the output are the same everywhere."""
     shown = run(command, "--help")
     assert shown.returncode == 0
-    assert "--format [text|json]" in shown.stdout
+    assert "--format [text|json" in shown.stdout
     assert "--color [auto|always|never]" in shown.stdout
 
 
@@ -265,6 +281,11 @@ def test_the_api_refuses_empty_values(lake_project: ProjectFolder) -> None:
         lambda: project.validate(base=""),
         lambda: project.repair(environment_was="", reason="a test"),
         lambda: project.show(""),
+        lambda: project.schema(""),
+        lambda: project.schema("t", at=""),
+        lambda: project.blame(" "),
+        lambda: project.history(table=""),
+        lambda: project.history(author=""),
     ]
     for call in calls:
         with pytest.raises(GlacierbaseError) as caught:

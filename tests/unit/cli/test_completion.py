@@ -56,6 +56,8 @@ def completed(
         ("glacierbase explain lock_h", ["LOCK_HELD"]),
         ("glacierbase rules ds10", [f"DS10{number}" for number in range(1, 10)]),
         ("glacierbase status --color a", ["auto", "always"]),
+        ("glacierbase lint --format s", ["sarif"]),
+        ("glacierbase review --output json=a --output g", ["github=", "gitlab="]),
         ("glacierbase status --catalog nothing --env ", []),
     ],
 )

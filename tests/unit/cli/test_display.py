@@ -12,9 +12,11 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr
+from types import SimpleNamespace
 
 import pytest
 
+from glacierbase.cli import display
 from glacierbase.cli.display import LiveLine, LogLines, open_display
 from glacierbase.cli.terminal import Terminal
 from glacierbase.model.text import as_clock
@@ -28,9 +30,14 @@ from tests.support.world import World
 logger = logging.getLogger("glacierbase")
 
 
+# The age of an activity is exact where a test compares it: between two lines a busy machine may pause for seconds.
+NOW = 1_000_000.0
+
+
 @pytest.fixture(autouse=True)
 def environment_of_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No variable replaces the width of the terminal; pytest-xdist sets one."""
+    """No variable replaces the width of the terminal; pytest-xdist sets one. A detail may be late."""
+    monkeypatch.setattr(display, "_ANSWER_SECONDS", 30)
     monkeypatch.setenv("TERM", "xterm")
     for name in ("CI", "COLUMNS"):
         monkeypatch.delenv(name, raising=False)
@@ -59,7 +66,13 @@ def report(tty: Recording, command: str, run: Callable[[Terminal], object]) -> N
 
 def started(seconds_ago: float, what: str = "shop: running 0003 2/4 (line 6)", detail: str | None = None) -> Activity:
     """Return a statement that has been running that long."""
-    return Activity(what, lambda: detail, announce=False, since=time.monotonic() - seconds_ago)
+    return Activity(what, lambda: detail, announce=False, since=NOW - seconds_ago)
+
+
+@pytest.fixture
+def now(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stop the clock of the display."""
+    monkeypatch.setattr(display, "time", SimpleNamespace(monotonic=lambda: NOW))
 
 
 def wait_for(condition: Callable[[], object]) -> None:
@@ -86,7 +99,7 @@ def test_elapsed_time_is_a_clock(seconds: float, text: str) -> None:
     assert as_clock(seconds) == text
 
 
-def test_a_line_names_version_statement_line_time_and_what_the_engine_shows(tty: Recording) -> None:
+def test_a_line_names_version_statement_line_time_and_what_the_engine_shows(tty: Recording, now: None) -> None:
     """It is the line of the documentation."""
     line = shown(tty, started(41.2, detail="stage 2, 145/224 tasks"))
     assert line == "shop: running 0003 2/4 (line 6) 00:41, stage 2, 145/224 tasks"
@@ -98,8 +111,12 @@ def test_the_line_grows_each_second_and_is_gone_afterwards(tty: Recording) -> No
         with doing("shop: running 1 1/2 (line 4)"):
             pass
         with doing("shop: running 1 2/2 (line 5)", lambda: "half"):
-            wait_for(lambda: len(tty.live) == 2)
-    assert tty.live == ["shop: running 1 2/2 (line 5) 00:01, half", "shop: running 1 2/2 (line 5) 00:02, half"]
+            wait_for(lambda: len(tty.live) >= 2)
+    found = [re.fullmatch(r"shop: running 1 2/2 \(line 5\) 00:(\d\d), half", line) for line in tty.live]
+    seconds = [int(each[1]) for each in found if each]
+    assert len(seconds) == len(tty.live)
+    assert seconds == sorted(set(seconds))
+    assert seconds[0] >= 1
     wait_for(lambda: tty.screen == [])
 
 
@@ -155,7 +172,7 @@ def test_the_second_signal_removes_the_line_before_the_process_ends(
 
 
 def test_a_job_in_the_background_leaves_the_prompt_of_its_shell_alone(
-    tty: Recording, monkeypatch: pytest.MonkeyPatch
+    tty: Recording, now: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The terminal belongs to another process group meanwhile."""
     line, activity = LiveLine(tty.stream), started(5)
@@ -166,7 +183,7 @@ def test_a_job_in_the_background_leaves_the_prompt_of_its_shell_alone(
     assert len(tty.live) == 1
 
 
-def test_an_activity_that_has_ended_meanwhile_is_not_shown(tty: Recording) -> None:
+def test_an_activity_that_has_ended_meanwhile_is_not_shown(tty: Recording, now: None) -> None:
     """The answer of its engine may come after its end; something else is on the line by then."""
     LiveLine(tty.stream)._show(started(5), [])
     assert shown(tty, started(6)).endswith("00:06")
@@ -196,13 +213,13 @@ def test_the_line_is_gone_before_a_question(tty: Recording, monkeypatch: pytest.
         (0, "shop: running 0003 2/4 (line 6)", "shop: running 0003 2/4 (line 6) 00:05"),
     ],
 )
-def test_a_line_is_cut_and_never_wraps(columns: int, what: str, expected: str) -> None:
+def test_a_line_is_cut_and_never_wraps(columns: int, what: str, expected: str, now: None) -> None:
     """Wide characters count twice; a terminal that does not know its width has 80 columns."""
     with terminal(columns) as recording:
         assert shown(recording, started(5, what)) == expected
 
 
-def test_a_line_shows_no_secret_and_obeys_no_value(tty: Recording) -> None:
+def test_a_line_shows_no_secret_and_obeys_no_value(tty: Recording, now: None) -> None:
     """Host names, file names and states come from elsewhere."""
     register("canary-of-the-display")
     line = shown(tty, started(5, detail=f"canary-of-the-display {PAYLOAD}"))
@@ -211,7 +228,9 @@ def test_a_line_shows_no_secret_and_obeys_no_value(tty: Recording) -> None:
     check_safe(line)
 
 
-def test_an_engine_that_does_not_answer_or_fails_costs_only_the_detail(tty: Recording) -> None:
+def test_an_engine_that_does_not_answer_or_fails_costs_only_the_detail(
+    tty: Recording, now: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The seconds go on; another activity has its own detail."""
     silent, line = threading.Event(), LiveLine(tty.stream)
 
@@ -219,8 +238,12 @@ def test_an_engine_that_does_not_answer_or_fails_costs_only_the_detail(tty: Reco
         raise RuntimeError("no")
 
     details = {"hanging": lambda: str(silent.wait(60)), "failing": fail, "answering": lambda: "here"}
-    hanging, *others = [Activity(what, detail, True, time.monotonic() - 5) for what, detail in details.items()]
-    for activity in (hanging, hanging, *others):
+    hanging, *others = [Activity(what, detail, True, NOW - 5) for what, detail in details.items()]
+    for activity in (hanging, hanging):
+        with monkeypatch.context() as patch:
+            patch.setattr(display, "_ANSWER_SECONDS", 0.1)
+            line._show(activity, [activity])
+    for activity in others:
         line._show(activity, [activity])
     silent.set()
     wait_for(lambda: len(tty.live) == 4)
@@ -255,7 +278,7 @@ def test_only_a_terminal_that_can_rewrite_a_line_has_a_live_one(
 
 
 def test_in_a_log_a_phase_has_a_line_at_its_start_and_a_statement_one_a_minute(
-    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    caplog: pytest.LogCaptureFixture, now: None
 ) -> None:
     """A phase or a statement that takes less leaves no line."""
     caplog.set_level(logging.INFO, "glacierbase")
@@ -266,7 +289,7 @@ def test_in_a_log_a_phase_has_a_line_at_its_start_and_a_statement_one_a_minute(
         log._show(activity, [activity])
     assert caplog.messages == []
     for activity, age in ((phase, 1.1), (phase, 2), (phase, 62), (statement, 60), (statement, 61), (statement, 121)):
-        activity.since = time.monotonic() - age
+        activity.since = NOW - age
         log._show(activity, [activity])
     assert caplog.messages == [
         "shop: starting Spark",
@@ -291,7 +314,7 @@ def test_a_run_shows_the_statement_and_what_its_engine_reports(project: ProjectF
     world.break_at("INSERT INTO t", lambda _: wait_for(lambda: tty.live))
     with watching(tty):
         world.migrate()
-    assert tty.live[0] == "shop: running 0007 2/2 (line 6) 00:01, half of it"
+    assert re.fullmatch(r"shop: running 0007 2/2 \(line 6\) 00:\d\d, half of it", tty.live[0])
     assert world.values() == [1]
 
 
@@ -310,7 +333,7 @@ def test_a_run_that_waits_for_the_lock_shows_whose_it_is_and_how_long_it_still_w
     with watching(tty):
         world.migrate(lock_timeout=90)
     thread.join()
-    left = [re.match(r"shop: waiting for the lock 00:0\d, 01:(\d\d) left, \w+ on .*", line) for line in tty.live]
+    left = [re.match(r"shop: waiting for the lock 00:\d\d, 01:(\d\d) left, \w+ on .*", line) for line in tty.live]
     assert all(left), tty.live
     assert [int(each[1]) for each in left if each] == sorted((int(each[1]) for each in left if each), reverse=True)
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 
 from glacierbase.cli.group import cli
+from glacierbase.migrations.folder import load_migrations
+from glacierbase.migrations.squashes import header_lines, squashed_by
 from tests.support.fakes import lost_answer
 from tests.support.lakes import ENVIRONMENTS, Lakes
-from tests.support.project_folder import ProjectFolder
+from tests.support.project_folder import ProjectFolder, migration
 
 SIDE_BY_SIDE = {"pending", "plan", "status"}
 WITH_ENVIRONMENT = [
@@ -145,3 +147,32 @@ def test_a_comment_that_renders_differently_makes_no_other_plan(
     project.file("0002_b.sql", "SELECT 1;\n-- for {{ environment }}\n")
     text = lakes.run("plan --catalog shop --env dev --env prod").stdout
     assert [line for line in text.splitlines() if line.startswith("shop")] == ["shop (dev, prod)"]
+
+
+def test_versions_that_a_squash_stands_for_do_not_differ(
+    project: ProjectFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One environment has applied the files, another one the squash, and a third one neither."""
+    lakes = Lakes(project, monkeypatch, THREE_ENVIRONMENTS)
+    for name in ("0001_a.sql", "0002_b.sql"):
+        project.file(name, "SELECT 1")
+    assert lakes.run("migrate --env dev --catalog shop").code == 0
+    folder = project.root / "migrations/shop"
+    files, _ = load_migrations(folder, project.root)
+    squashed = "\n".join([*header_lines(squashed_by(files)), migration("SELECT 1")])
+    for file in files:
+        file.path.unlink()
+    (folder / "0002_squashed.sql").write_text(squashed)
+    project.file("0003_c.sql", "SELECT 3")
+    assert lakes.run("migrate --env staging --catalog shop").code == 0
+    assert lakes.run("migrate --env dev --catalog shop").code == 0
+    rows = lakes.run("status --catalog shop --env dev --env staging").stdout.splitlines()[2:]
+    assert [row.split()[:5] for row in rows] == [
+        ["0001", "applied", "in", "0002", "A"],
+        ["0002", "applied", "applied", "A", "test's"],
+        ["0003", "applied", "applied", "A", "test's"],
+    ]
+    first = lakes.run("status --catalog shop --env dev --env prod").stdout.splitlines()[2]
+    assert first.split()[:5] == ["0001", "applied", "in", "0002", "differs"]
+    entry = lakes.run("status --catalog shop --env staging --format json").entry()
+    assert [each["replaces"] for each in entry["migrations"]] == [["0001"], []]

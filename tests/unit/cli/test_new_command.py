@@ -5,6 +5,7 @@ from __future__ import annotations
 import filecmp
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -45,7 +46,7 @@ def count(target: Target, result: CountResult, spark: Any) -> CountResult:
     """Return the number of events."""
     return replace(result, events=len(current_state(target, spark).history.events))
 '''
-# A method in project.py.
+# A method in inspect/asked.py.
 IMPORT = "from glacierbase.inspect.count import CountResult, count\n"
 METHOD = '''\
     @with_own_scope
@@ -71,14 +72,14 @@ def package(tmp_path: Path) -> Path:
     copy = tmp_path / "copy" / "glacierbase"
     shutil.copytree(Path(glacierbase.__file__).parent, copy, ignore=shutil.ignore_patterns("__pycache__"))
     (copy / "inspect" / "count.py").write_text(FUNCTION)
-    facade = (copy / "project.py").read_text()
+    facade = (copy / "inspect" / "asked.py").read_text()
     for before, addition in (
-        ("from glacierbase.inspect.folders", IMPORT),
+        ("from glacierbase.inspect.loaded", IMPORT),
         ("    @with_own_scope\n    def doctor(", METHOD),
     ):
         assert facade.count(before) == 1
         facade = facade.replace(before, addition + before)
-    (copy / "project.py").write_text(facade)
+    (copy / "inspect" / "asked.py").write_text(facade)
     with (copy / "cli" / "inspect.py").open("a") as file:
         file.write(COMMAND)
     return copy
@@ -94,7 +95,7 @@ def run(package: Path, project: ProjectFolder, *command: str) -> subprocess.Comp
 def test_a_read_only_command_needs_three_files(package: Path, project: ProjectFolder) -> None:
     """It has all common options, both formats, exit codes, help and a JSON Schema."""
     assert differences(Path(glacierbase.__file__).parent, package) == {
-        "inspect/count.py", "project.py", "cli/inspect.py",
+        "inspect/count.py", "inspect/asked.py", "cli/inspect.py",
     }  # fmt: skip
     project.catalog(READABLE)
     text = run(package, project, "-m", "glacierbase", "count", "--catalog", "shop")
@@ -108,7 +109,8 @@ def test_a_read_only_command_needs_three_files(package: Path, project: ProjectFo
     }  # fmt: skip
     failed = run(package, project, "-m", "glacierbase", "count", "--env", "nope", "--format", "json")
     assert (failed.returncode, json.loads(failed.stdout)["error"]["code"]) == (2, "UNKNOWN_ENVIRONMENT")
-    assert "  count     Count the events in the history." in run(package, project, "-m", "glacierbase", "--help").stdout
+    listed = run(package, project, "-m", "glacierbase", "--help").stdout
+    assert re.search(r"^  count +Count the events in the history\.$", listed, re.MULTILINE)
     schema = "import json; from glacierbase.output import schemas; print(json.dumps(schemas.json_schema('count')))"
     entry = json.loads(run(package, project, "-c", schema).stdout)["$defs"]["CountResult"]
     assert entry["properties"]["events"] == {"type": "integer"}

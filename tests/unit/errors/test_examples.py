@@ -14,6 +14,7 @@ from glacierbase.errors import EngineUnavailable
 from glacierbase.errors.reference import ENTRIES
 from glacierbase.migrations.statements import split_statements
 from tests.support.errors import text_error
+from tests.support.program import run_here
 from tests.support.project_folder import Output, ProjectFolder, migration
 
 # Where the project of the examples is.
@@ -127,7 +128,7 @@ def without_catalog(project: ProjectFolder) -> object:
 
 def without_project(project: ProjectFolder) -> object:
     (project.root / "migrations").rmdir()
-    return project.run("pending")
+    return run_here(project, "pending")
 
 
 def two_names(project: ProjectFolder) -> object:
@@ -136,13 +137,13 @@ def two_names(project: ProjectFolder) -> object:
 
 
 def existing(project: ProjectFolder) -> object:
-    assert project.run("init", "analytics").code == 0
-    return project.run("init", "analytics")
+    assert run_here(project, "init", "analytics").code == 0
+    return run_here(project, "init", "analytics")
 
 
 def protected(project: ProjectFolder) -> object:
     project.catalog(CONF, "analytics")
-    return project.run("repair", "--env", "prod", "--environment-was", "dev", "--reason", "renamed")
+    return run_here(project, "repair", "--env", "prod", "--environment-was", "dev", "--reason", "renamed")
 
 
 def git(project: ProjectFolder, *arguments: str) -> None:
@@ -201,7 +202,7 @@ def conflicted(project: ProjectFolder) -> object:
         git(project, "commit", "-m", branch)
     with pytest.raises(subprocess.CalledProcessError):
         git(project, "merge", "main")
-    return project.run("rebase")
+    return run_here(project, "rebase")
 
 
 def without_base(project: ProjectFolder) -> object:
@@ -219,8 +220,8 @@ LISTED = "-- MIGRATION_DESCRIPTION: a\n-- MIGRATION_AUTHOR: b\n-- MIGRATION_SQUA
 
 ARRANGED: dict[str, Arrange] = {
     # The project.
-    "USAGE": lambda project: project.run("migrate", "--lock-timeout", "5 minutes"),
-    "EMPTY_VALUE": lambda project: project.run("pending", environ={"GLACIERBASE_ENV": ""}),
+    "USAGE": lambda project: run_here(project, "migrate", "--lock-timeout", "5 minutes"),
+    "EMPTY_VALUE": lambda project: run_here(project, "pending", environ={"GLACIERBASE_ENV": ""}),
     "CONFIRMATION_MISSING": protected,
     "PROJECT_NOT_FOUND": without_project,
     "NO_CATALOG": validate,
@@ -286,7 +287,7 @@ ARRANGED: dict[str, Arrange] = {
     "UNKNOWN_RULE": catalog(f"{CONF}lint: {{rules: {{SD103: off}}}}\n", run=lint),
     "BROKEN_RULES": files(run=lint_with_broken_rules),
     "NOT_INVERTIBLE": files(
-        run=lambda project: project.run("new", "undo", "--author", "Ana", "--reverting", "7"),
+        run=lambda project: run_here(project, "new", "undo", "--author", "Ana", "--reverting", "7"),
         **{"0007_add_device": "SELECT 1"},
     ),
     "BASE_FILE_EDITED": against_base(lambda folder: (folder / "0007_add_scores.sql").write_text(migration("SELECT 2"))),

@@ -21,7 +21,8 @@ from tests.unit.errors.raised import raised
 # Names in capitals that are no codes: environment variables and headers.
 OTHER_NAMES = {
     "GLACIERBASE_ENV", "GLACIERBASE_PROJECT", "JAVA_HOME", "JAVA_TOOL_OPTIONS", "MIGRATION_", "MIGRATION_AUTHOR",
-    "MIGRATION_DESCRIPTION", "MIGRATION_SQUASHES", "REPLAY_NOT_RUN", "REPLAY_REFUSED", "REPLAY_TIMEOUT", "SPARK_HOME",
+    "MIGRATION_DESCRIPTION", "MIGRATION_SQUASHES", "REPLAY_NOT_RUN", "REPLAY_REFUSED", "REPLAY_TIMEOUT", "REPLAY_UNKNOWN_TABLE",
+    "SPARK_HOME",
 }  # fmt: skip
 COMMAND = re.compile(r"`glacierbase ([^`]*)`")
 LONGEST_SENTENCE, LONGEST_SUMMARY = 25, 110

@@ -10,9 +10,9 @@ import pytest
 
 from glacierbase.errors import ConfigurationError
 from glacierbase.executors.spark.archive import ClassArchive
-from glacierbase.executors.spark.cache import cache_folder, make_folder
 from glacierbase.executors.spark.jars import record_jars, resolved_jars
 from glacierbase.executors.spark.java import find_java_home
+from glacierbase.run.cache import cache_folder, make_folder
 from tests.unit.executors.test_spark_java import java_home
 
 

@@ -77,7 +77,7 @@ def test_the_start_names_the_file_that_spark_downloads(broken_spark: Path, proje
     )
 
     def look() -> None:
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while not seen and time.monotonic() < deadline:
             seen.extend(filter(None, (each.detail() for each in activities)))
         read.touch()
@@ -113,7 +113,7 @@ def test_an_interrupted_start_leaves_no_process(
     monkeypatch.setattr("glacierbase.executors.spark.gateway.time", SimpleNamespace(sleep=lambda _: interrupt(begun)))
     with pytest.raises(KeyboardInterrupt):
         Gateway({}, Run.here(project.root), Path("/no/java"))
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while state_of(int(begun.read_text())) not in (None, "Z"):
         assert time.monotonic() < deadline
         time.sleep(0.05)

@@ -14,7 +14,11 @@ from glacierbase.apply.transitions import Resolution
 from glacierbase.errors import GlacierbaseError
 from glacierbase.history.records import fold
 from glacierbase.inspect import commands
-from glacierbase.inspect.results import HistoryResult, ShowResult, StatusResult
+from glacierbase.inspect.answers import show
+from glacierbase.inspect.filters import Filters
+from glacierbase.inspect.history import HistoryResult, history
+from glacierbase.inspect.results import StatusResult
+from glacierbase.inspect.shown import ShowResult
 from glacierbase.model.migration import Event
 from glacierbase.model.result import Status
 from glacierbase.output.documents import json_document, text_document
@@ -50,7 +54,7 @@ def only(world: World) -> Status:
 
 
 def shown(world: World) -> ShowResult:
-    return commands.show(world.target(), ShowResult("shop", "default"), 1, None)
+    return show(world.target(), ShowResult("shop", "default"), 1, None)
 
 
 def test_an_accepted_edit_leaves_the_run_that_applied_the_version(world: World) -> None:
@@ -173,7 +177,7 @@ def test_the_history_lists_run_and_repair_as_two_outcomes(world: World) -> None:
     world.migrate()
     path.write_text(path.read_text() + "\n")
     decide(world, Resolution.EDITED)
-    result = commands.history(world.target(), HistoryResult("shop", "default"), None)
+    result = history(world.target(), HistoryResult("shop", "default"), Filters(), None)
     run, fact = text_document([result]).splitlines()[2:]
     assert run.split()[:3] == ["1", "applied", "2026-11-20"]
     assert fact.split()[:6] == ["1", "repaired", "as", "edited:", "applied", "2026-11-22"]

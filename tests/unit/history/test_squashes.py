@@ -24,7 +24,7 @@ from glacierbase.errors import (
 )
 from glacierbase.history.details import Details, details_of, to_json
 from glacierbase.history.state import read_state
-from glacierbase.inspect.answers import statuses
+from glacierbase.inspect.statuses import statuses
 from glacierbase.migrations.folder import load_migrations
 from glacierbase.migrations.squashes import header_lines, squashed_by
 from glacierbase.model.migration import AppliedBy, Event

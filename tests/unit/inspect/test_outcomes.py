@@ -12,8 +12,8 @@ from glacierbase.apply.plan import Selection
 from glacierbase.apply.repair import Decision, repair
 from glacierbase.apply.transitions import Resolution
 from glacierbase.errors import MigrationFailed
+from glacierbase.inspect.history import HistoryResult
 from glacierbase.inspect.outcomes import Outcome, outcomes
-from glacierbase.inspect.results import HistoryResult
 from glacierbase.model.migration import Event
 from glacierbase.output.documents import text_document
 from tests.support.project_folder import ProjectFolder
@@ -96,7 +96,7 @@ def test_events_without_a_version_are_no_outcomes() -> None:
     """A lock that was taken over or released, and an environment that was renamed, belong to no migration."""
     found = events(("taken_over", None, None), ("unlocked", None, None), ("repaired", None, None))
     assert outcomes(found) == ()
-    text = text_document([HistoryResult("shop", "dev", events=tuple(found))])
+    text = text_document([HistoryResult("shop", "dev", events=tuple(found), total=len(found))])
     assert text.splitlines() == ["shop (dev)", "  no outcomes: no event is about a migration"]
 
 
@@ -117,7 +117,9 @@ def test_history_reads_as_a_line_per_outcome_and_event_by_event_on_request(proje
         world.migrate()
     repair(world.target(), [2], Decision(Resolution.ABANDONED, "a test"))
     world.migrate(Selection())
-    result = HistoryResult("shop", "default", events=tuple(world.events))
+    result = HistoryResult(
+        "shop", "default", events=tuple(world.events), outcomes=outcomes(world.events), total=len(world.events)
+    )
     title, header, *rows = text_document([result]).splitlines()
     assert (title, header.split()) == (
         "shop (default)", ["version", "outcome", "at", "author", "description", "run", "by"],

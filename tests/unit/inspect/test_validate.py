@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 
+from tests.support.program import ask_here, run_here
 from tests.support.project_folder import ProjectFolder
 
 CATALOG = """\
@@ -67,10 +68,10 @@ def test_a_single_error_in_all_environments_is_printed_once(project: ProjectFold
     """Both entries have it."""
     project.catalog(CATALOG)
     project.file("1_a.sql", "SELECT 'never closed")
-    assert [each["error"]["code"] for each in project.ask("validate").document["catalogs"]] == [
+    assert [each["error"]["code"] for each in ask_here(project, "validate").document["catalogs"]] == [
         "UNTERMINATED_STRING"
     ] * 2
-    assert project.run("validate").stderr.count("1_a.sql") == 1
+    assert run_here(project, "validate").stderr.count("1_a.sql") == 1
 
 
 def test_a_project_that_cannot_be_read_lists_its_catalogs_as_well(three: ProjectFolder) -> None:
@@ -105,10 +106,10 @@ def test_a_folder_without_a_project_lists_no_catalog(project: ProjectFolder) -> 
     elsewhere = project.root.parent / "elsewhere"
     (project.root / "catalogs").rename(elsewhere)
     (elsewhere / "secret.yaml").write_text("a: [")
-    document = project.ask("validate", "--project", str(project.root)).document
+    document = ask_here(project, "validate", "--project", str(project.root)).document
     assert (document["error"]["code"], document["catalogs"]) == ("PROJECT_NOT_FOUND", [])
     (project.root / "catalogs").symlink_to(elsewhere)
-    document = project.ask("validate").document
+    document = ask_here(project, "validate").document
     assert (document["error"]["code"], document["catalogs"]) == ("OUTSIDE_PROJECT", [])
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from glacierbase.migrations.allows import allows_of
+from glacierbase.migrations.allows import allows_of, without_effect
 from glacierbase.migrations.statements import split_statements
 
 
@@ -44,5 +44,14 @@ def test_an_allow_has_a_code_and_a_reason() -> None:
     ],
 )
 def test_what_is_no_such_comment_allows_nothing(sql: str) -> None:
-    """A comment in a comment, behind a statement or in a string, and another text."""
+    """A comment in a comment, behind a statement or in a string, and another text; it is counted."""
     assert allows(sql) == []
+    assert without_effect(sql, ()) == 1
+
+
+@pytest.mark.parametrize(
+    "sql", ["-- Allow with GLACIERBASE_ALLOW where needed\nSELECT 1", "SELECT 'GLACIERBASE_ALLOW'"]
+)
+def test_a_text_that_only_names_the_word_is_not_meant_to_allow_anything(sql: str) -> None:
+    """Neither a colon nor a code follows it."""
+    assert without_effect(sql, allows_of(split_statements(sql, "spark"))) == 0

@@ -21,6 +21,8 @@ from glacierbase.migrations.effects import Effect, Kind, effect
         ("COMMENT ON TABLE lake.a.t IS 'x'", Effect(Kind.TABLE, ("lake.a.t",))),
         ("DROP TABLE IF EXISTS lake.a.t", Effect(Kind.TABLE, ("lake.a.t",), removes=True)),
         ("CREATE NAMESPACE IF NOT EXISTS lake.a LOCATION 'x'", Effect(Kind.NAMESPACE, namespace="lake.a")),
+        ("CREATE /* c */ NAMESPACE lake.a", Effect(Kind.NAMESPACE, namespace="lake.a")),
+        ("create -- c\nDATABASE if not exists `lake`.`a b`", Effect(Kind.NAMESPACE, namespace="lake.`a b`")),
         ("DROP SCHEMA lake.a CASCADE", Effect(Kind.NAMESPACE)),
         ("CREATE OR REPLACE TEMPORARY VIEW v AS SELECT 1", Effect(Kind.VIEW)),
         ("CREATE TEMPORARY FUNCTION f AS 'x'", Effect(Kind.FUNCTION)),

@@ -13,6 +13,7 @@ import pytest
 
 from glacierbase.migrations.folder import load_migrations
 from glacierbase.migrations.squashes import header_lines, squashed_by
+from tests.support.program import ask_here, run_here
 from tests.support.project_folder import ProjectFolder, migration
 from tests.support.repository import commit_all, git
 from tests.unit.cli.test_bad_input import GOOD, UNREACHABLE
@@ -31,7 +32,7 @@ def based(project: ProjectFolder) -> ProjectFolder:
 
 def found(project: ProjectFolder, *arguments: str) -> list[dict[str, Any]]:
     """Return the errors of `validate` against `main`."""
-    told = project.ask("validate", "--base", "main", *arguments)
+    told = ask_here(project, "validate", "--base", "main", *arguments)
     error = told.document["error"]
     assert told.code == (error["exit_code"] if error else 0)
     return error.get("errors", [error]) if error else []
@@ -45,7 +46,7 @@ def restore(project: ProjectFolder, error: dict[str, Any]) -> None:
     """Run the command of a hint as printed."""
     hint = error["hint"]
     if hint.startswith("`glacierbase "):
-        told = project.run(*shlex.split(hint.split("`")[1])[1:])
+        told = run_here(project, *shlex.split(hint.split("`")[1])[1:])
         assert told.code == 0, told
         return
     command = hint[hint.index("git ") :].partition("; ")[0].partition("), ")[0]
@@ -247,11 +248,11 @@ def test_a_project_that_the_base_does_not_have_is_a_warning(project: ProjectFold
     project.catalog(UNREACHABLE)
     project.file("1_a.sql", "SELECT 1")
     commit_all(project.root.parent)
-    assert project.ask("validate", "--base", "main").entry()["warnings"] == []
+    assert ask_here(project, "validate", "--base", "main").entry()["warnings"] == []
     project.root.rename(project.root.with_name("moved"))
     project.root.symlink_to("moved")
     project.file("1_a.sql", "DROP TABLE t")
-    told = project.ask("validate", "--base", "main")
+    told = ask_here(project, "validate", "--base", "main")
     assert told.code == 0
     [warning] = told.entry()["warnings"]
     assert "nothing was compared" in warning
@@ -282,6 +283,25 @@ def test_a_squash_of_other_content_deletes_and_edits(based: ProjectFolder) -> No
     based.file("0005_c.sql", "SELECT 5")
     squash(based)
     assert codes(based) == ["BASE_FILE_DELETED", "BASE_FILE_EDITED"]
+
+
+def test_a_squash_of_a_file_that_the_base_never_had_is_refused(based: ProjectFolder) -> None:
+    """An environment that has applied all files of the base would be in the middle of it; one that the base has is none."""
+    based.file("0006_d.sql", GOOD)
+    squash(based)
+    [error] = found(based, "--catalog", "shop")
+    assert (error["code"], error["exit_code"]) == ("INVALID_SQUASH", 3)
+    assert "replaces the files up to version 0006, but main ends at 0005" in error["message"]
+    commit_all(based.root, "squash")
+    assert codes(based) == []
+
+
+def test_a_squash_of_a_new_catalog_is_accepted(based: ProjectFolder) -> None:
+    """The base has no environment of it."""
+    based.catalog(UNREACHABLE, "new")
+    based.file("0001_a.sql", GOOD, "new")
+    squash(based, "new")
+    assert codes(based) == []
 
 
 def test_a_branch_from_before_the_squash_is_only_behind(based: ProjectFolder) -> None:

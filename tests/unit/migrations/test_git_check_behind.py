@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.program import run_here
 from tests.support.project_folder import ProjectFolder
 from tests.support.repository import commit_all, git
 from tests.unit.cli.test_bad_input import GOOD, UNREACHABLE
@@ -95,7 +96,7 @@ def run_hint(project: ProjectFolder, hint: str) -> None:
     rebase, merge = hint.split("`")[1], hint.partition("then merge: git ")[2]
     for key, value in (("user.name", "Alice"), ("user.email", "alice@example.com")):
         git(project.root, "config", key, value)
-    assert project.run(*shlex.split(rebase)[1:]).code == 0
+    assert run_here(project, *shlex.split(rebase)[1:]).code == 0
     git(project.root, *shlex.split(merge))
 
 

@@ -81,7 +81,7 @@ def plain(error: GlacierbaseError) -> list[tuple[Any, ...]]:
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Set limits that a test exceeds quickly."""
-    monkeypatch.setattr(sandbox, "_SECONDS", 0.7)
+    monkeypatch.setattr(sandbox, "_SECONDS", 0.4)
     monkeypatch.setattr(sandbox, "_MEMORY", 200 * 2**20)
 
 
@@ -136,7 +136,7 @@ def test_a_branch_of_costly_files_ends_when_the_time_of_the_command_is_over(
     project: ProjectFolder, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The error of the first file that is not checked says that the files after it are not checked either."""
-    monkeypatch.setattr(sandbox, "_SECONDS_IN_ALL", 2.0)
+    monkeypatch.setattr(sandbox, "_SECONDS_IN_ALL", 1.2)
     project.catalog(CATALOG)
     for number in range(1, 30):
         project.file(f"{number:02}_a.sql", COSTLY["loops"])
@@ -233,7 +233,7 @@ def test_the_worker_has_nothing_of_its_parent(tmp_path: Path, monkeypatch: pytes
 def started_worker(process: subprocess.Popen[str]) -> int:
     """Return the worker of a running program, once it has one."""
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
-    for _ in range(2_000):
+    for _ in range(6_000):
         if found := children.read_text().split():
             return int(found[0])
         time.sleep(0.01)

@@ -32,15 +32,10 @@ from glacierbase.apply.results import (
 )
 from glacierbase.cli.program import cli
 from glacierbase.errors import EngineUnavailable, GlacierbaseError, MigrationFailed, MigrationFileError, SeveralErrors
-from glacierbase.inspect.results import (
-    Check,
-    DoctorResult,
-    HistoryResult,
-    ShownRun,
-    ShownStatement,
-    ShowResult,
-    StatusResult,
-)
+from glacierbase.inspect.history import HistoryResult
+from glacierbase.inspect.outcomes import outcomes
+from glacierbase.inspect.results import Check, DoctorResult, StatusResult
+from glacierbase.inspect.shown import ShownRun, ShownStatement, ShowResult
 from glacierbase.model.migration import Event, State
 from glacierbase.model.result import LockHolder, Result, Status
 from glacierbase.output.documents import text_document, text_errors
@@ -218,7 +213,7 @@ SCREENS: dict[str, Callable[[Show], str]] = {
             ]
         )
     ),
-    "history": _of(HistoryResult("analytics", "prod", events=_EVENTS)),
+    "history": _of(HistoryResult("analytics", "prod", events=_EVENTS, outcomes=outcomes(_EVENTS), total=len(_EVENTS))),
     "show": _of(_SHOWN),
     "plan": _of(PlanResult("analytics", "prod", plan=(_PLANNED,))),
     "validate-errors": lambda show: text_errors((_INVALID,), show),

@@ -24,9 +24,13 @@ from glacierbase.cli import signals, terminal
 from glacierbase.errors import EngineError, GlacierbaseError, OutcomeUnknown, SeveralErrors, StatementRefused
 from glacierbase.history.lockrow import Terms, free_row
 from glacierbase.inspect import results as inspect_results
-from glacierbase.inspect.results import Check, DoctorResult, HistoryResult, RenderResult
+from glacierbase.inspect.history import HistoryResult
+from glacierbase.inspect.outcomes import outcomes
+from glacierbase.inspect.results import Check, DoctorResult, RenderResult
 from glacierbase.model.result import Result
 from glacierbase.output.documents import json_document, text_document, text_errors
+from glacierbase.review import replay_results
+from glacierbase.review import results as lint_results
 from glacierbase.run.run import Run
 from glacierbase.secrets import Secrets, register
 from tests.support.errors import text_error
@@ -39,7 +43,8 @@ from tests.unit.output.planted import planted
 CONF = "migrationExecutor: {type: spark}\nstore: {catalog: lake}\n"
 KINDS = [
     kind
-    for kind in {**vars(apply_results), **vars(file_results), **vars(inspect_results)}.values()
+    for room in (apply_results, file_results, inspect_results, lint_results, replay_results)
+    for kind in vars(room).values()
     if isinstance(kind, type) and issubclass(kind, Result) and kind is not Result
 ]
 
@@ -116,7 +121,7 @@ def test_a_failed_statement_is_shown_with_a_margin(
     assert lines[0].endswith(": [X] no")
     assert lines[-2] in ("nothing of this file is done", "whether it took effect is unknown")
     assert lines[-5:-2] == [r"    | SELECT '\u202e',", "    | ::error::x,", r"    |   nowhere #\x23[group]"]
-    history = HistoryResult("shop", "dev", events=tuple(world.events))
+    history = HistoryResult("shop", "dev", events=tuple(world.events), outcomes=outcomes(world.events))
     check_safe(text_document([history]))
     check_safe(text_document([history], HistoryResult.event_lines))
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 from glacierbase.errors import GlacierbaseError
+from glacierbase.executors import CopiedView, CopyState
 from glacierbase.model.catalog import Catalog
 from glacierbase.run.run import Run
 
@@ -24,8 +25,14 @@ class FakeCopy:
         refusals: errors by a part of the statement that raises them.
         folder: the folder of the copy.
         is_closed: whether it was closed.
-        sessions: how many were opened.
+        sessions, starts: how many were opened, and how often the engine was started.
+        views_after: the views, by how many statements were run.
+        held: what `state` returns.
+        restored: the state that was restored.
+        invalid_state: the error of restoring.
     """
+
+    engine = "spark 4.1.4"
 
     def __init__(self, does_not_start: GlacierbaseError | None = None) -> None:
         self._does_not_start = does_not_start
@@ -35,7 +42,11 @@ class FakeCopy:
         self.catalog: Catalog | None = None
         self.is_closed = False
         self.namespaces: list[tuple[str, ...]] = []
-        self.sessions = 0
+        self.sessions = self.starts = 0
+        self.views_after: dict[int, dict[str, CopiedView]] = {}
+        self.held: CopyState | None = CopyState({}, {}, {}, {})
+        self.restored: CopyState | None = None
+        self.invalid_state: GlacierbaseError | None = None
 
     @contextmanager
     def in_use(self) -> Iterator[FakeCopy]:
@@ -45,6 +56,7 @@ class FakeCopy:
 
     def _open(self, catalog: Catalog, _run: Run, folder: Path, _names: Sequence[str]) -> FakeCopy:
         self.folder, self.catalog = folder, catalog
+        self.starts += 1
         assert not any(folder.iterdir())
         if self._does_not_start:
             raise self._does_not_start
@@ -60,6 +72,12 @@ class FakeCopy:
             if part in sql:
                 raise error
 
+    def query(self, sql: str) -> list[tuple[str]]:
+        for part, error in self.refusals.items():
+            if sql.startswith("DESCRIBE") and part in sql:
+                raise error
+        return [("lake",)]
+
     def make_namespace(self, name: str, levels: Sequence[str]) -> None:
         self.namespaces.append((name, *levels))
 
@@ -71,6 +89,17 @@ class FakeCopy:
         is_dropped = any("DROP TABLE" in sql for sql in self.ran)
         later = {LATER: f"later-{ran[1]}"} if any(f"CREATE TABLE {LATER}" in sql for sql in self.ran) else {}
         return later if is_dropped else {TABLE: ran[0], **later}
+
+    def views(self) -> dict[str, CopiedView]:
+        return self.views_after.get(len(self.ran), {})
+
+    def state(self) -> CopyState | None:
+        return self.held
+
+    def restore(self, state: CopyState) -> None:
+        if self.invalid_state:
+            raise self.invalid_state
+        self.restored = state
 
     def metadata(self, location: str) -> str:
         found = metadata("id", *([] if "DROP COLUMN device" in location else ["device"]))

@@ -7,6 +7,7 @@ import re
 
 import pytest
 
+from tests.support.program import ask_here, run_here
 from tests.support.project_folder import ProjectFolder
 from tests.support.repository import commit_all
 
@@ -31,7 +32,7 @@ def shop(project: ProjectFolder) -> ProjectFolder:
 
 def found(project: ProjectFolder, *arguments: str) -> list[dict[str, object]]:
     """Return the findings as JSON."""
-    return list(project.ask("lint", *arguments).entry()["findings"])
+    return list(ask_here(project, "lint", *arguments).entry()["findings"])
 
 
 def test_a_file_that_no_rule_objects_to_passes(shop: ProjectFolder) -> None:
@@ -99,6 +100,9 @@ def test_an_allow_with_a_reason_is_kept_and_does_not_fail(shop: ProjectFolder) -
         ("-- GLACIERBASE_ALLOW: DS103", {"FL120": "the comment allows DS103 without a reason"}),
         ("-- GLACIERBASE_ALLOW: DS130 no readers", {"FL122": "the comment names DS130, which is no rule"}),
         ("-- GLACIERBASE_ALLOW:", {"FL122": "the comment names no rule"}),
+        ("-- GLACIERBASE_ALLOW: REPLAY_REFUSED only on the copy", {}),  # A finding of `review`.
+        ("-- GLACIERBASE_ALLOW: REPLAY_REFUSED", {"FL120": "the comment allows REPLAY_REFUSED without a reason"}),
+        ("-- GLACIERBASE_ALLOW: REPLAY_TIMEOUT slow", {"FL122": "the comment names REPLAY_TIMEOUT, which is no rule"}),
         (
             "-- GLACIERBASE_ALLOW: DS101 no readers",
             {"FL121": "the comment allows DS101, which the statement does not raise"},
@@ -328,10 +332,13 @@ def found_with(project: ProjectFolder, environ: dict[str, str | None]) -> list[d
 
 def test_the_page_of_a_rule_is_printed_outside_of_a_project(project: ProjectFolder) -> None:
     """It has the reason, the fix, both examples, the allow and the source."""
-    done = project.run("rules", "ds104")
+    done = run_here(project, "rules", "ds104")
     for part in ("DS104  replace-columns  (error; iceberg only)", "Why: ", "Fix: ", "REPLACE COLUMNS (", "ADD COLUMN device",
                  "-- GLACIERBASE_ALLOW: DS104", "Source: https://"):  # fmt: skip
         assert part in done.stdout
-    unknown = project.run("rules", "DS1O4")
+    unknown = run_here(project, "rules", "DS1O4")
     assert (unknown.code, "did you mean DS104?" in unknown.stderr) == (2, True)
-    assert {rule["code"] for rule in project.ask("rules", "DS104", "TY101").document["rules"]} == {"DS104", "TY101"}
+    assert {rule["code"] for rule in ask_here(project, "rules", "DS104", "TY101").document["rules"]} == {
+        "DS104",
+        "TY101",
+    }

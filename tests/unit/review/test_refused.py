@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from glacierbase.review.refused import names_local_path, not_replayed
+from glacierbase.review.refused import NotReplayed, names_local_path
+from glacierbase.review.refused import not_replayed as not_replayed_of
+from glacierbase.sql import read
 
 LOADS_OR_REACHES = [
     "ADD JAR '/tmp/evil.jar'",
@@ -62,6 +64,11 @@ SKIPPED = [
 ]
 
 
+def not_replayed(sql: str) -> NotReplayed | None:
+    """Return why a statement is not replayed."""
+    return not_replayed_of(sql, read(sql, "spark"))
+
+
 @pytest.mark.parametrize("sql", LOADS_OR_REACHES)
 def test_a_statement_that_loads_code_or_reaches_out_is_not_replayed(sql: str) -> None:
     """It is an error of the review, and the reason is a sentence without the statement's values."""
@@ -97,4 +104,5 @@ def test_a_statement_that_needs_files_of_the_real_table_is_skipped(sql: str) -> 
 )
 def test_a_location_without_an_address_is_local(location: str, is_local: bool) -> None:
     """Absolute and relative paths and `file:` name a place on the machine."""
-    assert names_local_path(f"CREATE TABLE lake.a.t (a INT) USING iceberg LOCATION '{location}'") is is_local
+    does = read(f"CREATE TABLE lake.a.t (a INT) USING iceberg LOCATION '{location}'", "spark")
+    assert names_local_path(does) is is_local

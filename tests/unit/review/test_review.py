@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from glacierbase.errors import EngineUnavailable, GlacierbaseError, OutcomeUnknown, StatementRefused, TableNotFound
+from glacierbase.executors import CopiedView
+from glacierbase.model.migration import checksum
 from glacierbase.project import Project
+from glacierbase.review import explained as explained_module
+from glacierbase.review.explained import explained
 from glacierbase.review.replay_results import ReviewResult
 from tests.support.project_folder import ProjectFolder
 from tests.support.repository import commit_all
@@ -24,8 +29,9 @@ ADD = f"ALTER TABLE {TABLE} ADD COLUMN x INT"
 
 
 @pytest.fixture
-def branch(project: ProjectFolder) -> ProjectFolder:
-    """A branch without new migrations; its base has one."""
+def branch(project: ProjectFolder, monkeypatch: pytest.MonkeyPatch) -> ProjectFolder:
+    """A branch without new migrations; its base has one. The user's cache is empty."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(project.root.parent / "cache"))
     project.catalog(CATALOG)
     project.file("0001_create.sql", f"CREATE TABLE {TABLE} (id STRING, device STRING) USING iceberg")
     commit_all(project.root)
@@ -62,10 +68,31 @@ def test_a_dropped_column_fails_the_review_and_names_its_statement(branch: Proje
     [finding] = result.findings
     assert (finding.code, finding.severity, finding.line, finding.statement_index) == ("DS103", "error", 5, 2)
     assert finding.message.startswith("on the throw-away copy: the column device")
+    assert (finding.column, finding.why, finding.fix) == (1, *explained("DS103"))
+    assert [f"    why: {finding.why}", f"    fix: {finding.fix}"] == list(result.lines())[-2:]
     assert [(each.table, [one.line() for one in each.diff]) for each in result.tables] == [
         (TABLE, ["- column device: string"])
     ]
     assert [file.kind for file in result.files] == ["destructive"]
+
+
+def test_every_finding_of_a_replay_is_explained() -> None:
+    """The codes are those in the code of the room; each has a reason and a fix, in a sentence."""
+    room = Path(explained_module.__file__).parent
+    written = {code for path in room.glob("*.py") for code in re.findall(r'"(REPLAY_[A-Z_]*[A-Z])"', path.read_text())}
+    assert written == set(explained_module.REPLAY)
+    for code in (*written, "DS101", "DS103", "DS106"):
+        assert [text[-1] for text in explained(code)] == [".", "."]
+
+
+def test_the_result_names_the_command_that_makes_it_again(branch: ProjectFolder) -> None:
+    """It names the base and the place of the project in its work tree; a file has its statements."""
+    branch.file("0002_drop.sql", f"{ADD};\n{DROP}")
+    [result] = reviewed(branch)
+    assert result.origin.command == f"glacierbase review --base main --project {branch.root}"
+    assert result.origin.folder == "."
+    [file] = result.files
+    assert [(each.index, each.line, each.sql) for each in file.statements] == [(1, 4, ADD), (2, 5, DROP)]
 
 
 def test_a_loss_that_a_comment_allows_fails_nothing(branch: ProjectFolder) -> None:
@@ -74,7 +101,7 @@ def test_a_loss_that_a_comment_allows_fails_nothing(branch: ProjectFolder) -> No
     [result] = reviewed(branch)
     assert result.error is None
     assert [finding.allowed for finding in result.findings] == ["no readers since October"]
-    assert "reason: no readers since October" in result.findings[0].text()
+    assert "    reason: no readers since October" in list(result.lines())
     for comment in ("-- GLACIERBASE_ALLOW: DS103", "-- GLACIERBASE_ALLOW: DS101 gone"):
         branch.file("0002_drop.sql", f"-- GLACIERBASE_ALLOW: DS103 no readers\n{ADD};\n{comment}\n{DROP}")
         [result] = reviewed(branch)
@@ -131,23 +158,144 @@ def test_a_refused_statement_ends_its_file_and_fails_the_review(branch: ProjectF
     assert copy.ran[1:] == [ADD, "SELECT 3"]
 
 
-def test_a_table_that_no_migration_creates_is_a_warning(branch: ProjectFolder) -> None:
-    """It may exist in the real catalog."""
+def test_a_table_that_no_file_makes_is_an_error_which_names_fixtures(branch: ProjectFolder) -> None:
+    """A typo in a table's name fails the review; a table that was made elsewhere belongs into the fixtures."""
     copy = FakeCopy()
-    copy.refusals["ADD COLUMN x"] = TableNotFound("X", "no such table")
-    branch.file("0002_add.sql", ADD)
+    copy.refusals["lake.sleep.evnt"] = TableNotFound("X", "no such table")
+    branch.file("0002_add.sql", "ALTER TABLE lake.sleep.evnt ADD COLUMN x INT")
+    [result] = reviewed(branch, copy)
+    assert codes(result) == [("error", "REPLAY_UNKNOWN_TABLE")]
+    assert "review.fixtures" in result.findings[0].fix
+    assert result.error is not None
+    assert result.error.exit_code == 3
+
+
+@pytest.mark.parametrize(
+    ("base", "sql"),
+    [
+        ("CALL lake.system.register_table('sleep.made', 's3://x')", "ALTER TABLE lake.sleep.made ADD COLUMN x INT"),
+        (
+            "ADD JAR '/x.jar'; CREATE VIEW lake.sleep.Made AS SELECT x()",
+            "USE lake; INSERT INTO t SELECT * FROM sleep.made",
+        ),
+        ("SELECT 1", "ALTER TABLE spark_catalog.a.made ADD COLUMN x INT"),
+        ("SELECT 1", "DROP NAMESPACE lake.made"),
+    ],
+)
+def test_a_table_that_may_exist_all_the_same_is_a_warning(base: str, sql: str, branch: ProjectFolder) -> None:
+    """A statement of the base that makes it did not run, or the copy does not hold its catalog."""
+    branch.file("0002_base.sql", base)
+    commit_all(branch.root, "more")
+    branch.file("0003_new.sql", sql)
+    copy = FakeCopy()
+    copy.refusals["made"] = TableNotFound("X", "no such table")
+    copy.refusals["Made"] = StatementRefused("X", "no such function")
     [result] = reviewed(branch, copy)
     assert (codes(result), result.error) == ([("warning", "REPLAY_UNKNOWN_TABLE")], None)
 
 
-def test_a_loss_after_a_statement_on_an_unknown_table_fails_the_review(branch: ProjectFolder) -> None:
+def test_a_new_name_in_another_namespace_is_refused(branch: ProjectFolder) -> None:
+    """RENAME TO with a catalog looks for a namespace of the catalog's name; the table itself is known."""
+    copy = FakeCopy()
+    copy.refusals["RENAME TO"] = TableNotFound("X", "Namespace does not exist: lake.sleep")
+    branch.file("0002_rename.sql", f"ALTER TABLE {TABLE} RENAME TO lake.sleep.night")
+    [result] = reviewed(branch, copy)
+    assert codes(result) == [("error", "REPLAY_REFUSED")]
+    copy.refusals["DESCRIBE"] = TableNotFound("X", "no such table")
+    [result] = reviewed(branch, copy)
+    assert codes(result) == [("error", "REPLAY_UNKNOWN_TABLE")]
+
+
+def test_a_loss_after_a_statement_on_an_unknown_table_is_shown(branch: ProjectFolder) -> None:
     """Where the table exists, the rest of the file runs as well, so that the copy runs it too."""
     copy = FakeCopy()
     copy.refusals["ADD COLUMN y"] = TableNotFound("X", "no such table")
     branch.file("0002_drop.sql", f"ALTER TABLE lake.other.t ADD COLUMN y INT;\n{DROP}")
     [result] = reviewed(branch, copy)
-    assert sorted(codes(result)) == [("error", "DS103"), ("warning", "REPLAY_UNKNOWN_TABLE")]
+    assert sorted(codes(result)) == [("error", "DS103"), ("error", "REPLAY_UNKNOWN_TABLE")]
+
+
+def test_an_allowed_refusal_hides_nothing_after_it(branch: ProjectFolder) -> None:
+    """The comment says that the statement succeeds elsewhere, where the rest of the file runs too."""
+    copy = FakeCopy()
+    copy.refusals["ADD COLUMN x"] = StatementRefused("X", "Cannot add column x")
+    branch.file("0002_drop.sql", f"-- GLACIERBASE_ALLOW: REPLAY_REFUSED x is a view there\n{ADD};\n{DROP}")
+    [result] = reviewed(branch, copy)
+    assert [(each.code, each.allowed) for each in result.findings] == [
+        ("REPLAY_REFUSED", "x is a view there"),
+        ("DS103", None),
+    ]
+
+
+def test_a_file_that_did_not_run_to_its_end_is_not_called_metadata_only(branch: ProjectFolder) -> None:
+    """What its other statements do is not known from the copy; what rewrites data is known from the text."""
+    copy = FakeCopy()
+    copy.refusals["ADD COLUMN x"] = StatementRefused("X", "refused")
+    branch.file("0002_add.sql", f"SELECT 1;\n{ADD};\nSELECT 2")
+    branch.file("0003_fill.sql", f"{ADD};\nINSERT INTO {TABLE} VALUES (1)")
+    branch.file("0004_local.sql", "CREATE TABLE lake.sleep.l (a INT) USING iceberg LOCATION '/l'")
+    [result] = reviewed(branch, copy)
+    assert [file.kind for file in result.files] == ["replayed in part", "rewrites data", "metadata only"]
+
+
+def test_views_are_listed_by_name(branch: ProjectFolder) -> None:
+    """Created, replaced, altered, renamed and dropped ones; their queries are not compared."""
+    branch.file("0002_views.sql", "SELECT 2")
+
+    def view(uuid: str, version: int, location: str = "") -> CopiedView:
+        return CopiedView(uuid, version, location)
+
+    copy = FakeCopy()
+    copy.views_after[1] = {"v.kept": view("k", 1), "v.old": view("o", 1), "v.gone": view("g", 1), "v.a": view("a", 1)}
+    copy.views_after[1] |= {"v.again": view("x", 1), "v.more": view("m", 1)}
+    copy.views_after[2] = {
+        "v.kept": view("k", 1),
+        "v.new": view("o", 1),
+        "v.here": view("h", 1),
+        "v.a": view("a", 1, "2"),
+    }
+    copy.views_after[2] |= {"v.again": view("y", 1), "v.more": view("m", 2)}
+    [result] = reviewed(branch, copy)
+    assert [(each.view, str(each.change)) for each in result.views] == [
+        ("v.a", "altered"), ("v.again", "replaced"), ("v.gone", "dropped"), ("v.here", "created"), ("v.more", "replaced"),
+        ("v.new", "renamed"),
+    ]  # fmt: skip
+    assert "view v.here: created" in list(map(str, result.lines()))
+
+
+def test_the_tables_of_a_squash_are_not_created(branch: ProjectFolder) -> None:
+    """A squash in a branch makes the tables of the base, in place of the files that it replaces; its refusals are findings."""
+    replaced = next((branch.root / "migrations/shop").iterdir())
+    header = f"-- MIGRATION_SQUASHES: 0001 {checksum(replaced.read_bytes())}"
+    replaced.unlink()
+    squash = branch.file("0001_squash.sql", f"CREATE TABLE {LATER} (id STRING, device STRING) USING iceberg; SELECT 1")
+    squash.write_text(squash.read_text().replace("\n\n", f"\n{header}\n\n", 1))
+    branch.file("0002_drop.sql", f"ALTER TABLE {LATER} DROP COLUMN device")
+    copy = FakeCopy()
+    copy.refusals["SELECT 1"] = StatementRefused("X", "refused")
+    [result] = reviewed(branch, copy)
+    assert [(each.table, each.change) for each in result.tables] == [(LATER, "altered")]
+    assert codes(result) == [("error", "REPLAY_REFUSED"), ("error", "DS103")]
+    assert [file.kind for file in result.files] == ["squash", "destructive"]
+    assert "0001_squash.sql replaces files of the base" in result.warnings[0]
+
+
+@pytest.mark.parametrize("comes_from", ["migration", "fixtures"])
+def test_a_statement_that_takes_too_long_to_read_starts_no_engine(
+    comes_from: str, branch: ProjectFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Statements are read in the process that renders them, inside of its limits."""
+    monkeypatch.setattr("glacierbase.migrations.sandbox._SECONDS", 1.5)
+    script = f"BEGIN {'SELECT 1;' * 190} SELECT {'a,' * 250_000} 1; END"
+    branch.file("0002_add.sql", script if comes_from == "migration" else ADD)
+    if comes_from == "fixtures":
+        (branch.root / "catalogs/shop.yaml").write_text(CATALOG + "review: {fixtures: tables.sql}\n")
+        (branch.root / "tables.sql").write_text(script)
+    copy = FakeCopy()
+    [result] = reviewed(branch, copy)
     assert result.error is not None
+    assert result.error.code == "TEMPLATE_TOO_COSTLY"
+    assert copy.folder is None
 
 
 def test_an_error_of_the_base_is_a_warning_and_the_base_goes_on(branch: ProjectFolder) -> None:
@@ -174,6 +322,7 @@ def test_statements_that_load_code_do_not_reach_the_engine(branch: ProjectFolder
     assert codes(result) == [("error", "REPLAY_NOT_RUN")]
     assert result.replay is not None
     assert [(each.line, "VACUUM" in each.why) for each in result.replay.skipped] == [(5, True)]
+    assert ":5: on the throw-away copy: not replayed: VACUUM" in result.replay.skipped[0].text()
     assert copy.ran[1:] == ["SELECT 2"]
 
 
@@ -201,12 +350,13 @@ def test_an_engine_that_does_not_start_is_the_error_of_its_catalog(branch: Proje
 
 
 def test_a_replay_ends_when_its_time_is_up(branch: ProjectFolder, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The statement that runs then is the finding; the engine is closed, and nothing after it runs."""
-    monkeypatch.setattr("glacierbase.review.replay._BUDGET_SECONDS", -1.0)
-    branch.file("0002_add.sql", ADD)
+    """The statement that runs then is the finding, which no comment allows; the engine is closed, and nothing after it runs."""
+    monkeypatch.setattr("glacierbase.review.running._BUDGET_SECONDS", -1.0)
+    branch.file("0002_add.sql", f"-- GLACIERBASE_ALLOW: REPLAY_TIMEOUT it is slow\n{ADD}")
     copy = FakeCopy()
     [result] = reviewed(branch, copy)
     assert codes(result) == [("error", "REPLAY_TIMEOUT")]
+    assert result.error is not None
     assert copy.is_closed
 
 
@@ -291,6 +441,24 @@ def test_a_catalog_on_snowflake_is_rendered_only(branch: ProjectFolder) -> None:
     assert result.error is None
     assert [file.kind for file in result.files] == [None]
     assert "snowflake has no engine on this machine" in result.warnings[0]
+
+
+@pytest.mark.parametrize(
+    "implementation",
+    ["org.apache.spark.sql.delta.catalog.DeltaCatalog", "org.apache.iceberg.spark.SparkSessionCatalog"],
+)
+def test_a_catalog_that_cannot_be_copied_is_rendered_only(implementation: str, branch: ProjectFolder) -> None:
+    """Its tables need files, which the copy does not have. The warning names the catalog and its class; no engine starts."""
+    conf = CATALOG.replace("lake: org.apache.iceberg.spark.SparkCatalog", f"spark_catalog: {implementation}")
+    (branch.root / "catalogs/shop.yaml").write_text(conf)
+    branch.file("0002_add.sql", ADD)
+    copy = FakeCopy()
+    [result] = reviewed(branch, copy)
+    assert (copy.folder, result.replay, result.error) == (None, None, None)
+    assert [file.kind for file in result.files] == [None]
+    assert (
+        f"the catalog spark_catalog ({implementation}): only Iceberg's SparkCatalog can be copied" in result.warnings[0]
+    )
 
 
 def test_the_copy_gets_no_value_of_the_environment(branch: ProjectFolder, monkeypatch: pytest.MonkeyPatch) -> None:

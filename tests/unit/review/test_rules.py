@@ -7,7 +7,7 @@ import pytest
 from glacierbase.catalogs.values import RULE_CODE
 from glacierbase.review.catalogue import FAMILIES, all_rules
 from glacierbase.review.rule import Rule
-from tests.support.rules import codes, facts_of
+from tests.support.rules import codes, facts_of, options_of
 
 EACH_RULE = pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.code)
 
@@ -15,13 +15,13 @@ EACH_RULE = pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.c
 @EACH_RULE
 def test_the_bad_example_of_a_rule_raises_it_and_only_it(rule: Rule) -> None:
     """No other rule objects to the bad example."""
-    assert codes(rule.bad, facts=facts_of(rule)) == [rule.code]
+    assert codes(rule.bad, facts=facts_of(rule), options=options_of(rule)) == [rule.code]
 
 
 @EACH_RULE
 def test_the_good_example_of_a_rule_does_not_raise_it(rule: Rule) -> None:
     """The good example is what the fix says."""
-    assert rule.code not in codes(rule.good, facts=facts_of(rule))
+    assert rule.code not in codes(rule.good, facts=facts_of(rule), options=options_of(rule))
 
 
 @EACH_RULE

@@ -12,6 +12,7 @@ import pytest
 from glacierbase.errors import GlacierbaseError
 from glacierbase.migrations.folder import load_migrations
 from glacierbase.run.files import FileReader, FileRefused
+from tests.support.program import ask_here, run_here
 from tests.support.project_folder import ProjectFolder, migration
 
 CATALOG = """\
@@ -58,7 +59,7 @@ def test_a_path_outside_the_project_is_refused_as_a_migration(kind: str, project
     project.file("0001_a.sql", "SELECT {{ variables.x }}")
     make, code, said = HOSTILE[kind]
     make(project.root / "migrations/shop/0003_x.sql")
-    told = project.ask("validate")
+    told = ask_here(project, "validate")
     errors = {each["path"]: each for each in told.document["error"]["errors"]}
     assert told.code == 3
     assert errors["migrations/shop/0001_a.sql"]["code"] == "UNDEFINED_VARIABLE"
@@ -73,7 +74,7 @@ def test_a_path_outside_the_project_is_refused_as_a_catalog(kind: str, project: 
     project.catalog(CATALOG + "variabels: {}\n")
     make, code, said = HOSTILE[kind]
     make(project.root / "catalogs/x.yaml")
-    told = project.ask("validate")
+    told = ask_here(project, "validate")
     errors = {each["path"]: each for each in told.document["error"]["errors"]}
     assert told.code == 2
     assert errors["catalogs/shop.yaml"]["code"] == "UNKNOWN_KEY"
@@ -88,7 +89,7 @@ def test_a_folder_that_leads_out_of_the_project_is_refused(link: str, project: P
     project.file("sub/0001_a.sql", f"SELECT '{CANARY}'")
     (project.root / link).rename(project.root.parent / "elsewhere")
     (project.root / link).symlink_to(project.root.parent / "elsewhere")
-    told = project.ask("render")
+    told = ask_here(project, "render")
     assert told.code == (2 if link == "catalogs" else 3)
     assert told.document["error"]["code"] == "OUTSIDE_PROJECT"
     assert "the folder that holds both" in told.document["error"]["hint"]
@@ -105,7 +106,7 @@ def test_links_inside_of_the_project_are_followed(project: ProjectFolder) -> Non
     (project.root / "migrations/shop/2_b.sql").symlink_to(project.root / "common/b")
     link = project.root.parent / "link"
     link.symlink_to(project.root)
-    assert project.ask("validate", "--project", str(link)).entry()["files"] == 2
+    assert ask_here(project, "validate", "--project", str(link)).entry()["files"] == 2
 
 
 @pytest.mark.parametrize("link", ["migrations", "catalogs"])
@@ -114,7 +115,7 @@ def test_init_writes_nothing_through_a_link_out_of_the_project(link: str, projec
     elsewhere = project.root.parent / "elsewhere"
     (project.root / link).rename(elsewhere)
     (project.root / link).symlink_to(elsewhere)
-    told = project.ask("init", "web")
+    told = ask_here(project, "init", "web")
     assert (told.code, told.document["error"]["code"]) == (2, "OUTSIDE_PROJECT")
     assert [path for path in project.root.parent.rglob("*") if path.is_file()] == []
 
@@ -123,9 +124,9 @@ def test_init_leaves_a_link_in_the_place_of_a_file_alone(project: ProjectFolder)
     """`init` does not write through a link, even if its target does not exist."""
     target = project.root.parent / "written"
     (project.root / ".gitignore").symlink_to(target)
-    assert project.run("init", "web").code == 0
+    assert run_here(project, "init", "web").code == 0
     (project.root / "catalogs/shop.yaml").symlink_to(target)
-    assert project.ask("init", "shop").document["error"]["code"] == "ALREADY_EXISTS"
+    assert ask_here(project, "init", "shop").document["error"]["code"] == "ALREADY_EXISTS"
     assert not target.exists()
 
 
@@ -135,7 +136,7 @@ def test_new_writes_nothing_through_a_link_out_of_the_project(project: ProjectFo
     elsewhere = project.root.parent / "elsewhere"
     (project.root / "migrations/shop").rename(elsewhere)
     (project.root / "migrations/shop").symlink_to(elsewhere)
-    told = project.ask("new", "a change", "--author", "me")
+    told = ask_here(project, "new", "a change", "--author", "me")
     assert (told.code, told.document["error"]["code"]) == (2, "OUTSIDE_PROJECT")
     assert list(elsewhere.iterdir()) == []
 
@@ -196,7 +197,7 @@ def test_no_name_of_a_folder_outside_is_read(command: list[str], name: str, proj
     (other / f"{CANARY}.yml").mkdir(parents=True)
     (project.root / name).rename(project.root / "moved")
     (project.root / name).symlink_to(other)
-    told = project.run(*command)
+    told = run_here(project, *command)
     assert told.code == (2 if name == "catalogs" else 3)
     assert f"OUTSIDE_PROJECT: {name} leads to" in told.stderr
     assert CANARY not in told.stdout + told.stderr
@@ -212,11 +213,11 @@ def test_a_link_to_nowhere_is_not_a_folder_without_migrations(target: str, proje
     (project.root / "migrations/other").symlink_to(NOWHERE[target])
     (project.root / "migrations" / ("b" * 255)).touch()
     (project.root / "circle").symlink_to("circle")
-    assert project.run("validate").code == 0
+    assert run_here(project, "validate").code == 0
     (project.root / "migrations/shop").rmdir()
     (project.root / "migrations/shop").symlink_to(NOWHERE[target])
     for command in (["validate"], ["new", "x", "--author", "me"]):
-        told = project.run(*command)
+        told = run_here(project, *command)
         assert told.code == 3
         assert "error: MISPLACED_FILE: migrations/shop is not a folder" in told.stderr
 
@@ -226,6 +227,6 @@ def test_catalogs_that_lead_nowhere_are_no_project(target: str, project: Project
     """The exit code is 2, from a folder inside the project and from outside."""
     (project.root / "catalogs").rmdir()
     (project.root / "catalogs").symlink_to(target)
-    told = project.run("validate")
+    told = run_here(project, "validate")
     assert told.code == 2
     assert "error: PROJECT_NOT_FOUND" in told.stderr

@@ -1,0 +1,162 @@
+"""`drift adopt` and `drift revert`: a migration that makes the changes elsewhere, or one that undoes them here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from glacierbase.apply.drift_choice import chosen_drifts, refused
+from glacierbase.apply.drift_results import DriftFileResult
+from glacierbase.apply.holding import LockedCatalog, locked
+from glacierbase.apply.plan import Selection, make_plan
+from glacierbase.apply.recording import recording
+from glacierbase.errors import raise_all
+from glacierbase.history.drift import TableDrift, drift_of
+from glacierbase.history.entries import Entry, baselined
+from glacierbase.history.opening import Target
+from glacierbase.history.shapes import TableRecord, to_document
+from glacierbase.history.state import read_state
+from glacierbase.history.tables_now import TablesNow
+from glacierbase.migrations.compiled import compile_migration
+from glacierbase.migrations.folder import load_migrations
+from glacierbase.migrations.new_files import as_template, write_migration
+from glacierbase.model.command import command
+from glacierbase.model.escape import on_one_line
+from glacierbase.sql.alters import Alters, alter_statements
+from glacierbase.sql.creates import table_name
+
+_ADOPTED = "Written by `drift adopt`: environment {} has these changes already, and does not run them."
+_REVERTED = "Written by `drift revert`: it changes environment {} only."
+
+
+def adopt(
+    target: Target, result: DriftFileResult, tables: Collection[str], reason: str, author: str, lock_timeout: float
+) -> DriftFileResult:
+    """Write a migration that changes other environments as the tables were changed here, and record it as applied here.
+
+    Args:
+        tables: patterns of names; none for all tables that differ.
+        reason: why; also the description of the migration.
+
+    Raises:
+        HistoryDisagrees: something is pending, or no statement makes the changes.
+    """
+    _check_headers(target, reason)
+    with recording() as change, target.opened() as opened, TablesNow(opened) as now:
+        state = read_state(opened)
+        if not chosen_drifts(target.catalog, state.history, now, tables):
+            return result
+        with locked(opened, state, lock_timeout) as held:
+            _check_nothing_pending(held)
+            drifts = chosen_drifts(target.catalog, held.state.history, now, tables)
+            made = _made(result, drifts, _adopting)
+            written = _written(target, made, reason, author, _ADOPTED, "{}")
+            entry = _settled(target, written, drifts, reason)
+            change.make(f"recorded as applied: {written.version}", lambda: held.recorder.append(entry))
+    return replace(written, settled=True)
+
+
+def revert(
+    target: Target, result: DriftFileResult, tables: Collection[str], reason: str, author: str
+) -> DriftFileResult:
+    """Write a migration that undoes in this environment what no migration did, and changes nothing in others.
+
+    Args:
+        tables, reason: as for `adopt`.
+
+    Raises:
+        HistoryDisagrees: no statement undoes the changes.
+    """
+    with target.opened() as opened, TablesNow(opened) as now:
+        drifts = chosen_drifts(target.catalog, read_state(opened).history, now, tables)
+    if not drifts:
+        return result
+    only_here = f"{{{{% if environment == {target.catalog.environment!r} %}}}}\n{{}}\n{{{{% endif %}}}}"
+    return _written(target, _made(result, drifts, _reverting), reason, author, _REVERTED, only_here)
+
+
+def _check_headers(target: Target, reason: str) -> None:
+    """Refuse to record a file that nobody could complete afterwards."""
+    if required := target.catalog.required_headers:
+        what = f"files of {target.catalog.name} need the headers {', '.join(required)}, which only a person can fill in"
+        by_hand = command("baseline", "--to", "VERSION", reason=True)
+        raise refused(what, f"write the file with `{command('new', reason)}`, and record it with `{by_hand}`")
+
+
+def _check_nothing_pending(held: LockedCatalog) -> None:
+    """Refuse a version above files that are pending: they would be out of order afterwards."""
+    plan = make_plan(held.target.migrations, held.state.history, Selection(out_of_order=None))
+    if plan.pending:
+        versions = ", ".join(each.migration.version for each in plan.pending)
+        raise refused(f"these versions are pending: {versions}", f"`{command('migrate')}` first")
+
+
+def _check_whole(drift: TableDrift) -> None:
+    """Refuse a table of which rules ignore more than properties: statements would settle that, too."""
+    whole = drift_of(drift.recorded, drift.actual, is_certain=True)
+    more = [each.subject for each in whole.differences if each not in drift.differences] if whole else []
+    if more:
+        what = (
+            f"{drift.table}: rules of the catalog file ignore {', '.join(more)}, and other changes of the table remain"
+        )
+        raise refused(what, f"write the migration by hand: `{command('new', 'what it changes')}`")
+
+
+def _adopting(drift: TableDrift) -> Alters:
+    """Return the statements that make the changes in an environment that is as recorded."""
+    if drift.actual is None:
+        return Alters((f"DROP TABLE {table_name(drift.table)}",))
+    return _replaced(drift) or alter_statements(drift.recorded, drift.actual)
+
+
+def _reverting(drift: TableDrift) -> Alters:
+    """Return the statements that undo the changes."""
+    if drift.actual is None:
+        return Alters((), (f"{drift.table} is gone, and so are its rows",))
+    return _replaced(drift) or alter_statements(drift.actual, drift.recorded)
+
+
+def _replaced(drift: TableDrift) -> Alters | None:
+    is_another = drift.actual is not None and drift.actual.uuid != drift.recorded.uuid
+    return Alters((), (f"{drift.table} is another table than the recorded one",)) if is_another else None
+
+
+def _made(
+    result: DriftFileResult, drifts: Sequence[TableDrift], alters_of: Callable[[TableDrift], Alters]
+) -> DriftFileResult:
+    """Return the result with what a migration does and what it cannot do."""
+    for each in drifts:
+        _check_whole(each)
+    found = [(each.table, alters_of(each)) for each in drifts]
+    impossible = tuple(each for _, alters in found for each in alters.impossible)
+    statements = [each for _, alters in found for each in alters.statements]
+    if not statements:
+        hint = f"repair the table by hand; or `{command('drift', 'ignore', reason=True)}`"
+        raise refused("no statement settles the differences", hint, impossible)
+    tables = tuple(table for table, alters in found if alters.statements)
+    return replace(result, tables=tables, sql="".join(f"{each};\n" for each in statements), impossible=impossible)
+
+
+def _written(
+    target: Target, made: DriftFileResult, reason: str, author: str, note: str, around: str
+) -> DriftFileResult:
+    """Write the migration; `around` is the template around its statements."""
+    root, environment = Path(target.run.project), target.catalog.environment
+    notes = [note.format(environment), *(f"Not in it: {each}" for each in made.impossible)]
+    lines = [f"-- {on_one_line(each)}" for each in notes]
+    sql = as_template("\n".join(lines)) + "\n\n" + around.format(as_template(made.sql.rstrip("\n"))) + "\n"
+    folder = root / "migrations" / target.catalog.stem
+    path = write_migration(folder, root, reason, author, sql=sql, headers=target.catalog.required_headers)
+    return replace(made, path=path.relative_to(root).as_posix(), version=path.name.partition("_")[0])
+
+
+def _settled(target: Target, written: DriftFileResult, drifts: Sequence[TableDrift], reason: str) -> Entry:
+    """Return the entry that records the migration as applied, with the tables as they are."""
+    root = Path(target.run.project)
+    migrations, errors = load_migrations(root / "migrations" / target.catalog.stem, root, headers=None)
+    raise_all(errors)
+    [migration] = [each for each in migrations if each.version == written.version]
+    entry = baselined(compile_migration(migration, target.catalog, target.dialect), reason)
+    records = (TableRecord(each.table, each.actual, each.actual, True) for each in drifts)
+    return replace(entry, details=replace(entry.details, tables=tuple(map(to_document, records))))

@@ -1,0 +1,61 @@
+"""What a catalog file says about `drift`: differences that somebody decided to ignore, each with its reason."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from glacierbase.catalogs.keys import KEYS
+from glacierbase.catalogs.nodes import MappingNode, Node, ScalarNode, SequenceNode
+from glacierbase.catalogs.values import ValueType
+from glacierbase.errors import ConfigurationError, raise_all
+from glacierbase.model.catalog import DriftRule
+
+_PATH = "drift.ignore"
+_FORM = "write `{table: lake.events.*, what: property write.*, reason: why it is in order}`"
+# Each difference is compared with each rule.
+_MOST = 500
+
+
+def drift_rules(content: MappingNode) -> tuple[DriftRule, ...]:
+    """Return the rules of one environment.
+
+    Raises:
+        ConfigurationError, SeveralErrors: a rule is not whole, or there are too many.
+    """
+    node = content.get(*_PATH.split("."))
+    items = node.items if isinstance(node, SequenceNode) else ()
+    if isinstance(node, SequenceNode) and len(items) > _MOST:
+        raise node.place.error("INVALID_VALUE", f"{_PATH}: there are {len(items)}", f"list at most {_MOST}")
+    raise_all([error for item in items for error in _wrong(item)])
+    return tuple(_rule(item) for item in items if isinstance(item, MappingNode))
+
+
+def _rule(item: MappingNode) -> DriftRule:
+    table, what, reason = (_text(item, key.name) or key.default or "" for key in KEYS[_PATH].keys)
+    return DriftRule(table, what, reason)
+
+
+def _wrong(item: Node) -> Iterator[ConfigurationError]:
+    if not isinstance(item, MappingNode):
+        yield item.place.error("INVALID_VALUE", f"{_PATH}: a mapping is expected here", _FORM)
+        return
+    for key in KEYS[_PATH].keys:
+        text = _text(item, key.name)
+        if key.required and text is None:
+            yield item.place.error("MISSING_KEY", f"{_PATH}: {key.name} is missing", _FORM)
+        elif text is not None and not _is(text, key.type):
+            what = f"{_PATH}: {key.name} is not {key.type.expected}"
+            yield item.keys[key.name].error("INVALID_VALUE", what, _FORM)
+
+
+def _is(text: str, kind: ValueType) -> bool:
+    try:
+        kind.convert(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _text(item: MappingNode, name: str) -> str | None:
+    node = item.get(name)
+    return node.text if isinstance(node, ScalarNode) else None

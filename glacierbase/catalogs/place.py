@@ -1,0 +1,45 @@
+"""What identifies the place to which a catalog file leads: its tables, and those of history and lock. Without secrets."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from glacierbase.model.catalog import Catalog
+from glacierbase.secrets import is_secret, mask
+
+# Of Spark: where tables are; not how they are read, by whom, or on which machines.
+_OF_SPARK = re.compile(
+    r"spark\.remote|spark\.sql\.(defaultCatalog|warehouse\.dir)"
+    r"|spark\.hadoop\.(fs\.defaultFS|hive\.metastore\.(uris|warehouse\.dir)|javax\.jdo\.option\.ConnectionURL)"
+    r"|spark\.sql\.catalog\.[^.]+(\.(type|catalog-impl|uri|url|warehouse|prefix|ref|default-namespace|table-prefix"
+    r"|glue\.(id|account-id|endpoint)|client\.region|s3\.endpoint|dynamodb\.(endpoint|table-name)))?"
+)
+_OF_SNOWFLAKE = frozenset({"account", "host", "port", "region", "database", "schema", "connection_name"})
+_LOGIN = re.compile(r"(?<=://)[^/?#\s@]*@")
+_PARAMETER = re.compile(r"(?P<before>[?&;])(?P<name>[^=?&;]+)=[^&;]*")
+_USER = re.compile(r"(?i)user(name|_id)?|login")
+
+
+def place(catalog: Catalog) -> dict[str, str]:
+    """Return the values that identify the place of a catalog, by their keys. Secrets and users are left out of them."""
+    return {key: _without_login(mask(value)) for key, value in _values(catalog)}
+
+
+def _values(catalog: Catalog) -> Iterator[tuple[str, str]]:
+    yield "store.catalog", catalog.store.catalog
+    yield "store.namespace", catalog.store.namespace
+    yield from ((key, value) for key, value in sorted(catalog.spark_conf.items()) if _OF_SPARK.fullmatch(key))
+    for key, value in sorted(catalog.connection.items()):
+        if key in _OF_SNOWFLAKE:
+            yield f"connection.{key}", str(value)
+
+
+def _without_login(address: str) -> str:
+    """Return an address without its user, password and token: a plan may be made with another login."""
+    return _PARAMETER.sub(_kept, _LOGIN.sub("", address))
+
+
+def _kept(parameter: re.Match[str]) -> str:
+    name = parameter["name"]
+    return "" if is_secret(name) or _USER.fullmatch(name) else parameter[0]

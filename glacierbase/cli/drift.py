@@ -1,0 +1,80 @@
+"""The command `drift`, and its three ways out."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from glacierbase.cli.group import Section, cli
+from glacierbase.cli.options import Options, with_lock_timeout, with_options, with_yes
+
+if TYPE_CHECKING:
+    from glacierbase.model.result import Result
+    from glacierbase.project import Project
+
+_FOUND = 7
+
+
+@cli.command(section=Section.ASK)
+@with_options()
+@click.argument("action", type=click.Choice(["adopt", "revert", "ignore"]), required=False)
+@click.option(
+    "--fail-on",
+    type=click.Choice(["structural", "any"]),
+    default="structural",
+    help="Which differences end the command with exit code 7; any: those of properties and comments, too. [structural]",
+)
+@click.option("--list", "listed", is_flag=True, help="List the tables that no migration made.")
+@click.option("--table", "tables", metavar="PATTERN", multiple=True, help="With an action: the tables. Default: all.")
+@click.option("--reason", metavar="TEXT", help="With an action: why; recorded, and the description of the migration.")
+@click.option("--author", help="With adopt or revert. Default: git's user.name.")
+@with_lock_timeout
+@with_yes
+def drift(
+    options: Options,
+    action: str | None,
+    fail_on: str,
+    listed: bool,
+    tables: Sequence[str],
+    reason: str | None,
+    author: str | None,
+    lock_timeout: float,
+    yes: bool,
+) -> None:
+    """Compare each table with what the history recorded of it.
+
+    Without ACTION it writes nothing. adopt writes a migration that makes the changes in other environments, and records it as
+    applied in this one; revert writes one that undoes them here; ignore writes rules into the catalog file.
+    """
+    if action is None:
+        _ask(options, fail_on, listed)
+        return
+    if reason is None:
+        raise click.UsageError(f"drift {action} requires --reason", click.get_current_context())
+
+    def run(project: Project) -> Sequence[Result]:
+        if action == "ignore":
+            return project.drift_ignore(options.catalogs, tables=tables, reason=reason)
+        from glacierbase.migrations.new_files import git_user
+
+        chosen: dict[str, Any] = {"tables": tables, "reason": reason, "author": author or git_user()}
+        if action == "revert":
+            return project.drift_revert(options.catalogs, **chosen)
+        found = () if yes else project.drift(options.catalogs)
+        if any(result.drifts for result in found):
+            options.terminal.confirm(project.protected(options.catalogs), found)
+        return project.drift_adopt(options.catalogs, **chosen, lock_timeout=lock_timeout)
+
+    options.report(run, command=f"drift-{action}")
+
+
+def _ask(options: Options, fail_on: str, listed: bool) -> None:
+    from glacierbase.inspect.drift_results import DriftResult
+
+    lines = DriftResult.listed if listed else None
+    results = options.report(lambda project: project.drift(options.catalogs), lines=lines)
+    if any(result.has(fail_on) for result in results):
+        sys.exit(_FOUND)

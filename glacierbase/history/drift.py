@@ -1,0 +1,86 @@
+"""What the tables of a catalog are now, against what the history recorded of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from glacierbase.errors import GlacierbaseError
+from glacierbase.history.tables_now import TablesNow
+from glacierbase.history.timeline import Timeline
+from glacierbase.model.differences import Difference, compare
+from glacierbase.model.shape import Shape
+
+# Properties that engines and catalogs set themselves.
+_KEPT = (
+    "transient_lastDdlTime", "last_modified_*", "numFiles", "numRows", "rawDataSize", "totalSize", "COLUMN_STATS_ACCURATE",
+    "schema.name-mapping.default", "created-at", "bucketing_version",
+)  # fmt: skip
+
+
+def is_kept_by_engine(difference: Difference) -> bool:
+    """Return whether an engine or a catalog sets what differs by itself."""
+    return difference.what == "property" and any(fnmatchcase(difference.name, each) for each in _KEPT)
+
+
+@dataclass(frozen=True, slots=True)
+class TableDrift:
+    """A table that is not as the last record says.
+
+    Attributes:
+        recorded: its shape by the last record.
+        actual: its shape now; None where it is gone.
+        differences: at least one.
+        is_certain: whether no file has touched the table since without leaving a record of it.
+    """
+
+    recorded: Shape
+    actual: Shape | None
+    differences: tuple[Difference, ...]
+    is_certain: bool
+
+    @property
+    def table(self) -> str:
+        return self.recorded.table
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What a look at all recorded tables found.
+
+    Attributes:
+        tables: how many were compared.
+        drifts: those that are not as recorded.
+        unread: why a table could not be compared, by its name.
+    """
+
+    tables: int
+    drifts: tuple[TableDrift, ...]
+    unread: tuple[tuple[str, str], ...]
+
+
+def look(timelines: Iterable[Timeline], tables: TablesNow) -> Looked:
+    """Compare the tables that exist by the record with what they are now."""
+    drifts: list[TableDrift] = []
+    unread: list[tuple[str, str]] = []
+    count = 0
+    for each in timelines:
+        if each.shape is None:
+            continue
+        try:
+            found = drift_of(each.shape, tables.read(each.shape.table), is_certain=not each.unrecorded)
+        except GlacierbaseError as error:
+            unread.append((each.table, error.message))
+            continue
+        count += 1
+        if found:
+            drifts.append(found)
+    return Looked(count, tuple(drifts), tuple(unread))
+
+
+def drift_of(recorded: Shape, actual: Shape | None, *, is_certain: bool) -> TableDrift | None:
+    """Return how a table differs from its record; None where it does not. Pure."""
+    changes = compare({recorded.table: recorded}, {actual.table: actual} if actual else {})
+    differences = tuple(difference for change in changes for difference in change.diff)
+    return TableDrift(recorded, actual, differences, is_certain) if differences else None

@@ -1,0 +1,165 @@
+"""Read the state of one catalog in one environment: its versions from files and history, its tables from their catalogs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timezone
+from typing import Any
+
+import glacierbase
+from glacierbase.history.opening import Target
+from glacierbase.history.records import History, Record
+from glacierbase.history.squashes import fitted
+from glacierbase.history.state import CatalogState, read_state
+from glacierbase.history.status import make_status
+from glacierbase.history.timeline import Origin, Timeline, timelines
+from glacierbase.inspect.environment_state import StateResult, TableState, VersionState
+from glacierbase.inspect.live import Reading, read_tables
+from glacierbase.inspect.table_differences import differences
+from glacierbase.model.catalog import Catalog, DriftRule
+from glacierbase.model.migration import Event, EventType, Migration, Squashed, State
+from glacierbase.model.reading import from_json
+from glacierbase.model.result import Status, to_json
+from glacierbase.model.shape import Shape
+from glacierbase.secrets import MASK, is_secret
+from glacierbase.sql.targets import table_names
+from glacierbase.stores.shapes import qualified
+
+# How often tables are read again because a migration ran meanwhile.
+_AGAIN = 3
+# A statement may be changing the tables of such a version.
+_IN_FLIGHT = frozenset({State.RUNNING, State.UNKNOWN})
+
+
+def export(target: Target, result: StateResult, spark: Any = None) -> StateResult:
+    """Return the state of the catalog. Writes nothing; an engine is started only where history and lock need it."""
+    with target.opened(spark) as opened:
+        state = read_state(opened)
+        tables = _tables(target, state.history)
+        for _ in range(_AGAIN):
+            if not any(each.altered for each in tables):
+                break
+            # A migration may have altered the tables after its history was read.
+            newer = read_state(opened)
+            if newer.history.head == state.history.head:
+                break
+            state, tables = newer, _tables(target, newer.history)
+    return _completed(target, result, state, tables)
+
+
+def _completed(target: Target, result: StateResult, state: CatalogState, tables: Sequence[TableState]) -> StateResult:
+    files = fitted(target.migrations, state.history)
+    return replace(
+        result,
+        warnings=(*state.warnings, *(error.message for error in files.errors)),
+        read_at=datetime.now(timezone.utc),
+        tool_version=glacierbase.__version__,
+        versions=tuple(_versions(target, files.migrations, state.history)),
+        tables=tuple(tables),
+    )
+
+
+def _versions(target: Target, fitting: Sequence[Migration], history: History) -> Iterator[VersionState]:
+    """Yield the versions; in place of a squash also those that it replaced, as far as they have no line of their own."""
+    found = {int(each.version): each for each in make_status(target.migrations, history)}
+    files = {each.number: each for each in fitting}
+    rows: dict[int, VersionState] = {}
+    for number, status in found.items():
+        record, file = history.records.get(number), files.get(number)
+        squashed = (record.squashes if record else ()) or (file.squashes if file else ())
+        row = _version(status, record, file, target.catalog)
+        rows[number] = replace(row, checksums=(*row.checksums, *_checksums(squashed, number)))
+        for other in {each.number: each for each in squashed if each.number not in found}.values():
+            rows[other.number] = replace(
+                row, version=other.version, checksums=_checksums(squashed, other.number), rendered_checksum=None,
+                squash=status.version, tables=(),
+            )  # fmt: skip
+    yield from (rows[number] for number in sorted(rows))
+
+
+def _checksums(squashed: Iterable[Squashed], number: int) -> tuple[str, ...]:
+    return tuple(each.checksum for each in squashed if each.number == number)
+
+
+def _version(status: Status, record: Record | None, file: Migration | None, catalog: Catalog) -> VersionState:
+    checksum = record.last.checksum if record else file.checksum if file else None
+    return VersionState(
+        version=status.version,
+        description=status.description,
+        state=status.state,
+        applied_at=status.applied_at,
+        applied_by=status.applied_by,
+        statements_done=status.statements_done,
+        statements_total=status.statements_total,
+        stopped_at=status.stopped_at,
+        checksums=(checksum,) if checksum else (),
+        rendered_checksum=record.last.rendered_checksum if record else None,
+        has_file=file is not None,
+        squash=None,
+        tables=_touched(catalog, record) if record else (),
+    )
+
+
+def _tables(target: Target, history: History) -> Sequence[TableState]:
+    """Return the tables that the history knows, in the order of the versions that touch them, each as it is now."""
+    recorded: dict[str, Timeline] = {}
+    for each in timelines(history):
+        # Of several tables that have had the name, the one that has it now, or had it last.
+        if each.table not in recorded or _last(each) >= _last(recorded[each.table]):
+            recorded[each.table] = each
+    touched = {number: _touched(target.catalog, record) for number, record in history.records.items()}
+    busy = {
+        name for number, record in history.records.items() if record.state in _IN_FLIGHT for name in touched[number]
+    }
+    names = list(dict.fromkeys([*(name for number in sorted(touched) for name in touched[number]), *recorded]))
+    live = read_tables(target.catalog, names)
+    rules = target.catalog.drift_rules
+    # While a statement may be changing a table, and after a file without a record, the last record may be outdated.
+    known = {name: each for name, each in recorded.items() if not each.unrecorded and name not in busy}
+    return [_table(name, known.get(name), live[name], rules) for name in names]
+
+
+def _touched(catalog: Catalog, record: Record) -> tuple[str, ...]:
+    """Return the tables that the file of a version touches, under their qualified names."""
+    return tuple(dict.fromkeys(qualified(catalog, name) for name in table_names(record.started.tables)))
+
+
+def _last(found: Timeline) -> tuple[int, int]:
+    event = found.moments[-1].event
+    return event.fence, event.sequence
+
+
+def _table(name: str, record: Timeline | None, live: Reading, rules: Sequence[DriftRule]) -> TableState:
+    found = _as_exported(live.shape)
+    if record is None:
+        return TableState(name, found, False, None, False, live.unread, ())
+    shape = _as_exported(record.shape)
+    altered = differences(shape, found) if live.unread is None else ()
+    return TableState(
+        table=name,
+        shape=shape,
+        is_recorded=True,
+        recorded_at=record.moments[-1].event.recorded_at,
+        is_whole=_is_whole(record),
+        unread=live.unread,
+        altered=tuple(each for each in altered if not any(rule.matches(name, each.subject) for rule in rules)),
+    )
+
+
+def _is_whole(record: Timeline) -> bool:
+    return all(each.origin is Origin.MIGRATION for each in record.moments) and _is_first(record.moments[0].event)
+
+
+def _is_first(event: Event) -> bool:
+    """Return whether a table is recorded from its creation on: one that was adopted is recorded as it was found."""
+    return event.event != EventType.BASELINED
+
+
+def _as_exported(shape: Shape | None) -> Shape | None:
+    """Return a shape as a file holds it, masked, so that the table and its record differ in nothing but the table."""
+    if shape is None:
+        return None
+    properties = {key: MASK if is_secret(key) else value for key, value in shape.properties.items()}
+    document: Mapping[str, object] = to_json(replace(shape, properties=properties))
+    return from_json(Shape, document, shape.table)

@@ -1,0 +1,64 @@
+"""Which events are about which tables. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from glacierbase.history.records import History
+from glacierbase.history.shapes import table_records
+from glacierbase.history.timeline import ENDS
+from glacierbase.inspect.points import Place, Point, place_of, reached
+from glacierbase.model.migration import Event, EventType
+from glacierbase.sql.targets import table_names
+
+
+@dataclass(frozen=True, slots=True)
+class Touch:
+    """An event of a version.
+
+    Attributes:
+        tables: those that the file of the version touches, as it was when it was last started.
+        begin: the place of the event that started it.
+    """
+
+    event: Event
+    tables: frozenset[str]
+    begin: Place
+
+
+def touches(history: History) -> Iterator[Touch]:
+    """Yield the events of all versions, in order, without those of runs that had lost the lock."""
+    files: dict[int, tuple[frozenset[str], Place]] = {}
+    for event in history.events:
+        if event.version is None or place_of(event) in history.late:
+            continue
+        number = int(event.version)
+        if event.event in (EventType.STARTED, EventType.BASELINED) or number not in files:
+            files[number] = frozenset(table_names(event.tables)), place_of(event)
+        tables, begin = files[number]
+        recorded = {each.table for each in table_records(event)}
+        yield Touch(event, tables | recorded if recorded else tables, begin)
+
+
+def touched_tables(history: History) -> list[str]:
+    """Return the names of all tables that files touch, in the order of the files."""
+    return list(dict.fromkeys(table for touch in touches(history) for table in sorted(touch.tables)))
+
+
+def gaps(history: History, names: Collection[str], point: Point | None) -> tuple[str, ...]:
+    """Return the versions that touched a table and recorded nothing of it, after the last record before a point.
+
+    Args:
+        names: all that the table had.
+    """
+    found: dict[str, None] = {}
+    is_reached = reached(point, history)
+    for touch in touches(history):
+        event = touch.event
+        if event.event in ENDS and touch.tables.intersection(names) and is_reached(event):
+            if any(each.table in names and each.unread is None for each in table_records(event)):
+                found.clear()
+            else:
+                found[event.version or ""] = None
+    return tuple(found)

@@ -1,0 +1,39 @@
+"""Annotations of a pull request: workflow commands of GitHub Actions, which the runner reads in the log of a step.
+
+A step shows at most ten annotations of a kind, and a job fifty. Message and properties have escapes of their own:
+https://github.com/actions/toolkit/blob/main/packages/core/src/command.ts
+"""
+
+from __future__ import annotations
+
+from glacierbase.model.text import counted
+from glacierbase.output.documents import Outcome
+from glacierbase.output.problems import Problem, problems
+
+_MOST = 10
+
+
+def render(outcome: Outcome) -> str:
+    """Return a command per finding, errors first. If there are more than ten, the last one says how many are left out."""
+    found = [each for each in problems(outcome.document()) if each.allowed is None]
+    shown = found if len(found) <= _MOST else found[: _MOST - 1]
+    lines = [_annotation(each) for each in shown]
+    if more := len(found) - len(shown):
+        left = f"{more} more: {counted(sum(each.is_error for each in found), 'error')} of {len(found)} findings"
+        lines.append(f"::notice title=glacierbase {outcome.command}::{left}; the other formats list all")
+    return "\n".join(lines)
+
+
+def _annotation(problem: Problem) -> str:
+    place = {"file": problem.path, "line": problem.line, "col": problem.column} if problem.path else {}
+    given = {**place, "title": f"{problem.code}{f' {problem.table}' if problem.table else ''}"}
+    properties = ",".join(f"{name}={_property(str(value))}" for name, value in given.items())
+    return f"::{problem.severity} {properties}::{_message(problem.text)}"
+
+
+def _message(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _message(text).replace(":", "%3A").replace(",", "%2C")

@@ -1,0 +1,70 @@
+"""JUnit's XML, which Jenkins, GitLab and others show as tests."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
+
+from glacierbase.output.documents import Outcome
+from glacierbase.output.problems import Problem, cleaned, problems, summary
+
+# XML 1.0 has these in no form; all other such characters are escaped in every format.
+_NO_XML = re.compile("[\ufffe\uffff]")
+
+
+def render(outcome: Outcome) -> str:
+    """Return a suite per catalog with a case per finding: failed for an error, skipped for what is allowed, else passed.
+
+    A suite without findings has one case, because services take a suite without cases for a wrong file.
+    """
+    document = outcome.document()
+    found = problems(document)
+    named = [cleaned(entry["catalog"]) for entry in document["catalogs"]]
+    catalogs = dict.fromkeys([*named, *(each.catalog for each in found)])
+    root = Element("testsuites", {"name": f"glacierbase {outcome.command}", **_counts(found, len(found))})
+    for catalog in catalogs:
+        _add_suite(root, outcome.command, catalog, [each for each in found if each.catalog == catalog])
+    root.set("tests", str(len(root.findall("*/testcase"))))
+    indent(root)
+    return f"<?xml version='1.0' encoding='utf-8'?>\n{tostring(root, encoding='unicode')}"
+
+
+def _counts(found: Sequence[Problem], tests: int) -> dict[str, str]:
+    counts = {
+        "tests": tests,
+        "failures": sum(each.is_error and each.is_finding for each in found),
+        "errors": sum(not each.is_finding for each in found),
+        "skipped": sum(each.allowed is not None for each in found),
+    }
+    return {name: str(count) for name, count in counts.items()}
+
+
+def _add_suite(root: Element, command: str, catalog: str, found: Sequence[Problem]) -> None:
+    suite = SubElement(root, "testsuite", {"name": _xml(catalog or command), **_counts(found, len(found) or 1)})
+    for each in found:
+        place = f"{each.path}:{each.line}" if each.path else command
+        case = SubElement(suite, "testcase", {"classname": _xml(place), "name": _xml(f"{each.code} {_first(each)}")})
+        _add_outcome(case, each)
+    if not found:
+        SubElement(suite, "testcase", {"classname": command, "name": summary(found)})
+
+
+def _add_outcome(case: Element, problem: Problem) -> None:
+    text = _xml(problem.text)
+    if problem.is_error:
+        kind = "failure" if problem.is_finding else "error"
+        added = SubElement(case, kind, {"type": _xml(problem.code), "message": _xml(_first(problem))})
+    elif problem.allowed is not None:
+        added = SubElement(case, "skipped", {"message": _xml(f"allowed: {problem.allowed}")})
+    else:
+        added = SubElement(case, "system-out")
+    added.text = text
+
+
+def _first(problem: Problem) -> str:
+    return problem.title.partition("\n")[0]
+
+
+def _xml(text: str) -> str:
+    return _NO_XML.sub(lambda found: ascii(found[0])[1:-1], text)

@@ -1,0 +1,245 @@
+"""The comment of a pull request: what the new migrations do, what is wrong with them, and their statements.
+
+A bot finds the comment of an earlier run by its first line, and replaces it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import unified_diff
+from itertools import islice, zip_longest
+from typing import Any
+
+from glacierbase.model.text import counted, split_lines
+from glacierbase.output.blocks import Block, assembled, code, fenced, prose, sql, value
+from glacierbase.output.documents import Outcome
+from glacierbase.output.problems import Document, Problem, problems, summary
+
+# GitHub's limit is 65,536.
+_MOST = 65_000
+_SIGNS = (("-", "before"), ("+", "after"))
+Entry = Mapping[str, Any]
+
+
+def render(outcome: Outcome) -> str:
+    """Return the comment, of at most 65,000 characters."""
+    document = outcome.document()
+    found = problems(document)
+    entries = document["catalogs"]
+    blocks = [
+        *_notes(entries),
+        *_files(entries),
+        *_findings(found),
+        *_tables(entries),
+        *_views(entries),
+        *_differences(entries),
+        *_unread(entries),
+        *_statements(entries),
+    ]
+    first = f"<!-- glacierbase:{outcome.command} -->\n\n**glacierbase {outcome.command}**: {_verdict(document, found)}"
+    return assembled(first, blocks, _command(entries), _MOST)
+
+
+def _verdict(document: Document, found: Sequence[Problem]) -> str:
+    entries = document["catalogs"]
+    if not entries:
+        return summary(found)
+    if "files" in entries[0] and isinstance(entries[0]["files"], int):
+        return f"{summary(found)} in {counted(sum(entry['files'] for entry in entries), 'migration')}"
+    files = {(entry["catalog"], file["path"]) for entry in entries for file in entry["files"]}
+    tables = {(entry["catalog"], table["table"]) for entry in entries for table in entry["tables"]}
+    if not files:
+        return f"no new migrations{f', {summary(found)}' if found else ''}"
+    parts = [counted(len(files), "new migration")]
+    parts += [f"{counted(len(tables), 'table')} changed"] if tables else []
+    return f"{', '.join([*parts, summary(found)])}; {_how(entries)}"
+
+
+def _how(entries: Sequence[Entry]) -> str:
+    changed = [entry for entry in entries if entry["files"]]
+    replayed = [entry for entry in changed if entry["replay"]]
+    if not replayed:
+        return "rendered and not replayed"
+    only = "" if len(replayed) == len(changed) else "in part "
+    return f"{only}replayed on a throw-away copy, no real table was touched"
+
+
+def _title(entry: Entry) -> str:
+    environments = f" ({', '.join(map(code, entry['environments']))})" if entry["environments"] else ""
+    return f"{code(entry['catalog'])}{environments}"
+
+
+def _notes(entries: Sequence[Entry]) -> Iterator[Block]:
+    notes = [f"- {_title(entry)}: {code(text)}" for entry in entries for text in entry["warnings"]]
+    notes += [f"- {_title(entry)}: skipped, {code(entry['skipped'])}" for entry in entries if entry["skipped"]]
+    if notes:
+        yield Block("note", tuple(notes))
+
+
+def _files(entries: Sequence[Entry]) -> Iterator[Block]:
+    """Yield a table of the new migrations of each catalog."""
+    for catalog, groups in _by_catalog(entries).items():
+        rows: dict[tuple[str, ...], list[str]] = {}
+        for entry in groups:
+            for file in entry["files"]:
+                rows.setdefault(_row(file), []).extend(map(code, entry["environments"]))
+        names = ["version", "file", "kind", "author", "description", *(["environments"] if len(groups) > 1 else [])]
+        lines = (cells if len(groups) == 1 else (*cells, ", ".join(where)) for cells, where in rows.items())
+        title = f"{code(catalog)} ({', '.join(code(each) for entry in groups for each in entry['environments'])})"
+        head = f"### {title}\n\n{_cells(names)}\n{_cells(['---'] * len(names))}"
+        yield Block("migration", tuple(map(_cells, lines)), head)
+
+
+def _row(file: Entry) -> tuple[str, ...]:
+    kind = prose(file["kind"] or "not replayed")
+    name = file["path"].rpartition("/")[2]
+    return (code(file["version"]), code(name), kind, code(file["author"]), code(file["description"]))
+
+
+def _cells(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _by_catalog(entries: Sequence[Entry]) -> dict[str, list[Entry]]:
+    """Return the entries with new migrations by catalog; of each, a group of environments that render them equally."""
+    found: dict[str, list[Entry]] = {}
+    for entry in _reviewed(entries):
+        found.setdefault(entry["catalog"], []).append(entry)
+    return found
+
+
+def _reviewed(entries: Sequence[Entry]) -> list[Entry]:
+    """Return the entries with new migrations; those of `lint` have no list of them."""
+    return [entry for entry in entries if isinstance(entry["files"], list) and entry["files"]]
+
+
+def _findings(found: Sequence[Problem]) -> Iterator[Block]:
+    if found:
+        yield Block("finding", tuple(map(_finding, found)), "### Findings\n")
+
+
+def _finding(problem: Problem) -> str:
+    word = problem.severity if problem.allowed is None else "allowed"
+    place = f" {code(f'{problem.path}:{problem.line}')}" if problem.path else ""
+    table = f" {code(problem.table)}" if problem.table else ""
+    only = f" (in {', '.join(map(code, problem.environments))})" if problem.environments else ""
+    lines = [f"- **{word} {prose(problem.code)}**{place}{table}{only}: {code(problem.message)}"]
+    if problem.allowed is not None:
+        return "\n".join([*lines, f"  - reason: {code(problem.allowed)}"])
+    return "\n".join([*lines, *(f"  - {name}: {prose(text)}" for name, text in _advice(problem))])
+
+
+def _advice(problem: Problem) -> Iterator[tuple[str, str]]:
+    yield from ((name, text) for name, text in (("why", problem.why), ("fix", problem.fix)) if text)
+
+
+def _tables(entries: Sequence[Entry]) -> Iterator[Block]:
+    """Yield the differences of each table; those of environments with equal ones once."""
+    for groups in _by_catalog(entries).values():
+        found: dict[tuple[str, ...], list[str]] = {}
+        for entry in groups:
+            for table in entry["tables"]:
+                changed = (line for each in table["diff"] for line in _changed(each))
+                found.setdefault((table["table"], table["change"], *changed), []).extend(
+                    map(code, entry["environments"])
+                )
+        everywhere = sum(len(entry["environments"]) for entry in groups)
+        for (name, change, *lines), where in found.items():
+            only = f" (in {', '.join(where)})" if len(where) < everywhere else ""
+            yield fenced("difference", lines, "diff", f"### {code(name)}: {change}{only}")
+
+
+def _views(entries: Sequence[Entry]) -> Iterator[Block]:
+    """Yield what happens to each view; of environments with equal changes once."""
+    for groups in _by_catalog(entries).values():
+        found: dict[str, list[str]] = {}
+        for entry in groups:
+            for view in entry["views"]:
+                found.setdefault(f"- {code(view['view'])}: {view['change']}", []).extend(
+                    map(code, entry["environments"])
+                )
+        everywhere = sum(len(entry["environments"]) for entry in groups)
+        lines = (
+            f"{line} (in {', '.join(where)})" if len(where) < everywhere else line for line, where in found.items()
+        )
+        if found:
+            yield Block("view", tuple(lines), "### Views\n")
+
+
+def _changed(difference: Entry) -> Iterator[str]:
+    subject = f"{difference['what']} {difference['name']}".rstrip()
+    for sign, side in _SIGNS:
+        if difference[side] is not None:
+            yield value(f"{sign} {subject}: {difference[side]}")
+
+
+def _differences(entries: Sequence[Entry]) -> Iterator[Block]:
+    """Yield what each group of environments renders differently from the first one of its catalog."""
+    for one, *others in _by_catalog(entries).values():
+        for other in others:
+            lines = [line for path in _paths(one, other) for line in _rendered_differently(path, one, other)]
+            names = " and ".join(", ".join(map(code, each["environments"])) for each in (one, other))
+            if lines:
+                yield fenced("line", lines, "diff", f"### Differs between {names}")
+
+
+def _paths(one: Entry, other: Entry) -> list[str]:
+    return list(dict.fromkeys(file["path"] for entry in (one, other) for file in entry["files"]))
+
+
+def _rendered_differently(path: str, one: Entry, other: Entry) -> Iterator[str]:
+    pairs = zip_longest(_texts(one, path), _texts(other, path), fillvalue="")
+    for index, (before, after) in enumerate(pairs, start=1):
+        if before != after:
+            yield value(f"@@ {path}, statement {index} @@")
+            found = unified_diff(split_lines(sql(before)), split_lines(sql(after)), n=0, lineterm="")
+            yield from (value(line) for line in islice(found, 2, None) if not line.startswith("@@"))
+
+
+def _texts(entry: Entry, path: str) -> list[str]:
+    return [each["sql"] for file in entry["files"] if file["path"] == path for each in file["statements"]]
+
+
+def _unread(entries: Sequence[Entry]) -> Iterator[Block]:
+    """Yield the statements that no rule looked at, and those that were not replayed."""
+    lines = [
+        f"not understood, no rule applies: {_place(each)}"
+        for entry in entries
+        for each in entry.get("not_understood", ())
+    ]
+    skipped = [each for entry in entries for each in (entry.get("replay") or {}).get("skipped", ())]
+    lines += [f"on the throw-away copy, not replayed: {_place(each)} {code(each['why'])}" for each in skipped]
+    if lines:
+        yield Block("unread statement", tuple(f"- {line}" for line in dict.fromkeys(lines)), "### Not looked at\n")
+
+
+def _place(each: Entry) -> str:
+    return code(f"{each['path']}:{each['line']}")
+
+
+def _statements(entries: Sequence[Entry]) -> Iterator[Block]:
+    """Yield the statements of each new migration, folded; of environments that differ, those of the first."""
+    for groups in _by_catalog(entries).values():
+        shown: dict[str, tuple[Entry, Entry]] = {}
+        for entry in groups:
+            for file in entry["files"]:
+                shown.setdefault(file["path"], (entry, file))
+        for entry, file in shown.values():
+            only = f" (in {', '.join(map(code, entry['environments']))})" if len(groups) > 1 else ""
+            count = counted(len(file["statements"]), "statement")
+            head = f"<details><summary>{count} of {code(file['path'])}{only}</summary>"
+            yield fenced("statement", _with_ends(file["statements"]), "sql", head, "</details>")
+
+
+def _with_ends(statements: Sequence[Entry]) -> Iterator[str]:
+    for number, each in enumerate(statements):
+        yield f"{chr(10) if number else ''}{sql(each['sql'])};"
+
+
+def _command(entries: Sequence[Entry]) -> str:
+    commands = dict.fromkeys(entry["origin"]["command"] for entry in entries)
+    return (
+        fenced("command", [value(next(iter(commands), ""))], "sh", "To see this on your machine:").text
+        if any(commands)
+        else ""
+    )

@@ -1,0 +1,191 @@
+"""What a command found, each finding once, for the formats that other programs read: annotations, code quality, SARIF, JUnit.
+
+It is made of the command's JSON document: masked, and holding nothing that the document does not. Every text is escaped, and cut
+where a column comment of a megabyte would make a message of that size.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from posixpath import isabs, normpath
+from typing import Any, TypeAlias
+
+from glacierbase.errors.reference import ENTRIES
+from glacierbase.model.command import command
+from glacierbase.model.escape import escaped
+from glacierbase.model.text import counted, split_lines
+
+Document: TypeAlias = Mapping[str, Any]
+
+# Errors that only count the findings.
+_SUMMARIES = frozenset({"LINT_FAILED", "REVIEW_FAILED"})
+_LONGEST_TEXT = 1000
+_LINE = re.compile(r"\bline \d+")
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A finding, or an error that left a catalog without findings. The texts are escaped.
+
+    Attributes:
+        catalog: empty for an error that is about none.
+        code: of the rule, or of the error.
+        severity: `error` or `warning`.
+        why, fix: may be empty.
+        path: relative to the top of the git work tree; empty for an error without a file.
+        environments: those that have it; empty for all.
+        allowed: the reason of the comment that allows it, or None.
+        is_finding: whether it is not an error of the command itself.
+    """
+
+    catalog: str
+    code: str
+    severity: str
+    message: str
+    why: str
+    fix: str
+    path: str
+    line: int
+    column: int
+    table: str
+    environments: tuple[str, ...] = ()
+    allowed: str | None = None
+    is_finding: bool = True
+
+    @property
+    def is_error(self) -> bool:
+        """Whether it fails the command."""
+        return self.severity == "error" and self.allowed is None
+
+    @property
+    def title(self) -> str:
+        """The message, with the table and the environments that it is about."""
+        about = f"{self.table}: " if self.table else ""
+        only = f" (in {', '.join(self.environments)})" if self.environments else ""
+        return f"{about}{self.message}{only}"
+
+    @property
+    def text(self) -> str:
+        """Message, why, and fix or the reason why it is allowed: a line each."""
+        parts = (("why", self.why), ("fix", self.fix)) if self.allowed is None else (("allowed", self.allowed),)
+        return "\n".join([self.title, *(f"{name}: {text}" for name, text in parts if text)])
+
+    @property
+    def explained_by(self) -> str:
+        """The command that explains its code."""
+        if self.is_finding and not self.code.startswith("REPLAY_"):
+            return command("rules", self.code)
+        return command("explain", "REVIEW_FAILED" if self.is_finding else self.code)
+
+
+def problems(found: Document) -> list[Problem]:
+    """Return the findings and errors in a document, each once: errors first, then warnings, then what is allowed."""
+    everywhere: dict[str, set[str]] = {}
+    for entry in found["catalogs"]:
+        everywhere.setdefault(entry["catalog"], set()).update(entry.get("environments", ()))
+    merged: dict[Problem, dict[str, None]] = {}
+    for entry in found["catalogs"]:
+        for finding in entry.get("findings", ()):
+            merged.setdefault(_problem(entry, finding), {}).update(dict.fromkeys(finding["environments"]))
+    findings = (
+        each if set(names) == everywhere[each.catalog] else replace(each, environments=tuple(map(cleaned, names)))
+        for each, names in merged.items()
+    )
+    return sorted([*(replace(each, catalog=cleaned(each.catalog)) for each in findings), *_errors(found)], key=_order)
+
+
+def fingerprints(found: Sequence[Problem]) -> list[str]:
+    """Return an identity of each problem: unique, and the same where only the lines of its file moved."""
+    seen: dict[tuple[str, ...], int] = {}
+    prints = []
+    for each in found:
+        key = (each.catalog, each.code, each.path, each.table, _LINE.sub("line", each.message))
+        seen[key] = seen.get(key, 0) + 1
+        prints.append(sha256("\0".join([*key, str(seen[key])]).encode()).hexdigest())
+    return prints
+
+
+def cleaned(text: str) -> str:
+    """Return a text of the document, escaped line by line and cut."""
+    return "\n".join(map(escaped, split_lines(shortened(text, _LONGEST_TEXT)))) if text else ""
+
+
+def shortened(text: str, most: int) -> str:
+    """Return a text of at most `most` characters; of a longer one its beginning, and how long it is."""
+    return text if len(text) <= most else f"{text[:most]}… ({counted(len(text), 'character')})"
+
+
+def summary(found: Sequence[Problem]) -> str:
+    """Return the counts of problems: `2 errors, 1 warning, 1 allowed`; `no findings` for none."""
+    errors, allowed = sum(each.is_error for each in found), sum(each.allowed is not None for each in found)
+    counts = [(errors, "error"), (len(found) - errors - allowed, "warning")]
+    parts = [counted(count, word) for count, word in counts if count]
+    return ", ".join([*parts, *([f"{allowed} allowed"] if allowed else [])]) or "no findings"
+
+
+def _order(problem: Problem) -> tuple[bool, bool, bool, str, int, int, str]:
+    return (
+        not problem.is_error, problem.allowed is not None, problem.is_finding,
+        problem.path, problem.line, problem.column, problem.code,
+    )  # fmt: skip
+
+
+def _problem(entry: Document, finding: Document) -> Problem:
+    return Problem(
+        catalog=entry["catalog"],
+        code=cleaned(finding["code"]),
+        severity=finding["severity"],
+        message=cleaned(finding["message"]),
+        why=cleaned(finding["why"]),
+        fix=cleaned(finding["fix"]),
+        path=_path(entry, finding["path"]),
+        line=finding["line"],
+        column=finding["column"],
+        table=cleaned(finding["table"] or ""),
+        allowed=None if finding["allowed"] is None else cleaned(finding["allowed"]),
+    )
+
+
+def _path(entry: Document, path: str) -> str:
+    """Return the path of a file of the project from the top of the work tree."""
+    folder = entry.get("origin", {}).get("folder", ".")
+    return cleaned(normpath(f"{folder}/{path}")).replace("\n", r"\n")
+
+
+def _errors(found: Document) -> list[Problem]:
+    """Return the errors of the catalogs and of the command, each once; not those that only count findings."""
+    entries = list(found["catalogs"])
+    pairs = [(entry, part) for entry in entries for part in _parts(entry["error"])]
+    pairs += [({**(entries or [{}])[0], "catalog": ""}, part) for part in _parts(found["error"])]
+    errors: dict[tuple[str, str], Problem] = {}
+    for entry, part in pairs:
+        if part["code"] not in _SUMMARIES:
+            errors.setdefault((part["code"], part["message"]), _error(entry, part))
+    return list(errors.values())
+
+
+def _parts(error: Document | None) -> Iterator[Document]:
+    for each in (error or {}).get("errors", ()):
+        yield from _parts(each)
+    if error and "errors" not in error:
+        yield error
+
+
+def _error(entry: Document, error: Document) -> Problem:
+    path, line = error.get("path"), error.get("line")
+    return Problem(
+        catalog=cleaned(entry["catalog"]),
+        code=cleaned(error["code"]),
+        severity="error",
+        message=cleaned(error["message"]),
+        why=ENTRIES[error["code"]].meaning if error["code"] in ENTRIES else "",
+        fix=cleaned(error["hint"]),
+        path=_path(entry, path) if isinstance(path, str) and not isabs(path) else "",
+        line=line if isinstance(line, int) else 1,
+        column=1,
+        table="",
+        is_finding=False,
+    )

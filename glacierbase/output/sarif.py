@@ -1,0 +1,69 @@
+"""SARIF 2.1.0, which GitHub code scanning and editors read.
+
+https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+from urllib.parse import quote
+
+from glacierbase import __version__
+from glacierbase.model.result import json_text
+from glacierbase.output.documents import Outcome
+from glacierbase.output.problems import Problem, fingerprints, problems
+
+_SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+
+
+def render(outcome: Outcome) -> str:
+    """Return a log with one run. Errors without a file are notifications: code scanning refuses a result without a place."""
+    found = problems(outcome.document())
+    placed = [each for each in found if each.path]
+    rules = list({each.code: each for each in placed}.values())
+    index = {rule.code: number for number, rule in enumerate(rules)}
+    marks = fingerprints(placed)
+    run = {
+        "tool": {"driver": {"name": "glacierbase", "version": __version__, "rules": [_rule(each) for each in rules]}},
+        "invocations": [_invocation(outcome, [each for each in found if not each.is_finding])],
+        "columnKind": "unicodeCodePoints",
+        "results": [_result(each, index[each.code], mark) for each, mark in zip(placed, marks, strict=True)],
+    }
+    return json_text({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]})
+
+
+def _rule(problem: Problem) -> dict[str, Any]:
+    about = problem.why or problem.code
+    return {
+        "id": problem.code,
+        "shortDescription": {"text": about},
+        "help": {"text": f"{about}\n\n{problem.explained_by}"},
+        "defaultConfiguration": {"level": problem.severity},
+    }
+
+
+def _invocation(outcome: Outcome, errors: Sequence[Problem]) -> dict[str, Any]:
+    return {
+        "executionSuccessful": not errors,
+        "exitCode": outcome.error.exit_code if outcome.error else 0,
+        "toolExecutionNotifications": [
+            {"descriptor": {"id": each.code}, "level": "error", "message": {"text": each.text}} for each in errors
+        ],
+    }
+
+
+def _result(problem: Problem, rule: int, fingerprint: str) -> dict[str, Any]:
+    suppression = {"kind": "inSource", "justification": problem.allowed}
+    region = {"startLine": problem.line, "startColumn": problem.column}
+    return {
+        "ruleId": problem.code,
+        "ruleIndex": rule,
+        "level": problem.severity,
+        "message": {"text": problem.text},
+        "locations": [
+            {"physicalLocation": {"artifactLocation": {"uri": quote(problem.path)}, "region": region}},
+        ],
+        "partialFingerprints": {"glacierbase/v1": fingerprint},
+        "suppressions": [suppression] if problem.allowed is not None else [],
+    }

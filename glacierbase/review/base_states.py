@@ -1,0 +1,168 @@
+"""States of the copy after files of the base, in the user's cache: a review runs only the files that are new since then.
+
+A state is found by the chain of the files' rendered checksums and by all else that decides it, so that it is never out of date.
+What is read is data from outside: what is damaged or no state is ignored, and the engine uses it inside of its cell only.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import zlib
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+from glacierbase import __version__
+from glacierbase.errors import ConfigurationError
+from glacierbase.executors import CopyState
+from glacierbase.review.copy import Copy
+from glacierbase.review.look import Looked
+from glacierbase.review.running import Problem
+from glacierbase.run.cache import cache_folder, is_own, make_folder, replacing
+from glacierbase.run.files import FileRefused, read_anywhere
+
+# Of what a file holds, and of how the state after the same files is made.
+_FORMAT = 1
+_MOST_BYTES = 64 * 2**20
+# Each is for one head of a base branch in one group of environments.
+_MOST_KEPT = 20
+
+
+class NotKept(Exception):
+    """A state is not written into the cache; the message is the reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class BaseState:
+    """The state after the first files of a base.
+
+    Attributes:
+        files: how many.
+        problems: those of their statements that did not run.
+    """
+
+    files: int
+    problems: tuple[Problem, ...]
+    state: CopyState
+
+
+class BaseStates:
+    """The states after the files of a base."""
+
+    def __init__(self, copy: Copy, engine: str, base: Sequence[Looked]) -> None:
+        """Args:
+        engine: its name and version.
+        """
+        catalog = copy.catalog
+        conf = sorted(catalog.spark_conf.items())
+        start = [_FORMAT, __version__, engine, conf, copy.names, catalog.dependencies, catalog.digests]
+        self._base = base
+        self._keys = list(accumulate((file.checksum for file in base), _key, initial=_key(start)))
+        self._folder = cache_folder("replays")
+
+    def latest(self) -> BaseState | None:
+        """Return the state after the most files, or None."""
+        for count in range(len(self._base), 0, -1):
+            path = self._folder / self._keys[count]
+            if is_own(path) and (found := self._read(path, count)):
+                return found
+        return None
+
+    def keep(self, state: CopyState, problems: Sequence[Problem]) -> None:
+        """Write the state after all files. A cache that cannot be written is no error.
+
+        Raises:
+            NotKept: it is too large.
+        """
+        if sum(map(len, state.files.values())) > _MOST_BYTES // 2:
+            raise NotKept(f"it holds more than {_MOST_BYTES // 2**21} MiB")
+        content = json.dumps(self._to_plain(state, problems)).encode()
+        path = self._folder / self._keys[-1]
+        with suppress(OSError, ConfigurationError):
+            make_folder(self._folder)
+            with replacing(path) as draft:
+                draft.write_bytes(_sealed(content))
+            self._remove_old()
+
+    def _remove_old(self) -> None:
+        kept = sorted(self._folder.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)
+        for path in kept[_MOST_KEPT:]:
+            path.unlink(missing_ok=True)
+
+    def _read(self, path: Path, count: int) -> BaseState | None:
+        with suppress(FileRefused):
+            content = _opened(read_anywhere(path, _MOST_BYTES))
+            # Whatever the content is, what is raised says only that it is no state.
+            with suppress(ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError):
+                return self._from_plain(json.loads(content), count)
+        return None
+
+    def _to_plain(self, state: CopyState, problems: Sequence[Problem]) -> dict[str, Any]:
+        places = {id(file): number for number, file in enumerate(self._base)}
+        return {
+            "namespaces": [[name, dict(properties)] for name, properties in state.namespaces.items()],
+            "tables": list(state.tables.items()),
+            "views": list(state.views.items()),
+            "files": {location: base64.b64encode(content).decode() for location, content in state.files.items()},
+            "problems": [
+                [places[id(each.file)], each.step.index, each.code, each.is_error, each.message] for each in problems
+            ],
+        }
+
+    def _from_plain(self, plain: Mapping[str, Any], count: int) -> BaseState:
+        state = CopyState(
+            namespaces={_name(name): _texts(properties) for name, properties in plain["namespaces"]},
+            tables={_name(name): _text(location) for name, location in plain["tables"]},
+            views={_name(name): _text(location) for name, location in plain["views"]},
+            files={location: base64.b64decode(content, validate=True) for location, content in plain["files"].items()},
+        )
+        return BaseState(count, tuple(self._problem(each, count) for each in plain["problems"]), state)
+
+    def _problem(self, plain: Sequence[Any], count: int) -> Problem:
+        number, index, code, is_error, message = plain
+        file = self._base[range(count)[number]]
+        step = file.steps[range(len(file.steps))[index - 1]]
+        return Problem(_text(code), bool(is_error), _text(message), file, step)
+
+
+def _key(before: Any, checksum: str = "") -> str:
+    return hashlib.sha256(json.dumps([before, checksum]).encode()).hexdigest()
+
+
+def _sealed(content: bytes) -> bytes:
+    """Return the content of a file: the digest of the rest, and the rest."""
+    packed = zlib.compress(content, 1)
+    return hashlib.sha256(packed).hexdigest().encode() + packed
+
+
+def _opened(sealed: bytes) -> bytes:
+    """Return what was sealed; nothing, if it was changed since then, or unpacks to more than a state may hold."""
+    digest, packed = sealed[:64], sealed[64:]
+    if hashlib.sha256(packed).hexdigest().encode() != digest:
+        return b""
+    unpacking = zlib.decompressobj()
+    with suppress(zlib.error):
+        content = unpacking.decompress(packed, _MOST_BYTES)
+        return b"" if unpacking.unconsumed_tail else content
+    return b""
+
+
+def _name(value: object) -> tuple[str, ...]:
+    if not isinstance(value, list) or len(value) < 2:
+        raise TypeError("a name is a list of a catalog and more")
+    return tuple(map(_text, value))
+
+
+def _texts(value: Mapping[str, Any]) -> dict[str, str]:
+    return {_text(key): _text(text) for key, text in value.items()}
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{value!r} is no text")
+    return value

@@ -1,0 +1,171 @@
+"""What `review` needs to know of each statement, read in the worker process of a sandbox, which has limits of time and memory."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from glacierbase.migrations.allows import allows_of
+from glacierbase.migrations.compiled import Compiled, split_file
+from glacierbase.migrations.effects import effect
+from glacierbase.migrations.sandbox import Sandbox
+from glacierbase.migrations.worker import Examiner
+from glacierbase.model.catalog import Catalog
+from glacierbase.model.migration import Migration
+from glacierbase.model.names import NAME, name_of, name_parts, recorded_name
+from glacierbase.review.refused import names_local_path, not_replayed
+from glacierbase.sql import read
+from glacierbase.sql.parts import DropColumn
+
+_FUNCTION = f"{__name__}:look"
+_USES_NAMESPACE = re.compile(rf"(?i)\s*USE\s+(?:(?:NAMESPACE|SCHEMA|DATABASE)\s+)?({NAME})")
+# A session that ran only these has the settings, the current namespace and the views of a new one.
+_KEEPS_SESSION = re.compile(
+    r"(?i)\s*(?:ALTER\s+TABLE|CREATE\s+(?:TABLE|NAMESPACE|SCHEMA|DATABASE)|DROP\s+TABLE|INSERT|UPDATE|DELETE|MERGE|CALL)\b"
+)
+Parts = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What a statement does. Names are the parts as written, without quotes.
+
+    Attributes:
+        operations: its own, which is the first, and those of its clauses.
+        targets: the tables and views that it changes; of a rename, both names.
+        sources: those that it only reads, as far as they are determined.
+        dropped: the columns that it drops.
+        uses: the namespace that USE names.
+        creates_namespace: the namespace that it creates.
+        not_replayed: why it is not replayed; None if it is.
+        is_skipped: whether that is due to the copy, and the statement is otherwise in order.
+        keeps_session: whether the session afterwards is as it was before.
+        allowed: the reasons of the comments above it, by the code that they allow.
+    """
+
+    operations: tuple[str, ...]
+    targets: tuple[Parts, ...]
+    sources: tuple[Parts, ...]
+    dropped: tuple[Parts, ...]
+    uses: Parts | None
+    creates_namespace: Parts | None
+    not_replayed: str | None
+    is_skipped: bool
+    names_local_path: bool
+    keeps_session: bool
+    allowed: Mapping[str, str]
+
+    @property
+    def operation(self) -> str:
+        return self.operations[0]
+
+    @property
+    def tables(self) -> frozenset[str]:
+        """The targets as the history records names."""
+        return frozenset(map(name_of, self.targets))
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A statement of a file.
+
+    Attributes:
+        index: in the file, from 1.
+        line, column: of the file, from 1.
+    """
+
+    index: int
+    line: int
+    column: int
+    text: str = field(repr=False)
+    look: Look
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """A file as an environment renders it.
+
+    Attributes:
+        checksum: of the rendered text.
+    """
+
+    migration: Migration
+    checksum: str
+    steps: tuple[Step, ...]
+
+
+def looked(sandbox: Sandbox, migrations: Iterable[Migration], catalog: Catalog) -> Iterator[Looked]:
+    """Yield the files one after the other.
+
+    Raises:
+        MigrationFileError, SeveralErrors: as `Sandbox.compile_all`.
+    """
+    yield from _looked(sandbox, migrations, catalog, {})
+
+
+def looked_as_is(sandbox: Sandbox, file: Migration, catalog: Catalog) -> Iterator[Looked]:
+    """Yield a file that is no template. Raises as `looked` does."""
+    yield from _looked(sandbox, [replace(file, text="")], catalog, {"text": file.text})
+
+
+def _looked(
+    sandbox: Sandbox, migrations: Iterable[Migration], catalog: Catalog, facts: Mapping[str, Any]
+) -> Iterator[Looked]:
+    examiner = Examiner(_FUNCTION, facts)
+    for migration, answer in sandbox.examine_all(migrations, catalog, catalog.executor_type, lambda _: examiner):
+        steps = (
+            Step(index, line, column, text, _from_plain(plain)) for index, line, column, text, plain in answer["steps"]
+        )
+        yield Looked(migration, answer["checksum"], tuple(steps))
+
+
+def look(compiled: Compiled, facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the checksum and the statements of a file, in JSON's types."""
+    if "text" in facts:
+        compiled = split_file(replace(compiled.migration, text=facts["text"]), compiled.dialect)
+    statements, dialect = compiled.statements, compiled.dialect
+    allowed: dict[int, dict[str, str]] = {}
+    for allow in allows_of(statements):
+        if allow.reason:
+            allowed.setdefault(allow.statement_index, {}).setdefault(allow.code, allow.reason)
+    return {
+        "checksum": compiled.checksum,
+        "steps": [
+            [
+                each.index,
+                each.line,
+                each.column,
+                each.text,
+                asdict(_look(each.text, dialect, allowed.get(each.index, {}))),
+            ]
+            for each in statements
+        ],
+    }
+
+
+def _look(sql: str, dialect: str, allowed: Mapping[str, str]) -> Look:
+    does = read(sql, dialect)
+    refused = not_replayed(sql, does)
+    uses = _USES_NAMESPACE.match(sql)
+    created = effect(sql).namespace if does.operation == "create_namespace" else None
+    return Look(
+        operations=tuple(dict.fromkeys((does.operation, *(part.operation for part in does.parts)))),
+        targets=tuple(each.parts for each in does.targets),
+        sources=tuple(each.parts for each in does.sources or ()),
+        dropped=tuple(part.path for part in does.parts if isinstance(part, DropColumn)),
+        uses=tuple(name_parts(recorded_name(uses[1]))) if uses else None,
+        creates_namespace=tuple(name_parts(created)) if created else None,
+        not_replayed=refused.why if refused else None,
+        is_skipped=bool(refused and refused.is_skipped),
+        names_local_path=names_local_path(does),
+        keeps_session=bool(_KEEPS_SESSION.match(sql)),
+        allowed=allowed,
+    )
+
+
+def _from_plain(plain: Mapping[str, Any]) -> Look:
+    names = {key: tuple(map(tuple, plain[key])) for key in ("targets", "sources", "dropped")}
+    one = {key: plain[key] and tuple(plain[key]) for key in ("uses", "creates_namespace")}
+    return Look(**{**plain, **names, **one, "operations": tuple(plain["operations"])})

@@ -1,0 +1,99 @@
+"""What is known of each table before a statement: folded over the statements of a catalog's files, in their order.
+
+What may have changed without a trace in the statements is forgotten, so that nothing is known wrongly.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from glacierbase.sql.known_table import NOTHING, KnownTable, altered, created
+from glacierbase.sql.statement import Name, ParsedStatement
+
+_Key = tuple[str, ...]
+_CREATES = ("create_table", "create_table_as", "replace_table")
+# What changes nothing that is known of a table.
+_HARMLESS = frozenset(
+    {
+        "insert", "insert_overwrite", "insert_multi", "update", "delete", "truncate", "select", "show", "describe", "explain",
+        "comment_on", "analyze", "refresh", "cache", "uncache", "optimize", "vacuum", "set", "reset", "grant", "revoke",
+        "create_namespace", "alter_namespace", "create_view", "replace_view", "alter_view", "drop_view", "rename_view",
+        "create_function", "drop_function", "add_partition", "drop_partition", "set_location", "transaction",
+    }
+)  # fmt: skip
+# Catalog, namespace, table: USE does not change what such a name means.
+_WHOLE_NAME = 3
+
+
+class KnownTables:
+    """What is known of tables after the statements so far.
+
+    Attributes:
+        is_complete: whether these are all statements since the catalog's first one.
+    """
+
+    def __init__(self, *, is_complete: bool = True) -> None:
+        self.is_complete = is_complete
+        self._tables: dict[_Key, KnownTable] = {}
+        self._is_switched = False
+
+    def start_file(self) -> None:
+        """Begin a file: what USE chose in the one before has ended."""
+        self._is_switched = False
+
+    def before(self, name: Name) -> KnownTable | None:
+        """Return what is known of a table; None where nothing is."""
+        return self._tables.get(name.key) if self._is_clear(name.key) else None
+
+    def follow(self, statement: ParsedStatement) -> None:
+        """Add what a statement declares."""
+        operation, names = statement.operation, statement.targets
+        if operation == "use":
+            self._is_switched = True
+        elif not statement.understood or (not names and operation not in _HARMLESS):
+            self._tables.clear()
+        elif operation in _HARMLESS:
+            return
+        elif operation in _CREATES:
+            self._create(names[0].key, statement)
+        elif operation == "rename_table":
+            self._rename(names[0].key, names[-1].key)
+        else:
+            for name in names:
+                self._change(name.key, statement)
+
+    def _create(self, key: _Key, statement: ParsedStatement) -> None:
+        before = self._tables.get(key)
+        if statement.options.if_not_exists and (before or not self.is_complete):
+            return
+        self._put(key, created(statement, before))
+
+    def _rename(self, old: _Key, new: _Key) -> None:
+        table = self._tables.get(old)
+        self._put(old, None)
+        missing = len(old) - len(new)
+        self._put((*old[:missing], *new) if missing > 0 else new, table)
+
+    def _change(self, key: _Key, statement: ParsedStatement) -> None:
+        table = self._tables.get(key)
+        if statement.operation == "drop_table" or table is None:
+            self._put(key, None)
+        else:
+            self._put(key, altered(table, statement))
+
+    def _put(self, key: _Key, table: KnownTable | None) -> None:
+        """Replace what is known of a table, and forget each other one that the name may stand for."""
+        for other in [each for each in self._tables if _may_be_same(each, key)]:
+            del self._tables[other]
+        if table is not None and table != replace(NOTHING, using=table.using) and self._is_clear(key):
+            self._tables[key] = table
+
+    def _is_clear(self, key: _Key) -> bool:
+        """Return whether a name means the same table wherever it is written."""
+        return len(key) >= _WHOLE_NAME or not self._is_switched
+
+
+def _may_be_same(one: _Key, other: _Key) -> bool:
+    """Return whether two names may stand for one table: the first parts of either may be left out."""
+    shorter = min(len(one), len(other))
+    return one[len(one) - shorter :] == other[len(other) - shorter :]

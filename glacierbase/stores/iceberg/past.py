@@ -1,0 +1,87 @@
+"""The versions of an Iceberg table that its metadata still lists, each with its shape.
+
+`metadata-log` lists the metadata files before the current one, as many as `write.metadata.previous-versions-max` says:
+https://iceberg.apache.org/spec/#table-metadata-fields.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from typing import Any
+
+from glacierbase.model.shape import Shape
+
+# Each is a file to read. Iceberg keeps 100 unless the property says otherwise.
+_MOST = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A table after one commit.
+
+    Attributes:
+        by: the engine and the application that committed, where the commit added a snapshot that names them.
+    """
+
+    at: datetime
+    shape: Shape
+    by: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """The versions of a table, oldest first; the last one is the current one.
+
+    Attributes:
+        is_whole: whether these are all since the one that was asked for; older ones are missing otherwise.
+    """
+
+    versions: tuple[Version, ...]
+    is_whole: bool
+
+
+def past_of(name: str, table: Any, since: str | None, shape_of: Callable[[str, Any], Shape]) -> Past:
+    """Return the past of a table that PyIceberg has just loaded.
+
+    Args:
+        since: the location of the metadata after which versions are wanted.
+        shape_of: returns the shape of such a table.
+    """
+    files = [each.metadata_file for each in table.metadata.metadata_log]
+    is_listed = since in (*files, table.metadata_location)
+    wanted = files[files.index(since) + 1 :] if since in files else [] if since == table.metadata_location else files
+    versions = list(_versions(name, table, wanted[-_MOST:], shape_of))
+    is_whole = is_listed and len(versions) == len(wanted)
+    return Past((*reversed(versions), _version(name, table, shape_of)), is_whole)
+
+
+def _versions(name: str, table: Any, files: list[str], shape_of: Callable[[str, Any], Shape]) -> Iterator[Version]:
+    """Yield the versions of these metadata files, newest first, up to one that is gone."""
+    from pyiceberg.serializers import FromInputFile
+    from pyiceberg.table import Table
+
+    for file in reversed(files):
+        try:
+            metadata = FromInputFile.table_metadata(table.io.new_input(file))
+        except FileNotFoundError:
+            return
+        yield _version(name, Table(table.name(), metadata, file, table.io, None), shape_of)
+
+
+def _version(name: str, table: Any, shape_of: Callable[[str, Any], Shape]) -> Version:
+    milliseconds = table.metadata.last_updated_ms
+    at = datetime.fromtimestamp(milliseconds / 1000, timezone.utc)
+    return Version(at, shape_of(name, table), _committer(table, milliseconds))
+
+
+def _committer(table: Any, milliseconds: int) -> str | None:
+    """Return the engine and application that the newest snapshot names, if it is as old as the metadata."""
+    snapshot = table.current_snapshot()
+    if snapshot is None or snapshot.summary is None or snapshot.timestamp_ms != milliseconds:
+        return None
+    found = snapshot.summary.additional_properties
+    engine = " ".join(filter(None, (found.get("engine-name"), found.get("engine-version"))))
+    application = found.get("spark.app.id") or found.get("app-id")
+    return f"{engine or 'application'} ({application})" if application else engine or None

@@ -1,0 +1,160 @@
+"""The steps of a CI job, run by bash as the runner of a CI service runs them. Steps that use an action are left out."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tests.support.project_folder import REPOSITORY
+
+# https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-syntax#jobsjob_idstepsshell
+_SHELLS = {
+    "": ["bash", "-e"],
+    "bash": ["bash", "--noprofile", "--norc", "-eo", "pipefail"],
+    "python": [sys.executable],
+}
+_EXPRESSION = re.compile(r"\$\{\{ *(.*?) *\}\}")
+_RUNS_AFTER_FAILURE = "!cancelled() && steps.install.outcome == 'success'"
+
+
+@dataclass
+class Done:
+    """What a job did.
+
+    Attributes:
+        code: of the first step that failed, else 0.
+        ran: the names of the steps that ran, each with its exit code.
+        log: what the steps printed.
+    """
+
+    code: int = 0
+    ran: dict[str, int] = field(default_factory=dict)
+    log: str = ""
+
+
+class Machine:
+    """A machine of a CI service, with the program `glacierbase` of this checkout, and a `pip` that installs nothing.
+
+    Attributes:
+        work: the checkout that jobs run in.
+        temp: the folder of the runner, outside of the checkout.
+    """
+
+    def __init__(self, work: Path, folder: Path) -> None:
+        self.work = work
+        self.temp = folder / "temp"
+        self.temp.mkdir(parents=True)
+        self._programs = folder / "bin"
+        self._programs.mkdir()
+        self._program("glacierbase", f'exec "{sys.executable}" -m glacierbase "$@"')
+        self._program("python3", f'exec "{sys.executable}" "$@"')
+        self._program("pip", f'echo "$@" >> "{self.temp}/installed"')
+
+    def _program(self, name: str, line: str) -> None:
+        path = self._programs / name
+        path.write_text(f"#!/bin/sh\n{line}\n")
+        path.chmod(0o755)
+
+    @property
+    def installed(self) -> list[str]:
+        """The arguments of each `pip`."""
+        return (self.temp / "installed").read_text().splitlines()
+
+    def output(self, name: str) -> str:
+        """Return what steps wrote to the file that a variable such as `GITHUB_OUTPUT` names."""
+        return (self.temp / name).read_text()
+
+    def on_github(
+        self, steps: Sequence[Mapping[str, Any]], values: Mapping[str, str], env: Mapping[str, Any] | None = None
+    ) -> Done:
+        """Run the steps of a job of GitHub Actions.
+
+        Args:
+            values: of the expressions in `env` of the job and its steps. One that is missing is an error.
+            env: of the workflow and the job.
+        """
+        done = Done()
+        for step in steps:
+            condition = str(step.get("if", ""))
+            if "run" not in step or (done.code and _RUNS_AFTER_FAILURE not in condition):
+                continue
+            assert "${{" not in step["run"], step["run"]
+            given = {
+                name: _EXPRESSION.sub(lambda found: values[found[1]], str(value))
+                for name, value in {**(env or {}), **step.get("env", {})}.items()
+            }
+            command = _SHELLS[step.get("shell", "")]
+            code = self._run(done, command, step["run"], {**self._files_of_github(), **given})
+            done.ran[step["name"]] = code
+            done.code = done.code or code
+        return done
+
+    def _files_of_github(self) -> dict[str, str]:
+        names = ("GITHUB_OUTPUT", "GITHUB_PATH", "GITHUB_STEP_SUMMARY")
+        return {
+            **{name: str(self.temp / name) for name in names},
+            "RUNNER_TEMP": str(self.temp),
+            "GITHUB_ACTIONS": "true",
+        }
+
+    def on_gitlab(self, job: Mapping[str, Any], env: Mapping[str, str]) -> Done:
+        """Run a job of GitLab: `before_script` and `script` in one shell.
+
+        Args:
+            job: with what it extends.
+        """
+        script = "\n".join([*job.get("before_script", []), *job["script"]])
+        done = Done()
+        # A variable of the job may name one of GitLab's, which are set first.
+        variables = {
+            name: str(value).replace("$CI_PROJECT_DIR", str(self.work)) for name, value in job["variables"].items()
+        }
+        done.code = self._run(done, ["bash", "-eo", "pipefail"], script, {**variables, **env, "GITLAB_CI": "true"})
+        return done
+
+    def _run(self, done: Done, shell: Sequence[str], script: str, env: Mapping[str, str]) -> int:
+        path = self.temp / "script"
+        path.write_text(script)
+        environment = {
+            "PATH": f"{self._programs}:{os.environ['PATH']}", "HOME": os.environ["HOME"],
+            "PYTHONPATH": str(REPOSITORY), "CI": "true",
+        }  # fmt: skip
+        ran = subprocess.run(
+            [*shell, str(path)], cwd=self.work, env={**environment, **env},
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, timeout=600,
+        )  # fmt: skip
+        done.log += ran.stdout
+        return ran.returncode
+
+
+def gitlab_jobs(path: Path) -> dict[str, dict[str, Any]]:
+    """Return the jobs of a file, each with what it extends."""
+    content = yaml.safe_load(path.read_text("utf-8"))
+    return {name: _extended(job, content) for name, job in content.items() if not name.startswith(".")}
+
+
+def _extended(job: Mapping[str, Any], content: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a job merged over the one that it extends: mappings by key, lists replace."""
+    base = _extended(content[job["extends"]], content) if "extends" in job else {}
+    merged = {**base, **job}
+    return {**merged, "variables": {**base.get("variables", {}), **job.get("variables", {})}}
+
+
+def workflow(path: Path) -> dict[Any, Any]:
+    """Return the content of a workflow. Its key `on` is the YAML value true."""
+    content: dict[Any, Any] = yaml.safe_load(path.read_text("utf-8"))
+    return content
+
+
+def steps_of(content: Any) -> Iterator[dict[str, Any]]:
+    """Yield all steps of a workflow or an action."""
+    for job in content.get("jobs", {"": content.get("runs")}).values():
+        yield from job.get("steps", [])

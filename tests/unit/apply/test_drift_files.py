@@ -1,0 +1,202 @@
+"""The three ways out of a drift, on real Iceberg tables that another client changes."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.schema import Schema
+from pyiceberg.table import Table
+from pyiceberg.types import LongType, NestedField, StringType
+
+from tests.support.documents import checked
+from tests.support.project_folder import Output, ProjectFolder
+from tests.support.recorded import RecordedTables
+
+CREATE = "CREATE TABLE lake.a.t (id bigint, name string) USING iceberg"
+ENVIRONMENTS = "environments: {default: {}, other: {store: {namespace: elsewhere}}}\ndefaultEnvironment: default\n"
+WHY = ("--reason", "the loader's column", "--author", "Ann")
+
+
+@pytest.fixture
+def tables(project: ProjectFolder) -> RecordedTables:
+    """The table `lake.a.t`, made and recorded by version 1, in one of two environments."""
+    return made(project)
+
+
+def made(project: ProjectFolder, more: str = "") -> RecordedTables:
+    tables = RecordedTables(project, ENVIRONMENTS + more)
+    tables.apply("1_make.sql", CREATE, create, "lake.a.t")
+    return tables
+
+
+def create(client: SqlCatalog) -> Table:
+    columns = Schema(NestedField(1, "id", LongType()), NestedField(2, "name", StringType()))
+    return client.create_table("a.t", columns, properties={"format-version": "2", "x": "1"})
+
+
+def change(tables: RecordedTables) -> None:
+    """Drop a column and add another, past the migrations."""
+    with tables.client.load_table("a.t").update_schema() as update:
+        update.delete_column("name")
+        update.add_column("legacy", StringType(), doc="{{ it }}")
+
+
+def settle(tables: RecordedTables, action: str) -> Output:
+    """Run an action with its reason, and confirmed where it changes the history."""
+    return tables.run("drift", action, *WHY, *(["--yes"] if action == "adopt" else []))
+
+
+def rendered(tables: RecordedTables, environment: str) -> list[str]:
+    """Return the statements of the newest file as an environment renders it, without comments."""
+    output = tables.run("render", "--env", environment, "--format", "json")
+    files = checked(json.loads(output.stdout))["catalogs"][0]["files"]
+    lines = files[-1]["sql"].split("\n")
+    return [line for line in lines if line and not line.startswith("--")]
+
+
+def test_adopt_records_here_what_other_environments_run(tables: RecordedTables) -> None:
+    """Here nothing is pending and nothing differs any more; elsewhere the statements make the change."""
+    change(tables)
+    adopted = tables.run("drift", "adopt", *WHY, "--yes", "--format", "json")
+    assert adopted.code == 0, adopted.stderr
+    [entry] = adopted.document["catalogs"]
+    assert (entry["settled"], entry["tables"]) == (True, ["lake.a.t"])
+    assert rendered(tables, "other") == [
+        "ALTER TABLE lake.a.t DROP COLUMN `name`;",
+        "ALTER TABLE lake.a.t ADD COLUMN `legacy` string COMMENT '{{ it }}';",
+    ]
+    assert tables.run("drift").code == 0
+    assert tables.run("pending", "--exit-code").code == 0
+    shown = tables.run("show", entry["version"]).stdout
+    assert "the loader's column" in shown
+    assert "Ann" in shown
+
+
+def test_revert_writes_a_file_that_does_nothing_elsewhere(tables: RecordedTables) -> None:
+    """It is pending here, and nothing is recorded."""
+    change(tables)
+    reverted = tables.run("drift", "revert", *WHY)
+    assert reverted.code == 0, reverted.stderr
+    assert rendered(tables, "default") == [
+        "ALTER TABLE lake.a.t DROP COLUMN `legacy`;",
+        "ALTER TABLE lake.a.t ADD COLUMN `name` string;",
+    ]
+    assert rendered(tables, "other") == []
+    assert tables.run("pending", "--exit-code").code == 7
+    assert tables.run("drift").code == 7
+
+
+def test_ignore_writes_rules_and_keeps_the_rest_of_the_file(tables: RecordedTables) -> None:
+    """A second call adds to the list of the first."""
+    path = tables.project.root / "catalogs" / "shop.yaml"
+    path.write_text("# ours\n" + path.read_text())
+    before = path.read_text()
+    change(tables)
+    assert tables.run("drift", "ignore", "--reason", 'it\'s "theirs": # no\n key').code == 0
+    assert path.read_text().startswith(before)
+    assert tables.run("drift", "--fail-on", "any").code == 0
+    with tables.client.load_table("a.t").transaction() as transaction:
+        transaction.set_properties({"a[b]*\n": "1"})
+    assert tables.run("drift", "--fail-on", "any").code == 7
+    assert tables.run("drift", "ignore", "--reason", "of the catalog").code == 0
+    assert tables.run("drift", "--fail-on", "any").code == 0
+    assert "nothing was written" in tables.run("drift", "ignore", "--reason", "again").stdout
+
+
+def test_beside_an_ignored_column_nothing_is_settled(tables: RecordedTables) -> None:
+    """The statements would settle the ignored column, too."""
+    change(tables)
+    assert tables.run("drift", "ignore", "--reason", "theirs").code == 0
+    with tables.client.load_table("a.t").update_schema() as update:
+        update.add_column("more", StringType())
+    refused = settle(tables, "revert")
+    assert refused.code == 3
+    assert "ignore column name, column legacy, and other changes" in refused.stderr
+
+
+def test_rules_in_another_form_are_left_alone(project: ProjectFolder) -> None:
+    """The error says what to add by hand."""
+    tables = made(project, "drift: {ignore: []}\n")
+    before = (project.root / "catalogs" / "shop.yaml").read_text()
+    change(tables)
+    refused = tables.run("drift", "ignore", "--reason", "why")
+    assert refused.code == 2
+    assert 'table: "lake.a.t"' in refused.stderr
+    assert (project.root / "catalogs" / "shop.yaml").read_text() == before
+
+
+@pytest.mark.parametrize("action", ["adopt", "revert"])
+def test_ignored_properties_are_not_settled(project: ProjectFolder, action: str) -> None:
+    """They stay as they are, in both directions."""
+    tables = made(project, "drift:\n  ignore:\n    - {table: lake.a.t, what: property x, reason: by hand}\n")
+    with tables.client.load_table("a.t").transaction() as transaction:
+        transaction.set_properties({"x": "2", "y": "3", "numRows": "9"})
+    assert settle(tables, action).code == 0
+    [statement] = rendered(tables, "default")
+    assert "'y'" in statement
+    assert "'x'" not in statement
+    assert "numRows" not in statement
+
+
+def test_adopt_is_refused_while_files_are_pending(tables: RecordedTables) -> None:
+    """They would be out of order afterwards; no file is left."""
+    tables.project.file("2_next.sql", "ALTER TABLE lake.a.t ADD COLUMN z int")
+    change(tables)
+    refused = settle(tables, "adopt")
+    assert refused.code == 3
+    assert "DRIFT_REFUSED: these versions are pending: 2; nothing was written" in refused.stderr
+    assert [each.name for each in sorted((tables.project.root / "migrations" / "shop").iterdir())] == [
+        "1_make.sql", "2_next.sql",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("action", ["adopt", "revert", "ignore"])
+def test_after_a_file_without_a_record_nothing_is_settled(tables: RecordedTables, action: str) -> None:
+    """The file may have made the change."""
+    tables.apply("2_add.sql", "ALTER TABLE lake.a.t ADD COLUMN z int", lambda _: change(tables), is_recorded=False)
+    refused = settle(tables, action)
+    assert refused.code == 3
+    assert "left no record" in refused.stderr
+
+
+@pytest.mark.parametrize("action", ["adopt", "revert"])
+def test_what_no_statement_does_is_refused(tables: RecordedTables, action: str) -> None:
+    """Another table under the recorded name is neither made nor undone by statements."""
+    tables.client.drop_table("a.t")
+    create(tables.client)
+    refused = settle(tables, action)
+    assert refused.code == 3
+    assert "is another table than the recorded one" in refused.stderr
+
+
+def test_a_dropped_table_is_adopted_and_not_reverted(tables: RecordedTables) -> None:
+    """Its rows are gone: no statement brings them back."""
+    tables.client.drop_table("a.t")
+    assert tables.run("drift", "revert", *WHY).code == 3
+    assert settle(tables, "adopt").code == 0
+    assert rendered(tables, "other") == ["DROP TABLE lake.a.t;"]
+    assert tables.run("drift").code == 0
+
+
+@pytest.mark.parametrize("action", ["adopt", "revert", "ignore"])
+def test_without_a_difference_nothing_is_written(tables: RecordedTables, action: str) -> None:
+    """That is no error."""
+    output = settle(tables, action)
+    assert output.code == 0
+    assert "nothing was written" in output.stdout
+
+
+def test_adopt_asks_before_it_records(tables: RecordedTables) -> None:
+    """Off a terminal it requires --yes."""
+    change(tables)
+    refused = tables.run("drift", "adopt", *WHY)
+    assert refused.code == 2
+    assert "CONFIRMATION_MISSING" in refused.stderr
+    assert tables.run("drift").code == 7
+
+
+def test_an_action_requires_its_reason(tables: RecordedTables) -> None:
+    """It is what people ask for later."""
+    assert tables.run("drift", "adopt").code == 2

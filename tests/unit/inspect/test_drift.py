@@ -1,0 +1,142 @@
+"""`drift` on real Iceberg tables that another client changes."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime, timezone
+
+import pytest
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.schema import Schema
+from pyiceberg.table import Table
+from pyiceberg.types import IntegerType, LongType, NestedField, StringType
+
+from tests.support.documents import checked
+from tests.support.project_folder import ProjectFolder
+from tests.support.recorded import RecordedTables
+
+CREATE = "CREATE TABLE lake.a.t (id bigint, name string) USING iceberg"
+
+
+@pytest.fixture
+def tables(project: ProjectFolder) -> RecordedTables:
+    """The table `lake.a.t`, made and recorded by version 1."""
+    tables = RecordedTables(project)
+    tables.apply("1_make.sql", CREATE, create, "lake.a.t")
+    return tables
+
+
+def create(client: SqlCatalog) -> Table:
+    columns = Schema(NestedField(1, "id", LongType()), NestedField(2, "name", StringType()))
+    return client.create_table("a.t", columns, properties={"format-version": "2", "x": "1"})
+
+
+def drifts(tables: RecordedTables, *arguments: str) -> tuple[int, list[tuple[str, str, str | None, str | None]]]:
+    """Return the exit code, and what, class, expected and actual of each difference."""
+    output = tables.run("drift", "--format", "json", *arguments)
+    [entry] = checked(json.loads(output.stdout))["catalogs"]
+    return output.code, [(each["what"], each["class"], each["expected"], each["actual"]) for each in entry["drifts"]]
+
+
+def test_a_table_as_recorded_has_no_drift(tables: RecordedTables) -> None:
+    """That is said with the number of tables that were compared."""
+    output = tables.run("drift")
+    assert output.code == 0
+    assert "1 table as recorded" in output.stdout
+
+
+def test_a_column_added_past_the_migrations_is_structural(tables: RecordedTables) -> None:
+    """The exit code is 7, and the time is that of the metadata which added it."""
+    table = tables.client.load_table("a.t")
+    before = datetime.now(timezone.utc)
+    with table.update_schema() as update:
+        update.add_column("legacy", StringType())
+    with table.transaction() as transaction:
+        transaction.set_properties(y="2")
+    output = tables.run("drift", "--format", "json")
+    [entry] = output.document["catalogs"]
+    found = {each["what"]: each for each in entry["drifts"]}
+    assert (output.code, set(found)) == (7, {"column legacy", "property y"})
+    assert found["column legacy"]["class"] == "structural"
+    at = {what: datetime.fromisoformat(each["since"].replace("Z", "+00:00")) for what, each in found.items()}
+    assert before.replace(microsecond=0) <= at["column legacy"] < at["property y"]
+    assert not found["column legacy"]["is_bound"]
+    assert "glacierbase drift adopt" in entry["next"][0]
+
+
+def test_a_property_fails_only_with_fail_on_any(tables: RecordedTables) -> None:
+    """Properties and comments do not change what is stored."""
+    with tables.client.load_table("a.t").transaction() as transaction:
+        transaction.set_properties(x="2")
+    expected = [("property x", "property", "1", "2")]
+    assert drifts(tables) == (0, expected)
+    assert drifts(tables, "--fail-on", "any") == (7, expected)
+
+
+def test_what_engines_set_themselves_is_no_drift(tables: RecordedTables) -> None:
+    """It is counted only."""
+    with tables.client.load_table("a.t").transaction() as transaction:
+        transaction.set_properties(numRows="7")
+    output = tables.run("drift", "--fail-on", "any")
+    assert output.code == 0
+    assert "kept by the engine: 1 difference" in output.stdout
+
+
+def test_a_dropped_table_and_another_one_of_its_name_are_structural(tables: RecordedTables) -> None:
+    """Another table of the same name is not the recorded one."""
+    tables.client.drop_table("a.t")
+    assert drifts(tables) == (7, [("table lake.a.t", "structural", "2 columns", None)])
+    create(tables.client)
+    code, [(what, kind, *_)] = drifts(tables)
+    assert (code, what, kind) == (7, "table", "structural")
+
+
+def test_tables_that_no_migration_made_are_counted_and_listed_on_request(tables: RecordedTables) -> None:
+    """The tables of glacierbase are not among them."""
+    tables.client.create_table("a.other", Schema(NestedField(1, "id", IntegerType())))
+    assert "unmanaged: 1 table" in tables.run("drift").stdout
+    listed = tables.run("drift", "--list").stdout
+    assert "unmanaged: lake.a.other" in listed
+    assert "history_" not in listed
+
+
+def test_after_a_file_without_a_record_nothing_is_claimed(tables: RecordedTables) -> None:
+    """The file may have made the difference."""
+
+    def add(client: SqlCatalog) -> None:
+        with client.load_table("a.t").update_schema() as update:
+            update.add_column("legacy", StringType())
+
+    tables.apply("2_add.sql", "ALTER TABLE lake.a.t ADD COLUMN legacy string", add, is_recorded=False)
+    assert drifts(tables) == (0, [("column legacy", "not recorded", None, "string")])
+
+
+def test_a_table_without_any_record_is_named(project: ProjectFolder) -> None:
+    """Histories of former versions have none."""
+    tables = RecordedTables(project)
+    tables.apply("1_make.sql", CREATE, create, is_recorded=False)
+    output = tables.run("drift")
+    assert output.code == 0
+    assert "lake.a.t: not recorded, so not compared" in output.stdout
+    assert "unmanaged" not in output.stdout
+
+
+def test_a_rule_ignores_a_difference_and_says_why(project: ProjectFolder) -> None:
+    """It is listed with its reason, and fails nothing."""
+    rules = "drift: {ignore: [{table: 'LAKE.a.*', what: column leg*, reason: of the old loader}]}\n"
+    tables = RecordedTables(project, rules)
+    tables.apply("1_make.sql", CREATE, create, "lake.a.t")
+    with tables.client.load_table("a.t").update_schema() as update:
+        update.add_column("legacy", StringType())
+    output = tables.run("drift", "--fail-on", "any")
+    assert output.code == 0
+    assert "of the old loader" in output.stdout
+
+
+@pytest.mark.parametrize("rule", ["{table: lake.a.t}", "{reason: x}", "lake.a.t", "{table: lake.a.t, reason: ' '}"])
+def test_a_rule_that_is_not_whole_is_an_error_of_the_file(project: ProjectFolder, rule: str) -> None:
+    """Its place is named, and no table is read."""
+    project.catalog(f"migrationExecutor: {{type: spark}}\nstore: {{catalog: lake}}\ndrift:\n  ignore: [{rule}]\n")
+    output = project.run("drift")
+    assert output.code == 2
+    assert "line 4: drift.ignore: " in output.stderr

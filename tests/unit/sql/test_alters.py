@@ -1,0 +1,75 @@
+"""Differences as statements: what no statement does is said."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from glacierbase.model.shape import Column, PartitionField, Shape
+from glacierbase.sql.alters import alter_statements
+
+ID = Column(1, "id", "int", required=True)
+NAME = Column(2, "name", "string")
+TAGS = (Column(3, "tags", "array<int>"), Column(4, "tags.element", "int"))
+SHAPE = Shape("lake.a.t", "u-1", "iceberg", 2, (ID, NAME, *TAGS))
+
+
+def change(*columns: Column) -> tuple[str, ...]:
+    """Return what cannot be done to turn the columns of `SHAPE` into these."""
+    return alter_statements(SHAPE, replace(SHAPE, columns=columns)).impossible
+
+
+@pytest.mark.parametrize(
+    ("columns", "impossible"),
+    [
+        ((replace(ID, type="string"), NAME, *TAGS), "id cannot change from int to string"),
+        ((ID, replace(NAME, required=True), *TAGS), "name cannot begin to refuse nulls"),
+        ((ID, replace(NAME, default='"x"'), *TAGS), "the default of name cannot change"),
+        ((ID, NAME, *TAGS, Column(9, "x", "int", required=True)), "x cannot be added as a column that refuses nulls"),
+        ((replace(ID, name="name"), replace(NAME, name="id"), *TAGS), "columns cannot exchange their names: id, name"),
+        (
+            (ID, NAME, replace(TAGS[0], type="array<string>"), Column(9, "tags.element", "string")),
+            "tags.element cannot be replaced by another type",
+        ),
+    ],
+)
+def test_a_change_that_alter_table_cannot_make_is_named(columns: tuple[Column, ...], impossible: str) -> None:
+    """Iceberg or Spark SQL refuses it."""
+    [found] = change(*columns)
+    assert found.startswith(impossible)
+
+
+def test_a_format_version_does_not_go_back() -> None:
+    """Forward it does."""
+    older = replace(SHAPE, format_version=1)
+    assert alter_statements(SHAPE, older).impossible == ("the format version cannot go back from 2 to 1",)
+    assert alter_statements(older, SHAPE).statements == (
+        "ALTER TABLE lake.a.t SET TBLPROPERTIES ('format-version' = '2')",
+    )
+
+
+def test_the_order_of_partition_fields_is_that_of_their_adding() -> None:
+    """A field before one that stays is a change that no statement makes."""
+    by_id, by_name = (PartitionField(None, name, name, "identity") for name in ("id", "name"))
+    before = replace(SHAPE, partitioning=(by_name,))
+    alters = alter_statements(before, replace(SHAPE, partitioning=(by_id, by_name)))
+    assert alters.impossible == ("the order of the partition fields cannot change",)
+
+
+def test_renames_wait_until_their_new_name_is_free() -> None:
+    """A chain of renames runs from its end, after the column that had the last name is dropped."""
+    a, b, c = (Column(number, name, "int") for number, name in enumerate("abc", start=1))
+    before = replace(SHAPE, columns=(a, b, c))
+    after = replace(SHAPE, columns=(replace(a, name="b"), replace(b, name="c")))
+    assert alter_statements(before, after).statements == (
+        "ALTER TABLE lake.a.t DROP COLUMN `c`",
+        "ALTER TABLE lake.a.t RENAME COLUMN `b` TO `c`",
+        "ALTER TABLE lake.a.t RENAME COLUMN `a` TO `b`",
+    )
+
+
+def test_equal_shapes_need_no_statement() -> None:
+    """Neither do other owners, and a comment of no characters."""
+    same = replace(SHAPE, properties={"owner": "ann"}, columns=(replace(ID, comment=""), NAME, *TAGS))
+    assert alter_statements(SHAPE, same).statements == ()
