@@ -30,7 +30,7 @@ from glacierbase.stores.shapes import TableShapes
 logger = logging.getLogger("glacierbase")
 
 # How long a run waits for the looks that begin together, and for how long after a signal.
-LOOK_SECONDS, CANCELLED_SECONDS = 20.0, 2.0
+LOOK_SECONDS, CANCELLED_SECONDS = 30.0, 2.0
 # Tables that are read at the same time; each thread has connections of its own.
 _THREADS = 4
 _DEPENDS = "its name depends on another statement of the file, such as USE"
@@ -62,11 +62,11 @@ class TablesSeen:
         self.newest: Mapping[str, _Look] = {}
         held.engine.at_close(self._close)
 
-    def of_file(self, compiled: Compiled, session: Session) -> FileLooks:
+    def of_file(self, compiled: Compiled, session: Session | None) -> FileLooks:
         """Return the looks at the tables of a file, none begun.
 
         Args:
-            session: in which the file runs.
+            session: in which the file runs; without one, only tables that PyIceberg reads are read.
         """
         return FileLooks(self, self._touched(compiled.statements), session)
 

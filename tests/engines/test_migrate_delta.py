@@ -11,6 +11,7 @@ import pytest
 
 from glacierbase import Project
 from glacierbase.history.records import fold
+from glacierbase.history.shapes import table_records
 from glacierbase.history.timeline import timelines
 from tests.support.catalog_files import LAKE, RUNTIME
 from tests.support.project_folder import REPOSITORY, ProjectFolder
@@ -58,6 +59,7 @@ def test_a_delta_table_is_migrated_fails_and_is_resumed(project: ProjectFolder) 
     assert columns_of(table) == [["a"], ["a", "b"]]
     assert len(list(table.glob("*.parquet"))) == 2
     [history] = Project.load(project.root).history()
+    assert [each.unread for event in history.events for each in table_records(event)] == [None] * 3
     [timeline] = timelines(fold(history.events))
     assert [(each.event.version, str(each.origin)) for each in timeline.moments] == [("1", "migration")]
     shape = timeline.shape
