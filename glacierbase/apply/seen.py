@@ -25,6 +25,7 @@ from glacierbase.model.migration import Statement
 from glacierbase.model.shape import Shape
 from glacierbase.model.tableversion import TableVersion
 from glacierbase.run.waiting import Caller, NoAnswer, result
+from glacierbase.secrets import mask
 from glacierbase.stores.shapes import TableShapes
 
 logger = logging.getLogger("glacierbase")
@@ -217,7 +218,7 @@ class FileLooks:
             self._seen.recorded(records)
             return tuple(map(to_document, records))
         except Exception as error:  # A record is evidence; it stops no run.
-            logger.warning("the tables of a file were not recorded: %s: %s", type(error).__name__, error)
+            logger.warning("the tables of a file were not recorded: %s: %s", type(error).__name__, mask(str(error)))
             return ()
 
     def _record(self, name: str) -> TableRecord:

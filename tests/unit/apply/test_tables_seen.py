@@ -100,6 +100,32 @@ def test_a_file_that_is_stopped_records_what_ran(world: World) -> None:
     assert told(world) == [("1", "a", "migration")]
 
 
+def test_what_a_killed_run_did_is_not_from_outside(world: World) -> None:
+    """It left no event at all; the repair of its statement finds the change, and another writer may have made it."""
+    world.file("1_a.sql", CREATE)
+    world.migrate()
+    world.file("2_b.sql", ADD_B)
+    died: list[str] = []
+
+    def die(verb: str) -> None:
+        if died and verb == "append":
+            raise KeyboardInterrupt
+
+    def lose(sql: str) -> None:
+        world.engine.rows(sql)
+        died.append(sql)
+        raise KeyboardInterrupt
+
+    world.store_before = die
+    world.break_at("ADD COLUMN", lose)
+    with pytest.raises(KeyboardInterrupt):
+        world.migrate()
+    world.store_before = lambda verb: None
+    assert world.events[-1].event == "started"
+    repair(world.target(), [2], Decision(Resolution.DONE, "looked"))
+    assert told(world) == [("1", "a", "migration"), ("2", "ab", "not recorded")]
+
+
 @pytest.mark.parametrize("resolution", [Resolution.DONE, Resolution.ABANDONED])
 def test_an_unknown_outcome_is_recorded_with_its_repair(resolution: Resolution, world: World) -> None:
     """Until then a statement may still take effect. What is found then may be its effect, or that of another writer."""
