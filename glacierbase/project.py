@@ -6,10 +6,9 @@ from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 from threading import Event as Flag
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from glacierbase.apply import commands as apply
-from glacierbase.apply.drift_results import DriftFileResult, DriftIgnoreResult
 from glacierbase.apply.file_results import SquashResult
 from glacierbase.apply.plan import Selection
 from glacierbase.apply.results import (
@@ -23,6 +22,7 @@ from glacierbase.apply.results import (
 )
 from glacierbase.inspect import files
 from glacierbase.inspect.comparing import ComparingProject
+from glacierbase.inspect.each import R
 from glacierbase.inspect.folders import find_root, load_project
 from glacierbase.inspect.results import RenderResult, ValidateResult
 from glacierbase.model.arguments import check_reason, given, version_given
@@ -31,6 +31,9 @@ from glacierbase.review import commands as review
 from glacierbase.review.replay_results import ReviewResult
 from glacierbase.review.results import LintResult
 from glacierbase.secrets import Secrets
+
+if TYPE_CHECKING:
+    from glacierbase.apply.drift_results import DriftFileResult, DriftIgnoreResult
 
 
 class Project(ComparingProject):
@@ -144,7 +147,7 @@ class Project(ComparingProject):
     def review(self, base: str, catalogs: Collection[str] = ()) -> tuple[ReviewResult, ...]:
         """Replay migrations on a throw-away copy, and return what those that the git ref `base` lacks do to the tables.
 
-        Contacts no catalog.
+        Contacts no catalog. What the rules of `lint` find in these migrations is among the findings.
 
         Args:
             base: a git ref, as for `validate`.
@@ -260,38 +263,32 @@ class Project(ComparingProject):
         Raises:
             HistoryDisagrees: a version is pending, or no statement makes the changes.
         """
-        check_reason(reason)
-        self._choice.only(catalogs)
-        return self._each(catalogs, DriftFileResult, apply.drift_adopt, tables, reason, author, lock_timeout)
+        from glacierbase.apply.drift_results import DriftFileResult
+
+        return self._settle(catalogs, DriftFileResult, apply.drift_adopt, reason, tables, author, lock_timeout)
 
     @with_own_scope
     def drift_revert(
         self, catalogs: Collection[str] = (), *, tables: Collection[str] = (), reason: str, author: str
     ) -> tuple[DriftFileResult, ...]:
-        """Write a migration that undoes in this environment what no migration did. It changes nothing in others.
+        """Write a migration that undoes these changes in this environment, and none in others; arguments as for `drift_adopt`."""
+        from glacierbase.apply.drift_results import DriftFileResult
 
-        Args:
-            tables, reason, author: as for `drift_adopt`.
-
-        Raises:
-            HistoryDisagrees: no statement undoes the changes.
-        """
-        check_reason(reason)
-        self._choice.only(catalogs)
-        return self._each(catalogs, DriftFileResult, apply.drift_revert, tables, reason, author)
+        return self._settle(catalogs, DriftFileResult, apply.drift_revert, reason, tables, author)
 
     @with_own_scope
     def drift_ignore(
         self, catalogs: Collection[str] = (), *, tables: Collection[str] = (), reason: str
     ) -> tuple[DriftIgnoreResult, ...]:
-        """Write a rule for each difference that no migration made into the catalog file.
+        """Write a rule for each of these changes into the catalog file; arguments as for `drift_adopt`."""
+        from glacierbase.apply.drift_results import DriftIgnoreResult
 
-        Args:
-            tables, reason: as for `drift_adopt`.
-        """
+        return self._settle(catalogs, DriftIgnoreResult, apply.drift_ignore, reason, tables)
+
+    def _settle(self, catalogs: Collection[str], kind: type[R], run: Any, reason: str, *args: Any) -> tuple[R, ...]:
         check_reason(reason)
         self._choice.only(catalogs)
-        return self._each(catalogs, DriftIgnoreResult, apply.drift_ignore, tables, reason)
+        return self._each(catalogs, kind, run, reason, *args)
 
     @with_own_scope
     def warm(self, catalogs: Collection[str] = ()) -> tuple[WarmResult, ...]:

@@ -11,7 +11,6 @@ from glacierbase import executors
 from glacierbase.apply import hooks
 from glacierbase.apply import repair as repairing
 from glacierbase.apply import unlock as unlocking
-from glacierbase.apply.drift_results import DriftFileResult, DriftIgnoreResult
 from glacierbase.apply.file_results import SquashResult
 from glacierbase.apply.migrator import Migrator
 from glacierbase.apply.plan import Plan, Selection
@@ -36,6 +35,7 @@ from glacierbase.model.arguments import check_not_empty, check_reason, version_g
 from glacierbase.stores.renaming import renaming_warnings
 
 if TYPE_CHECKING:
+    from glacierbase.apply.drift_results import DriftFileResult, DriftIgnoreResult
     from glacierbase.apply.planfile import GivenPlan
 
 
@@ -202,7 +202,7 @@ def squash(target: Target, result: SquashResult, to: int, author: str, dry_run: 
 
 
 def drift_adopt(
-    target: Target, result: DriftFileResult, tables: Collection[str], reason: str, author: str, lock_timeout: float
+    target: Target, result: DriftFileResult, reason: str, tables: Collection[str], author: str, lock_timeout: float
 ) -> DriftFileResult:
     """Write a migration with the changes that no migration made, and record it as applied."""
     from glacierbase.apply import drift_files  # Only these commands read the shapes of tables.
@@ -211,7 +211,7 @@ def drift_adopt(
 
 
 def drift_revert(
-    target: Target, result: DriftFileResult, tables: Collection[str], reason: str, author: str
+    target: Target, result: DriftFileResult, reason: str, tables: Collection[str], author: str
 ) -> DriftFileResult:
     """Write a migration that undoes the changes that no migration made."""
     from glacierbase.apply import drift_files
@@ -219,7 +219,7 @@ def drift_revert(
     return drift_files.revert(target, result, tables, reason, author)
 
 
-def drift_ignore(target: Target, result: DriftIgnoreResult, tables: Collection[str], reason: str) -> DriftIgnoreResult:
+def drift_ignore(target: Target, result: DriftIgnoreResult, reason: str, tables: Collection[str]) -> DriftIgnoreResult:
     """Write rules for the changes that no migration made."""
     from glacierbase.apply.drift_ignore import ignore
 

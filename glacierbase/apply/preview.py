@@ -44,7 +44,7 @@ def plan_result(target: Target, plan: Plan) -> PlanResult:
 
 
 def _digest(text: str) -> str:
-    return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
+    return f"sha256:{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()}"
 
 
 def _head(history: History) -> HistoryHead | None:

@@ -36,7 +36,13 @@ def compare(options: Options, exit_code: bool, sources: Sequence[str]) -> None:
 
 @cli.command("export-state", section=Section.ASK)
 @with_options()
-@click.option("-o", "--output", metavar="PATH", required=True, help="The file to write; an existing one is replaced.")
+@click.option(
+    "-o",
+    "--output",
+    metavar="PATH",
+    required=True,
+    help="The file to write, which ends in .json; an existing one is replaced.",
+)
 def export_state(options: Options, output: str) -> None:
     """Write the state of an environment to a file for `compare`.
 

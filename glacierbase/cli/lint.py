@@ -60,7 +60,7 @@ def review(options: Options, base: str) -> None:
 
     Runs the migrations of the base and then the new ones with the catalog's Spark on a throw-away copy: empty tables in memory,
     without network, credentials and files. Contacts no catalog. Fails if Spark refuses a statement, or if a table or column is lost
-    and no comment allows it.
+    and no comment allows it. What `lint --base` finds in the new migrations is among the findings.
     """
     options.report(lambda project: project.review(base, options.catalogs))
 

@@ -192,7 +192,7 @@ ENTRIES = (
         "A new migration fails on the throw-away copy, or loses a table or a column. "
         "Spark refuses one of its statements, or the statement loads code or reaches out. No real table was touched.",
         "error: REVIEW_FAILED: catalog analytics: 1 error on the throw-away copy: DS103\n"
-        "next: correct the statements; `glacierbase rules DS103` explains losses, and how to allow one\n"
+        "next: correct the statements; `glacierbase rules DS103` explains them, and how to allow one\n"
         "state: no real table was touched",
         (
             "Read the findings: each has a file, a line and a message. `REPLAY_REFUSED`: Spark refuses the statement. "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from glacierbase.errors import HistoryDisagrees, NeedsRepair
@@ -70,6 +70,7 @@ class History:
         newest: the highest of these numbers; 0 when there is none.
         fence, sequence: of the newest event that is not late; 0 when there is none.
         jumped_over: version numbers that a run with `--only` passed by.
+        tables: what events recorded of tables, by fence and sequence, as `glacierbase.history.shapes` reads it.
     """
 
     events: tuple[Event, ...]
@@ -79,6 +80,7 @@ class History:
     fence: int
     sequence: int
     jumped_over: frozenset[int]
+    tables: Mapping[tuple[int, int], tuple[Mapping[str, object], ...]] = field(default_factory=dict)
 
     @property
     def head(self) -> Event | None:
@@ -99,12 +101,15 @@ def fold(events: Iterable[Event], holding_fence: int | None = None) -> History:
     _check_gaps(counted)
     records: dict[int, Record] = {}
     jumped_over: set[int] = set()
+    tables: dict[tuple[int, int], tuple[Mapping[str, object], ...]] = {}
     for event in counted:
         if event.version is not None:
             number = int(event.version)
             details = details_of(event)
             records[number] = _advance(records.get(number), event, details)
             jumped_over.update(map(int, details.jumped_over))
+            if details.tables:
+                tables[event.fence, event.sequence] = details.tables
     for number, record in records.items():
         if record.state is State.RUNNING and record.last.fence != holding_fence:
             records[number] = replace(record, state=State.UNKNOWN)
@@ -117,6 +122,7 @@ def fold(events: Iterable[Event], holding_fence: int | None = None) -> History:
         fence=head.fence if head else 0,
         sequence=head.sequence if head else 0,
         jumped_over=frozenset(jumped_over),
+        tables=tables,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import TypeVar
 
@@ -55,8 +55,17 @@ def table_records(event: Event) -> tuple[TableRecord, ...]:
     """
     if '"tables"' not in (event.details or ""):  # Most events have none.
         return ()
+    return read_records(event, details_of(event).tables)
+
+
+def read_records(event: Event, documents: Iterable[Mapping[str, object]]) -> tuple[TableRecord, ...]:
+    """Return the records of an event from what its details hold.
+
+    Raises:
+        NeedsRepair: one is not readable.
+    """
     try:
-        return tuple(map(_record, details_of(event).tables))
+        return tuple(map(_record, documents))
     except ValueError as error:
         raise damaged(event, error) from error
 

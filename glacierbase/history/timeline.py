@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
 from glacierbase.history.records import History
-from glacierbase.history.shapes import TableRecord, table_records
+from glacierbase.history.shapes import TableRecord, read_records
 from glacierbase.model.differences import compare
 from glacierbase.model.migration import Event, EventType
 from glacierbase.model.shape import Shape
@@ -71,13 +71,27 @@ class Timeline:
         return self.moments[-1].shape
 
 
-def timelines(history: History) -> tuple[Timeline, ...]:
-    """Return the timelines of all tables of a history, in the order of their first records."""
+def timelines(history: History, names: Collection[str] | None = None) -> tuple[Timeline, ...]:
+    """Return the timelines of the tables of a history, in the order of their first records.
+
+    Args:
+        names: read only the records of tables with these names; default all. A name that a table had before is one, too.
+    """
     found = _Tables()
     for event in history.events:
         if event.version is not None and (event.fence, event.sequence) not in history.late:
-            found.add(event)
+            found.add(event, records_in(history, event, names))
     return tuple(each.done() for each in found.all)
+
+
+def records_in(history: History, event: Event, names: Collection[str] | None = None) -> tuple[TableRecord, ...]:
+    """Return the records of an event, of tables with these names; None is all.
+
+    Raises:
+        NeedsRepair: one is not readable.
+    """
+    documents = history.tables.get((event.fence, event.sequence), ())
+    return read_records(event, (each for each in documents if names is None or each.get("table") in names))
 
 
 @dataclass
@@ -107,13 +121,12 @@ class _Tables:
         self._touched: dict[int, frozenset[str]] = {}
         self._gaps: dict[str, list[Event]] = {}
 
-    def add(self, event: Event) -> None:
+    def add(self, event: Event, records: Sequence[TableRecord]) -> None:
         number = int(event.version or 0)
         if event.event in (EventType.STARTED, EventType.BASELINED):
             self._touched[number] = frozenset(table_names(event.tables))
         if event.event not in ENDS:
             return
-        records = table_records(event)
         for name in self._touched.get(number, frozenset()) - {each.table for each in records if each.unread is None}:
             self._miss(name, event)
         renamed = {each.after.uuid: each.table for each in records if each.after and each.after.uuid}

@@ -6,7 +6,6 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from glacierbase.inspect import commands as inspect
-from glacierbase.inspect.drift_results import DriftResult
 from glacierbase.inspect.loaded import LoadedProject
 from glacierbase.inspect.results import DoctorResult, StatusResult
 from glacierbase.model.arguments import version_given
@@ -15,6 +14,7 @@ from glacierbase.model.command import with_own_scope
 # The others are imported when they are called, so that `pending` does not load what reads schemas.
 if TYPE_CHECKING:
     from glacierbase.inspect.blame import BlameResult
+    from glacierbase.inspect.drift_results import DriftResult
     from glacierbase.inspect.history import HistoryResult
     from glacierbase.inspect.schema import SchemaResult
     from glacierbase.inspect.shown import ShowResult
@@ -94,7 +94,8 @@ class AskedProject(LoadedProject):
     def blame(self, table: str, catalogs: Collection[str] = (), *, spark: Any = None) -> tuple[BlameResult, ...]:
         """Return who changed each column, partition field and property of a table last, when and why. Writes nothing.
 
-        The last change of a column is that of its own name, type, nullability, comment or default, through renames.
+        The last change of a column is that of its own name, type, nullability, comment or default, through renames. A change after
+        the last record is found where the table is read without an engine.
 
         Args:
             table: as for `schema`; with a column after it, `TABLE.COLUMN`, only that one and the fields inside it.
@@ -111,7 +112,10 @@ class AskedProject(LoadedProject):
     @with_own_scope
     def drift(self, catalogs: Collection[str] = (), *, spark: Any = None) -> tuple[DriftResult, ...]:
         """Return how the tables differ from what the history recorded of them. Writes nothing."""
-        return self._each(catalogs, DriftResult, inspect.drift, spark)
+        from glacierbase.inspect.drift import drift
+        from glacierbase.inspect.drift_results import DriftResult
+
+        return self._each(catalogs, DriftResult, drift, spark)
 
     @with_own_scope
     def doctor(

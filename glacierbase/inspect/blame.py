@@ -13,6 +13,7 @@ from glacierbase.history.state import current_state
 from glacierbase.history.timeline import Origin
 from glacierbase.inspect.lineage import Traced, trace
 from glacierbase.inspect.since import Since
+from glacierbase.inspect.since_record import with_changes_since
 from glacierbase.inspect.tables import Life, TableSearch
 from glacierbase.model.command import command
 from glacierbase.model.result import Result
@@ -124,6 +125,12 @@ def blame(target: Target, result: BlameResult, search: TableSearch, spark: Any) 
         return result
     table_, column = found
     life = table_.at()
+    if life.moments:
+        moments, unread = with_changes_since(target.catalog, life.moments, is_whole=not life.gaps)
+        life, result = (
+            replace(life, moments=moments),
+            replace(result, warnings=(*result.warnings, *filter(None, [unread]))),
+        )
     lines = tuple(map(BlamedLine.of, trace(life.moments)))
     name = current_name(life, table_.name)
     if column is not None and life.moments and life.moments[-1].shape:

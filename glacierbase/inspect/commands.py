@@ -10,7 +10,6 @@ from glacierbase.history.opening import Target
 from glacierbase.history.squashes import fitted
 from glacierbase.history.state import current_state
 from glacierbase.inspect import doctor as examination
-from glacierbase.inspect.drift_results import DriftResult
 from glacierbase.inspect.results import DoctorResult, StatusResult
 from glacierbase.inspect.statuses import statuses
 from glacierbase.stores.renaming import renaming_warnings
@@ -21,13 +20,6 @@ def status(target: Target, result: StatusResult, spark: Any) -> StatusResult:
     state = current_state(target, spark)
     warnings = (*state.warnings, *(error.message for error in fitted(target.migrations, state.history).errors))
     return replace(result, migrations=statuses(target, state), lock=lock_holder(state.lock), warnings=warnings)
-
-
-def drift(target: Target, result: DriftResult, spark: Any) -> DriftResult:
-    """Return how the tables differ from their records."""
-    from glacierbase.inspect import drift as drifting  # Only this command reads tables.
-
-    return drifting.drift(target, result, spark)
 
 
 def doctor(target: Target, result: DoctorResult, print_ddl: bool, spark: Any) -> DoctorResult:

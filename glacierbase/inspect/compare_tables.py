@@ -108,9 +108,11 @@ class _History:
         """Return the table in one environment; None where it is not known whether there is one, and which."""
         if table is not None:
             return _Seen(name, table.shape, table.is_whole) if table.is_known else None
-        # A version that ran here touched a table that its record does not name.
-        was_started = any(self._progress(number, name) is not None for number in touching)
-        return None if was_started else _Seen(name, None, is_whole=True)
+        # Of a version whose statements were not understood, or that is in a squash, it is not known what it touched here.
+        states = (
+            self._versions[number].states.get(name) for number in touching if self._progress(number, name) is not None
+        )
+        return None if any(state and not state.tables for state in states) else _Seen(name, None, is_whole=True)
 
     def _between(self, reference: _Seen | None, seen: _Seen, touching: Sequence[int]) -> Iterator[TableDifference]:
         """Yield how a table differs from that of the reference, each difference with its cause."""

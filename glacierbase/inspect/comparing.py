@@ -17,7 +17,7 @@ from glacierbase.inspect.each import run_on_each
 from glacierbase.inspect.environment_state import StateResult
 from glacierbase.inspect.exporting import export
 from glacierbase.inspect.state_files import read_states, write_states
-from glacierbase.model.command import command, with_own_scope
+from glacierbase.model.command import with_own_scope
 from glacierbase.model.result import Results
 from glacierbase.model.text import counted
 from glacierbase.run.waiting import Caller, result
@@ -54,7 +54,7 @@ class ComparingProject(AskedProject):
         It holds no secrets, no SQL and no rows. It changes nothing but that file.
 
         Args:
-            output: the file; an existing one is replaced.
+            output: the file, which ends in `.json`; an existing one is replaced.
         """
         states = self._each(catalogs, StateResult, export, spark)
         write_states(output, states)
@@ -100,7 +100,7 @@ def _check_enough(sources: Collection[str]) -> None:
         raise ConfigurationError(
             "ENVIRONMENT_NOT_CHOSEN",
             f"{counted(len(set(sources)), 'environment')} given, and compare takes two or more",
-            f"`{command('compare', 'dev', 'prod.json')}` takes names, and files that `export-state` wrote",
+            "name environments, or files ending in .json that `export-state` wrote",
         )
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from typing import Any
 
 import glacierbase
 from glacierbase.history.opening import Target
 from glacierbase.history.records import History, Record
+from glacierbase.history.shapes import table_records
 from glacierbase.history.squashes import fitted
 from glacierbase.history.state import CatalogState, read_state
 from glacierbase.history.status import make_status
@@ -32,43 +33,64 @@ _AGAIN = 3
 _IN_FLIGHT = frozenset({State.RUNNING, State.UNKNOWN})
 
 
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """A history, and the tables as they were after it was read.
+
+    Attributes:
+        touched: the tables that the file of each version touches, under their whole names.
+    """
+
+    state: CatalogState
+    touched: Mapping[int, tuple[str, ...]]
+    tables: Sequence[TableState]
+
+    @classmethod
+    def of(cls, target: Target, state: CatalogState) -> _Read:
+        touched = _touched(target.catalog, state.history)
+        return cls(state, touched, _tables(target.catalog, state.history, touched))
+
+
 def export(target: Target, result: StateResult, spark: Any = None) -> StateResult:
     """Return the state of the catalog. Writes nothing; an engine is started only where history and lock need it."""
     with target.opened(spark) as opened:
-        state = read_state(opened)
-        tables = _tables(target, state.history)
+        found = _Read.of(target, read_state(opened))
         for _ in range(_AGAIN):
-            if not any(each.altered for each in tables):
+            if not any(each.altered for each in found.tables):
                 break
             # A migration may have altered the tables after its history was read.
             newer = read_state(opened)
-            if newer.history.head == state.history.head:
+            if newer.history.head == found.state.history.head:
                 break
-            state, tables = newer, _tables(target, newer.history)
-    return _completed(target, result, state, tables)
+            found = _Read.of(target, newer)
+        else:
+            found = replace(found, tables=[replace(each, altered=()) for each in found.tables])
+    return _completed(target, result, found)
 
 
-def _completed(target: Target, result: StateResult, state: CatalogState, tables: Sequence[TableState]) -> StateResult:
+def _completed(target: Target, result: StateResult, found: _Read) -> StateResult:
+    state = found.state
     files = fitted(target.migrations, state.history)
     return replace(
         result,
         warnings=(*state.warnings, *(error.message for error in files.errors)),
         read_at=datetime.now(timezone.utc),
         tool_version=glacierbase.__version__,
-        versions=tuple(_versions(target, files.migrations, state.history)),
-        tables=tuple(tables),
+        versions=tuple(_versions(target, files.migrations, found)),
+        tables=tuple(found.tables),
     )
 
 
-def _versions(target: Target, fitting: Sequence[Migration], history: History) -> Iterator[VersionState]:
+def _versions(target: Target, fitting: Sequence[Migration], read: _Read) -> Iterator[VersionState]:
     """Yield the versions; in place of a squash also those that it replaced, as far as they have no line of their own."""
+    history = read.state.history
     found = {int(each.version): each for each in make_status(target.migrations, history)}
     files = {each.number: each for each in fitting}
     rows: dict[int, VersionState] = {}
     for number, status in found.items():
         record, file = history.records.get(number), files.get(number)
         squashed = (record.squashes if record else ()) or (file.squashes if file else ())
-        row = _version(status, record, file, target.catalog)
+        row = _version(status, record, file, read.touched.get(number, ()))
         rows[number] = replace(row, checksums=(*row.checksums, *_checksums(squashed, number)))
         for other in {each.number: each for each in squashed if each.number not in found}.values():
             rows[other.number] = replace(
@@ -82,7 +104,7 @@ def _checksums(squashed: Iterable[Squashed], number: int) -> tuple[str, ...]:
     return tuple(each.checksum for each in squashed if each.number == number)
 
 
-def _version(status: Status, record: Record | None, file: Migration | None, catalog: Catalog) -> VersionState:
+def _version(status: Status, record: Record | None, file: Migration | None, tables: tuple[str, ...]) -> VersionState:
     checksum = record.last.checksum if record else file.checksum if file else None
     return VersionState(
         version=status.version,
@@ -97,32 +119,39 @@ def _version(status: Status, record: Record | None, file: Migration | None, cata
         rendered_checksum=record.last.rendered_checksum if record else None,
         has_file=file is not None,
         squash=None,
-        tables=_touched(catalog, record) if record else (),
+        tables=tables,
     )
 
 
-def _tables(target: Target, history: History) -> Sequence[TableState]:
+def _tables(catalog: Catalog, history: History, touched: Mapping[int, tuple[str, ...]]) -> Sequence[TableState]:
     """Return the tables that the history knows, in the order of the versions that touch them, each as it is now."""
     recorded: dict[str, Timeline] = {}
     for each in timelines(history):
         # Of several tables that have had the name, the one that has it now, or had it last.
         if each.table not in recorded or _last(each) >= _last(recorded[each.table]):
             recorded[each.table] = each
-    touched = {number: _touched(target.catalog, record) for number, record in history.records.items()}
     busy = {
         name for number, record in history.records.items() if record.state in _IN_FLIGHT for name in touched[number]
     }
     names = list(dict.fromkeys([*(name for number in sorted(touched) for name in touched[number]), *recorded]))
-    live = read_tables(target.catalog, names)
-    rules = target.catalog.drift_rules
+    live = read_tables(catalog, names)
+    rules = catalog.drift_rules
     # While a statement may be changing a table, and after a file without a record, the last record may be outdated.
     known = {name: each for name, each in recorded.items() if not each.unrecorded and name not in busy}
     return [_table(name, known.get(name), live[name], rules) for name in names]
 
 
-def _touched(catalog: Catalog, record: Record) -> tuple[str, ...]:
-    """Return the tables that the file of a version touches, under their qualified names."""
-    return tuple(dict.fromkeys(qualified(catalog, name) for name in table_names(record.started.tables)))
+def _touched(catalog: Catalog, history: History) -> Mapping[int, tuple[str, ...]]:
+    """Return the tables that the file of each version touches, under their whole names."""
+    # A name may depend on a statement of its file; the record of the table has the whole one.
+    records = (each for event in history.events for each in table_records(event))
+    whole = {each.table: each.after.table for each in records if each.after}
+    return {
+        number: tuple(
+            dict.fromkeys(whole.get(name) or qualified(catalog, name) for name in table_names(record.started.tables))
+        )
+        for number, record in history.records.items()
+    }
 
 
 def _last(found: Timeline) -> tuple[int, int]:

@@ -62,12 +62,13 @@ class Filters:
 
 def places_about(table: Table) -> frozenset[Place]:
     """Return the places of the events of all files that touch a table, also under the names that it had before."""
-    former = tuple(_former_names(table))
+    names = table.written(table.name)
+    former = [(table.written(name), begin, end) for name, begin, end in _former_names(table)]
     return frozenset(
         place_of(touch.event)
         for touch in touches(table.history)
-        if table.name in touch.tables
-        or any(name in touch.tables and begin <= place_of(touch.event) <= end for name, begin, end in former)
+        if touch.tables & names
+        or any(touch.tables & names_ and begin <= place_of(touch.event) <= end for names_, begin, end in former)
     )
 
 

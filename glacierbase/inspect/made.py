@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from glacierbase.history.records import History
-from glacierbase.history.shapes import table_records
-from glacierbase.history.timeline import Moment, Origin, timelines
+from glacierbase.history.timeline import Moment, Origin, records_in, timelines
 from glacierbase.inspect.points import place_of
 from glacierbase.model.differences import Change, Difference, compare
 from glacierbase.model.text import Line, Verbatim
@@ -64,6 +63,6 @@ def _unread(history: History, number: int) -> Iterator[MadeChange]:
     """Yield the tables that the newest run of a version could not read."""
     record = history.records.get(number)
     if record is not None and place_of(record.outcome) not in history.late:
-        for each in table_records(record.outcome):
+        for each in records_in(history, record.outcome):
             if each.unread is not None:
                 yield MadeChange(each.table, None, Origin.NOT_RECORDED, unread=each.unread)

@@ -10,7 +10,6 @@ from typing import TypeAlias
 
 from glacierbase.errors import ConfigurationError
 from glacierbase.history.records import History
-from glacierbase.history.shapes import table_records
 from glacierbase.model.arguments import unknown_version
 from glacierbase.model.migration import Event, version_number
 
@@ -83,7 +82,7 @@ def _end_of(point: Point, history: History) -> Place:
     record = history.records.get(point.version or 0)
     if record is None:
         raise unknown_version(f"version {point.text} never ran here")
-    repaired = record.repair is not None and table_records(record.repair)
+    repaired = record.repair is not None and place_of(record.repair) in history.tables
     return place_of(record.last if repaired else record.outcome)
 
 

@@ -57,7 +57,7 @@ class Since:
         if self.is_first:
             return f"before the first record, seen by {self.seen_by}"
         what = "not from a migration" if self.origin is Origin.OUTSIDE else "not recorded"
-        return f"{what}, seen first by {self.seen_by}"
+        return f"{what}, seen first by {self.seen_by}" if self.seen_by else what
 
     @property
     def line(self) -> str:

@@ -24,9 +24,12 @@ def write_states(path: str | Path, states: Sequence[StateResult]) -> None:
     """Write a state file. An existing one is replaced as a whole.
 
     Raises:
-        ConfigurationError: `UNREADABLE_FILE`, `EMPTY_VALUE`.
+        ConfigurationError: `UNREADABLE_FILE`, `EMPTY_VALUE`, `INVALID_VALUE`.
     """
     check_not_empty("output", path)
+    if not str(path).endswith(".json"):
+        hint = f"`{command('export-state', '--output', 'state.json')}` writes one that `compare` reads"
+        raise ConfigurationError("INVALID_VALUE", f"output is {path}, which does not end in .json", hint)
     try:
         replace_file(Path(path), json_text(document("export-state", states, None)) + "\n")
     except FileRefused as error:

@@ -11,7 +11,8 @@ from glacierbase.errors import ConfigurationError
 from glacierbase.history.records import History
 from glacierbase.history.timeline import Moment, Timeline, timelines
 from glacierbase.inspect.points import Point, place_of, reached
-from glacierbase.inspect.touched import gaps, touched_tables
+from glacierbase.inspect.recorded_names import RecordedNames
+from glacierbase.inspect.touched import gaps
 from glacierbase.model.arguments import check_not_empty
 from glacierbase.model.command import command
 from glacierbase.model.names import name_of, name_parts
@@ -43,11 +44,17 @@ class Table:
     Attributes:
         name: that it was asked for by, as the history records it.
         timelines: of all tables that ever had that name, in the order of their first records; none where nothing was recorded.
+        spellings: by the name of a table, how files wrote it.
     """
 
     name: str
     timelines: tuple[Timeline, ...]
     history: History
+    spellings: Mapping[str, frozenset[str]]
+
+    def written(self, *names: str) -> frozenset[str]:
+        """Return names of tables as files wrote them: some without their first parts."""
+        return frozenset(names).union(*(self.spellings.get(name, ()) for name in names))
 
     def at(self, point: Point | None = None) -> Life:
         """Return the table that has the name at a point, else that had it last before, else that got it later.
@@ -60,11 +67,11 @@ class Table:
         held = [_held_until(moments, self.name) for moments in lives]
         if not any(lives):
             first = next((each.moments[0] for each in self.timelines), None)
-            return Life((), first, gaps(self.history, {self.name}, point))
+            return Life((), first, gaps(self.history, self.written(self.name), point))
         # One that had not got the name yet is chosen only where no other one had it.
         chosen = max(range(len(lives)), key=lambda index: (held[index] or (-1, -1), bool(lives[index])))
         moments, every = tuple(lives[chosen]), self.timelines[chosen].moments
-        names = {self.name, *(moment.shape.table for moment in moments if moment.shape)}
+        names = self.written(self.name, *(moment.shape.table for moment in moments if moment.shape))
         return Life(moments, next(iter(every[len(moments) :]), None), gaps(self.history, names, point))
 
 
@@ -117,14 +124,14 @@ class TableSearch:
         )
 
     def _find(self, history: History, parts: Sequence[str]) -> Table | None:
-        lives = _by_name(timelines(history))
-        touched = touched_tables(history)
-        self._known.update(dict.fromkeys((*lives, *touched)))
-        name = _match(parts, list(lives)) or _match(parts, touched)
+        names = RecordedNames.of(history)
+        self._known.update(dict.fromkeys(names.all))
+        name = _match(parts, names.all)
         if name is None:
             return None
         self._is_found = True
-        return Table(name, tuple(lives.get(name, ())), history)
+        found = timelines(history, names.linked(name))
+        return Table(name, tuple(_by_name(found).get(name, ())), history, names.spellings)
 
 
 def _by_name(found: Sequence[Timeline]) -> Mapping[str, Sequence[Timeline]]:

@@ -6,8 +6,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from glacierbase.history.records import History
-from glacierbase.history.shapes import table_records
-from glacierbase.history.timeline import ENDS
+from glacierbase.history.timeline import ENDS, records_in
 from glacierbase.inspect.points import Place, Point, place_of, reached
 from glacierbase.model.migration import Event, EventType
 from glacierbase.sql.targets import table_names
@@ -36,9 +35,7 @@ def touches(history: History) -> Iterator[Touch]:
         number = int(event.version)
         if event.event in (EventType.STARTED, EventType.BASELINED) or number not in files:
             files[number] = frozenset(table_names(event.tables)), place_of(event)
-        tables, begin = files[number]
-        recorded = {each.table for each in table_records(event)}
-        yield Touch(event, tables | recorded if recorded else tables, begin)
+        yield Touch(event, *files[number])
 
 
 def touched_tables(history: History) -> list[str]:
@@ -50,14 +47,14 @@ def gaps(history: History, names: Collection[str], point: Point | None) -> tuple
     """Return the versions that touched a table and recorded nothing of it, after the last record before a point.
 
     Args:
-        names: all that the table had.
+        names: all that the table had, as files wrote them.
     """
     found: dict[str, None] = {}
     is_reached = reached(point, history)
     for touch in touches(history):
         event = touch.event
         if event.event in ENDS and touch.tables.intersection(names) and is_reached(event):
-            if any(each.table in names and each.unread is None for each in table_records(event)):
+            if any(each.unread is None for each in records_in(history, event, names)):
                 found.clear()
             else:
                 found[event.version or ""] = None

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import is_dataclass
 from datetime import datetime, timezone
 from enum import Enum
+from functools import cache
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from glacierbase.model.result import document_fields
@@ -33,13 +34,19 @@ def from_json(kind: type[T], value: object, place: str) -> T:
         WrongShape: a field is missing, or has a value of another type.
     """
     values = _checked(dict, value, place)
-    hints = get_type_hints(kind)
     fields: dict[str, Any] = {}
-    for name in document_fields(kind):
+    for name, hint in _types(kind).items():  # type: ignore[arg-type]  # A type is hashable.
         if name not in values:
             raise WrongShape(f"{place} has no {name}")
-        fields[name] = _read(hints[name], values[name], f"{place}.{name}")
+        fields[name] = _read(hint, values[name], f"{place}.{name}")
     return kind(**fields)
+
+
+@cache
+def _types(kind: type[Any]) -> Mapping[str, Any]:
+    """Return the types of the fields; to evaluate the annotations takes longer than to read an object."""
+    hints = get_type_hints(kind)
+    return {name: hints[name] for name in document_fields(kind)}
 
 
 def _read(kind: Any, value: object, place: str) -> Any:

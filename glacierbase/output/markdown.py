@@ -44,7 +44,7 @@ def _verdict(document: Document, found: Sequence[Problem]) -> str:
     entries = document["catalogs"]
     if not entries:
         return summary(found)
-    if "files" in entries[0] and isinstance(entries[0]["files"], int):
+    if isinstance(entries[0]["files"], int):  # The count of `lint`.
         return f"{summary(found)} in {counted(sum(entry['files'] for entry in entries), 'migration')}"
     files = {(entry["catalog"], file["path"]) for entry in entries for file in entry["files"]}
     tables = {(entry["catalog"], table["table"]) for entry in entries for table in entry["tables"]}
@@ -239,7 +239,7 @@ def _with_ends(statements: Sequence[Entry]) -> Iterator[str]:
 def _command(entries: Sequence[Entry]) -> str:
     commands = dict.fromkeys(entry["origin"]["command"] for entry in entries)
     return (
-        fenced("command", [value(next(iter(commands), ""))], "sh", "To see this on your machine:").text
+        fenced("command", [sql(next(iter(commands), ""))], "sh", "To see this on your machine:").text
         if any(commands)
         else ""
     )

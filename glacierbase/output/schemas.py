@@ -14,11 +14,13 @@ from inspect import getmembers, isfunction
 from pathlib import Path
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
+from glacierbase.apply.drift_results import DriftFileResult, DriftIgnoreResult
 from glacierbase.apply.file_results import RebaseResult, WrittenResult
 from glacierbase.apply.init import InitResult
 from glacierbase.catalogs.schema import catalog_file_schema
 from glacierbase.errors import GlacierbaseError
 from glacierbase.inspect.blame import BlameResult
+from glacierbase.inspect.drift_results import DriftResult
 from glacierbase.inspect.history import HistoryResult
 from glacierbase.inspect.schema import SchemaResult
 from glacierbase.inspect.shown import ShowResult
@@ -189,7 +191,18 @@ def _summary(kind: type) -> str:
 
 
 # The result types that the methods import when they are called.
-_LATER = {kind.__name__: kind for kind in (BlameResult, HistoryResult, SchemaResult, ShowResult)}
+_LATER = {
+    kind.__name__: kind
+    for kind in (
+        BlameResult,
+        DriftFileResult,
+        DriftIgnoreResult,
+        DriftResult,
+        HistoryResult,
+        SchemaResult,
+        ShowResult,
+    )
+}
 # The result type of each command: the methods of `Project` that return results, and the commands that only write files.
 COMMANDS: Mapping[str, type[Result]] = {
     **dict(_methods()), "init": InitResult, "new": WrittenResult, "rebase": RebaseResult,

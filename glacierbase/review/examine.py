@@ -48,15 +48,15 @@ def examine(compiled: Compiled, facts: Mapping[str, Any]) -> dict[str, Any]:
     """
     rest = {key: value for key, value in facts.items() if key != "place"}
     steps = _steps(compiled)
-    file = File(compiled.migration, steps, Facts(engine=compiled.dialect, **rest), _followed(steps, facts.get("place")))
+    tables = _followed(steps, facts.get("place")) if compiled.dialect == "spark" else {}
+    file = File(compiled.migration, steps, Facts(engine=compiled.dialect, **rest), tables)
     allows = allows_of(compiled.statements)
-    created = [list(step.target.key) for step in steps if step.parsed.operation in CREATES and step.target]
     return {
         "found": [_plain(rule, found, file) for rule in all_rules() for found in _applied(rule, file)],
         "allows": [{**asdict(allow), "fix": _nearest(allow)} for allow in allows],
         "misplaced": without_effect(compiled.text, allows),
         "lines": {str(each.index): [each.line, each.column] for each in compiled.statements if WORD in each.comments},
-        "created": created,
+        "tables": [[list(key), is_new] for key, is_new in _tables(steps).items()],
         "not_understood": [
             [step.statement.line, step.statement.text[:_LONGEST_TEXT]] for step in steps if not step.parsed.understood
         ],
@@ -71,6 +71,15 @@ def follow(compiled: Compiled, facts: Mapping[str, Any]) -> None:
         facts: `place`, its chain and its number in that: without a gap, every file of a catalog in one environment.
     """
     _followed(_steps(compiled), facts["place"])
+
+
+def _tables(steps: Sequence[Step]) -> dict[tuple[str, ...], bool]:
+    """Return the tables that the statements change, and whether the first one of each creates it."""
+    found: dict[tuple[str, ...], bool] = {}
+    for step in steps:
+        for name in step.parsed.targets:
+            found.setdefault(name.key, step.parsed.operation in CREATES - {"replace_table"})
+    return found
 
 
 def _steps(compiled: Compiled) -> tuple[Step, ...]:

@@ -56,7 +56,12 @@ def _order(finding: Finding) -> tuple[bool, str, int, int, str]:
 
 
 def _created(examined: Sequence[Examined]) -> frozenset[tuple[str, ...]]:
-    return frozenset(tuple(key) for each in examined for key in each.answer["created"])
+    """Return the tables that the files create, and that none of them changes before."""
+    first: dict[tuple[str, tuple[str, ...]], bool] = {}
+    for each in examined:
+        for key, is_new in each.answer["tables"]:
+            first.setdefault((each.environment, tuple(key)), is_new)
+    return frozenset(key for (_, key), is_new in first.items() if is_new)
 
 
 _LONGEST_CODE = 20

@@ -138,7 +138,9 @@ class _Replay:
         try:
             self._runner.bounded(lambda: self._engine.restore(cached.state))
             self._tables()
-        except (EngineError, ValueError, LookupError) as error:
+        except TimeIsUp:
+            raise
+        except Exception as error:  # Whatever a state does that cannot be read: the replay without it counts.
             raise _NoState from error
         self._base_problems += cached.problems
         self._runner.pass_over(base[: cached.files], cached.problems)

@@ -19,6 +19,7 @@ from glacierbase.model.migration import Migration
 from glacierbase.model.names import name_parts
 from glacierbase.model.result import Results, raise_first
 from glacierbase.model.text import counted
+from glacierbase.review.combined import rule_findings, with_rules
 from glacierbase.review.copy import Copy, copy_of
 from glacierbase.review.explained import explained
 from glacierbase.review.fixtures import fixtures_of
@@ -73,7 +74,10 @@ def review(root: Path, choice: CatalogChoice, catalogs: Collection[str], base: s
 
     found, _ = in_environments(root, choice.in_every_environment(catalogs), False, look)
     at = origin(root, "review", catalogs, base)
-    return raise_first(Results(replace(_reviewed(group), origin=at) for group in _grouped(found, configurations)))
+    groups = _grouped(found, configurations)
+    ruled = rule_findings(root, choice, catalogs, base) if any(group.new for group in groups) else {}
+    results = (_failed(with_rules(_reviewed(group), ruled.get(group.name, ()))) for group in groups)
+    return raise_first(Results(replace(each, origin=at) for each in results))
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +151,7 @@ def _judged(group: _Group, result: ReviewResult, found: Replay) -> ReviewResult:
     skipped = tuple(
         SkippedStatement(each.file.migration.location, each.step.line, each.message) for each in found.skipped
     )
-    result = replace(
+    return replace(
         result,
         warnings=tuple(_warnings(group, found)),
         files=tuple(_files(group, found)),
@@ -156,7 +160,6 @@ def _judged(group: _Group, result: ReviewResult, found: Replay) -> ReviewResult:
         findings=tuple(_findings(group, found)),
         replay=Replayed(found.replayed, skipped, found.cached > 0),
     )
-    return replace(result, error=_failure(result))
 
 
 def _warnings(group: _Group, found: Replay) -> Iterator[str]:
@@ -252,17 +255,22 @@ def _drops(look: Look, lost: Difference) -> bool:
     return tuple(name_parts(lost.name)) in look.dropped or look.operation in _LOSES_COLUMNS
 
 
+def _failed(result: ReviewResult) -> ReviewResult:
+    """Return the result with its error, if its findings are the first one."""
+    return result if result.error else replace(result, error=_failure(result))
+
+
 def _failure(result: ReviewResult) -> MigrationFileError | None:
     wrong = [finding for finding in result.findings if finding.is_error]
     if not wrong:
         return None
     codes = tuple(dict.fromkeys(finding.code for finding in wrong))
-    losses = [code for code in codes if code in (_DROPPED_TABLE, _DROPPED_COLUMN, _REPLACED_TABLE)]
+    of_rules = [code for code in codes if not code.startswith("REPLAY_")]
     return MigrationFileError(
         "REVIEW_FAILED",
         f"catalog {result.catalog}: {counted(len(wrong), 'error')} {PREFIX}: {', '.join(codes)}",
-        f"correct the statements; `{command('rules', *losses)}` explains losses, and how to allow one"
-        if losses
+        f"correct the statements; `{command('rules', *of_rules)}` explains them, and how to allow one"
+        if of_rules
         else "correct the statements of the findings",
         state="no real table was touched",
         catalog=result.catalog,

@@ -102,9 +102,9 @@ class File:
 
     def known(self, step: Step) -> KnownTable | None:
         """Return what earlier statements declare of the table that a statement changes; None where nothing is known."""
-        if step.target and not self.creates(step.target, step):
-            self.asked.add(step.target.key[-1])
         table = self.tables.get(step.statement.index)
+        if table is None and step.target:
+            self.asked.add(step.target.key[-1])
         return table if table and table.using in (None, self.format_of(step)) else None
 
     def format_of(self, step: Step) -> str:

@@ -158,7 +158,7 @@ def known_type(text: str | None) -> str | None:
     """Return a type of Spark in one spelling, or None where it is not supported."""
     try:
         return types_of(text, "spark")[0] if text else None
-    except NotUnderstood:
+    except (NotUnderstood, RecursionError):  # A type may be nested as deep as its file is long.
         return None
 
 

@@ -34,7 +34,8 @@ class KnownTables:
 
     def __init__(self, *, is_complete: bool = True) -> None:
         self.is_complete = is_complete
-        self._tables: dict[_Key, KnownTable] = {}
+        # By the last name: names that may stand for one table have the same.
+        self._tables: dict[str, dict[_Key, KnownTable]] = {}
         self._is_switched = False
 
     def start_file(self) -> None:
@@ -43,7 +44,7 @@ class KnownTables:
 
     def before(self, name: Name) -> KnownTable | None:
         """Return what is known of a table; None where nothing is."""
-        return self._tables.get(name.key) if self._is_clear(name.key) else None
+        return self._get(name.key) if self._is_clear(name.key) else None
 
     def follow(self, statement: ParsedStatement) -> None:
         """Add what a statement declares."""
@@ -63,30 +64,37 @@ class KnownTables:
                 self._change(name.key, statement)
 
     def _create(self, key: _Key, statement: ParsedStatement) -> None:
-        before = self._tables.get(key)
+        before = self._get(key)
         if statement.options.if_not_exists and (before or not self.is_complete):
             return
-        self._put(key, created(statement, before))
+        table = created(statement, before)
+        is_whole = self.is_complete or before or statement.operation != "replace_table"
+        # The table before, which is not known, may have had properties.
+        self._put(key, table if is_whole else replace(table, properties=None))
 
     def _rename(self, old: _Key, new: _Key) -> None:
-        table = self._tables.get(old)
+        table = self._get(old)
         self._put(old, None)
         missing = len(old) - len(new)
         self._put((*old[:missing], *new) if missing > 0 else new, table)
 
     def _change(self, key: _Key, statement: ParsedStatement) -> None:
-        table = self._tables.get(key)
+        table = self._get(key)
         if statement.operation == "drop_table" or table is None:
             self._put(key, None)
         else:
             self._put(key, altered(table, statement))
 
+    def _get(self, key: _Key) -> KnownTable | None:
+        return self._tables.get(key[-1], {}).get(key)
+
     def _put(self, key: _Key, table: KnownTable | None) -> None:
         """Replace what is known of a table, and forget each other one that the name may stand for."""
-        for other in [each for each in self._tables if _may_be_same(each, key)]:
-            del self._tables[other]
+        others = self._tables.setdefault(key[-1], {})
+        for other in [each for each in others if _may_be_same(each, key)]:
+            del others[other]
         if table is not None and table != replace(NOTHING, using=table.using) and self._is_clear(key):
-            self._tables[key] = table
+            others[key] = table
 
     def _is_clear(self, key: _Key) -> bool:
         """Return whether a name means the same table wherever it is written."""

@@ -24,7 +24,10 @@ def table_or_path(cursor: Cursor) -> Name:
 def optimize(cursor: Cursor) -> ParsedStatement:
     """Read OPTIMIZE after that word."""
     target = table_or_path(cursor)
+    cursor.take("FULL")
     where = cursor.word() == "WHERE"
+    if cursor.word() not in ("", ";", "WHERE", "ZORDER"):
+        raise NotUnderstood(f"OPTIMIZE {target} {cursor.word()}")
     sources = Sources(cursor).rest().without(target)
     return ParsedStatement("optimize", (target,), sources, options=Options(where=where))
 

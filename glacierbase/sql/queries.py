@@ -20,6 +20,20 @@ _ENDS: dict[str, tuple[str, ...]] = {
     "GROUP": ("BY",), "ORDER": ("BY",), "SORT": ("BY",), "CLUSTER": ("BY",), "DISTRIBUTE": ("BY",), "CONNECT": ("BY",),
     "START": ("WITH",), "LATERAL": ("VIEW",), "|": (">",), "WINDOW": (),
 }  # fmt: skip
+# What follows a column, and no JOIN.
+_AFTER_COLUMN = frozenset(
+    {
+        "", ",", ")", ";", ".", "=", "+", "-", "*", "/", "%", "<", ">", "!", "FROM", "AS", "IS", "IN", "AND", "OR", "NOT",
+        "LIKE", "BETWEEN",
+    }
+)  # fmt: skip
+# What follows the name of a table, or its alias.
+_AFTER_NAME = frozenset(
+    {
+        "", ",", ")", ";", "AS", "JOIN", "LEFT", "RIGHT", "INNER", "FULL", "CROSS", "NATURAL", "ANTI", "SEMI", "ON", "USING",
+        "PIVOT", "UNPIVOT", "TABLESAMPLE", "UNION", "EXCEPT", "INTERSECT", "MINUS", *_ENDS,
+    }
+)  # fmt: skip
 _SET_OPERATORS = ("UNION", "EXCEPT", "INTERSECT", "MINUS")
 # All words that matter outside of the name of a relation.
 _WORDS = frozenset(
@@ -200,10 +214,13 @@ class Sources:
         if word == "LATERAL" or (word == "STREAM" and cursor.word(1) not in ("", ",", ")", ".")):
             cursor.next()
             return
+        if word == "ARCHIVE" and cursor.word(1) == "OF" and cursor.word(2) not in ("", ",", ")", ";"):
+            cursor.take("ARCHIVE", "OF")  # Of Snowflake.
+            return
         if word == "TABLE" and cursor.word(-1) == "(" and cursor.word(1) not in ("", "(", ")", ".", ","):
             cursor.next()
         frame.relation = False
-        if word == "VALUES":
+        if word == "VALUES" and not self._is_named_values():
             self._step(frame)
         elif word == "@":
             self._skip_stage()
@@ -218,6 +235,14 @@ class Sources:
             name = cursor.table()
             if cursor.word() != "(":  # Else a function.
                 self.add(name)
+
+    def _is_named_values(self) -> bool:
+        """Return whether VALUES is the name of a table of Spark, with an alias or without: no row follows."""
+        cursor = self._cursor
+        if cursor.dialect != "spark":
+            return False
+        is_alias = not cursor.is_string(1) and (cursor.word(1)[:1] == "`" or cursor.word(1).isidentifier())
+        return cursor.word(1) in _AFTER_NAME or (is_alias and cursor.word(2) in _AFTER_NAME)
 
     def _skip_stage(self) -> None:
         self._cursor.next()
@@ -258,11 +283,17 @@ class Sources:
             frame.rows = False
 
     def _step_in_query(self, frame: _Frame, word: str) -> None:
-        cursor = self._cursor
-        if (
-            word == "FROM" and not (cursor.word(-2) == "DISTINCT" and cursor.word(-3) in ("IS", "NOT"))
-        ) or word == "JOIN":
+        if (word == "FROM" and not self._is_no_clause(frame)) or (
+            word == "JOIN" and (frame.in_from or self._cursor.word() not in _AFTER_COLUMN)
+        ):
             frame.relation = frame.in_from = True
+
+    def _is_no_clause(self, frame: _Frame) -> bool:
+        """Return whether FROM is that of IS DISTINCT FROM, or a column of Spark, which lets it be one: `SELECT from FROM t`."""
+        before, cursor = self._cursor.word(-2), self._cursor
+        if before == "DISTINCT" and cursor.word(-3) in ("IS", "NOT"):
+            return True
+        return cursor.dialect == "spark" and not frame.in_from and before in ("SELECT", "DISTINCT", ",")
 
     def _read_set_operator(self, frame: _Frame) -> None:
         cursor = self._cursor

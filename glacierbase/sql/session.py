@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from glacierbase.sql.clauses import check_end
+from glacierbase.sql.clauses import check_end, partition
 from glacierbase.sql.cursor import Cursor, NotUnderstood
 from glacierbase.sql.maintenance import table_or_path
 from glacierbase.sql.queries import Sources
@@ -47,10 +47,22 @@ def show(cursor: Cursor) -> ParsedStatement:
         sources = (cursor.table(),)
     elif cursor.take("COLUMNS") and cursor.take_any("IN", "FROM"):
         sources = (_columns_of(cursor),)
+    elif cursor.take("TABLE", "EXTENDED"):
+        sources = _extended(cursor)
     elif cursor.take("INDEXES") and cursor.take_any("IN", "FROM"):
         sources = (cursor.table(),)
     cursor.skip_to(";")
     return ParsedStatement("show", (), sources)
+
+
+def _extended(cursor: Cursor) -> tuple[Name, ...]:
+    """Move past `[IN namespace] LIKE 'name' [PARTITION (…)]`; with a partition, the string is the name of a table."""
+    space = cursor.table() if cursor.take_any("IN", "FROM") else Name((), (), ())
+    cursor.take("LIKE")
+    table = cursor.string() if cursor.is_string() else ""
+    if not table or partition(cursor) is None:
+        return ()
+    return (Name((*space.parts, table), (*space.key, table.lower()), (*space.written, table)),)
 
 
 def _columns_of(cursor: Cursor) -> Name:

@@ -12,6 +12,7 @@ from pathlib import Path
 from tests.benchmarks import (
     against_peers,
     alter,
+    asked,
     bookkeeping,
     comparing,
     help,
@@ -30,6 +31,7 @@ BENCHMARKS: Mapping[str, Callable[[Order], Iterator[Row | Absent]]] = {
     "help": help.rows,
     "lint": lint.rows,
     "questions": questions.rows,
+    "asked": asked.rows,
     "comparing": comparing.rows,
     "peers": against_peers.rows,
     "history": history.rows,

@@ -130,7 +130,7 @@ def _faults(disk: Path, database: Path) -> list[Fault]:
 @contextmanager
 def snowflake_bed(folder: Path, port: int) -> Iterator[Bed]:
     with Wire(port) as wire:
-        text = CATALOG.replace("PORT", str(wire.port)).replace("_timeout: 5", "_timeout: 1")
+        text = CATALOG.replace("PORT", str(wire.port)).replace("_timeout: 30", "_timeout: 1")
         with snow_bed(text, "DEMO", folder) as snow:
             yield (
                 lambda name: SnowShop(snow, ProjectFolder(folder / name), lease="1s"),

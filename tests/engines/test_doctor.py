@@ -56,7 +56,7 @@ def test_on_snowflake_all_is_well_and_nothing_stays(emulated: SnowBed, project: 
 
 def test_each_failing_line_has_a_hint(emulated: SnowBed, project: ProjectFolder) -> None:
     """The exit code is that of the first failing check."""
-    project.catalog(emulated.catalog_file().replace("127.0.0.1", "127.0.0.2").replace("_timeout: 5", "_timeout: 1"))
+    project.catalog(emulated.catalog_file().replace("127.0.0.1", "127.0.0.2").replace("_timeout: 30", "_timeout: 1"))
     project.file("0001_open.sql", "SELECT 'never closed;")
     done = ask_here(project, "doctor")
     assert done.code == 3

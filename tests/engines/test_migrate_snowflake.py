@@ -232,6 +232,8 @@ def test_a_lost_answer_is_unknown_and_not_failed(wired: ProjectFolder, emulated:
     """The answer is lost although the row was inserted, so that the outcome is unknown."""
     schema = emulated.schema()
     emulated.executor.open_session().execute(f"CREATE TABLE {schema}.t (a INT)")
+    path = wired.root / "catalogs/shop.yaml"
+    path.write_text(path.read_text().replace("network_timeout: 30", "network_timeout: 5"))
     wired.file("0001_row.sql", f"INSERT INTO {schema}.t /* the answer is lost */ VALUES (1);")
     done = ask_here(wired, "migrate")
     assert (done.code, done.document["error"]["code"]) == (6, "OUTCOME_UNKNOWN")
@@ -254,8 +256,8 @@ def test_what_cannot_be_reached_is_one_clear_message(
 ) -> None:
     """It exits with 5, and names the place and the remedy, but no secret."""
     assert before in emulated.text
-    patience = "login_timeout: 1" if after == "127.0.0.2" else "login_timeout: 5"
-    text = emulated.text.replace(before, after).replace("login_timeout: 5", patience)
+    patience = "login_timeout: 1" if after == "127.0.0.2" else "login_timeout: 30"
+    text = emulated.text.replace(before, after).replace("login_timeout: 30", patience)
     project.catalog(text + "store: {namespace: glacierbase}\n")
     project.file("0001_create.sql", "CREATE TABLE t (a INT);")
     done = run_here(project, "migrate")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from pyiceberg.catalog.sql import SqlCatalog
@@ -61,19 +62,20 @@ class Place:
 
     def apply(
         self, version: str, change: Change = nothing, end: EventType = EventType.APPLIED, *, is_recorded: bool = True,
-        at: datetime | None = None, **columns: Any,
+        names: Mapping[str, str] = MappingProxyType({}), **columns: Any,
     ) -> None:  # fmt: skip
         """Change tables as a file does, and record that a run has applied it.
 
         Args:
             end: what the run records at the end.
             is_recorded: whether it records the shapes of the tables.
+            names: whole names of tables that the file names in part.
             columns: of the last event, other than they would be.
         """
         target = self.target
         [compiled] = target.compile([each for each in target.migrations if each.version == version])
         change(self.client)
-        at = at or datetime.now(timezone.utc) - timedelta(days=2)
+        at = datetime.now(timezone.utc) - timedelta(days=2)
         start = Event(
             1, self.sequence + 1, "run", target.catalog.name, self.environment, EventType.STARTED.value,
             State.RUNNING.value, version, compiled.migration.description, compiled.migration.author,
@@ -81,7 +83,7 @@ class Place:
             statement_total=len(compiled.statements), tables=target_tables(compiled.statements, "spark"),
             recorded_at=at, started_at=at, details=to_json(Details(squashes=compiled.migration.squashes)),
         )  # fmt: skip
-        details = Details(tables=tuple(self._records(start)) if is_recorded else ())
+        details = Details(tables=tuple(self._records(start, names)) if is_recorded else ())
         ended = replace(
             start, sequence=start.sequence + 1, event=end.value, state=_STATES[end].value, details=to_json(details)
         )
@@ -90,10 +92,10 @@ class Place:
             store.append([start, replace(ended, **columns)])
         self.sequence += 2
 
-    def _records(self, event: Event) -> Iterator[Any]:
+    def _records(self, event: Event, names: Mapping[str, str]) -> Iterator[Any]:
         with closing(ShapeReader(self.target.catalog)) as reader:
             for table in table_names(event.tables):
-                yield to_document(TableRecord(table, reader.read(table)))
+                yield to_document(TableRecord(table, reader.read(names.get(table, table))))
 
     @contextmanager
     def _store(self) -> Iterator[Store]:
@@ -104,14 +106,15 @@ class Place:
 class Fleet:
     """The project and its environments."""
 
-    def __init__(self, project: ProjectFolder, environments: str) -> None:
+    def __init__(self, project: ProjectFolder, environments: str, more: str = "") -> None:
         """Args:
         environments: those of the catalog file, as YAML.
+        more: further keys of the catalog file.
         """
         self.project = project
         warehouse = project.root / "warehouse"
         text = LAKE.replace("WAREHOUSE", f"{warehouse}/${{environment}}")
-        project.catalog(f"{text}environments: {environments}\n")
+        project.catalog(f"{text}environments: {environments}\n{more}")
         self._warehouse = warehouse
         self._places: dict[str, Place] = {}
 

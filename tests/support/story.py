@@ -90,10 +90,11 @@ def shape(name: str, *columns: Column, uuid: str | None = "u-1", **more: object)
 
 
 def asked(story: Story, folder: ProjectFolder, monkeypatch: pytest.MonkeyPatch) -> Project:
-    """Return a project whose catalog `shop` has the history of a story."""
+    """Return a project whose catalog `shop` has the history of a story, and whose tables are as recorded."""
     world = World(folder)
     world.target()  # Writes the catalog file.
     world.tables.histories["shop"] = story.events
     monkeypatch.setattr("glacierbase.inspect.loaded.load_targets", lambda *_: [world.target()])
+    monkeypatch.setattr("glacierbase.inspect.blame.with_changes_since", lambda _, moments, **__: (moments, ""))
     monkeypatch.chdir(folder.root)
     return Project.load(folder.root)

@@ -20,7 +20,10 @@ class Memory:
         """Args:
         gateway: of py4j.
         """
-        self._iceberg = gateway.jvm.org.apache.iceberg
+        iceberg = gateway.jvm.org.apache.iceberg
+        # Held, because py4j looks a class up by each part of its name.
+        self._identifiers, self._all_namespaces = iceberg.catalog.TableIdentifier, iceberg.catalog.Namespace
+        self._parser, self._files = iceberg.TableMetadataParser, iceberg.inmemory.InMemoryFileIO()
         self._new_strings: Callable[[int], Any] = lambda size: gateway.new_array(gateway.jvm.java.lang.String, size)
         self._catalogs = catalogs
 
@@ -48,8 +51,7 @@ class Memory:
 
     def metadata(self, location: str) -> str:
         """Return the metadata of a table, as JSON by Iceberg's specification."""
-        parser = self._iceberg.TableMetadataParser
-        return str(parser.toJson(parser.read(self._iceberg.inmemory.InMemoryFileIO(), location)))
+        return str(self._parser.toJson(self._parser.read(self._files, location)))
 
     def state(self) -> CopyState:
         """Return all that the catalogs hold. Earlier metadata of a table or a view is left out: nothing reads it."""
@@ -59,15 +61,14 @@ class Memory:
         tables = dict(self.tables())
         views = {name: view.location for name, view in self.views()}
         used = {*tables.values(), *views.values()}
-        files = self._files()
+        files = self._content()
         kept = (each for each in files if each in used or not each.endswith(".metadata.json"))
         return CopyState(namespaces, tables, views, {each: bytes(files[each]) for each in kept})
 
     def restore(self, state: CopyState) -> None:
         """Let empty catalogs hold a state."""
-        files = self._iceberg.inmemory.InMemoryFileIO()
         for location, content in state.files.items():
-            files.addFile(location, content)
+            self._files.addFile(location, content)
         for name, properties in state.namespaces.items():  # A namespace is after the one around it.
             self._make_namespace(name, properties)
         for name, location in state.tables.items():
@@ -81,13 +82,13 @@ class Memory:
             catalog.createNamespace(namespace, dict(properties))
 
     def _identifier(self, name: Name) -> Any:
-        return self._iceberg.catalog.TableIdentifier.of(self._namespace(name[1:-1]), name[-1])
+        return self._identifiers.of(self._namespace(name[1:-1]), name[-1])
 
     def _namespace(self, levels: Name) -> Any:
         array = self._new_strings(len(levels))
         for index, level in enumerate(levels):
             array[index] = level
-        return self._iceberg.catalog.Namespace.of(array)
+        return self._all_namespaces.of(array)
 
     def _namespaces(self) -> Iterator[tuple[Name, Any, Any]]:
         """Yield the name, the catalog and the object of each namespace, one after the namespace around it."""
@@ -100,7 +101,8 @@ class Memory:
             yield namespace
             yield from self._all(catalog, catalog.listNamespaces(namespace))
 
-    def _files(self) -> Any:
-        field = self._iceberg.inmemory.InMemoryFileIO().getClass().getDeclaredField("IN_MEMORY_FILES")
+    def _content(self) -> Any:
+        """Return the map of all files."""
+        field = self._files.getClass().getDeclaredField("IN_MEMORY_FILES")
         field.setAccessible(True)
         return field.get(None)

@@ -93,7 +93,7 @@ def drop_column_of_old_partitioning(step: Step, file: File) -> Iterator[Found]:
 @statement_rule(
     "add_partition_field", formats=("iceberg",),
     code="PA104", name="second-bucket-of-a-column", severity=Severity.WARNING, proof=Proof.RUN,
-    why="New rows are partitioned by both, into more and smaller files, and queries gain nothing from the coarser one.",
+    why="New rows are partitioned by both, so that they are in more and smaller files.",
     fix="Write REPLACE PARTITION FIELD.",
     bad="CREATE TABLE lake.a.t2 (id bigint) USING iceberg PARTITIONED BY (bucket(3, id));\n"
         "ALTER TABLE lake.a.t2 ADD PARTITION FIELD bucket(4, id)",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from glacierbase.review import table_properties
@@ -12,6 +13,7 @@ from glacierbase.sql.parts import Column, Property
 
 _SETS = ("set_properties", *CREATES)
 _ALTER = "ALTER TABLE lake.a.t SET TBLPROPERTIES ({})"
+_COUNT = re.compile(r"[0-9]{1,9}")
 _METRICS = "write.metadata.metrics."
 _WIDE = (
     "CREATE TABLE lake.a.t2 (a int, b int, c int) USING iceberg\n"
@@ -83,14 +85,20 @@ def metrics_of_all_columns(step: Step, _file: File) -> Iterator[Found]:
 )  # fmt: skip
 def columns_without_metrics(step: Step, file: File) -> Iterator[Found]:
     """Find columns beyond the number of those for which Iceberg keeps metrics."""
-    known = file.known(step) if "add_column" in step.operations else KnownTable(columns={}, properties={})
+    # A table that is replaced keeps its properties.
+    before = file.known(step) if not step.operations.isdisjoint(("add_column", "replace_table")) else None
+    known = (
+        before
+        if "add_column" in step.operations
+        else KnownTable(columns={}, properties=before.properties if before else None)
+    )
     if known is None or known.columns is None:
         return
+    added = [part for part in step.parsed.parts if isinstance(part, Column) and len(part.path) == 1]
     properties = {**file.facts.defaults, **(known.properties or {}), **_set_from(step, file)}
     most = properties.get(f"{_METRICS}max-inferred-column-defaults", "100")
-    if f"{_METRICS}default" in properties or not most.isdecimal():
+    if f"{_METRICS}default" in properties or not _COUNT.fullmatch(most):
         return
-    added = [part for part in step.parsed.parts if isinstance(part, Column) and len(part.path) == 1]
     beyond = added[max(int(most) - len(known.columns), 0) :]
     without = [each for each in beyond if f"{_METRICS}column.{each.path[0]}" not in properties]
     if without:

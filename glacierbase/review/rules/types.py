@@ -15,7 +15,7 @@ _DDL = "https://iceberg.apache.org/docs/latest/spark-ddl/"
 # The types that another one can be promoted to; `timestamp` and `timestamp_ntz` from `date`, in format version 3.
 _PROMOTED = re.compile(r"bigint|long|double|(?:decimal|dec|numeric)\b.*|timestamp(?:_ntz|_ltz)?")
 _NESTED = re.compile(r"(?:struct|map|array)\s*<")
-_DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
+_DECIMAL = re.compile(r"decimal\((\d{1,9}),(\d{1,9})\)")
 _INTEGERS = ("tinyint", "smallint", "int")
 _BY_DAY = "CREATE TABLE lake.a.t2 (id bigint, ts timestamp) USING iceberg PARTITIONED BY (days(ts));\n"
 _IF_NOT_EXISTS = re.compile(r"(?is)\s*ALTER\s+TABLE\s+\S+\s+ADD\s+COLUMNS?\s+\(?\s*IF\s+NOT\s+EXISTS\b")

@@ -37,8 +37,8 @@ migrationExecutor:
       role: ENGINEER
       warehouse: SMALL
       database: DEMO
-      login_timeout: 5
-      network_timeout: 5
+      login_timeout: 30
+      network_timeout: 30
       session_parameters: {CLIENT_OUT_OF_BAND_TELEMETRY_ENABLED: false}
 """
 

@@ -19,24 +19,13 @@ import yaml
 from glacierbase.apply.ci_files import SERVICES
 from glacierbase.apply.init import init
 from tests.support.ci import Done, Machine, gitlab_jobs, steps_of, workflow
-from tests.support.commentserver import CommentServer, comment_server
+from tests.support.commenter import MARKER, Commenter
+from tests.support.commentserver import comment_server
 from tests.support.project_folder import REPOSITORY, migration
 from tests.support.repository import commit_all, git
 
 ACTION, HOOKS = REPOSITORY / "action.yml", REPOSITORY / ".pre-commit-hooks.yaml"
 WORKFLOWS = ("review", "comment", "deploy", "migrate")
-MARKER = "<!-- glacierbase:review -->"
-BOT, SOMEBODY = "github-actions[bot]", "octocat"
-NEW = {"ok": True, "catalogs": [{"files": [{"version": "0002"}]}]}
-
-
-@pytest.fixture(scope="module")
-def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A project with the files of all services; not to be changed."""
-    root = tmp_path_factory.mktemp("written")
-    for service in SERVICES:
-        init(str(root), None, "rest", service)
-    return root
 
 
 @pytest.fixture
@@ -71,9 +60,9 @@ def workflows(root: Path) -> dict[str, dict[Any, Any]]:
         ("vendor.github-actions", "action.yml"),
     ],
 )
-def test_each_file_fits_the_schema_of_its_service(schema: str, pattern: str, written: Path) -> None:
+def test_each_file_fits_the_schema_of_its_service(schema: str, pattern: str, ci_project: Path) -> None:
     """The schemas are those that check-jsonschema ships: nothing is fetched."""
-    root = REPOSITORY if pattern == "action.yml" else written
+    root = REPOSITORY if pattern == "action.yml" else ci_project
     paths = list(map(str, root.glob(pattern)))
     assert paths
     command = [
@@ -90,40 +79,40 @@ def test_each_file_fits_the_schema_of_its_service(schema: str, pattern: str, wri
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def all_steps(written: Path) -> Iterator[dict[str, Any]]:
-    for content in (*workflows(written).values(), workflow(ACTION)):
+def all_steps(ci_project: Path) -> Iterator[dict[str, Any]]:
+    for content in (*workflows(ci_project).values(), workflow(ACTION)):
         yield from steps_of(content)
 
 
-def test_no_expression_is_part_of_a_script(written: Path) -> None:
+def test_no_expression_is_part_of_a_script(ci_project: Path) -> None:
     """The runner puts values such as a branch's name into a script as text; here they are variables of the environment."""
-    scripts = [step["run"] for step in all_steps(written) if "run" in step]
+    scripts = [step["run"] for step in all_steps(ci_project) if "run" in step]
     assert len(scripts) > 10
     assert [script for script in scripts if "${{" in script] == []
 
 
-def test_each_action_is_pinned_by_a_commit_and_checkouts_keep_no_credential(written: Path) -> None:
+def test_each_action_is_pinned_by_a_commit_and_checkouts_keep_no_credential(ci_project: Path) -> None:
     """A tag can be moved; the version is in a comment."""
-    texts = [path.read_text() for path in (*(written / ".github/workflows").glob("*.yml"), ACTION)]
+    texts = [path.read_text() for path in (*(ci_project / ".github/workflows").glob("*.yml"), ACTION)]
     uses = re.findall(r"uses: (.*)", "\n".join(texts))
     foreign = [each for each in uses if not each.startswith("./")]
     assert len(foreign) > 10
     assert [each for each in foreign if not re.fullmatch(r"[\w-]+/[\w/-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", each)] == []
-    checkouts = [step for step in all_steps(written) if step.get("uses", "").startswith("actions/checkout@")]
+    checkouts = [step for step in all_steps(ci_project) if step.get("uses", "").startswith("actions/checkout@")]
     assert len(checkouts) == 3
     assert all(step["with"]["persist-credentials"] is False for step in checkouts)
 
 
-def test_rights_are_the_least_that_each_job_needs(written: Path) -> None:
+def test_rights_are_the_least_that_each_job_needs(ci_project: Path) -> None:
     """The review runs a stranger's branch with the right to read; the comment's job checks out nothing and runs no action."""
-    found = workflows(written)
+    found = workflows(ci_project)
     rights = {name: content["permissions"] for name, content in found.items()}
     assert rights == {
         "review": {"contents": "read"}, "comment": {}, "deploy": {}, "migrate": {"contents": "read", "id-token": "write"},
     }  # fmt: skip
-    assert set(found["review"][True]) == {"pull_request", "merge_group"}
+    assert set(found["review"][True]) == {"pull_request", "merge_group", "push"}
     assert "permissions" not in found["review"]["jobs"]["review"]
-    assert "secrets." not in (written / ".github/workflows/glacierbase-review.yml").read_text()
+    assert "secrets." not in (ci_project / ".github/workflows/glacierbase-review.yml").read_text()
     comment = found["comment"]["jobs"]["comment"]
     assert comment["permissions"] == {"actions": "read", "pull-requests": "write"}
     assert all("uses" not in step for step in comment["steps"])
@@ -144,18 +133,18 @@ def test_the_wheel_has_every_template() -> None:
     assert names <= packed
 
 
-def test_the_action_runs_the_commands_of_the_workflow(written: Path) -> None:
+def test_the_action_runs_the_commands_of_the_workflow(ci_project: Path) -> None:
     """Whoever uses the action gets the same review, from the version of the action."""
-    names = ("Validate", "Lint", "Review", "Summary")
+    names = ("Validate", "Review", "Summary")
     commands = [
         {step["name"]: step["run"] for step in steps_of(content) if step.get("name") in names}
-        for content in (workflows(written)["review"], workflow(ACTION))
+        for content in (workflows(ci_project)["review"], workflow(ACTION))
     ]
     assert commands[0] == commands[1]
     assert tuple(commands[0]) == names
 
 
-def test_the_check_of_a_pull_request_finds_what_lint_finds(checkout: Path, tmp_path: Path) -> None:
+def test_the_check_of_a_pull_request_finds_what_the_rules_find(checkout: Path, tmp_path: Path) -> None:
     """Steps after one that failed run, and the job fails. The comment's job accepts what is in the folder of the artifact."""
     machine = Machine(checkout, tmp_path / "machine")
     content = workflow(checkout / ".github/workflows/glacierbase-review.yml")
@@ -163,14 +152,14 @@ def test_the_check_of_a_pull_request_finds_what_lint_finds(checkout: Path, tmp_p
     base = job["env"]["BASE"].removeprefix("${{ ").removesuffix(" }}")
     values = {base: "origin/main", "github.event.pull_request.number": "7"}
     done = machine.on_github(job["steps"], values, {**content["env"], **job["env"]})
-    assert (done.code, list(done.ran)) == (3, ["Install", "Validate", "Lint", "Review", "Summary"]), done.log
+    assert (done.code, list(done.ran)) == (3, ["Install", "Validate", "Review", "Summary"]), done.log
     assert re.search(r"^::error file=migrations/analytics/0002_drop_kind.sql,line=4.*DS103", done.log, re.MULTILINE)
     assert machine.installed == [f"install --quiet {content['env']['GLACIERBASE']}"]
     folder = machine.temp / "glacierbase-review"
-    found = json.loads((folder / "lint.sarif").read_text())["runs"][0]["results"]
+    found = json.loads((folder / "review.sarif").read_text())["runs"][0]["results"]
     assert "DS103" in {each["ruleId"] for each in found}
     files = {path.name: path.read_text() for path in folder.iterdir()}
-    assert sorted(files) == ["lint.md", "lint.sarif", "number", "review.json", "review.md", "review.sarif"]
+    assert sorted(files) == ["number", "review.json", "review.md", "review.sarif"]
     (tmp_path / "comment").mkdir()
     with comment_server() as server:
         assert Commenter("github", checkout, server, tmp_path / "comment").run(files)[0] == 0
@@ -187,10 +176,9 @@ def test_the_check_of_a_merge_request_leaves_its_reports(checkout: Path, tmp_pat
     done = machine.on_gitlab(job, {"CI_MERGE_REQUEST_DIFF_BASE_SHA": git(checkout, "rev-parse", "origin/main")})
     assert done.code == 3, done.log
     reports = job["artifacts"]["reports"]
-    for name in (*job["artifacts"]["paths"], *reports["codequality"], *reports["junit"]):
+    for name in (*job["artifacts"]["paths"], reports["codequality"], reports["junit"]):
         assert (checkout / name).stat().st_size, name
-    [lint, _] = reports["codequality"]
-    assert "DS103" in (checkout / lint).read_text()
+    assert "DS103" in (checkout / reports["codequality"]).read_text()
     assert (checkout / "glacierbase-review.md").read_text().startswith(MARKER)
     machine.on_gitlab(job, {"CI_MERGE_REQUEST_TARGET_BRANCH_SHA": "HEAD", "CI_MERGE_REQUEST_DIFF_BASE_SHA": "nothing"})
     assert json.loads((checkout / "glacierbase-review.json").read_text())["catalogs"][0]["files"] == []
@@ -242,160 +230,11 @@ def test_each_pre_commit_hook_runs_in_a_clone(hook: str, checkout: Path, tmp_pat
     assert ("DS103" in done.log) == (hook == "glacierbase-lint")
 
 
-class Commenter:
-    """The comment's job of GitHub, or the note's job of GitLab, on a server."""
-
-    def __init__(self, service: str, written: Path, server: CommentServer, folder: Path) -> None:
-        self.service = service
-        self.server = server
-        self._machine = Machine(folder, folder / "machine")
-        self._written = written
-        self._folder = folder
-
-    def write(self, text: str, review: object = NEW, number: str = "7", **more: str) -> tuple[int, str]:
-        """Run the job for a review; return its exit code and log."""
-        files = {"review.md": text, "review.json": json.dumps(review), "number": f"{number}\n", **more}
-        return self.run(files) if self.service == "github" else self._on_gitlab(files)
-
-    def run(self, files: dict[str, Any] | None, sha: str = "abc") -> tuple[int, str]:
-        """Run the job of GitHub for an artifact with these files, of a commit."""
-        self.server.artifact = files
-        event = {"workflow_run": {"id": 1, "head_sha": sha, "html_url": "https://github.test/acme/lake/actions/runs/1"}}
-        (self._folder / "event.json").write_text(json.dumps(event))
-        [step] = steps_of(workflow(self._written / ".github/workflows/glacierbase-comment.yml"))
-        env = {
-            "GITHUB_API_URL": self.server.address, "GITHUB_REPOSITORY": "acme/lake",
-            "GITHUB_EVENT_PATH": str(self._folder / "event.json"),
-        }  # fmt: skip
-        done = self._machine.on_github([step], {"github.token": "canary"}, env)
-        return done.code, done.log
-
-    def _on_gitlab(self, files: dict[str, str]) -> tuple[int, str]:
-        for name in ("review.md", "review.json"):
-            (self._folder / f"glacierbase-{name}").write_text(files[name])
-        env = {
-            "CI_API_V4_URL": self.server.address, "CI_PROJECT_ID": "5", "CI_MERGE_REQUEST_IID": "7",
-            "GLACIERBASE_NOTE_TOKEN": "canary",
-        }  # fmt: skip
-        done = self._machine.on_gitlab(
-            gitlab_jobs(self._written / ".gitlab/ci/glacierbase.yml")["glacierbase note"], env
-        )
-        return done.code, done.log
-
-
-@pytest.fixture(params=SERVICES)
-def commenter(request: pytest.FixtureRequest, written: Path, tmp_path: Path) -> Iterator[Commenter]:
-    """The job that comments, of each service."""
-    with comment_server() as server:
-        yield Commenter(request.param, written, server, tmp_path)
-
-
-@pytest.fixture
-def on_github(written: Path, tmp_path: Path) -> Iterator[Commenter]:
-    """The job that comments, of GitHub."""
-    with comment_server() as server:
-        yield Commenter("github", written, server, tmp_path)
-
-
-def test_the_first_review_writes_a_comment_and_later_ones_update_it(commenter: Commenter) -> None:
-    """The comment is on the second page of comments. One of somebody else with the same marker is left alone."""
-    comments = commenter.server.comments
-    comments.update(dict.fromkeys(range(1, 150), (SOMEBODY, "hello")))
-    comments[2] = (SOMEBODY, f"{MARKER}\nforged")
-    assert commenter.write(f"{MARKER}\none")[0] == 0
-    assert (len(comments), comments[150][0]) == (150, BOT)
-    assert comments[150][1].startswith(f"{MARKER}\none")
-    assert commenter.write(f"{MARKER}\ntwo")[0] == 0
-    assert len(comments) == 150
-    assert comments[150][1].startswith(f"{MARKER}\ntwo")
-    assert comments[2] == (SOMEBODY, f"{MARKER}\nforged")
-
-
-def test_a_pull_request_without_new_migrations_gets_no_comment_unless_it_has_one(commenter: Commenter) -> None:
-    """The comment on an earlier commit is brought up to date."""
-    nothing = {"ok": True, "catalogs": [{"files": []}]}
-    assert commenter.write(f"{MARKER}\nnothing", nothing)[0] == 0
-    assert commenter.server.comments == {}
-    commenter.write(f"{MARKER}\none")
-    commenter.write(f"{MARKER}\nnothing", nothing)
-    [(_, text)] = commenter.server.comments.values()
-    assert text.startswith(f"{MARKER}\nnothing")
-
-
-def test_a_review_that_failed_is_a_comment(commenter: Commenter) -> None:
-    """Its document has no files."""
-    assert commenter.write(f"{MARKER}\nit failed", {"ok": False, "catalogs": []})[0] == 0
-    assert len(commenter.server.comments) == 1
-
-
-def test_a_comment_has_the_log_and_what_lint_found(on_github: Commenter) -> None:
-    """What lint found is left out where it is too long."""
-    on_github.write(f"{MARKER}\none", **{"lint.md": "found by lint"})
-    [(_, text)] = on_github.server.comments.values()
-    assert "(https://github.test/acme/lake/actions/runs/1) of commit abc" in text
-    assert text.endswith("found by lint")
-    on_github.write(f"{MARKER}\n".ljust(60_000, "-"), **{"lint.md": "-" * 60_000})
-    [(_, text)] = on_github.server.comments.values()
-    assert 60_000 < len(text) < 61_000
-
-
-def test_the_storage_of_an_artifact_gets_no_token(on_github: Commenter) -> None:
-    """GitHub redirects the download to another host."""
-    on_github.write(f"{MARKER}\none")
-    assert on_github.server.tokens == {"api": {"Bearer canary"}, "storage": {None}}
-
-
-@pytest.mark.parametrize(
-    ("files", "says"),
-    [
-        ({"number": "7"}, "refused"),
-        ({"number": "7", "review.md": "no marker"}, "refused"),
-        ({"number": "7", "review.md": f"{MARKER}\n".ljust(70_000, "-")}, "refused"),
-        ({"number": "7", "review.md": MARKER + "0" * 9_000_000}, "refused"),
-        ({"number": "7" * 100, "review.md": MARKER}, "refused"),
-        ({"number": "7/../../issues/1", "review.md": MARKER}, "refused"),
-        ({"number": "٧", "review.md": MARKER}, "refused"),
-        ({"review.md": MARKER}, "number"),
-        ({"number": "7", "review.md": b"\xff"}, "decode"),
-        ({"number": "7", "review.md": MARKER, "review.json": "[" * 100_000}, "RecursionError"),
-        ({"number": "8", "review.md": MARKER}, "404"),
-    ],
-)
-def test_a_forged_artifact_writes_nothing(files: dict[str, str], says: str, on_github: Commenter) -> None:
-    """It comes from a job that runs the code of a stranger's branch."""
-    code, log = on_github.run(files)
-    assert (code, on_github.server.comments) == (1, {})
-    assert says in log
-
-
-def test_an_artifact_that_is_too_large_is_not_downloaded(on_github: Commenter) -> None:
-    """Its size is that which the service reports."""
-    on_github.server.size = 10_000_001
-    assert on_github.write(MARKER)[0] == 1
-    assert on_github.server.tokens["storage"] == set()
-
-
-def test_the_number_counts_only_if_the_pull_request_has_the_commit_of_the_run(on_github: Commenter) -> None:
-    """A branch cannot comment on another pull request; a newer commit has a run of its own; a closed one gets no comment."""
-    files = {"number": "7", "review.md": MARKER}
-    for sha, state in (("another", "open"), ("abc", "closed")):
-        on_github.server.pull["state"] = state
-        code, log = on_github.run(files, sha)
-        assert (code, on_github.server.comments) == (0, {})
-        assert "does not have the commit" in log
-
-
-def test_a_run_without_a_review_says_so(on_github: Commenter) -> None:
-    """The install failed, or the run was cancelled: its own log says why."""
-    assert on_github.run(None)[0] == 0
-    assert on_github.server.comments == {}
-
-
-def test_the_gitlab_files_need_no_stage_of_their_own(written: Path) -> None:
+def test_the_gitlab_files_need_no_stage_of_their_own(ci_project: Path) -> None:
     """They fit into a pipeline that exists: the stages are those that GitLab defines by default."""
-    jobs = gitlab_jobs(written / ".gitlab/ci/glacierbase.yml")
+    jobs = gitlab_jobs(ci_project / ".gitlab/ci/glacierbase.yml")
     assert {job["stage"] for job in jobs.values()} == {"test", "deploy"}
     assert all(job["rules"] for job in jobs.values())
-    assert yaml.safe_load((written / ".gitlab-ci.yml").read_text()) == {
+    assert yaml.safe_load((ci_project / ".gitlab-ci.yml").read_text()) == {
         "include": [{"local": ".gitlab/ci/glacierbase.yml"}]
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,14 @@ def test_a_plan_is_applied_with_another_login(lakes: Lakes) -> None:
     assert "s3cr3t" not in Path("plan.json").read_text()
     replaced(lakes, "reader:s3cr3t-one@db/lake?user=reader&password=s3cr3t-two", "writer:other@db/lake?user=writer")
     assert applied(lakes.run(f"{MIGRATE} --env dev", "--format", "json")) == ["0001", "0002", "0003"]
+
+
+def test_an_address_that_is_no_unicode_has_a_digest(lakes: Lakes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A variable of the environment may hold any bytes; the plan is written and applied."""
+    monkeypatch.setenv("PLACE", os.fsdecode(b"/nowhere/\xff.db"))
+    replaced(lakes, "/nowhere/catalog.db", "${env:PLACE}")
+    assert lakes.run(f"{PLAN} --env dev").code == 0
+    assert lakes.run(f"{MIGRATE} --env dev").code == 0
 
 
 def test_the_place_holds_no_secret(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -57,11 +57,15 @@ def added(table: str, column: str) -> Change:
     return add
 
 
-def fleet_of(project: ProjectFolder) -> Fleet:
-    """Return three environments in which nothing is applied yet, and seven files, the sixth of which is not in the checkout."""
+def fleet_of(project: ProjectFolder, more: str = "") -> Fleet:
+    """Return three environments in which nothing is applied yet, and seven files.
+
+    Args:
+        more: further keys of the catalog file.
+    """
     for name, (description, sql) in FILES.items():
         project.file(name, sql, description=description)
-    return Fleet(project, ENVIRONMENTS)
+    return Fleet(project, ENVIRONMENTS, more)
 
 
 def apply_all(fleet: Fleet) -> None:

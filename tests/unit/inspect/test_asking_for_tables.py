@@ -63,14 +63,24 @@ def test_a_table_is_found_by_as_much_of_its_name_as_is_unique(
 
 
 def test_a_name_of_several_tables_is_an_error_that_lists_them(tell: Callable[[Story], Project]) -> None:
-    """Also where only the case of letters differs; a recorded table is preferred to one that is only mentioned."""
+    """Also where only the case of letters differs."""
     names = ("lake.a.events", "lake.b.events", "lake.b.t", "lake.b.T")
-    project = tell(Story().file(1, {name: of(name) for name in names}).file(2, {"b.t": of("b.t")}, recorded=False))
+    project = tell(Story().file(1, {name: of(name) for name in names}))
     for name, candidates in (("events", ["lake.a.events", "lake.b.events"]), ("LAKE.B.T", ["lake.b.T", "lake.b.t"])):
         with pytest.raises(ConfigurationError) as caught:
             project.blame(name)
         assert (caught.value.code, caught.value.data["candidates"]) == ("AMBIGUOUS_TABLE", candidates)
-    assert project.blame("b.t")[0].table == "lake.b.t"
+
+
+def test_a_table_is_the_same_one_however_files_write_its_name(tell: Callable[[Story], Project]) -> None:
+    """A file may leave out the catalog; the record has the whole name."""
+    story = Story().file(1, {"b.t": shape("lake.b.t", ID)}).file(2, {"lake.b.t": shape("lake.b.t", ID, column(2, "x"))})
+    project = tell(story.file(3, {"b.t": shape("lake.b.t", ID)}, recorded=False))
+    for name in ("b.t", "lake.b.t", "t"):
+        [found] = project.schema(name)
+        assert (found.table, found.not_recorded) == ("lake.b.t", ("0003",))
+        assert [each.version for each in project.blame(name)[0].lines_ if each.kind == "column"] == ["0001", "0002"]
+        assert rows(project, table=name) == ["0001", "0002", "0003"]
 
 
 def test_an_unknown_table_or_column_is_an_error_with_the_nearest_name(tell: Callable[[Story], Project]) -> None:

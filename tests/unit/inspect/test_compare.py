@@ -6,10 +6,12 @@ import json
 import os
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from pyiceberg.catalog.sql import SqlCatalog
 
 from glacierbase.inspect import exporting
 from glacierbase.inspect.environment_state import StateResult
@@ -161,6 +163,21 @@ def test_a_table_dropped_by_hand_is_named(fleet: Fleet) -> None:
     assert entry["tables"][0]["differences"][0]["before"] == "1 columns"
 
 
+def test_a_renamed_table_is_read_under_its_whole_name(fleet: Fleet) -> None:
+    """The statement names it in part; nothing is said of its former name, under which there is no table."""
+    fleet.project.file("0003_rename.sql", "ALTER TABLE lake.a.users RENAME TO a.people")
+    (fleet.project.root / "migrations/shop/0003_name.sql").unlink()
+    for name in ("dev", "prod"):
+        fleet[name].apply("0002", created("a.users"))
+        rename = partial(SqlCatalog.rename_table, from_identifier="a.users", to_identifier="a.people")
+        fleet[name].apply("0003", rename, names={"a.people": "lake.a.people"})
+    entry = document(fleet, "dev", "prod")
+    assert [(each["table"], each["verdict"]) for each in entry["tables"]] == [("lake.a.people", "equal")]
+    assert entry["warnings"] == []
+    added("a.people", "x")(fleet["prod"].client)
+    assert causes(document(fleet, "dev", "prod")) == [("lake.a.people", "prod", "outside")]
+
+
 def test_without_a_record_a_column_by_hand_is_a_difference_that_nothing_explains(fleet: Fleet) -> None:
     """In histories of former versions, and after a kill, nobody knows who made it; it is never called a variable's."""
     for name, namespace in (("dev", "dev"), ("prod", "live")):
@@ -217,6 +234,20 @@ def test_a_secret_in_a_property_is_in_no_state_file(fleet: Fleet, tmp_path: Path
     assert "canary" not in text
     [table] = json.loads(text)["catalogs"][0]["tables"]
     assert {each["name"]: each["after"] for each in table["altered"]} == {"note": "kept", "s3.secret-access-key": "***"}
+
+
+def test_what_drift_ignores_and_what_engines_set_is_no_difference(project: ProjectFolder) -> None:
+    """A rule of the catalog file, and the statistics of a metastore."""
+    rules = "drift: {ignore: [{table: 'lake.a.*', what: 'property job.*', reason: compaction}]}\n"
+    fleet = fleet_of(project, rules)
+    for name in ("dev", "prod"):
+        fleet[name].apply("0002", created("a.users"))
+    with fleet["prod"].client.load_table("a.users").transaction() as change:
+        change.set_properties({"job.last": "7", "numRows": "12"})
+    assert causes(document(fleet, "dev", "prod")) == []
+    with fleet["prod"].client.load_table("a.users").transaction() as change:
+        change.set_properties({"other": "1"})
+    assert causes(document(fleet, "dev", "prod")) == [("lake.a.users", "prod", "outside")]
 
 
 def test_an_environment_that_is_unreachable_hides_no_other(

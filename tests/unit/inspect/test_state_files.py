@@ -12,11 +12,13 @@ from typing import Any
 import pytest
 
 from glacierbase.errors import ConfigurationError
+from glacierbase.errors.reference import ENTRIES
 from glacierbase.inspect import state_files
 from glacierbase.inspect.environment_state import StateResult
 from glacierbase.inspect.state_files import read_states, write_states
 from glacierbase.model.differences import Difference
 from glacierbase.model.shape import Column, PartitionField, Shape, SortField
+from tests.support.errors import text_error
 from tests.support.program import call_program
 from tests.unit.inspect.test_verdicts import APPLIED, FAILED, NOON, TABLE, held
 
@@ -104,6 +106,25 @@ def test_a_damaged_file_is_one_clear_error(path: Path, damage: Callable[[str], s
     assert (caught.value.code, caught.value.exit_code) == ("STATE_INVALID", 2)
     assert what in caught.value.message
     assert "export-state" in caught.value.hint
+
+
+def test_the_example_of_the_error_is_what_compare_prints(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the command that writes the file again."""
+    monkeypatch.chdir(path.parent)
+    path.write_text(changed(lambda entry: entry.pop("versions"))(path.read_text()))
+    output = call_program(["compare", "prod.json", "other.json"])
+    assert output.code == 2
+    with pytest.raises(ConfigurationError) as caught:
+        read_states("prod.json")
+    assert text_error(caught.value) == ENTRIES["STATE_INVALID"].example
+
+
+@pytest.mark.parametrize("output", ["-", "state", "state.txt", "/dev/null"])
+def test_a_state_file_has_a_name_that_compare_takes_for_a_file(output: str) -> None:
+    """Else `compare` would look for an environment of that name."""
+    with pytest.raises(ConfigurationError) as caught:
+        write_states(output, [STATE])
+    assert caught.value.code == "INVALID_VALUE"
 
 
 def test_two_entries_of_one_catalog_and_environment_are_refused(tmp_path: Path) -> None:

@@ -174,6 +174,23 @@ def test_a_table_that_an_applied_version_does_not_name_here_is_not_called_missin
     assert ([each.verdict for each in result.tables], result.differs) == (["unknown"], False)
 
 
+def test_a_table_that_a_version_makes_in_some_environments_only_is_by_design() -> None:
+    """Such as one for each region in a list of variables."""
+    renders = replace(APPLIED, rendered_checksum=OTHER, tables=("lake.a.t", "lake.a.u"))
+    sides = [
+        Side("dev", StateResult("shop", "dev", read_at=NOON, versions=(APPLIED,), tables=(TABLE,))),
+        Side(
+            "prod",
+            StateResult(
+                "shop", "prod", read_at=NOON, versions=(renders,), tables=(TABLE, replace(TABLE, table="lake.a.u"))
+            ),
+        ),
+    ]
+    result = compare("shop", sides)
+    assert [(each.table, each.verdict) for each in result.tables] == [("lake.a.t", "equal"), ("lake.a.u", "variables")]
+    assert not result.differs
+
+
 def states_of(world: World, name: str) -> StateResult:
     return export(world.target(), StateResult("shop", name))
 

@@ -37,7 +37,7 @@ class FakeCopy:
     def __init__(self, does_not_start: GlacierbaseError | None = None) -> None:
         self._does_not_start = does_not_start
         self.ran: list[str] = []
-        self.refusals: dict[str, GlacierbaseError] = {}
+        self.refusals: dict[str, Exception] = {}
         self.folder: Path | None = None
         self.catalog: Catalog | None = None
         self.is_closed = False

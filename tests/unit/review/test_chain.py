@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from glacierbase.sql import known_tables, read
+from glacierbase.sql.known_tables import KnownTables
 from tests.support.project_folder import ProjectFolder
 from tests.support.repository import commit_all
 from tests.support.rules import FACTS, codes
@@ -170,3 +172,49 @@ def test_a_rule_for_streams_is_silent_for_other_tables(shop: ProjectFolder) -> N
     assert found(shop, "--base", "main") == [("2_b.sql", "BC104", BOTH)]
     shop.catalog(f"{CATALOG}lint: {{rules: {{BC104: warning}}}}\n")
     assert found(shop, "--base", "main") == [("2_b.sql", "BC104", BOTH)]
+
+
+def test_hostile_types_and_numbers_raise_no_error() -> None:
+    """A type that is nested 20,000 times, digits without end, and names with quotes, dots and control characters."""
+    deep = f"{'array<' * 20_000}int{'>' * 20_000}"
+    digits = "9" * 6_000
+    alters = (
+        f"ALTER TABLE lake.a.t ALTER COLUMN day TYPE {deep}",
+        f"ALTER TABLE lake.a.t ADD COLUMN d decimal({digits}, 2); ALTER TABLE lake.a.t ALTER COLUMN d TYPE decimal({digits}1, 2)",
+        f"ALTER TABLE lake.a.t SET TBLPROPERTIES ('write.metadata.metrics.max-inferred-column-defaults'='{digits}')",
+        "ALTER TABLE lake.a.t ADD COLUMN x INT",
+        "ALTER TABLE lake.a.t ADD PARTITION FIELD bucket(16, `a``\x1b.b`)",
+        "ALTER TABLE lake.a.t ADD PARTITION FIELD bucket(16)",
+        "ALTER TABLE lake.a.t ADD PARTITION FIELD bucket()",
+        "ALTER TABLE lake.a.t SET IDENTIFIER FIELDS `a.b`, `\x1b[2J`",
+        "ALTER TABLE lake.a.t DROP COLUMN `a.b`",
+    )
+    assert codes(CREATE, *alters)
+
+
+def test_many_tables_take_linear_time() -> None:
+    """The work per statement does not grow with the number of tables: it is counted, not timed."""
+    compared: list[object] = []
+    tables = KnownTables()
+    original = known_tables._may_be_same
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(known_tables, "_may_be_same", lambda *keys: compared.append(keys) or original(*keys))
+        for number in range(500):
+            tables.follow(read(f"CREATE TABLE lake.a.t{number} (id INT) USING iceberg", "spark"))
+    assert compared == []
+
+
+@pytest.mark.parametrize("arguments", [(), ("--base", "main")])
+def test_a_replaced_table_keeps_the_properties_of_earlier_files(
+    arguments: tuple[str, ...], shop: ProjectFolder
+) -> None:
+    """Iceberg keeps metrics of all columns of the new table, because a file of the base says so."""
+    keep = "ALTER TABLE lake.a.t SET TBLPROPERTIES ('write.metadata.metrics.default'='counts')"
+    columns = ", ".join(f"c{number} INT" for number in range(101))
+    shop.file("2_b.sql", f"CREATE OR REPLACE TABLE lake.a.t ({columns}) USING iceberg")
+    assert [code for _, code, _ in found(shop, *arguments)] == ["DS106", "PR104"]
+    (shop.root / "migrations/shop/2_b.sql").rename(shop.root / "migrations/shop/3_c.sql")
+    shop.file("2_b.sql", keep)
+    commit_all(shop.root, "base")
+    shop.file("4_d.sql", f"CREATE OR REPLACE TABLE lake.a.t ({columns}) USING iceberg")
+    assert "PR104" not in [code for name, code, _ in found(shop, "--base", "main") if name == "4_d.sql"]

@@ -20,6 +20,7 @@ environments: {dev: {}, prod: {}}
 DROP = "ALTER TABLE lake.a.t DROP COLUMN legacy"
 COMMENT = "ALTER TABLE lake.a.t ALTER COLUMN id COMMENT 'the key'"
 FAILED = 3
+NO_EFFECT = "the comment has no effect where it is, or as it is written"
 
 
 @pytest.fixture
@@ -107,7 +108,8 @@ def test_an_allow_with_a_reason_is_kept_and_does_not_fail(shop: ProjectFolder) -
             "-- GLACIERBASE_ALLOW: DS101 no readers",
             {"FL121": "the comment allows DS101, which the statement does not raise"},
         ),
-        ("/* -- GLACIERBASE_ALLOW: DS103 no readers */", {}),
+        ("/* -- GLACIERBASE_ALLOW: DS103 no readers */", {"FL123": NO_EFFECT}),
+        ("-- GLACIERBASE_ALLOW DS103 no readers", {"FL123": NO_EFFECT}),
         ("-- GLACIERBASE_ALLOWS: DS103 no readers", {}),
     ],
 )
@@ -161,6 +163,20 @@ def test_a_table_that_the_new_files_create_is_spared(shop: ProjectFolder) -> Non
     assert [finding["table"] for finding in done.entry()["findings"]] == ["lake.a.t"]
     assert done.entry()["spared"] == 1
     assert "1 left out about tables that these files create" in shop.run("lint", "--base", "main").stdout
+
+
+@pytest.mark.parametrize(
+    ("sql", "code"),
+    [
+        ("CREATE OR REPLACE TABLE lake.a.t (id bigint) USING iceberg", "DS106"),
+        ("DROP TABLE lake.a.t; CREATE TABLE lake.a.t (id bigint) USING iceberg", "DS101"),
+    ],
+)
+def test_a_table_that_the_new_files_replace_is_not_spared(sql: str, code: str, shop: ProjectFolder) -> None:
+    """It had rows and readers before, so that the loss is an error also with `--base`."""
+    commit_all(shop.root)
+    shop.file("2_b.sql", sql)
+    assert code in [finding["code"] for finding in found(shop, "--base", "main")]
 
 
 def test_severities_are_those_of_the_catalog_file(shop: ProjectFolder) -> None:

@@ -14,6 +14,7 @@ from glacierbase.project import Project
 from glacierbase.review import explained as explained_module
 from glacierbase.review.explained import explained
 from glacierbase.review.replay_results import ReviewResult
+from glacierbase.run.waiting import NoAnswer
 from tests.support.project_folder import ProjectFolder
 from tests.support.repository import commit_all
 from tests.unit.review.copies import LATER, TABLE, FakeCopy
@@ -49,6 +50,21 @@ def reviewed(project: ProjectFolder, copy: FakeCopy | None = None) -> tuple[Revi
 
 def codes(result: ReviewResult) -> list[tuple[str, str]]:
     return [(finding.severity, finding.code) for finding in result.findings]
+
+
+def of_replay(result: ReviewResult) -> list[tuple[str, str]]:
+    """Return the findings that only a replay has."""
+    return [each for each in codes(result) if each[1].startswith("REPLAY_")]
+
+
+def test_the_rules_are_applied_and_a_loss_is_found_once(branch: ProjectFolder) -> None:
+    """What a rule says of a new file is a finding of the review; files of the base have none."""
+    branch.file("0002_add.sql", f"ALTER TABLE {TABLE} SET TBLPROPERTIES ('commit.retry.num-retries' = 'ten')")
+    [result] = reviewed(branch, FakeCopy())
+    assert codes(result) == [("error", "PR102")]
+    assert result.error is not None
+    assert (result.error.code, result.error.exit_code) == ("REVIEW_FAILED", 3)
+    assert "glacierbase rules PR102" in result.error.hint
 
 
 def test_a_branch_without_new_migrations_starts_no_engine(branch: ProjectFolder) -> None:
@@ -191,7 +207,7 @@ def test_a_table_that_may_exist_all_the_same_is_a_warning(base: str, sql: str, b
     copy.refusals["made"] = TableNotFound("X", "no such table")
     copy.refusals["Made"] = StatementRefused("X", "no such function")
     [result] = reviewed(branch, copy)
-    assert (codes(result), result.error) == ([("warning", "REPLAY_UNKNOWN_TABLE")], None)
+    assert (of_replay(result), result.error) == ([("warning", "REPLAY_UNKNOWN_TABLE")], None)
 
 
 def test_a_new_name_in_another_namespace_is_refused(branch: ProjectFolder) -> None:
@@ -200,10 +216,10 @@ def test_a_new_name_in_another_namespace_is_refused(branch: ProjectFolder) -> No
     copy.refusals["RENAME TO"] = TableNotFound("X", "Namespace does not exist: lake.sleep")
     branch.file("0002_rename.sql", f"ALTER TABLE {TABLE} RENAME TO lake.sleep.night")
     [result] = reviewed(branch, copy)
-    assert codes(result) == [("error", "REPLAY_REFUSED")]
+    assert of_replay(result) == [("error", "REPLAY_REFUSED")]
     copy.refusals["DESCRIBE"] = TableNotFound("X", "no such table")
     [result] = reviewed(branch, copy)
-    assert codes(result) == [("error", "REPLAY_UNKNOWN_TABLE")]
+    assert of_replay(result) == [("error", "REPLAY_UNKNOWN_TABLE")]
 
 
 def test_a_loss_after_a_statement_on_an_unknown_table_is_shown(branch: ProjectFolder) -> None:
@@ -330,7 +346,7 @@ def test_the_folder_is_removed_and_the_engine_closed_whatever_happens(branch: Pr
     """Also where reading the tables fails in the middle."""
     branch.file("0002_add.sql", ADD)
     copy = FakeCopy()
-    copy.refusals["ADD COLUMN"] = KeyError("a bug")  # type: ignore[assignment]
+    copy.refusals["ADD COLUMN"] = KeyError("a bug")
     with copy.in_use(), pytest.raises(KeyError):
         Project.load(branch.root).review("main")
     assert copy.is_closed
@@ -349,14 +365,16 @@ def test_an_engine_that_does_not_start_is_the_error_of_its_catalog(branch: Proje
     assert [file.kind for file in result.files] == [None]
 
 
-def test_a_replay_ends_when_its_time_is_up(branch: ProjectFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_replay_ends_when_its_time_is_up(branch: ProjectFolder) -> None:
     """The statement that runs then is the finding, which no comment allows; the engine is closed, and nothing after it runs."""
-    monkeypatch.setattr("glacierbase.review.running._BUDGET_SECONDS", -1.0)
-    branch.file("0002_add.sql", f"-- GLACIERBASE_ALLOW: REPLAY_TIMEOUT it is slow\n{ADD}")
+    branch.file("0002_add.sql", f"-- GLACIERBASE_ALLOW: REPLAY_TIMEOUT it is slow\n{ADD}; SELECT 1")
     copy = FakeCopy()
+    copy.refusals["ADD COLUMN x"] = NoAnswer()  # As where the time passes while the statement runs.
     [result] = reviewed(branch, copy)
-    assert codes(result) == [("error", "REPLAY_TIMEOUT")]
+    found = [each for each in result.findings if each.code.startswith("REPLAY_")]
+    assert [(each.code, each.line, each.allowed) for each in found] == [("REPLAY_TIMEOUT", 5, None)]
     assert result.error is not None
+    assert copy.ran[-1] == ADD
     assert copy.is_closed
 
 

@@ -6,6 +6,19 @@ from __future__ import annotations
 Case = tuple[str, str, str, str | None]
 
 SPARK: list[Case] = [
+    ("SELECT a join FROM s", "select", "", "s"),
+    ("SELECT join, b FROM s WHERE join = 1", "select", "", "s"),
+    ("FROM t |> WHERE a |> LEFT JOIN s USING (a)", "select", "", "t s"),
+    ("SELECT * FROM values", "select", "", "values"),
+    ("SELECT * FROM a, values v LEFT JOIN b", "select", "", "a values b"),
+    ("SELECT * FROM VALUES (1), (2) AS t(a)", "select", "", ""),
+    ("SELECT * FROM VALUES struct(1, 2)", "select", "", ""),
+    ("SELECT * FROM VALUES date '2026-01-01'", "select", "", ""),
+    ("SELECT a, FROM b", "select", "", ""),
+    ("SELECT from FROM b", "select", "", "b"),
+    ("SHOW TABLE EXTENDED IN a.b LIKE 't' PARTITION (day = 1)", "show", "", "a.b.t"),
+    ("SHOW TABLE EXTENDED LIKE 't*'", "show", "", ""),
+    ("OPTIMIZE table WHERE a > 1", "optimize", "table", ""),
     ("CREATE NAMESPACE IF NOT EXISTS lake.shop", "create_namespace", "", ""),
     ("ALTER DATABASE lake.shop SET DBPROPERTIES ('owner' = 'me')", "alter_namespace", "", ""),
     ("DROP SCHEMA lake.shop CASCADE", "drop_namespace", "", ""),
@@ -170,6 +183,8 @@ SPARK: list[Case] = [
 ]
 
 SNOWFLAKE: list[Case] = [
+    ("CREATE TABLE t FROM ARCHIVE OF shop.s.orders WHERE a > 1", "create_table_as", "t", "shop.s.orders"),
+    ("SELECT a, FROM archive", "select", "", "archive"),
     ("CREATE SCHEMA IF NOT EXISTS lake.shop", "create_namespace", "", ""),
     ("ALTER DATABASE lake SET DATA_RETENTION_TIME_IN_DAYS = 1", "alter_namespace", "", ""),
     ("DROP DATABASE lake", "drop_namespace", "", ""),
@@ -242,6 +257,7 @@ SNOWFLAKE: list[Case] = [
 ]  # fmt: skip
 
 NOT_UNDERSTOOD: list[tuple[str, str]] = [
+    ("spark", "OPTIMIZE TABLE t"),
     ("spark", "BEGIN IF CASE WHEN a THEN DELETE FROM t; END IF; END"),
     ("spark", "CREATE VIEW v AS {{ query }}"),
     ("spark", "DELETE FROM t {% if all %} WHERE a {% endif %}"),

@@ -1,0 +1,54 @@
+"""The names of tables in a history, and which of them were the same table, without reading the shapes. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from glacierbase.history.records import History
+from glacierbase.inspect.touched import touched_tables
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedNames:
+    """The names of a history.
+
+    Attributes:
+        all: whole names where tables were recorded, else as files wrote them; in the order of the files.
+        spellings: by whole name, how files wrote it.
+    """
+
+    all: Sequence[str]
+    spellings: Mapping[str, frozenset[str]]
+    _links: Sequence[frozenset[tuple[str, str]]]
+
+    @classmethod
+    def of(cls, history: History) -> RecordedNames:
+        """Return the names of a history."""
+        # By what a record is about; most tables have many equal ones.
+        links = {frozenset(_names(each)): None for documents in history.tables.values() for each in documents}
+        written: dict[str, set[str]] = {}
+        for link in links:
+            for _, whole in (each for each in link if each[0] == "table"):
+                written.setdefault(whole, set()).update(name for kind, name in link if kind == "written")
+        recorded = {name for names in written.values() for name in names}
+        others = [name for name in touched_tables(history) if name not in recorded]
+        spellings = {name: frozenset(names) for name, names in written.items()}
+        return cls((*written, *(name for name in others if name not in written)), spellings, tuple(links))
+
+    def linked(self, name: str) -> frozenset[str]:
+        """Return the names of all tables that had this name, and of what these were renamed from or to, as files wrote them."""
+        known = {("table", name), ("written", name)}
+        while grown := {each for link in self._links if link & known for each in link} - known:
+            known |= grown
+        return frozenset(each for kind, each in known if kind == "written")
+
+
+def _names(document: Mapping[str, object]) -> Iterator[tuple[str, str]]:
+    """Yield the name of a record as the file wrote it, and names and ids of the table before and after."""
+    yield "written", str(document.get("table"))
+    for shape in (document.get("before"), document.get("after")):
+        if isinstance(shape, Mapping):
+            yield "table", str(shape.get("table"))
+            if "uuid" in shape:
+                yield "uuid", str(shape["uuid"])

@@ -1,0 +1,74 @@
+"""`schema`, `blame` and `history --table` on a history with records of tables, against a bare read of that history."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime, timezone
+from pathlib import Path
+
+from glacierbase.apply.holding import locked
+from glacierbase.history.details import Details
+from glacierbase.history.entries import Entry, started, took_effect
+from glacierbase.history.shapes import TableRecord, to_document
+from glacierbase.history.state import read_state
+from glacierbase.migrations.compiled import Compiled
+from glacierbase.model.shape import Column, Shape
+from tests.benchmarks.applied import lake_project, target_of
+from tests.benchmarks.measure import Command, by_turns, glacierbase, python
+from tests.benchmarks.order import Order
+from tests.benchmarks.table import Absent, Row, compared
+
+BARE = """\
+from pyiceberg.catalog import load_catalog
+catalog = load_catalog("lake", type="sql", uri="sqlite:///{home}/catalog.db", warehouse="file://{home}/tables")
+assert len(catalog.load_table("glacierbase.history_shop").scan().to_arrow()) == {events}
+"""
+AGAINST = "bare PyIceberg, the history read whole"
+AT_MOST = 1.4
+SIZES = (100, 1_000, 10_000)
+# Of the history.
+TABLES, COLUMNS = 100, 20
+NOW = datetime(2026, 11, 20, tzinfo=timezone.utc)
+
+
+def rows(order: Order) -> Iterator[Row | Absent]:
+    """At every size, by turns."""
+    for events in order.sizes(*SIZES):
+        project = recorded_project(order.folder / f"recorded-{events}", events)
+        asked, bare = _commands(project, events)
+        *ours, theirs = by_turns([*asked, bare], order.runs)
+        for command, samples in zip(asked, ours, strict=True):
+            at_most = AT_MOST if events == max(SIZES) else None
+            yield compared(f"`{command.name}`, {events:,} events", samples, AGAINST, theirs, at_most)
+
+
+def recorded_project(folder: Path, events: int) -> Path:
+    """A project whose files add a column, each to one of 100 tables, with a history of so many events that recorded that."""
+    project = lake_project(folder)
+    for number in range(1, events // 2 + 1):
+        project.file(f"{number:05d}_step.sql", f"ALTER TABLE {_table(number)} ADD COLUMN c{number} bigint;")
+    target = target_of(folder)
+    with target.opened() as opened, locked(opened, read_state(opened), 0) as held:
+        held.recorder.append(*(entry for file in target.compile(target.migrations) for entry in _entries(file)))
+    return folder
+
+
+def _entries(file: Compiled) -> tuple[Entry, Entry]:
+    number = file.migration.number
+    begin = started(file, 1, NOW, {})
+    end = took_effect(file, file.statements[0], NOW)
+    columns = tuple(Column(each, f"column_{each}", "bigint") for each in range(1, COLUMNS + number // TABLES + 1))
+    name = _table(number)
+    shape = Shape(name, f"uuid-{name}", "iceberg", 2, columns, properties={"write.format.default": "parquet"})
+    return begin, replace(end, details=Details(tables=(to_document(TableRecord(name, shape)),)))
+
+
+def _table(number: int) -> str:
+    return f"lake.a.t{number % TABLES}"
+
+
+def _commands(project: Path, events: int) -> tuple[list[Command], Command]:
+    bare = python("bare", BARE.format(home=project / "warehouse", events=events), project)
+    asked = (("schema", "t1"), ("blame", "a.t1"), ("history", "--table", "lake.a.t1"))
+    return [replace(glacierbase(project, *each), name=" ".join(each)) for each in asked], bare

@@ -1,0 +1,69 @@
+"""`blame` on a real Iceberg table that was changed after its last record."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pyiceberg.types import StringType
+
+from tests.support.project_folder import ProjectFolder
+from tests.support.recorded import RecordedTables
+from tests.unit.inspect.test_drift import CREATE, create
+
+
+def lines(tables: RecordedTables, table: str = "lake.a.t") -> dict[str, tuple[str | None, str, bool]]:
+    """Return version, type and whether it is from outside, of each column."""
+    [entry] = tables.run("blame", table, "--format", "json").document["catalogs"]
+    return {
+        each["name"]: (each["version"], each["type"], each["outside"])
+        for each in entry["lines"]
+        if each["kind"] == "column"
+    }
+
+
+def test_a_column_added_past_the_migrations_is_not_from_one(project: ProjectFolder) -> None:
+    """It is seen before another file touches the table; what a migration made keeps its line."""
+    tables = RecordedTables(project)
+    tables.apply("1_make.sql", CREATE, create, "lake.a.t")
+    with tables.client.load_table("a.t").update_schema() as update:
+        update.add_column("legacy", StringType())
+    assert lines(tables) == {
+        "id": ("1", "bigint", False), "name": ("1", "string", False), "legacy": (None, "string", True),
+    }  # fmt: skip
+    assert "not from a migration" in tables.run("blame", "lake.a.t.legacy").stdout
+
+
+def test_after_a_file_without_a_record_nobody_is_named(project: ProjectFolder) -> None:
+    """The file may have made the change."""
+    tables = RecordedTables(project)
+    tables.apply("1_make.sql", CREATE, create, "lake.a.t")
+    add = "ALTER TABLE lake.a.t ADD COLUMN legacy string"
+
+    def change(_: object) -> None:
+        with tables.client.load_table("a.t").update_schema() as update:
+            update.add_column("legacy", StringType())
+
+    tables.apply("2_add.sql", add, change, is_recorded=False)
+    assert lines(tables)["legacy"] == (None, "string", False)
+    shown = tables.run("blame", "lake.a.t.legacy").stdout
+    assert "not from a migration" not in shown
+    assert "not recorded" in shown
+
+
+def test_a_table_dropped_past_the_migrations_says_so(project: ProjectFolder) -> None:
+    """Its lines are those of no table."""
+    tables = RecordedTables(project)
+    tables.apply("1_make.sql", CREATE, create, "lake.a.t")
+    tables.client.drop_table("a.t")
+    assert "dropped: not from a migration" in tables.run("blame", "lake.a.t").stdout
+
+
+def test_a_catalog_that_does_not_answer_leaves_the_record(project: ProjectFolder) -> None:
+    """A warning says that the table was not read."""
+    tables = RecordedTables(project)
+    tables.apply("1_make.sql", CREATE, create, "lake.a.t")
+    Path(tables.client.load_table("a.t").metadata_location.removeprefix("file://")).write_text("")
+    shown = tables.run("blame", "lake.a.t")
+    assert shown.code == 0
+    assert "was not read, so what follows is its record" in shown.stdout
+    assert "bigint" in shown.stdout
