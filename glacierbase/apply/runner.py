@@ -98,13 +98,14 @@ class Runner:
         """Record that the statement is about to start, wait for the answer, then prove the lock."""
         try:
             versioned = recover.with_version(announcement, self._held, compiled, statement)
-            # After the version was read, which takes as long as the catalog takes to answer.
+            self._looks.begin(versioned.details.before)
+            self._recorder.see_tables()
+            # After the catalog was read, which takes as long as it takes to answer.
             if self._held.engine.cancelled():
                 raise stopped_before(f"statement {statement.index} of {compiled.migration.location}")
         except BaseException:
             self._record_stop(announcement, compiled, statement.index)
             raise
-        self._looks.begin(versioned.details.before)
         # Deferred first, so that it is recorded even if the lock is lost.
         self._recorder.defer(versioned)
         self._flush_and_prove(compiled, statement)

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
+from functools import cache
 
 from glacierbase.apply.holding import LockedCatalog
 from glacierbase.apply.touched import touched_tables
@@ -35,6 +36,7 @@ LOOK_SECONDS, CANCELLED_SECONDS = 30.0, 2.0
 # Tables that are read at the same time; each thread has connections of its own.
 _THREADS = 4
 _DEPENDS = "its name depends on another statement of the file, such as USE"
+_LESS = "less of it could be read than before"
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,16 +112,22 @@ class TablesSeen:
         }
 
     def _begin(self, number: int, table: str, session: Session | None, deadline: float) -> _Look:
-        if self._hangs:
+        try:
+            if self._hangs:
+                raise NoAnswer
+            return self._submitted(number, table, session, deadline)
+        except Exception as error:  # Such as a machine that refuses a thread.
             answer: Future[Shape | None] = Future()
-            answer.set_exception(NoAnswer())
+            answer.set_exception(error)
             return _Look(answer, deadline)
+
+    def _submitted(self, number: int, table: str, session: Session | None, deadline: float) -> _Look:
         if number == len(self._threads):
             self._threads.append((Caller(), TableShapes(self._catalog)))
         caller, shapes = self._threads[number]
         if not shapes.may_need_engine(table):
-            return _Look(caller.submit(lambda: shapes.read(table)), deadline)
-        return _Look(caller.submit(lambda: shapes.read(table, session)), deadline, needs_session=True)
+            return _Look(caller.submit(lambda: _looked(lambda: shapes.read(table))), deadline)
+        return _Look(caller.submit(lambda: _looked(lambda: shapes.read(table, session))), deadline, needs_session=True)
 
     def answer(self, look: _Look) -> Shape | None:
         """Wait for a look, and return its shape as the history records it, or raise its error.
@@ -127,10 +135,10 @@ class TablesSeen:
         Raises:
             NoAnswer: there was none in time.
         """
-        seconds = look.deadline - time.monotonic()
+        seconds = 0 if self._hangs else look.deadline - time.monotonic()
         try:
             shape = result(look.answer, seconds, self._held.engine.cancelled, CANCELLED_SECONDS)
-        except NoAnswer:
+        except (NoAnswer, KeyboardInterrupt):
             self._hangs = True
             raise
         return as_recorded(shape) if shape else None
@@ -200,7 +208,10 @@ class FileLooks:
         appended."""
         self._after = self._seen.begin(self._tables, self._session)
         self._seen.newest = self._after
-        return replace(entry, tables_seen=self._documents)
+        if not self._has_begun:  # No statement was left to run.
+            self._before = self._after
+        # Once: after it, what the file did is what the last record says.
+        return replace(entry, tables_seen=cache(self._documents))
 
     def wait_for_session(self) -> None:
         """Wait until no look needs the session any more."""
@@ -234,4 +245,25 @@ class FileLooks:
         except GlacierbaseError as error:
             return TableRecord(name, unread=error.message)
         known = self._seen.known(self._tables)[name]
+        if _shows_less(known, before, after):
+            return TableRecord(name, unread=_LESS)
         return TableRecord(name, after, before, is_changed=True) if differ(known, before) else TableRecord(name, after)
+
+
+def _looked(look: Callable[[], Shape | None]) -> Shape | None:
+    """Return what a look returns. A panic of a native library, which is no `Exception`, is raised as one."""
+    try:
+        return look()
+    except Exception:
+        raise
+    except BaseException as error:
+        raise RuntimeError(f"{type(error).__name__}: {error}") from error
+
+
+def _shows_less(known: Shape | None, before: Shape | None, after: Shape | None) -> bool:
+    """Return whether a table of Iceberg was read by its engine alone although its metadata was read at other times.
+
+    Its shape has no ids then, which is no change of the table.
+    """
+    earlier, *now = (bool(each.uuid) if each and each.format == "iceberg" else None for each in (known, before, after))
+    return False in now and True in (earlier, *now)

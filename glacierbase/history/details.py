@@ -158,9 +158,15 @@ def _from_document(document: object) -> Details:
         engine_stopped=optional(values, "engine_stopped", bool) or False,
         environment_was=optional(values, "environment_was", str),
         before=_table_version(optional(values, "before", dict)),
-        tables=tuple(checked(each, dict, "tables") for each in optional(values, "tables", list) or []),
+        tables=_tables(values.get("tables")),
         read_fence=optional(values, "behind", int),
     )
+
+
+def _tables(value: object) -> tuple[Mapping[str, object], ...]:
+    """Return what is recorded of tables, unchecked: it decides nothing about a run, so only what reads it refuses it."""
+    found = value if isinstance(value, list) else [] if value is None else [value]
+    return tuple(each if isinstance(each, dict) else {} for each in found)
 
 
 def _allows(values: list[object]) -> tuple[Allow, ...]:

@@ -50,7 +50,8 @@ class Entry:
 
     Attributes:
         principal: who decided, where it was not the user as the engine authenticated it.
-        tables_seen: returns `Details.tables` when the event is appended; what it waits for may still run before. Never raises.
+        tables_seen: returns `Details.tables` when the event is appended; what it waits for may still run before. Raises nothing
+            but KeyboardInterrupt, after which another call returns at once.
     """
 
     event: EventType
@@ -182,6 +183,7 @@ def baselined(compiled: Compiled, reason: str, differences: Sequence[ColumnDiffe
         file=FileColumns.of(compiled),
         rendered_sql=compiled.text,
         statement_index=len(compiled.statements),
+        tables=target_tables(compiled.statements, compiled.dialect),
         reason=reason,
         details=Details(
             statement_checksums=compiled.statement_checksums,

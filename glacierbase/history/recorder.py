@@ -100,6 +100,18 @@ class Recorder:
         Raises:
             NeedsRepair: they are not in the history, or may not be.
         """
+        try:
+            self.see_tables()
+        finally:  # A KeyboardInterrupt meanwhile must not lose an outcome.
+            self._append_deferred()
+
+    def see_tables(self) -> None:
+        """Wait for what the deferred entries record of tables."""
+        for entry in self._deferred:
+            if entry.tables_seen:
+                entry.tables_seen()
+
+    def _append_deferred(self) -> None:
         batch = self._numbered()
         if not batch:
             return

@@ -27,8 +27,8 @@ class Origin(str, Enum):
     MIGRATION = "migration"
     # It was found before a file ran, and no migration of this history made it.
     OUTSIDE = "outside"
-    # It was found after a file that touched the table and left no record, or when the outcome of a file was settled after its
-    # run: the file may have made it, or not.
+    # It was found after a file that touched the table, or may have, and left no record, or when the outcome of a file was settled
+    # after its run: the file may have made it, or not.
     NOT_RECORDED = "not recorded"
 
     __str__ = str.__str__
@@ -91,7 +91,11 @@ def records_in(history: History, event: Event, names: Collection[str] | None = N
         NeedsRepair: one is not readable.
     """
     documents = history.tables.get((event.fence, event.sequence), ())
-    return read_records(event, (each for each in documents if names is None or each.get("table") in names))
+    return read_records(event, (each for each in documents if names is None or _may_name(each.get("table"), names)))
+
+
+def _may_name(table: object, names: Collection[str]) -> bool:
+    return not isinstance(table, str) or table in names
 
 
 @dataclass
@@ -117,22 +121,27 @@ class _Tables:
         self.all: list[_Growing] = []
         self._by_uuid: dict[str, _Growing] = {}
         self._by_name: dict[str, _Growing] = {}
-        # By version number: the tables that the file of the version touches.
-        self._touched: dict[int, frozenset[str]] = {}
+        # By version number: the tables that the file of the version touches; None where it may touch any.
+        self._touched: dict[int, frozenset[str] | None] = {}
         self._gaps: dict[str, list[Event]] = {}
+        # How many files that may touch any table have ended; by table, when it was read last.
+        self._doubts = 0
+        self._doubts_at: dict[str, int] = {}
 
     def add(self, event: Event, records: Sequence[TableRecord]) -> None:
         number = int(event.version or 0)
         if event.event in (EventType.STARTED, EventType.BASELINED):
-            self._touched[number] = frozenset(table_names(event.tables))
+            self._touched[number] = None if event.tables is None else frozenset(table_names(event.tables))
         if event.event not in ENDS:
             return
-        for name in self._touched.get(number, frozenset()) - {each.table for each in records if each.unread is None}:
+        touched, read = self._touched.get(number, frozenset()), [each for each in records if each.unread is None]
+        for name in {*(touched or ()), *(each.table for each in records)} - {each.table for each in read}:
             self._miss(name, event)
-        renamed = {each.after.uuid: each.table for each in records if each.after and each.after.uuid}
-        for each in records:
-            if each.unread is None:
-                self._see(each, event, renamed)
+        renamed = {each.after.uuid: each.table for each in read if each.after and each.after.uuid}
+        for each in read:
+            self._see(each, event, renamed)
+        self._doubts += touched is None
+        self._doubts_at |= dict.fromkeys((each.table for each in read), self._doubts)
 
     def _miss(self, name: str, event: Event) -> None:
         self._gaps.setdefault(name, []).append(event)
@@ -143,7 +152,8 @@ class _Tables:
         gap = self._gaps.pop(record.table, None)
         if record.is_changed:
             # The run that could have told was lost, or a person completed the file.
-            is_lost = gap is not None or event.event == EventType.REPAIRED
+            is_doubtful = self._doubts_at.get(record.table, 0) < self._doubts
+            is_lost = gap is not None or is_doubtful or event.event == EventType.REPAIRED
             origin = Origin.NOT_RECORDED if is_lost else Origin.OUTSIDE
             self._enter(record.table, record.before, event, origin, renamed)
         self._enter(record.table, record.after, event, Origin.MIGRATION, renamed)
