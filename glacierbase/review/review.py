@@ -19,7 +19,7 @@ from glacierbase.model.migration import Migration
 from glacierbase.model.names import name_parts
 from glacierbase.model.result import Results, raise_first
 from glacierbase.model.text import counted
-from glacierbase.review.combined import rule_findings, with_rules
+from glacierbase.review.combined import of_rules, with_rules
 from glacierbase.review.copy import Copy, copy_of
 from glacierbase.review.explained import explained
 from glacierbase.review.fixtures import fixtures_of
@@ -36,7 +36,7 @@ from glacierbase.review.replay_results import (
     SkippedStatement,
 )
 from glacierbase.review.results import Finding
-from glacierbase.review.running import Problem
+from glacierbase.review.running import Problem, is_same
 from glacierbase.review.severity import Severity
 
 _REWRITES = frozenset(
@@ -75,8 +75,9 @@ def review(root: Path, choice: CatalogChoice, catalogs: Collection[str], base: s
     found, _ = in_environments(root, choice.in_every_environment(catalogs), False, look)
     at = origin(root, "review", catalogs, base)
     groups = _grouped(found, configurations)
-    ruled = rule_findings(root, choice, catalogs, base) if any(group.new for group in groups) else {}
-    results = (_failed(with_rules(_reviewed(group), ruled.get(group.name, ()))) for group in groups)
+    ruled = of_rules(root, choice, catalogs, base)
+    known = [error for group in groups for error in group.errors]
+    results = (_failed(with_rules(_reviewed(group), ruled[group.name], known)) for group in groups)
     return raise_first(Results(replace(each, origin=at) for each in results))
 
 
@@ -243,8 +244,12 @@ def _loss(change: TableChange, each: Difference) -> tuple[str, bool, str]:
 
 def _cause(file: Looked, change: TableChange, lost: Difference) -> Step:
     """Return the statement that most likely caused a loss: of those that name the table, the last that drops it."""
-    names = {shape.table for shape in (change.before, change.after) if shape}
-    about = [step for step in file.steps if names & step.look.tables]
+    names = [tuple(name_parts(shape.table)) for shape in (change.before, change.after) if shape]
+    about = []
+    for step in file.steps:
+        if any(is_same(target, name) for target in step.look.targets for name in names):
+            about.append(step)
+            names += step.look.targets  # Of a rename also the new name.
     drops = [step for step in about if _drops(step.look, lost)]
     return (drops or about or file.steps[:1])[-1]
 
@@ -252,7 +257,9 @@ def _cause(file: Looked, change: TableChange, lost: Difference) -> Step:
 def _drops(look: Look, lost: Difference) -> bool:
     if lost.what != "column":
         return look.operation in _LOSES_TABLE
-    return tuple(name_parts(lost.name)) in look.dropped or look.operation in _LOSES_COLUMNS
+    path = tuple(name_parts(lost.name.lower()))
+    dropped = (tuple(part.lower() for part in each) for each in look.dropped)
+    return any(path[: len(each)] == each for each in dropped) or look.operation in _LOSES_COLUMNS
 
 
 def _failed(result: ReviewResult) -> ReviewResult:

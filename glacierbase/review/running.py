@@ -189,14 +189,14 @@ class Runner:
         if name[0] not in self._copy.names and self.bounded(self._current_catalog) not in self._copy.names:
             return True
         makers = [each for each in self._not_made if each.operation in _MAKES]
-        return any(not each.targets or any(_is_same(name, made) for made in each.targets) for each in makers)
+        return any(not each.targets or any(is_same(name, made) for made in each.targets) for each in makers)
 
     def _current_catalog(self) -> str:
         assert self._session
         return str(self._session.query("SELECT current_catalog()")[0][0])
 
 
-def _is_same(name: Sequence[str], other: Sequence[str]) -> bool:
+def is_same(name: Sequence[str], other: Sequence[str]) -> bool:
     """Return whether two names may be those of one table: the first parts of a name may be left out."""
     size = min(len(name), len(other))
     return [each.lower() for each in name[-size:]] == [each.lower() for each in other[-size:]]

@@ -4,10 +4,19 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
-from glacierbase.errors import EngineUnavailable, GlacierbaseError, OutcomeUnknown, StatementRefused, TableNotFound
+from glacierbase.errors import (
+    ConfigurationError,
+    EngineUnavailable,
+    GlacierbaseError,
+    OutcomeUnknown,
+    SeveralErrors,
+    StatementRefused,
+    TableNotFound,
+)
 from glacierbase.executors import CopiedView
 from glacierbase.model.migration import checksum
 from glacierbase.project import Project
@@ -26,6 +35,8 @@ migrationExecutor:
     sparkConf: {spark.sql.catalog.lake: org.apache.iceberg.spark.SparkCatalog}
 """
 DROP = f"ALTER TABLE {TABLE} DROP COLUMN device"
+# A loss in another table, which is allowed.
+OTHER = "-- GLACIERBASE_ALLOW: DS104 unused\nALTER TABLE lake.sleep.other REPLACE COLUMNS (id STRING)"
 ADD = f"ALTER TABLE {TABLE} ADD COLUMN x INT"
 
 
@@ -65,6 +76,67 @@ def test_the_rules_are_applied_and_a_loss_is_found_once(branch: ProjectFolder) -
     assert result.error is not None
     assert (result.error.code, result.error.exit_code) == ("REVIEW_FAILED", 3)
     assert "glacierbase rules PR102" in result.error.hint
+
+
+def test_a_loss_on_another_statement_of_the_file_stays_a_finding(branch: ProjectFolder) -> None:
+    """The copy shows one drop, which is allowed; it lacks the table of the other, about which the rule has an error."""
+    allowed = f"-- GLACIERBASE_ALLOW: DS103 no readers since October\n{DROP}"
+    branch.file("0002_drop.sql", f"{allowed};\nALTER TABLE elsewhere.sleep.event DROP COLUMN device")
+    copy = FakeCopy()
+    copy.refusals["elsewhere"] = TableNotFound("there is no such table", "")
+    [result] = reviewed(branch, copy)
+    losses = [(each.statement_index, each.is_error) for each in result.findings if each.code == "DS103"]
+    assert losses == [(1, False), (2, True)]
+    assert result.error is not None
+
+
+@pytest.mark.parametrize(
+    ("sql", "code", "index"),
+    [
+        (f"ALTER TABLE {TABLE} REPLACE COLUMNS /* DROP COLUMN device */ (id STRING)", "DS104", 1),
+        (f"{DROP};\nALTER TABLE {TABLE} ADD COLUMN device INT", "DS105", 1),
+        (f"DROP TABLE {TABLE} PURGE", "DS102", 1),
+        (f"USE lake.sleep;\nALTER TABLE /* {TABLE} */ event DROP COLUMN device", "DS103", 2),
+        (f"USE lake.sleep;\nALTER TABLE /* {TABLE} */ event DROP COLUMN device;\n{OTHER}", "DS103", 2),
+        (f"ALTER TABLE {TABLE} RENAME TO sleep.old;\nDROP TABLE lake.sleep.old", "DS101", 2),
+    ],
+)
+def test_a_loss_that_a_rule_and_the_replay_find_is_one_finding(
+    sql: str, code: str, index: int, branch: ProjectFolder
+) -> None:
+    """It has the code of the rule and the place of the statement that loses, so that one comment there allows it."""
+    branch.file("0002_loss.sql", sql)
+    [result] = reviewed(branch)
+    assert [(each.code, each.statement_index) for each in result.findings if each.is_error] == [(code, index)]
+
+
+@pytest.mark.parametrize("is_new", [True, False])
+def test_a_catalog_file_that_names_an_unknown_rule_fails_the_review(is_new: bool, branch: ProjectFolder) -> None:
+    """It has the error of `lint`, once, whether or not there are new migrations."""
+    (branch.root / "catalogs/shop.yaml").write_text(CATALOG + "lint: {rules: {SD103: off}}\n")
+    if is_new:
+        branch.file("0002_add.sql", ADD)
+    [result] = reviewed(branch)
+    assert result.error is not None
+    assert (result.error.code, result.error.exit_code) == ("UNKNOWN_RULE", 2)
+
+
+def test_rules_that_cannot_be_loaded_fail_the_review(branch: ProjectFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the rules of a package, the review does not show all that is wrong."""
+    error = ConfigurationError("BROKEN_RULES", "the rules acme cannot be used", "uninstall the package")
+    monkeypatch.setattr("glacierbase.review.lint.all_rules", Mock(side_effect=error))
+    branch.file("0002_add.sql", ADD)
+    with FakeCopy().in_use(), pytest.raises(ConfigurationError, match="the rules acme cannot be used"):
+        Project.load(branch.root).review("main")
+
+
+def test_an_error_of_a_file_is_listed_once(branch: ProjectFolder) -> None:
+    """The rules and the replay both read the file."""
+    branch.file("0002_add.sql", "SELECT {{ variables.nope }}")
+    [result] = reviewed(branch)
+    assert result.error is not None
+    assert result.error.code == "UNDEFINED_VARIABLE"
+    assert not isinstance(result.error, SeveralErrors)
 
 
 def test_a_branch_without_new_migrations_starts_no_engine(branch: ProjectFolder) -> None:
