@@ -8,7 +8,7 @@ from pathlib import Path
 
 from glacierbase.catalogs.choice import CatalogChoice
 from glacierbase.errors import GlacierbaseError, SeveralErrors, joined
-from glacierbase.review.lint import FAILED, lint
+from glacierbase.review.lint import lint
 from glacierbase.review.replay_results import ReviewResult
 from glacierbase.review.results import Finding, LintResult
 
@@ -42,7 +42,7 @@ def with_rules(result: ReviewResult, ruled: LintResult, known: Collection[Glacie
     shown = [_named(each, ruled.findings) for each in result.findings]
     found = (*shown, *_others(result, shown, ruled.findings))
     said = {each.message for each in known}
-    errors = [each for each in _parts(ruled.error) if each.code != FAILED and each.message not in said]
+    errors = [each for each in _parts(ruled.error) if each.code != "LINT_FAILED" and each.message not in said]
     return replace(
         result,
         findings=tuple(sorted(found, key=lambda each: (each.path, each.line, each.column))),

@@ -29,8 +29,6 @@ from glacierbase.review.origin import origin
 from glacierbase.review.results import LintResult
 from glacierbase.review.rule import Rule
 
-# The error that counts findings.
-FAILED = "LINT_FAILED"
 _JARS = {
     name: re.compile(rf"[^:]+:{part}[^:]*:(?P<version>[0-9][^:]*)")
     for name, part in (("iceberg", "iceberg-spark-runtime"), ("delta", "delta-spark"), ("hudi", "hudi-spark"))
@@ -172,7 +170,7 @@ def _failure(result: LintResult) -> Iterator[MigrationFileError]:
     if wrong:
         codes = tuple(dict.fromkeys(finding.code for finding in wrong))
         yield MigrationFileError(
-            FAILED,
+            "LINT_FAILED",
             f"catalog {result.catalog}: {counted(len(wrong), 'error')} of {', '.join(codes)}",
             f"`{command('rules', *codes)}` explains them, and how to allow one",
             catalog=result.catalog,

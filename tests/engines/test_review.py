@@ -140,11 +140,12 @@ def test_a_review_shows_exactly_what_a_branch_changes_and_the_next_one_offline_t
             ("partitioning", "", "day(at)", "bucket(16, id)"),
         ]
         assert entry["views"] == [{"view": "lake.shop.seen", "change": "replaced"}]
-        assert [(each["code"], each["severity"]) for each in entry["findings"]] == [
-            ("REPLAY_UNKNOWN_TABLE", "error"),
-            ("REPLAY_REFUSED", "error"),
+        found = [(each["code"], each["severity"]) for each in entry["findings"]]
+        assert [each for each in found if each[0].startswith(("REPLAY_", "DS"))] == [
             ("DS103", "error"),
             ("DS106", "error"),
+            ("REPLAY_UNKNOWN_TABLE", "error"),
+            ("REPLAY_REFUSED", "error"),
         ]
         kinds = ["destructive", "rewrites data", "destructive", "replayed in part", "replayed in part"]
         assert [each["kind"] for each in entry["files"]] == kinds
