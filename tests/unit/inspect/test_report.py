@@ -177,8 +177,8 @@ def test_what_occurs_many_times_is_written_once() -> None:
     assert len(packed(rows)) < 3000
 
 
-def test_a_catalog_that_cannot_be_read_does_not_hide_the_others(different: Fleet, tmp_path: Path) -> None:
-    """An environment that cannot be compared is an error, and the page is written with the others."""
+def test_a_damaged_state_file_is_an_error_and_no_page_is_written(different: Fleet, tmp_path: Path) -> None:
+    """A page that lacks what was asked for would mislead."""
     path, state = tmp_path / "page.html", tmp_path / "state.json"
     state.write_text("{}")
     output = reported(different, "dev", str(state), "-o", str(path))
