@@ -97,6 +97,11 @@ def test_after_it_every_file_is_applied_and_there_is_nothing_left_to_do(clone: C
     states = [(each["path"], each["state"]) for each in status["catalogs"][0]["migrations"]]
     assert states == [(str(file.relative_to(clone.root)), "applied") for file in files]
     assert len(states) >= 6
+    blame = json.loads(clone.run(".venv/bin/glacierbase blame lake.sleep.events --format json").stdout)
+    blamed = {(each["kind"], each["name"]): (each["version"], each["author"]) for each in blame["catalogs"][0]["lines"]}
+    for column in ("event_type", "strain"):
+        assert blamed["column", column] == ("0003", "Ingestion Team")
+    assert blamed["partition", "timestamp_hour"] == ("0004", "Data Platform Team")
     again = clone.run(".venv/bin/glacierbase migrate")
     assert (again.code, again.stdout) == (0, "analytics (dev)\n  nothing to do: every migration is applied\n")
     # The first run resolved the dependencies; later ones asked no registry and no resolver, and started no Spark.

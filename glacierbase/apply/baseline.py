@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from glacierbase.apply.comparison import Comparison, compare
-from glacierbase.apply.holding import locked
+from glacierbase.apply.holding import LockedCatalog, locked
 from glacierbase.apply.recording import recording
+from glacierbase.apply.seen import TablesSeen
 from glacierbase.errors import HistoryDisagrees, raise_all
 from glacierbase.executors.engine import Engine
-from glacierbase.history.entries import baselined
+from glacierbase.history.entries import Entry, baselined
 from glacierbase.history.opening import Target
 from glacierbase.history.records import SETTLED, History
 from glacierbase.history.squashes import fitted
@@ -72,10 +73,19 @@ def baseline(
             return Baselined()
         with locked(opened, state, lock_timeout) as held:
             files = _not_started(candidates, held.state.history)
-            entries = [baselined(each, reason, found.differences.get(each.migration.version, ())) for each in files]
+            entries = _entries(held, files, reason, found)
             done = f"recorded as applied: {', '.join(compiled.migration.version for compiled in files)}"
             change.make(done, lambda: held.recorder.append(*entries))
     return Baselined(files, found.all_differences, found.not_compared)
+
+
+def _entries(held: LockedCatalog, files: Sequence[Compiled], reason: str, found: Comparison) -> list[Entry]:
+    """Return the event of each file. The last one that touches a table records it."""
+    seen, entries = TablesSeen(held), []
+    for file in reversed(files):
+        entry = baselined(file, reason, found.differences.get(file.migration.version, ()))
+        entries.append(seen.settled(entry, file.statements, compares=False))
+    return entries[::-1]
 
 
 def _files_up_to(target: Target, to: int) -> Sequence[Compiled]:

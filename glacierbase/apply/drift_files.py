@@ -50,9 +50,9 @@ def adopt(
         with locked(opened, state, lock_timeout) as held:
             _check_nothing_pending(held)
             drifts = chosen_drifts(target.catalog, held.state.history, now, tables)
-            made = _made(result, drifts, _adopting)
+            made = _made(result, drifts, _adopting, now)
             written = _written(target, made, reason, author, _ADOPTED, "{}")
-            entry = _settled(target, written, drifts, reason)
+            entry = _entry_or_no_file(target, written, drifts, reason)
             change.make(f"recorded as applied: {written.version}", lambda: held.recorder.append(entry))
     return replace(written, settled=True)
 
@@ -70,10 +70,11 @@ def revert(
     """
     with target.opened() as opened, TablesNow(opened) as now:
         drifts = chosen_drifts(target.catalog, read_state(opened).history, now, tables)
-    if not drifts:
-        return result
+        if not drifts:
+            return result
+        made = _made(result, drifts, _reverting, now)
     only_here = f"{{{{% if environment == {target.catalog.environment!r} %}}}}\n{{}}\n{{{{% endif %}}}}"
-    return _written(target, _made(result, drifts, _reverting), reason, author, _REVERTED, only_here)
+    return _written(target, made, reason, author, _REVERTED, only_here)
 
 
 def _check_headers(target: Target, reason: str) -> None:
@@ -103,31 +104,56 @@ def _check_whole(drift: TableDrift) -> None:
         raise refused(what, f"write the migration by hand: `{command('new', 'what it changes')}`")
 
 
+def _check_not_renamed(drift: TableDrift, now: TablesNow) -> None:
+    """Refuse a table that is gone from its name only: a statement that drops it would drop its rows elsewhere."""
+    if drift.actual is not None or drift.recorded.uuid is None:
+        return
+    found = map(now.read, now.names_beside(drift.table))
+    name = next((each.table for each in found if each and each.uuid == drift.recorded.uuid), None)
+    if name:
+        what = f"{drift.table} was renamed to {name}"
+        raise refused(what, f"write the migration by hand: `{command('new', 'what it renames')}`")
+
+
 def _adopting(drift: TableDrift) -> Alters:
     """Return the statements that make the changes in an environment that is as recorded."""
+    if impossible := _impossible(drift):
+        return Alters((), (impossible,))
     if drift.actual is None:
         return Alters((f"DROP TABLE {table_name(drift.table)}",))
-    return _replaced(drift) or alter_statements(drift.recorded, drift.actual)
+    return alter_statements(drift.recorded, drift.actual)
 
 
 def _reverting(drift: TableDrift) -> Alters:
     """Return the statements that undo the changes."""
     if drift.actual is None:
         return Alters((), (f"{drift.table} is gone, and so are its rows",))
-    return _replaced(drift) or alter_statements(drift.actual, drift.recorded)
+    if impossible := _impossible(drift):
+        return Alters((), (impossible,))
+    return alter_statements(drift.actual, drift.recorded)
 
 
-def _replaced(drift: TableDrift) -> Alters | None:
-    is_another = drift.actual is not None and drift.actual.uuid != drift.recorded.uuid
-    return Alters((), (f"{drift.table} is another table than the recorded one",)) if is_another else None
+def _impossible(drift: TableDrift) -> str | None:
+    """Return why no statement settles a table as a whole; None where statements do."""
+    shapes = [each for each in (drift.recorded, drift.actual) if each]
+    if any(each.format != "iceberg" for each in shapes):
+        return f"{drift.table} is no Iceberg table, and statements are written for Iceberg only"
+    if drift.actual is not None and drift.actual.uuid != drift.recorded.uuid:
+        return f"{drift.table} is another table than the recorded one"
+    if any(column.id is None for each in shapes for column in each.columns):
+        return (
+            f"{drift.table} was read without the ids of its columns: a renamed column cannot be told from a dropped one"
+        )
+    return None
 
 
 def _made(
-    result: DriftFileResult, drifts: Sequence[TableDrift], alters_of: Callable[[TableDrift], Alters]
+    result: DriftFileResult, drifts: Sequence[TableDrift], alters_of: Callable[[TableDrift], Alters], now: TablesNow
 ) -> DriftFileResult:
     """Return the result with what a migration does and what it cannot do."""
     for each in drifts:
         _check_whole(each)
+        _check_not_renamed(each, now)
     found = [(each.table, alters_of(each)) for each in drifts]
     impossible = tuple(each for _, alters in found for each in alters.impossible)
     statements = [each for _, alters in found for each in alters.statements]
@@ -149,6 +175,15 @@ def _written(
     folder = root / "migrations" / target.catalog.stem
     path = write_migration(folder, root, reason, author, sql=sql, headers=target.catalog.required_headers)
     return replace(made, path=path.relative_to(root).as_posix(), version=path.name.partition("_")[0])
+
+
+def _entry_or_no_file(target: Target, written: DriftFileResult, drifts: Sequence[TableDrift], reason: str) -> Entry:
+    """Return the entry that `_settled` returns; if it raises, delete the file, which would be pending here."""
+    try:
+        return _settled(target, written, [each for each in drifts if each.table in written.tables], reason)
+    except BaseException:
+        (Path(target.run.project) / written.path).unlink(missing_ok=True)
+        raise
 
 
 def _settled(target: Target, written: DriftFileResult, drifts: Sequence[TableDrift], reason: str) -> Entry:

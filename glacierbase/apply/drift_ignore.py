@@ -33,7 +33,8 @@ def ignore(target: Target, result: DriftIgnoreResult, tables: Collection[str], r
     location = path.relative_to(Path(target.run.project)).as_posix()
     if rules:
         with writing(path):
-            replace_file(path, with_rules(path.read_text("utf-8"), rules, location))
+            content = with_rules(path.read_bytes(), rules, location, target.catalog)
+            replace_file(path, content)
     return replace(
         result, path=location, rules=tuple(IgnoredDrift(each.table, each.what, each.reason) for each in rules)
     )

@@ -20,7 +20,6 @@ from glacierbase.apply.failures import stopped_before
 from glacierbase.apply.holding import LockedCatalog, locked
 from glacierbase.apply.plan import Plan, Selection, check_resumes, make_plan
 from glacierbase.apply.progress import Progress
-from glacierbase.apply.runner import Runner
 from glacierbase.executors.engine import Engine
 from glacierbase.history.lockrow import is_held
 from glacierbase.history.opening import OpenCatalog, Target
@@ -93,6 +92,8 @@ class Migrator:
 
     def _run(self, held: LockedCatalog, selection: Selection, progress: Progress) -> None:
         """Plan again from the history as it is under the lock, and run that. The last holder may have died meanwhile."""
+        from glacierbase.apply.runner import Runner  # Commands that run nothing do without it.
+
         held = held if selection.approved is not None else recover.settle(held, progress)
         plan = self._plan(selection, held.state, progress.warnings)
         progress.expect(plan)

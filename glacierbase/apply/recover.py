@@ -14,7 +14,7 @@ from dataclasses import replace
 from glacierbase.apply.failures import stopped_before
 from glacierbase.apply.holding import LockedCatalog
 from glacierbase.apply.progress import Progress
-from glacierbase.apply.repair import Decision, resolution_entry
+from glacierbase.apply.repair import Decision, resolution_entry, statements_of
 from glacierbase.apply.transitions import Resolution
 from glacierbase.errors import EngineError
 from glacierbase.history.details import details_of
@@ -92,7 +92,10 @@ def _settle(held: LockedCatalog, record: Record, before: TableVersion) -> str:
     took_effect, why = _look(held, before, statement_tag(run_id, record.version, index), f"{name}: {what}")
     if took_effect is not None:
         resolution = Resolution.DONE if took_effect else Resolution.NOT_DONE
+        from glacierbase.apply.seen import TablesSeen  # Commands that settle nothing do without it.
+
         entry = resolution_entry(held.target, State.UNKNOWN, record, Decision(resolution, why))
+        entry = TablesSeen(held).settled(entry, statements_of(held.target, record))
         held.lock.prove()
         held.recorder.append(replace(entry, principal=_PRINCIPAL))
         why += f"; recorded as {resolution}"

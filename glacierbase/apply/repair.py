@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from glacierbase.apply.holding import locked
+from glacierbase.apply.holding import LockedCatalog, locked
 from glacierbase.apply.recording import recording
 from glacierbase.apply.results import RepairCase
 from glacierbase.apply.transitions import Becomes, Resolution, after, choices
@@ -24,7 +24,7 @@ from glacierbase.history.status import make_status
 from glacierbase.migrations.statements import split_statements
 from glacierbase.migrations.transactions import Step, steps
 from glacierbase.model.command import command, repair_as
-from glacierbase.model.migration import EventType, State
+from glacierbase.model.migration import EventType, State, Statement
 from glacierbase.run.processes import is_engine_gone
 from glacierbase.run.run import statement_tag
 from glacierbase.sql.targets import logged_tables
@@ -78,10 +78,21 @@ def repair(
         with locked(opened, state, lock_timeout) as held:
             cases = _cases(opened, held.state.history, numbers)
             _check(cases, decision)
-            records = held.state.history.records
-            entries = [resolution_entry(target, case.state, records[int(case.version)], decision) for case in cases]
+            entries = _entries(held, cases, decision)
             change.make(_recorded(cases, decision), lambda: held.recorder.append(*entries))
     return tuple(replace(case, repaired_as=decision.resolution.value) for case in cases)
+
+
+def _entries(held: LockedCatalog, cases: Sequence[RepairCase], decision: Decision) -> list[Entry]:
+    """Return the event of each case, with the tables of its file as they are now."""
+    from glacierbase.apply.seen import TablesSeen  # Only a repair that is recorded looks at tables.
+
+    target, seen, found = held.target, TablesSeen(held), []
+    for case in reversed(cases):
+        record = held.state.history.records[int(case.version)]
+        entry = resolution_entry(target, case.state, record, decision)
+        found.append(seen.settled(entry, statements_of(target, record)))
+    return found[::-1]
 
 
 def _recorded(cases: Sequence[RepairCase], decision: Decision) -> str:
@@ -163,10 +174,18 @@ def _suggestion(took_effect: bool) -> Resolution:
 def _step_at_stop(target: Target, record: Record) -> Step | None:
     """Return the statements that were in flight or failed, as the run that started them had them."""
     try:
-        found = steps(split_statements(record.started.rendered_sql or "", target.dialect), target.dialect)
-    except MigrationFileError:  # A secret that was masked in it may have been part of its syntax.
+        found = steps(statements_of(target, record), target.dialect)
+    except MigrationFileError:
         return None
     return next((step for step in found if step[-1].index > record.statements_done), None)
+
+
+def statements_of(target: Target, record: Record) -> tuple[Statement, ...]:
+    """Return the statements of a file as it was started last; none where the history does not hold them whole."""
+    try:
+        return tuple(split_statements(record.started.rendered_sql or "", target.dialect))
+    except MigrationFileError:  # A secret that was masked in it may have been part of its syntax.
+        return ()
 
 
 def _evidence(opened: OpenCatalog, record: Record, step: Step | None, tag: str) -> Evidence:

@@ -13,6 +13,7 @@ from glacierbase.apply.holding import LockedCatalog
 from glacierbase.apply.plan import Plan, Planned
 from glacierbase.apply.progress import Progress
 from glacierbase.apply.results import AppliedFile, FailedFile
+from glacierbase.apply.seen import TablesSeen
 from glacierbase.errors import EngineError, EngineUnavailable, GlacierbaseError, LockLost, StatementRefused
 from glacierbase.executors import InFlight, Session
 from glacierbase.executors.cancel import cancelling
@@ -34,6 +35,7 @@ class Runner:
         self._held = held
         self._recorder = held.recorder
         self._progress = progress
+        self._tables = TablesSeen(held)
 
     def run(self, plan: Plan) -> None:
         """Run the files in order, up to the first error."""
@@ -67,14 +69,23 @@ class Runner:
         why = (plan.jumped_over, plan.selection.reason, plan.digest)
         announcement = entries.started(compiled, planned.resumes_at, started_at, process, *why)
         with closing(self._open_session()) as session:
+            self._looks = self._tables.of_file(compiled, session)
             for step in remaining:
                 self._announce(announcement, compiled, step[0])
                 announcement = self._run_step(session, compiled, step, started_at)
-        if not remaining:
-            self._recorder.defer(announcement)
-            announcement = entries.took_effect(compiled, None, started_at)
-        # Appended together with the start of the next file: nothing happens in between.
-        self._recorder.defer(announcement)
+            if not remaining:
+                self._recorder.defer(announcement)
+                announcement = entries.took_effect(compiled, None, started_at)
+            self._end(announcement)
+
+    def _end(self, announcement: Entry) -> None:
+        """Record that the file is applied, together with the start of the next one: nothing happens in between."""
+        self._recorder.defer(self._looks.ended(announcement))
+        try:
+            self._looks.wait_for_session()
+        except BaseException:
+            self._recorder.flush()
+            raise
 
     def _open_session(self) -> Session:
         try:
@@ -93,6 +104,7 @@ class Runner:
         except BaseException:
             self._record_stop(announcement, compiled, statement.index)
             raise
+        self._looks.begin(versioned.details.before)
         # Deferred first, so that it is recorded even if the lock is lost.
         self._recorder.defer(versioned)
         self._flush_and_prove(compiled, statement)
@@ -102,13 +114,14 @@ class Runner:
         if announcement.event is EventType.STARTED:
             self._recorder.flush()
         else:
-            self._recorder.append(announcement, entries.interrupted(compiled, index - 1))
+            self._recorder.append(announcement, self._looks.ended(entries.interrupted(compiled, index - 1)))
 
     def _flush_and_prove(self, compiled: Compiled, first: Statement) -> None:
         """Append the deferred entries and prove the lock. Nothing of the step that begins with `first` runs before that."""
         try:
             self._held.lock.renew_if_expired()
             self._recorder.flush()
+            self._looks.wait()
             self._held.lock.prove()
         except LockLost:
             self._recorder.defer(entries.interrupted(compiled, first.index - 1))
@@ -179,7 +192,7 @@ class Runner:
             FailedFile(migration.version, migration.location, statement.index, statement.line, error.message, state)
         )
         if had_no_effect:
-            self._recorder.append(entries.failed(compiled, statement, duration_ms, error))
+            self._recorder.append(self._looks.ended(entries.failed(compiled, statement, duration_ms, error)))
             return statement_failed(compiled, step, statement, error)
         self._recorder.append(entries.unknown(compiled, statement, duration_ms, error))
         return outcome_unknown(compiled, statement, error)

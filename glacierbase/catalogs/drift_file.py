@@ -8,10 +8,10 @@ from collections.abc import Iterable
 from glob import escape
 
 from glacierbase.catalogs.drift import drift_rules
-from glacierbase.catalogs.nodes import SequenceNode
+from glacierbase.catalogs.nodes import MappingNode, SequenceNode
 from glacierbase.catalogs.yamlfile import parse_yaml
-from glacierbase.errors import ConfigurationError
-from glacierbase.model.catalog import DriftRule
+from glacierbase.errors import ConfigurationError, GlacierbaseError
+from glacierbase.model.catalog import Catalog, DriftRule
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
@@ -24,18 +24,40 @@ def exact_rule(table: str, what: str, reason: str) -> DriftRule:
     return DriftRule(_CONTROL.sub("?", escape(table)), _CONTROL.sub("?", escape(what)), " ".join(reason.split()))
 
 
-def with_rules(text: str, rules: Iterable[DriftRule], location: str) -> str:
-    """Return the text of a catalog file with further rules.
+def with_rules(content: bytes, rules: Iterable[DriftRule], location: str, catalog: Catalog) -> str:
+    """Return the text of a catalog file with further rules. Its line ends stay.
 
     Args:
         location: the file's name in messages.
+        catalog: of the file, in the environment in which the rules are to hold.
 
     Raises:
-        ConfigurationError: the file has a list of rules in a form that nothing can be added to.
+        ConfigurationError: the file has rules in a form that nothing can be added to, or a list elsewhere replaces its list.
     """
-    node = parse_yaml(text.encode(), location)
-    lines = text.split("\n")
-    items = node.get("drift", "ignore")
+    rules, node = tuple(rules), parse_yaml(content, location)
+    in_environment = node.get("environments", catalog.environment, "drift")
+    if in_environment is not None or set(catalog.drift_rules) != set(drift_rules(node)):
+        where = f"a `drift.ignore` of the environment {catalog.environment} or of `_shared.yaml`"
+        raise _refused(f"{location}: {where} and one of the catalog replace each other", rules)
+    not_extended = _refused(f"{location}: nothing can be added to its `drift.ignore` as it is written", rules)
+    try:
+        text = content.decode()
+        is_crlf = "\r\n" in text and text.count("\n") == text.count("\r\n")
+        changed = _extended(text.replace("\r\n", "\n") if is_crlf else text, rules, node)
+        is_whole = set(rules) <= set(drift_rules(parse_yaml(changed.encode(), location)))
+    except (GlacierbaseError, UnicodeDecodeError, _NotExtended) as error:
+        raise not_extended from error
+    if not is_whole:
+        raise not_extended
+    return changed.replace("\n", "\r\n") if is_crlf else changed
+
+
+class _NotExtended(Exception):
+    """The rules of the file are in a form that nothing can be added to."""
+
+
+def _extended(text: str, rules: Iterable[DriftRule], node: MappingNode) -> str:
+    lines, items = text.split("\n"), node.get("drift", "ignore")
     if node.get("drift") is None:
         place, indent = len(lines) - (not lines[-1]), "    "
         head = ["drift:", "  ignore:"]
@@ -43,12 +65,9 @@ def with_rules(text: str, rules: Iterable[DriftRule], location: str) -> str:
         place, head = _line(items), []
         indent = lines[place][: len(lines[place]) - len(lines[place].lstrip())]
     else:
-        raise _not_extended(rules, location)
+        raise _NotExtended
     added = [line for rule in rules for line in _lines(rule, indent)]
-    changed = "\n".join([*lines[:place], *head, *added, *lines[place:]])
-    if set(rules) - set(drift_rules(parse_yaml(changed.encode(), location))):
-        raise _not_extended(rules, location)
-    return changed
+    return "\n".join([*lines[:place], *head, *added, *lines[place:]])
 
 
 def _line(items: SequenceNode) -> int:
@@ -62,7 +81,6 @@ def _lines(rule: DriftRule, indent: str) -> list[str]:
     return [f"{indent}{'- ' if at == 0 else '  '}{each}" for at, each in enumerate(texts)]
 
 
-def _not_extended(rules: Iterable[DriftRule], location: str) -> ConfigurationError:
-    rule = "; ".join(" ".join(_lines(each, "")) for each in rules)
-    what = f"{location}: nothing can be added to its `drift.ignore` as it is written; nothing was written"
-    return ConfigurationError("INVALID_VALUE", what, f"write it as a list with an item per line, and add: {rule}")
+def _refused(what: str, rules: Iterable[DriftRule]) -> ConfigurationError:
+    rule = "; ".join(" ".join(map(str.strip, _lines(each, ""))) for each in rules)
+    return ConfigurationError("INVALID_VALUE", f"{what}; nothing was written", f"add to the list that holds: {rule}")

@@ -61,6 +61,7 @@ class EnvironmentReader:
             out_of_order_allowed=self._option("outOfOrder") == "allow",
             digests=dependencies.digests,
             recovers=self._option("recover") == "auto",
+            records_tables=bool(self._option("record")),
             plan_required=bool(self._option("requirePlan")),
             dependency_places=dependencies.places,
             store=self._store(executor_type, spark_conf, connection),

@@ -90,6 +90,17 @@ RULE_CODE = _matching("[A-Z]{2,8}[0-9]{3}", "the code of a rule, such as DS103")
 SEVERITY = ValueType(
     "off, warning or error", one_of("off", "warning", "error").convert, {"enum": ["off", "warning", "error", False]}
 )
+# Tools that write YAML 1.1 have them as truth values.
+_SWITCH = {"on": True, "true": True, "off": False, "false": False}
+
+
+def _switch(text: str) -> bool:
+    if text not in _SWITCH:
+        raise ValueError(text)
+    return _SWITCH[text]
+
+
+SWITCH = ValueType("on or off", _switch, {"enum": ["on", "off", True, False]})
 NAMESPACE = _matching(_NAMESPACE, "names joined by dots")
 SCHEMA = _matching(r"[A-Za-z_][A-Za-z0-9_]*", "the name of a schema")
 STORE_CATALOG = _matching(rf'{_NAMESPACE}|"[^"\x00-\x1f\x7f]+"', "the name of a catalog")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -50,6 +50,7 @@ class Entry:
 
     Attributes:
         principal: who decided, where it was not the user as the engine authenticated it.
+        tables_seen: returns `Details.tables` when the event is appended; what it waits for may still run before. Never raises.
     """
 
     event: EventType
@@ -67,6 +68,7 @@ class Entry:
     query_id: str | None = None
     principal: str | None = None
     details: Details = NO_DETAILS
+    tables_seen: Callable[[], tuple[Mapping[str, object], ...]] | None = None
 
 
 def started(

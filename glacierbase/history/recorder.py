@@ -64,7 +64,8 @@ class Recorder:
         self._sequence = history.sequence
         self._compacted = history.sequence // store.compacts_every
         self._read_fence: int | None = history.fence  # Recorded in the run's first event only.
-        self._waiting: list[Event] = []
+        self._deferred: list[Entry] = []
+        self._waiting: list[Event] = []  # The deferred entries, once they are signed.
         # The columns that all events of the run share.
         self._signature = Event(
             fence=lock.row.fence,
@@ -82,7 +83,7 @@ class Recorder:
 
     def defer(self, *entries: Entry) -> None:
         """Append the entries together with the next ones. Allowed only where nothing starts in between."""
-        self._waiting.extend(map(self._signed, entries))
+        self._deferred.extend(entries)
 
     def append(self, *entries: Entry) -> None:
         """Append the deferred entries and these, and wait for the answer.
@@ -122,7 +123,7 @@ class Recorder:
     def compact(self) -> None:
         """Compact the tables after every `compacts_every` events, deferred ones appended first. A failure is only logged."""
         every = self._store.compacts_every
-        if (self._sequence + len(self._waiting)) // every == self._compacted:
+        if (self._sequence + len(self._waiting) + len(self._deferred)) // every == self._compacted:
             return
         self.flush()
         self._compacted = self._sequence // every
@@ -137,7 +138,8 @@ class Recorder:
     def _signed(self, entry: Entry) -> Event:
         # An outcome has the actor of the event that started its file.
         ci_actor = None if entry.details is NO_DETAILS else self._ci_actor
-        details = replace(entry.details, ci_actor=ci_actor, read_fence=self._read_fence)
+        tables = entry.tables_seen() if entry.tables_seen else entry.details.tables
+        details = replace(entry.details, ci_actor=ci_actor, read_fence=self._read_fence, tables=tables)
         self._read_fence = None
         event = replace(
             self._signature,
@@ -152,6 +154,9 @@ class Recorder:
 
     def _numbered(self) -> list[Event]:
         """Return the deferred events as they are appended; the same ones each time until they are in the history."""
+        while self._deferred:
+            self._waiting.append(self._signed(self._deferred[0]))
+            del self._deferred[0]
         now = datetime.now(timezone.utc)
         return [
             replace(event, sequence=self._sequence + number, recorded_at=now)

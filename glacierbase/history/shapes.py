@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import json
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import TypeVar
 
+from glacierbase.errors import NeedsRepair
 from glacierbase.history.checked import checked, optional, texts
 from glacierbase.history.details import damaged, details_of
+from glacierbase.history.records import History
 from glacierbase.model.migration import Event
 from glacierbase.model.shape import Column, PartitionField, Shape, SortField
+from glacierbase.secrets import mask, masked
 
 T = TypeVar("T")
 
@@ -64,6 +68,32 @@ def read_records(event: Event, documents: Iterable[Mapping[str, object]]) -> tup
         return tuple(map(_record, documents))
     except ValueError as error:
         raise damaged(event, error) from error
+
+
+def as_recorded(shape: Shape) -> Shape:
+    """Return a shape as it is read from a history that holds it: without secrets."""
+    found = _shape(masked(json.loads(json.dumps(_compact(asdict(shape))))))
+    assert found
+    return found
+
+
+def last_shapes(history: History, tables: Collection[str]) -> dict[str, Shape | None]:
+    """Return the shape of each table by its last record; None where there is none, or where there was no such table."""
+    left = {mask(table): table for table in tables}
+    found: dict[str, Shape | None] = dict.fromkeys(tables)
+    for event in reversed(history.events):
+        if not left:
+            break
+        if (event.fence, event.sequence) in history.late or not any(
+            json.dumps(name) in (event.details or "") for name in left
+        ):
+            continue
+        try:
+            records = table_records(event)
+        except NeedsRepair:  # The next command that reads it reports it.
+            continue
+        found |= {left.pop(each.table): each.after for each in records if each.unread is None and each.table in left}
+    return found
 
 
 def _compact(value: object) -> object:

@@ -27,7 +27,8 @@ class Origin(str, Enum):
     MIGRATION = "migration"
     # It was found before a file ran, and no migration of this history made it.
     OUTSIDE = "outside"
-    # It was found after a file that touched the table, and that left no record: the file may have made it, or not.
+    # It was found after a file that touched the table and left no record, or when the outcome of a file was settled after its
+    # run: the file may have made it, or not.
     NOT_RECORDED = "not recorded"
 
     __str__ = str.__str__
@@ -141,7 +142,9 @@ class _Tables:
     def _see(self, record: TableRecord, event: Event, renamed: Mapping[str, str]) -> None:
         gap = self._gaps.pop(record.table, None)
         if record.is_changed:
-            origin = Origin.NOT_RECORDED if gap else Origin.OUTSIDE
+            # The run that could have told was lost, or a person completed the file.
+            is_lost = gap is not None or event.event == EventType.REPAIRED
+            origin = Origin.NOT_RECORDED if is_lost else Origin.OUTSIDE
             self._enter(record.table, record.before, event, origin, renamed)
         self._enter(record.table, record.after, event, Origin.MIGRATION, renamed)
         if record.table in self._by_name:

@@ -56,6 +56,9 @@ def write_migration(
             "a migration needs a description with a word in it, and an author",
             command("new", "--help"),
         )
+    if wrong := _TEMPLATE_START.search(f"{description}\n{author}"):
+        what = f"a description and an author must not contain {wrong[0]}{wrong.string[wrong.end()]}: the file is a template"
+        raise ConfigurationError("INVALID_VALUE", what, command("new", "--help"))
     values = {DESCRIPTION: description, AUTHOR: author, **dict.fromkeys(headers, "")}
     with one_at_a_time(root):
         path = folder / f"{next_version(highest_version(folder, root), now)}_{words}.sql"

@@ -90,6 +90,7 @@ class Catalog:
         required_headers: names of the further headers that migration files must have.
         plan_required: whether `migrate` runs only plan files.
         recovers: whether `migrate` settles a statement of a dead run where its table proves the outcome.
+        records_tables: whether the shapes of the tables that a file touches are recorded.
         drift_rules: differences between records and tables that somebody decided to ignore.
         fixtures: the path of an SQL file with tables that no migration creates, relative to the project; None without one.
     """
@@ -108,6 +109,7 @@ class Catalog:
     store: StoreOptions
     digests: tuple[tuple[str, str], ...] = ()
     recovers: bool = True
+    records_tables: bool = True
     plan_required: bool = False
     dependency_places: Mapping[str, tuple[str, int]] = field(default_factory=dict, repr=False)
     hooks: Hooks = field(default_factory=Hooks, repr=False)

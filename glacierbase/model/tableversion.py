@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from glacierbase.model.shape import Shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +20,7 @@ class TableVersion:
         sequence: the sequence number of the snapshot that was added last; 0 before the first one, and in format version 1.
         previous: the location of the metadata file before; None where there is none.
         tag: of the statement that added the last snapshot; None where the snapshot names none.
+        shape: of the table in that version, where it was read.
     """
 
     table: str
@@ -24,3 +29,4 @@ class TableVersion:
     sequence: int
     previous: str | None = None
     tag: str | None = None
+    shape: Shape | None = None

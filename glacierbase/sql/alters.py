@@ -39,13 +39,14 @@ def alter_statements(before: Shape, after: Shape) -> Alters:
     """
     columns = ColumnAlters(before.columns, after.columns)
     texts = [
-        *_drop_identifiers(before, after),
+        *_drop_identifiers(before, after, columns),
         *_drop_partitions(before, after, columns),
+        *(["WRITE UNORDERED"] if _sorts_by_dropped(before, columns) else []),
         *columns.clauses,
         *_add_partitions(before, after, columns),
         *_sort(before, after, columns),
-        *_set_identifiers(before, after),
-        *_properties(before, after),
+        *_set_identifiers(before, after, columns),
+        *_properties(before, after, columns),
     ]
     table = table_name(before.table)
     statements = [f"ALTER TABLE {table} {text}" for text in texts]
@@ -55,14 +56,23 @@ def alter_statements(before: Shape, after: Shape) -> Alters:
     return Alters(tuple(statements), (*columns.impossible, *_impossible(before, after, columns)))
 
 
-def _drop_identifiers(before: Shape, after: Shape) -> Iterator[str]:
-    if before.identifiers and not after.identifiers:
-        yield f"DROP IDENTIFIER FIELDS {', '.join(map(path, before.identifiers))}"
+def _drop_identifiers(before: Shape, after: Shape, columns: ColumnAlters) -> Iterator[str]:
+    """Yield first what no column identifies afterwards: Iceberg refuses to drop such a column, or to let it be null."""
+    kept = {columns.after.keys[each] for each in after.identifiers}
+    if gone := [each for each in before.identifiers if columns.before.keys[each] not in kept]:
+        yield f"DROP IDENTIFIER FIELDS {', '.join(map(path, gone))}"
 
 
-def _set_identifiers(before: Shape, after: Shape) -> Iterator[str]:
-    if after.identifiers and before.identifiers != after.identifiers:
+def _set_identifiers(before: Shape, after: Shape, columns: ColumnAlters) -> Iterator[str]:
+    if {columns.after.keys[each] for each in after.identifiers} - {
+        columns.before.keys[each] for each in before.identifiers
+    }:
         yield f"SET IDENTIFIER FIELDS {', '.join(map(path, after.identifiers))}"
+
+
+def _sorts_by_dropped(before: Shape, columns: ColumnAlters) -> bool:
+    """Return whether the sort order names a column that is dropped, which Iceberg refuses."""
+    return any(columns.before.keys[each.source] not in columns.after.by_key for each in before.sorting)
 
 
 _Field = tuple[str, "int | str", str]
@@ -90,17 +100,19 @@ def _add_partitions(before: Shape, after: Shape, columns: ColumnAlters) -> Itera
 def _sort(before: Shape, after: Shape, columns: ColumnAlters) -> Iterator[str]:
     if _keys(before.sorting, columns.before.keys) == _keys(after.sorting, columns.after.keys):
         return
-    fields = ", ".join(map(sort_key, after.sorting))
-    yield f"WRITE LOCALLY ORDERED BY {fields}" if fields else "WRITE UNORDERED"
+    if after.sorting:
+        yield f"WRITE LOCALLY ORDERED BY {', '.join(map(sort_key, after.sorting))}"
+    elif not _sorts_by_dropped(before, columns):
+        yield "WRITE UNORDERED"
 
 
 def _keys(fields: tuple[SortField, ...], columns: dict[str, int | str]) -> list[tuple[object, ...]]:
     return [(columns.get(each.source, each.source), each.transform, each.direction, each.nulls) for each in fields]
 
 
-def _properties(before: Shape, after: Shape) -> Iterator[str]:
+def _properties(before: Shape, after: Shape, columns: ColumnAlters) -> Iterator[str]:
     old, new = dict(before.properties), dict(after.properties)
-    if before.sorting and not after.sorting:
+    if (before.sorting and not after.sorting) or _sorts_by_dropped(before, columns):
         old[_DISTRIBUTION] = "none"  # By WRITE UNORDERED.
     wanted = {key: value for key, value in new.items() if old.get(key) != value and key not in _NOT_SET}
     if (after.format_version or 0) > (before.format_version or 0):

@@ -57,17 +57,20 @@ class ColumnAlters:
         """Yield the renames, each when its new name is free."""
         waiting = [key for key in self._kept if self._name[key] != self.after.last(key)]
         while waiting:
-            free = next((key for key in waiting if self.after.last(key) not in self._siblings(key)), None)
+            free = next((key for key in waiting if self.after.last(key).casefold() not in self._siblings(key)), None)
             if free is None:
                 names = ", ".join(self.before.by_key[key].name for key in waiting)
-                self.impossible.append(f"columns cannot exchange their names: {names}")
+                self.impossible.append(
+                    f"columns cannot exchange their names, or change only the case of letters: {names}"
+                )
                 return
             waiting.remove(free)
             yield f"RENAME COLUMN {self._path(free)} TO {spark_identifier(self.after.last(free))}"
             self._name[free] = self.after.last(free)
 
     def _siblings(self, key: _Key) -> set[str]:
-        return {self._name[each] for each in self._order[self.before.parent(key)]}
+        """Return the names beside a column and its own: Spark ignores the case of letters."""
+        return {self._name[each].casefold() for each in self._order[self.before.parent(key)]}
 
     def _change(self) -> Iterator[str]:
         for key in self._kept:

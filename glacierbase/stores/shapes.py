@@ -33,6 +33,13 @@ class TableShapes:
             return True
         return not can_open(replace(self._catalog, store=replace(self._catalog.store, catalog=first)))
 
+    def may_need_engine(self, table: str) -> bool:
+        """Return whether `read` requires a session, or may require one. Contacts nothing."""
+        first = next(iter(name_parts(qualified(self._catalog, table))), "")
+        # It opens tables of other formats, too.
+        is_shared = self._catalog.spark_conf.get(f"spark.sql.catalog.{first}", "").endswith(".SparkSessionCatalog")
+        return is_shared or self.needs_engine(table)
+
     def read(self, table: str, session: Session | None = None) -> Shape | None:
         """Return the shape of a table, uncached, under its qualified name; None where there is no such table.
 

@@ -11,6 +11,7 @@ from itertools import count
 from typing import Any
 
 from glacierbase.apply.holding import locked
+from glacierbase.apply.seen import TablesSeen
 from glacierbase.executors.spark.java import find_java_home
 from glacierbase.history.entries import Entry, FileColumns
 from glacierbase.history.state import read_state
@@ -26,7 +27,10 @@ BARE = "ALTER TABLE lake.a.t SET TBLPROPERTIES ('step'='{}')"
 
 
 def rows(order: Order) -> Iterator[Row | Absent]:
-    """The event that one statement is done and the next one starts, and the proof of the lock; by turns with the statement."""
+    """What is between two files of one statement: the look at the table, its version, the event, and the proof of the lock.
+
+    By turns with the statement.
+    """
     project = lake_project(order.folder / "bookkeeping")
     project.file("1_alter.sql", BARE.format(0))
     target = target_of(project.root)
@@ -41,14 +45,17 @@ def rows(order: Order) -> Iterator[Row | Absent]:
         spark.sql("CREATE NAMESPACE lake.a")
         spark.sql("CREATE TABLE lake.a.t (a BIGINT) USING iceberg")
 
+        seen = TablesSeen(held)
+
         def alter() -> None:
             spark.sql(BARE.format(next(steps)))
 
         def record() -> None:
-            """Record as `Runner` does between two statements."""
+            """Record as `Runner` does between two files."""
+            ended = seen.of_file(compiled, None).ended(entry)
             version = held.store.table_version("lake.a.t")
             held.lock.renew_if_expired()
-            held.recorder.append(replace(entry, details=replace(entry.details, before=version)))
+            held.recorder.append(replace(ended, details=replace(entry.details, before=version)))
             held.lock.prove()
 
         # The first round warms all up. Compaction comes behind a file.

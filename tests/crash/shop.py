@@ -8,12 +8,17 @@ import sys
 import time
 import uuid
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
 from glacierbase import Project
 from glacierbase.apply.results import RepairCase
 from glacierbase.errors import LockLost, NeedsRepair, TableNotFound
+from glacierbase.history.records import fold
+from glacierbase.history.shapes import table_records
+from glacierbase.history.timeline import Origin, timelines
+from glacierbase.model.migration import Event
 from tests.support.beds import LakeBed, SnowBed
 from tests.support.project_folder import REPOSITORY, ProjectFolder
 
@@ -133,7 +138,18 @@ class Shop(ABC):
         [history] = self.load().history(spark=self.session)
         sequences = [event.sequence for event in history.events]
         assert sequences == list(range(1, len(sequences) + 1))
+        self.check_records(history.events)
         return [event.event for event in history.events].count("repaired")
+
+    def check_records(self, events: Sequence[Event]) -> None:
+        """Check that the records say what is true: the table had its one column before the first file, and no file changed it."""
+        [timeline] = timelines(fold(events))
+        [moment] = timeline.moments
+        assert moment.shape
+        assert [column.name.lower() for column in moment.shape.columns] == ["a"]
+        assert moment.origin is not Origin.MIGRATION
+        [last] = [event for event in events if event.event == "applied"][-1:] or events[-1:]
+        assert [each.table for each in table_records(last)] == [self.table]
 
 
 class SnowShop(Shop):

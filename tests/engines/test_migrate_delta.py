@@ -9,6 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from glacierbase import Project
+from glacierbase.history.records import fold
+from glacierbase.history.shapes import table_records
+from glacierbase.history.timeline import timelines
 from tests.support.catalog_files import LAKE, RUNTIME
 from tests.support.project_folder import REPOSITORY, ProjectFolder
 
@@ -54,6 +58,43 @@ def test_a_delta_table_is_migrated_fails_and_is_resumed(project: ProjectFolder) 
     assert (applied["version"], applied["resumed_at"]) == ("2", 2)
     assert columns_of(table) == [["a"], ["a", "b"]]
     assert len(list(table.glob("*.parquet"))) == 2
+    [history] = Project.load(project.root).history()
+    assert [each.unread for event in history.events for each in table_records(event)] == [None] * 3
+    [timeline] = timelines(fold(history.events))
+    assert [(each.event.version, str(each.origin)) for each in timeline.moments] == [("1", "migration")]
+    shape = timeline.shape
+    assert shape
+    assert [(column.name, column.type) for column in shape.columns] == [("a", "bigint"), ("b", "string")]
+    assert (shape.format, shape.uuid) == ("delta", id_of(table))
+
+
+def id_of(table: Path) -> str:
+    """Return the id of the table, from its log."""
+    lines = (table / "_delta_log/00000000000000000000.json").read_text().splitlines()
+    return str(next(action["metaData"]["id"] for action in map(json.loads, lines) if "metaData" in action))
+
+
+def test_the_columns_of_a_delta_table_keep_their_ids(project: ProjectFolder) -> None:
+    """Where column mapping is on, the record of a renamed column shows that it is the same one."""
+    project.catalog(with_delta(project.root / "warehouse"))
+    columns = "id BIGINT NOT NULL COMMENT 'key', p STRUCT<x: INT>, day DATE"
+    mapping = "TBLPROPERTIES ('delta.columnMapping.mode' = 'name')"
+    place = f"LOCATION '{project.root / 'events'}'"
+    project.file("1_a.sql", f"CREATE TABLE events ({columns}) USING delta PARTITIONED BY (day) {place} {mapping}")
+    project.file("2_b.sql", "ALTER TABLE events RENAME COLUMN p TO q")
+    done = project.ask("migrate")
+    assert done.code == 0, done.stderr
+    [history] = Project.load(project.root).history()
+    [timeline] = timelines(fold(history.events))
+    first, second = (each.shape for each in timeline.moments)
+    assert first
+    assert second
+    assert [(column.id, column.name, column.required, column.comment) for column in first.columns] == [
+        (1, "id", True, "key"), (2, "p", False, None), (3, "p.x", False, None), (4, "day", False, None),
+    ]  # fmt: skip
+    assert [(column.id, column.name) for column in second.columns] == [(1, "id"), (2, "q"), (3, "q.x"), (4, "day")]
+    assert [(each.source, each.transform) for each in second.partitioning] == [("day", "identity")]
+    assert second.properties["delta.columnMapping.mode"] == "name"
 
 
 def test_the_catalog_file_of_init_works_as_it_is_written(project: ProjectFolder) -> None:

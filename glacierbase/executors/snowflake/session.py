@@ -145,9 +145,11 @@ class SnowflakeSession:
 
     def shape(self, table: str) -> Shape | None:
         """Return the shape of a table, by one request that needs no warehouse; None where there is no such table."""
+        was_clean = self.is_clean
         try:
             return shape_of(table, self.query(f"DESCRIBE TABLE {table}"))
         except TableNotFound:
+            self.is_clean = was_clean  # A refused DESCRIBE changes nothing, and a new session costs a login.
             return None
 
     def state_of(self, query_id: str) -> str:

@@ -12,7 +12,7 @@ from glacierbase.executors.spark.atomic import is_atomic
 from glacierbase.secrets import mask
 
 _CONFLICT = ("org.apache.iceberg.exceptions.CommitFailedException", "io.delta.exceptions.Concurrent")
-_NOT_FOUND = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND", "_LEGACY_ERROR_TEMP_1055")
+_NOT_FOUND = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND", "_LEGACY_ERROR_TEMP_1055", "DELTA_MISSING_DELTA_TABLE")
 _NOT_FOUND_CLASSES = ("NoSuchTableException", "NoSuchNamespaceException", "NoSuchDatabaseException")
 
 # Anywhere in the chain of causes, one of these leaves the outcome unknown.

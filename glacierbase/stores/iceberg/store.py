@@ -6,7 +6,7 @@ import logging
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import fields
+from dataclasses import fields, replace
 from datetime import datetime, timezone
 from functools import cached_property
 from typing import Any, TypeVar
@@ -135,7 +135,7 @@ class IcebergStore:
         name = identifier(table, self._opening.name)
         if name is None or self.commit_seconds is None:
             return None
-        return self._of_table(lambda: version_of(table, self._catalog.load_table(name)))
+        return self._of_table(lambda: _version(table, self._catalog.load_table(name)))
 
     def create(self, free: LockRow) -> None:
         if not self._is_there(self._history):
@@ -275,6 +275,13 @@ class IcebergStore:
     @cached_property
     def _opened(self) -> Any:
         return open_catalog(self._opening)
+
+
+def _version(name: str, table: Any) -> TableVersion | None:
+    from glacierbase.stores.iceberg.shape import shape_of  # Read-only commands read no version.
+
+    version = version_of(name, table)
+    return replace(version, shape=shape_of(name, table)) if version else None
 
 
 @contextmanager

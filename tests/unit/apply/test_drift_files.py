@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
@@ -10,6 +11,9 @@ from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.types import LongType, NestedField, StringType
 
+from glacierbase.apply import drift_files
+from glacierbase.history.drift import TableDrift
+from glacierbase.model.shape import Column, Shape
 from tests.support.documents import checked
 from tests.support.project_folder import Output, ProjectFolder
 from tests.support.recorded import RecordedTables
@@ -200,3 +204,93 @@ def test_adopt_asks_before_it_records(tables: RecordedTables) -> None:
 def test_an_action_requires_its_reason(tables: RecordedTables) -> None:
     """It is what people ask for later."""
     assert tables.run("drift", "adopt").code == 2
+
+
+def files(tables: RecordedTables) -> list[str]:
+    return sorted(each.name for each in (tables.project.root / "migrations" / "shop").iterdir())
+
+
+def test_a_renamed_table_is_not_dropped_elsewhere(tables: RecordedTables) -> None:
+    """It is gone from its name only; a statement that drops it would destroy the rows of other environments."""
+    tables.client.rename_table("a.t", "a.u")
+    refused = settle(tables, "adopt")
+    assert refused.code == 3
+    assert "lake.a.t was renamed to lake.a.u" in refused.stderr
+    assert files(tables) == ["1_make.sql"]
+
+
+@pytest.mark.parametrize("action", ["adopt", "revert"])
+@pytest.mark.parametrize("start", ["{{ it }}", "{% it", "{# it"])
+def test_a_reason_is_never_read_as_a_template(tables: RecordedTables, action: str, start: str) -> None:
+    """It is refused before a file is written: a comment of a template would hide statements."""
+    change(tables)
+    refused = tables.run("drift", action, "--reason", f"why {start}", "--author", "Ann", "--yes")
+    assert refused.code == 2
+    assert "INVALID_VALUE" in refused.stderr
+    assert files(tables) == ["1_make.sql"]
+
+
+def test_no_file_is_left_that_was_not_recorded(tables: RecordedTables, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An interrupt after the file is written and before it is recorded deletes the file."""
+    change(tables)
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(drift_files, "_settled", interrupted)
+    assert settle(tables, "adopt").code == 130
+    assert files(tables) == ["1_make.sql"]
+
+
+@pytest.mark.parametrize("changes", [{"id": None}, {"format": "delta"}])
+def test_without_ids_of_columns_no_statement_is_written(changes: dict[str, str | None]) -> None:
+    """By name, a renamed column is a dropped one beside a new one, whose values would be lost."""
+    column = Column(1, "id", "bigint")
+    recorded = Shape("lake.a.t", "u", "iceberg", 2, (column,))
+    format_ = changes.get("format") or "iceberg"
+    changed = replace(column, name="other", id=None if "id" in changes else 1)
+    actual = replace(recorded, format=format_, columns=(changed,))
+    for way in (drift_files._adopting, drift_files._reverting):
+        alters = way(TableDrift(recorded, actual, (), is_certain=True))
+        assert alters.statements == ()
+        assert len(alters.impossible) == 1
+
+
+def test_rules_keep_the_line_ends_of_the_file(tables: RecordedTables) -> None:
+    """A file of Windows stays one."""
+    path = tables.project.root / "catalogs" / "shop.yaml"
+    before = path.read_bytes().replace(b"\n", b"\r\n")
+    path.write_bytes(before)
+    change(tables)
+    assert tables.run("drift", "ignore", "--reason", "why").code == 0
+    after = path.read_bytes()
+    assert after.startswith(before)
+    assert after.count(b"\n") == after.count(b"\r\n")
+
+
+@pytest.mark.parametrize(
+    ("own", "shared"),
+    [("{table: x, what: y, reason: z}", ""), ("", "drift:\n  ignore:\n    - {table: x, what: y, reason: z}\n")],
+)
+def test_rules_that_would_not_hold_are_not_written(project: ProjectFolder, own: str, shared: str) -> None:
+    """A list of the environment replaces that of the catalog file, which replaces that of `_shared.yaml`."""
+    tables = RecordedTables(project, ENVIRONMENTS.replace("default: {}", f"default: {{drift: {{ignore: [{own}]}}}}"))
+    if shared:
+        tables = with_shared(tables, shared)
+    tables.apply("1_make.sql", CREATE, create, "lake.a.t")
+    path = project.root / "catalogs" / "shop.yaml"
+    before = path.read_bytes()
+    change(tables)
+    refused = tables.run("drift", "ignore", "--reason", "why")
+    assert refused.code == 2
+    assert "replace each other" in refused.stderr
+    assert path.read_bytes() == before
+
+
+def with_shared(tables: RecordedTables, text: str) -> RecordedTables:
+    """Take the rules out of the environment, and write others for all catalogs."""
+    folder = tables.project.root / "catalogs"
+    path = folder / "shop.yaml"
+    path.write_text(path.read_text().replace("{drift: {ignore: []}}", "{}"))
+    (folder / "_shared.yaml").write_text(text)
+    return tables

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from glacierbase.model.shape import Column, PartitionField, Shape
+from glacierbase.model.shape import Column, PartitionField, Shape, SortField
 from glacierbase.sql.alters import alter_statements
 
 ID = Column(1, "id", "int", required=True)
@@ -27,7 +27,11 @@ def change(*columns: Column) -> tuple[str, ...]:
         ((ID, replace(NAME, required=True), *TAGS), "name cannot begin to refuse nulls"),
         ((ID, replace(NAME, default='"x"'), *TAGS), "the default of name cannot change"),
         ((ID, NAME, *TAGS, Column(9, "x", "int", required=True)), "x cannot be added as a column that refuses nulls"),
-        ((replace(ID, name="name"), replace(NAME, name="id"), *TAGS), "columns cannot exchange their names: id, name"),
+        ((replace(ID, name="name"), replace(NAME, name="id"), *TAGS), "columns cannot exchange their names"),
+        (
+            (ID, replace(NAME, name="NAME"), *TAGS),
+            "columns cannot exchange their names, or change only the case of letters",
+        ),
         (
             (ID, NAME, replace(TAGS[0], type="array<string>"), Column(9, "tags.element", "string")),
             "tags.element cannot be replaced by another type",
@@ -73,3 +77,18 @@ def test_equal_shapes_need_no_statement() -> None:
     """Neither do other owners, and a comment of no characters."""
     same = replace(SHAPE, properties={"owner": "ann"}, columns=(replace(ID, comment=""), NAME, *TAGS))
     assert alter_statements(SHAPE, same).statements == ()
+
+
+def test_a_column_is_dropped_after_the_sort_order_and_the_identifiers_that_name_it() -> None:
+    """Iceberg refuses to drop a column that either of them names."""
+    sorting = (SortField("name", "identity", "asc", "first"), SortField("id", "identity", "asc", "first"))
+    other = replace(NAME, required=True)
+    before = replace(SHAPE, columns=(ID, other, *TAGS), sorting=sorting, identifiers=("id", "name"))
+    after = replace(SHAPE, columns=(ID, *TAGS), sorting=sorting[1:], identifiers=("id",))
+    assert alter_statements(before, after).statements == (
+        "ALTER TABLE lake.a.t DROP IDENTIFIER FIELDS `name`",
+        "ALTER TABLE lake.a.t WRITE UNORDERED",
+        "ALTER TABLE lake.a.t DROP COLUMN `name`",
+        "ALTER TABLE lake.a.t WRITE LOCALLY ORDERED BY `id` ASC NULLS FIRST",
+        "ALTER TABLE lake.a.t UNSET TBLPROPERTIES ('write.distribution-mode')",
+    )

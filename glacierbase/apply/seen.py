@@ -1,0 +1,237 @@
+"""What a run sees of the tables that its files touch: their shapes, for the record in the history.
+
+The looks run in threads beside the appends and are bounded in time. They never fail a run: a table that cannot be read is
+recorded as such. `docs/how/history.md` describes what is recorded, and when.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import closing, contextmanager, nullcontext, suppress
+from dataclasses import dataclass, replace
+
+from glacierbase.apply.holding import LockedCatalog
+from glacierbase.apply.touched import touched_tables
+from glacierbase.errors import GlacierbaseError
+from glacierbase.executors import Session
+from glacierbase.history.entries import Entry
+from glacierbase.history.shapes import TableRecord, as_recorded, last_shapes, to_document
+from glacierbase.history.timeline import differ
+from glacierbase.migrations.compiled import Compiled
+from glacierbase.model.migration import Statement
+from glacierbase.model.shape import Shape
+from glacierbase.model.tableversion import TableVersion
+from glacierbase.run.waiting import Caller, NoAnswer, result
+from glacierbase.secrets import mask
+from glacierbase.stores.shapes import TableShapes
+
+logger = logging.getLogger("glacierbase")
+
+# How long a run waits for the looks that begin together, and for how long after a signal.
+LOOK_SECONDS, CANCELLED_SECONDS = 30.0, 2.0
+# Tables that are read at the same time; each thread has connections of its own.
+_THREADS = 4
+_DEPENDS = "its name depends on another statement of the file, such as USE"
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """A look at one table, which may not have been answered yet."""
+
+    answer: Future[Shape | None]
+    deadline: float
+    needs_session: bool = False
+
+
+class TablesSeen:
+    """The looks of one run on one catalog, and what its history says of the tables.
+
+    After one look without an answer there is no other: a catalog that hangs delays a run once.
+    """
+
+    def __init__(self, held: LockedCatalog) -> None:
+        self._held = held
+        self._catalog = held.target.catalog
+        self._known: dict[str, Shape | None] = {}
+        self._threads: list[tuple[Caller, TableShapes]] = []
+        self._hangs = False
+        self._settled: set[str] = set()
+        # The looks after the last file, which are those before the next one.
+        self.newest: Mapping[str, _Look] = {}
+        held.engine.at_close(self._close)
+
+    def of_file(self, compiled: Compiled, session: Session | None) -> FileLooks:
+        """Return the looks at the tables of a file, none begun.
+
+        Args:
+            session: in which the file runs; without one, only tables that PyIceberg reads are read.
+        """
+        return FileLooks(self, self._touched(compiled.statements), session)
+
+    def settled(self, entry: Entry, statements: Sequence[Statement], *, compares: bool = True) -> Entry:
+        """Return the entry of a file whose outcome is recorded after its run, with its tables as they are now.
+
+        A table is recorded with the first of several entries only: call it with the newest file first.
+
+        Args:
+            compares: whether to record what changed since the last record as a change that another one may have made.
+        """
+        tables = {name: table for name, table in self._touched(statements).items() if name not in self._settled}
+        self._settled |= tables.keys()
+        if not tables:
+            return entry
+        with self._session() as session:
+            documents = FileLooks(self, tables, session).now(compares=compares)
+        return replace(entry, details=replace(entry.details, tables=documents))
+
+    @contextmanager
+    def _session(self) -> Iterator[Session | None]:
+        """Open a session if the engine is open: none is started for a look."""
+        session = None
+        if self._held.engine.name is not None:
+            with suppress(GlacierbaseError):
+                session = self._held.engine.start().open_session()
+        with closing(session) if session else nullcontext():
+            yield session
+
+    def _touched(self, statements: Sequence[Statement]) -> Mapping[str, str | None]:
+        return touched_tables(self._catalog, statements) if self._catalog.records_tables else {}
+
+    def begin(self, tables: Mapping[str, str | None], session: Session | None) -> dict[str, _Look]:
+        """Begin a look at each table, those without a whole name left out."""
+        deadline = time.monotonic() + LOOK_SECONDS
+        whole = {name: each for name, each in tables.items() if each is not None}
+        return {
+            name: self._begin(number % _THREADS, table, session, deadline)
+            for number, (name, table) in enumerate(whole.items())
+        }
+
+    def _begin(self, number: int, table: str, session: Session | None, deadline: float) -> _Look:
+        if self._hangs:
+            answer: Future[Shape | None] = Future()
+            answer.set_exception(NoAnswer())
+            return _Look(answer, deadline)
+        if number == len(self._threads):
+            self._threads.append((Caller(), TableShapes(self._catalog)))
+        caller, shapes = self._threads[number]
+        if not shapes.may_need_engine(table):
+            return _Look(caller.submit(lambda: shapes.read(table)), deadline)
+        return _Look(caller.submit(lambda: shapes.read(table, session)), deadline, needs_session=True)
+
+    def answer(self, look: _Look) -> Shape | None:
+        """Wait for a look, and return its shape as the history records it, or raise its error.
+
+        Raises:
+            NoAnswer: there was none in time.
+        """
+        seconds = look.deadline - time.monotonic()
+        try:
+            shape = result(look.answer, seconds, self._held.engine.cancelled, CANCELLED_SECONDS)
+        except NoAnswer:
+            self._hangs = True
+            raise
+        return as_recorded(shape) if shape else None
+
+    def wait(self, looks: Iterable[_Look]) -> None:
+        """Wait for looks, whatever comes of them."""
+        for look in looks:
+            with suppress(Exception):
+                self.answer(look)
+
+    def known(self, names: Iterable[str]) -> Mapping[str, Shape | None]:
+        """Return the shapes of tables by the last record of each; None where there is none, or was no table."""
+        unknown = [name for name in names if name not in self._known]
+        if unknown:
+            self._known |= last_shapes(self._held.state.history, unknown)
+        return self._known
+
+    def recorded(self, records: Iterable[TableRecord]) -> None:
+        """Remember records that are appended now."""
+        self._known |= {each.table: each.after for each in records if each.unread is None}
+
+    def _close(self) -> None:
+        for caller, shapes in self._threads:
+            caller.end()
+            shapes.close()
+
+
+class FileLooks:
+    """The looks at the tables of one file: before its first statement, and after its last."""
+
+    def __init__(self, seen: TablesSeen, tables: Mapping[str, str | None], session: Session | None) -> None:
+        self._seen = seen
+        self._tables = tables
+        self._session = session
+        self._before: dict[str, _Look] = {}
+        self._after: dict[str, _Look] = {}
+        self._has_begun = False
+
+    def begin(self, version: TableVersion | None) -> None:
+        """Begin the looks before the first statement, unless that was done before.
+
+        Args:
+            version: of a table that was just read.
+        """
+        if self._has_begun:
+            return
+        self._has_begun = True
+        newest = {name: look for name, look in self._seen.newest.items() if name in self._tables}
+        read = self._read(version)
+        left = {name: table for name, table in self._tables.items() if name not in newest and name not in read}
+        self._before = self._seen.begin(left, self._session) | read | newest
+
+    def _read(self, version: TableVersion | None) -> dict[str, _Look]:
+        table = self._tables.get(version.table) if version else None
+        if version is None or version.shape is None or table is None:
+            return {}
+        answer: Future[Shape | None] = Future()
+        answer.set_result(replace(version.shape, table=table))
+        return {version.table: _Look(answer, 0)}
+
+    def wait(self) -> None:
+        """Wait until no look can see the effect of a statement that starts now."""
+        self._seen.wait(self._before.values())
+
+    def ended(self, entry: Entry) -> Entry:
+        """Begin the looks after the last statement that ran. Return the entry of its outcome, with what they show once it is
+        appended."""
+        self._after = self._seen.begin(self._tables, self._session)
+        self._seen.newest = self._after
+        return replace(entry, tables_seen=self._documents)
+
+    def wait_for_session(self) -> None:
+        """Wait until no look needs the session any more."""
+        self._seen.wait(look for look in self._after.values() if look.needs_session)
+
+    def now(self, *, compares: bool) -> tuple[Mapping[str, object], ...]:
+        """Return the records of the tables as they are now."""
+        self._after = self._seen.begin(self._tables, self._session)
+        self._before = self._after if compares else {}
+        return self._documents()
+
+    def _documents(self) -> tuple[Mapping[str, object], ...]:
+        try:
+            records = [self._record(name) for name in self._tables]
+            self._seen.recorded(records)
+            return tuple(map(to_document, records))
+        except Exception as error:  # A record is evidence; it stops no run.
+            logger.warning("the tables of a file were not recorded: %s: %s", type(error).__name__, mask(str(error)))
+            return ()
+
+    def _record(self, name: str) -> TableRecord:
+        if name not in self._after:
+            return TableRecord(name, unread=_DEPENDS)
+        try:
+            after = self._seen.answer(self._after[name])
+            if name not in self._before:
+                return TableRecord(name, after)
+            before = self._seen.answer(self._before[name])
+        except NoAnswer:
+            return TableRecord(name, unread=f"no answer within {LOOK_SECONDS:.0f} s")
+        except GlacierbaseError as error:
+            return TableRecord(name, unread=error.message)
+        known = self._seen.known(self._tables)[name]
+        return TableRecord(name, after, before, is_changed=True) if differ(known, before) else TableRecord(name, after)

@@ -1,0 +1,294 @@
+"""What a run records of the tables that its files touch, on the fakes."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from glacierbase.apply import seen
+from glacierbase.apply.baseline import baseline
+from glacierbase.apply.repair import Decision, repair
+from glacierbase.apply.transitions import Resolution
+from glacierbase.errors import MigrationFailed, NeedsRepair, StatementRefused
+from glacierbase.history.records import fold
+from glacierbase.history.shapes import TableRecord, as_recorded, last_shapes, table_records, to_document
+from glacierbase.history.timeline import timelines
+from glacierbase.model.shape import Column, Shape
+from glacierbase.secrets import register
+from tests.support.fakes import FakeSession, lost_answer
+from tests.support.world import World
+
+CREATE = "CREATE TABLE t (a INT)"
+ADD_B = "ALTER TABLE t ADD COLUMN b INT"
+ADD_C = "ALTER TABLE t ADD COLUMN c INT"
+
+
+def told(world: World) -> list[tuple[str | None, str, str]]:
+    """Return version, columns and origin of each moment of the only table."""
+    [found] = timelines(fold(world.events))
+    return [
+        (
+            each.event.version,
+            "".join(column.name for column in each.shape.columns) if each.shape else "-",
+            str(each.origin),
+        )
+        for each in found.moments
+    ]
+
+
+def unread(world: World) -> list[str | None]:
+    """Return why the tables of the last event were not read."""
+    return [each.unread for each in table_records(world.events[-1])]
+
+
+def looks(monkeypatch: pytest.MonkeyPatch, action: Callable[[str], Any] = lambda table: None) -> list[str]:
+    """Return a list that grows with each look; `action` is called before it."""
+    found: list[str] = []
+    original = FakeSession.shape
+
+    def shape(session: FakeSession, table: str) -> Shape | None:
+        found.append(table)
+        action(table)
+        return original(session, table)
+
+    monkeypatch.setattr(FakeSession, "shape", shape)
+    return found
+
+
+def test_each_file_records_the_table_that_it_leaves(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One look per table and file: what one file leaves, the next one finds."""
+    found = looks(monkeypatch)
+    world.file("1_a.sql", CREATE)
+    world.file("2_b.sql", ADD_B)
+    world.migrate()
+    assert told(world) == [("1", "a", "migration"), ("2", "ab", "migration")]
+    assert found == ["spark_catalog.default.t"] * 3
+
+
+def test_what_the_next_run_finds_changed_is_from_outside(world: World) -> None:
+    """The change of the file itself is told apart from it."""
+    world.file("1_a.sql", CREATE)
+    world.migrate()
+    world.engine.rows("ALTER TABLE t ADD COLUMN x INT")
+    world.file("2_b.sql", ADD_B)
+    world.migrate()
+    assert told(world) == [("1", "a", "migration"), ("2", "ax", "outside"), ("2", "axb", "migration")]
+
+
+def test_a_file_that_fails_records_what_ran(world: World) -> None:
+    """The first statement took effect, and the file names it."""
+    world.file("1_a.sql", f"{CREATE}; {ADD_B}; INSERT INTO missing VALUES (1)")
+    with pytest.raises(MigrationFailed):
+        world.migrate()
+    assert world.events[-1].event == "failed"
+    assert told(world) == [("1", "ab", "migration")]
+
+
+def test_a_file_that_is_stopped_records_what_ran(world: World) -> None:
+    """No statement is in flight then."""
+    stop = threading.Event()
+    world.file("1_a.sql", f"{CREATE}; {ADD_B}")
+    world.break_at("CREATE", lambda sql: stop.set())
+    with pytest.raises(Exception, match="stopped before"):
+        world.migrate(cancelled=stop.is_set)
+    assert world.events[-1].event == "interrupted"
+    assert told(world) == [("1", "a", "migration")]
+
+
+def test_what_a_killed_run_did_is_not_from_outside(world: World) -> None:
+    """It left no event at all; the repair of its statement finds the change, and another writer may have made it."""
+    world.file("1_a.sql", CREATE)
+    world.migrate()
+    world.file("2_b.sql", ADD_B)
+    died: list[str] = []
+
+    def die(verb: str) -> None:
+        if died and verb == "append":
+            raise KeyboardInterrupt
+
+    def lose(sql: str) -> None:
+        world.engine.rows(sql)
+        died.append(sql)
+        raise KeyboardInterrupt
+
+    world.store_before = die
+    world.break_at("ADD COLUMN", lose)
+    with pytest.raises(KeyboardInterrupt):
+        world.migrate()
+    world.store_before = lambda verb: None
+    assert world.events[-1].event == "started"
+    repair(world.target(), [2], Decision(Resolution.DONE, "looked"))
+    assert told(world) == [("1", "a", "migration"), ("2", "ab", "not recorded")]
+
+
+@pytest.mark.parametrize("resolution", [Resolution.DONE, Resolution.ABANDONED])
+def test_an_unknown_outcome_is_recorded_with_its_repair(resolution: Resolution, world: World) -> None:
+    """Until then a statement may still take effect. What is found then may be its effect, or that of another writer."""
+    world.file("1_a.sql", CREATE)
+    world.migrate()
+    world.file("2_b.sql", ADD_B)
+
+    def lose(sql: str) -> None:
+        world.engine.rows(sql)
+        lost_answer()
+
+    world.break_at("ADD COLUMN", lose)
+    with pytest.raises(NeedsRepair):
+        world.migrate()
+    assert table_records(world.events[-1]) == ()
+    repair(world.target(), [2], Decision(resolution, "looked"))
+    assert told(world) == [("1", "a", "migration"), ("2", "ab", "not recorded")]
+
+
+def test_a_kill_between_the_end_of_a_file_and_its_record_blames_nobody(world: World) -> None:
+    """The next file finds the change, and its record says that the one before left none."""
+    world.file("1_a.sql", CREATE)
+    world.migrate()
+    world.file("2_b.sql", ADD_B)
+    world.migrate()
+    world.tables.histories["shop"][-1] = replace(world.events[-1], details=None)
+    world.file("3_c.sql", ADD_C)
+    world.migrate()
+    assert told(world) == [("1", "a", "migration"), ("3", "ab", "not recorded"), ("3", "abc", "migration")]
+
+
+def test_a_baseline_records_the_table_with_the_last_file_that_touches_it(world: World) -> None:
+    """The table is read once."""
+    world.file("1_a.sql", CREATE)
+    world.file("2_b.sql", ADD_B)
+    world.engine.rows("CREATE TABLE t (a INT, b INT)")
+    baseline(world.target(), 2, "adopted", accept_differences=True)
+    assert [len(table_records(event)) for event in world.events] == [0, 1]
+    assert told(world) == [("2", "ab", "migration")]
+
+
+def test_a_table_that_cannot_be_read_stops_nothing(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The reason is recorded in place of the shape, without secrets."""
+    register("canary-of-the-look")
+
+    def fail(table: str) -> None:
+        raise StatementRefused("Denied", "no right for canary-of-the-look")
+
+    looks(monkeypatch, fail)
+    world.file("1_a.sql", CREATE)
+    world.migrate()
+    assert unread(world) == ["no right for ***"]
+    [event] = [each for each in world.events if each.event == "applied"]
+    assert '"canary' not in str(event)
+
+
+def test_a_bug_in_a_look_stops_nothing(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The record is left out; the event is written."""
+
+    def fail(table: str) -> None:
+        raise KeyError(table)
+
+    looks(monkeypatch, fail)
+    world.file("1_a.sql", CREATE)
+    world.migrate()
+    assert world.kinds == [("started", "1"), ("applied", "1")]
+    assert table_records(world.events[-1]) == ()
+
+
+def test_a_catalog_that_hangs_delays_a_run_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a look without an answer there is no other."""
+    monkeypatch.setattr(seen, "LOOK_SECONDS", 0.2)
+    hangs = threading.Event()
+    found = looks(monkeypatch, lambda table: hangs.wait(30))
+    world.file("1_a.sql", CREATE)
+    world.file("2_b.sql", f"{ADD_B}; CREATE TABLE u (a INT)")
+    world.migrate()
+    hangs.set()
+    assert unread(world) == ["no answer within 0 s"] * 2
+    assert len(found) == 1
+
+
+def test_the_first_look_runs_beside_the_append(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It ends before the statement begins, whose effect it must not see."""
+    appended, order = threading.Event(), list[str]()
+    world.store_before = lambda verb: appended.set() if verb == "append answered" else None
+
+    def wait(table: str) -> None:
+        if not order:
+            assert appended.wait(10)  # An append that waited for the look would never come.
+            order.append("looked")
+
+    looks(monkeypatch, wait)
+    world.file("1_a.sql", CREATE)
+    world.engine.before = lambda sql: order.append("ran") if sql == CREATE else None
+    world.migrate()
+    assert order == ["looked", "ran"]
+    assert told(world) == [("1", "a", "migration")]
+
+
+def test_an_interrupt_while_a_look_is_awaited_loses_no_outcome(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A KeyboardInterrupt in a notebook, after the last statement of a file: the file is applied."""
+
+    def interrupt(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(seen.FileLooks, "wait_for_session", interrupt)
+    world.file("1_a.sql", CREATE)
+    with pytest.raises(KeyboardInterrupt):
+        world.migrate()
+    assert world.kinds == [("started", "1"), ("applied", "1")]
+
+
+def test_with_record_off_no_table_is_read(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The history holds what it held before there were records."""
+    found = looks(monkeypatch)
+    world.variables = "record: off\n"
+    world.file("1_a.sql", CREATE)
+    world.migrate()
+    assert found == []
+    assert table_records(world.events[-1]) == ()
+
+
+@pytest.mark.parametrize(
+    ("sql", "expected"),
+    [
+        ("CREATE VIEW v AS SELECT 1", {}),
+        ("CREATE TEMPORARY TABLE x (a INT); INSERT INTO x VALUES (1)", {}),
+        ("/* not understood */ FROBNICATE t", {}),
+    ],
+)
+def test_only_tables_are_read(
+    sql: str, expected: dict[str, str], world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Views have no shape of their own, and a temporary table ends with its session."""
+    found = looks(monkeypatch)
+    world.file("1_a.sql", sql)
+    world.engine.before = lambda text: None
+    monkeypatch.setattr(FakeSession, "execute", lambda *_, **__: None)
+    world.migrate()
+    assert found == []
+
+
+def test_a_name_after_use_is_not_guessed(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A whole name beside it is read."""
+    monkeypatch.setattr(FakeSession, "execute", lambda *_, **__: None)
+    world.file("1_a.sql", "USE other.a; INSERT INTO t VALUES (1); INSERT INTO spark_catalog.default.u VALUES (1)")
+    world.migrate()
+    assert unread(world) == [seen._DEPENDS, None]
+
+
+def test_a_masked_shape_is_no_change(world: World) -> None:
+    """The record holds no secret, so the table is compared without it, too."""
+    register("canary-in-a-comment")
+    shape = Shape(
+        "lake.a.t", "u", "iceberg", 2, (Column(1, "a", "int", comment="canary-in-a-comment"),), properties={"k": "v"}
+    )
+    assert as_recorded(shape).columns[0].comment == "***"
+    assert as_recorded(as_recorded(shape)) == as_recorded(shape)
+    world.file("1_a.sql", CREATE)
+    world.migrate()
+    details = json.dumps({"tables": [to_document(TableRecord("lake.a.t", as_recorded(shape))), {"table": 7}]})
+    [damaged] = [replace(event, details=details) for event in world.events if event.event == "applied"]
+    for event in (damaged, replace(damaged, details=details.replace(', {"table": 7}', ""))):
+        history = replace(fold(world.events), events=(event,))
+        assert last_shapes(history, ["lake.a.t"]) == {"lake.a.t": None if event is damaged else as_recorded(shape)}
