@@ -21,9 +21,9 @@ from glacierbase.apply.results import (
     WarmResult,
 )
 from glacierbase.inspect import files
-from glacierbase.inspect.comparing import ComparingProject
 from glacierbase.inspect.each import R
 from glacierbase.inspect.folders import find_root, load_project
+from glacierbase.inspect.reporting import ReportingProject
 from glacierbase.inspect.results import RenderResult, ValidateResult
 from glacierbase.model.arguments import check_reason, given, version_given
 from glacierbase.model.command import Scope, with_own_scope
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from glacierbase.apply.drift_results import DriftFileResult, DriftIgnoreResult
 
 
-class Project(ComparingProject):
+class Project(ReportingProject):
     """The catalogs and migrations below one root.
 
     Every command that works on catalogs is a method, except `init`, `new` and `rebase`, which only write or rename files. It takes

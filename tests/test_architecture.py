@@ -152,6 +152,7 @@ def test_help_costs_what_click_does() -> None:
         "glacierbase.cli.lint",
         "glacierbase.cli.options",
         "glacierbase.cli.program",
+        "glacierbase.cli.report",
         "glacierbase.cli.schemas",
     }
     assert loaded.isdisjoint({"yaml", "jinja2", "subprocess", "tempfile", "logging"})

@@ -32,20 +32,35 @@ def drift(target: Target, result: DriftResult, spark: Any) -> DriftResult:
     """Return how the tables of a catalog differ from their records. Writes nothing."""
     with target.opened(spark) as opened, TablesNow(opened) as tables:
         state = read_state(opened)
-        known, rules = timelines(state.history), target.catalog.drift_rules
-        found = look(known, tables)
-        drifts = tuple(each for drifted in found.drifts for each in _drifts(drifted, tables, rules))
-        not_recorded = tuple(_not_recorded(state.history, known, tables))
-        unmanaged = tuple(each for each in _beside(target.catalog, known, tables) if each not in not_recorded)
+        found = drift_in(state.history, timelines(state.history), tables, target.catalog, result)
+    return replace(found, warnings=state.warnings)
+
+
+def drift_in(
+    history: History, known: Sequence[Timeline], tables: TablesNow, catalog: Catalog, result: DriftResult,
+    *, may_start: bool = True,
+) -> DriftResult:  # fmt: skip
+    """Return how tables differ from their records in a history that was read.
+
+    Args:
+        known: the timelines of the history.
+        may_start: whether the engine may be started for tables that nothing else can read; else these are listed as unread.
+    """
+    far = [each.table for each in known if each.shape and not (may_start or tables.is_near(each.table))]
+    found, rules = look((each for each in known if each.table not in far), tables), catalog.drift_rules
+    drifts = tuple(each for drifted in found.drifts for each in _drifts(drifted, tables, rules))
+    not_recorded = tuple(_not_recorded(history, known, tables))
+    unmanaged = tuple(each for each in _beside(catalog, known, tables) if each not in not_recorded)
     return replace(
         result,
         drifts=drifts,
         compared=found.tables,
         unmanaged=unmanaged,
         not_recorded=not_recorded,
-        unread=tuple(Unread(*each) for each in found.unread),
+        unread=tuple(
+            Unread(*each) for each in (*found.unread, *((name, "only its engine can read it") for name in far))
+        ),
         next=_ways_out(drifts),
-        warnings=state.warnings,
     )
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from glacierbase.history.records import History
-from glacierbase.history.timeline import Moment, Origin, records_in, timelines
+from glacierbase.history.timeline import Moment, Origin, Timeline, records_in, timelines
 from glacierbase.inspect.points import place_of
 from glacierbase.model.differences import Change, Difference, compare
 from glacierbase.model.text import Line, Verbatim
@@ -34,8 +34,40 @@ class MadeChange:
 
 def made_by(history: History, number: int) -> tuple[MadeChange, ...]:
     """Return what happened to tables in the runs of a version: found changes first."""
-    made = [each for timeline in timelines(history) for each in _of(timeline.moments, number)]
-    return (*sorted(made, key=lambda each: each.origin is Origin.MIGRATION), *_unread(history, number))
+    return _in_order(
+        (change for each in timelines(history) for _, change in changes_in(each.moments, number)),
+        history,
+        number,
+    )
+
+
+def made_by_each(history: History, known: Iterable[Timeline]) -> dict[int, tuple[MadeChange, ...]]:
+    """Return for every version that ran what `made_by` returns.
+
+    Args:
+        known: the timelines of the history.
+    """
+    made: dict[int, list[MadeChange]] = {number: [] for number in history.records}
+    for each in known:
+        for number, change in changes_in(each.moments):
+            made.setdefault(number, []).append(change)
+    return {number: _in_order(changes, history, number) for number, changes in made.items()}
+
+
+def changes_in(moments: Sequence[Moment], only: int | None = None) -> Iterator[tuple[int, MadeChange]]:
+    """Yield what happened to a table at each of its moments, with the number of the version that recorded it.
+
+    Args:
+        only: the number of the version that is asked for; default all.
+    """
+    before = None
+    for moment in moments:
+        earlier, before = before, moment.shape
+        number = int(moment.event.version or 0)
+        if only is None or number == only:
+            shapes = [{shape.table: shape} if shape else {} for shape in (earlier, moment.shape)]
+            for change in compare(*shapes):
+                yield number, MadeChange(change.table, change.change, moment.origin, change.diff)
 
 
 def change_lines(changes: Sequence[MadeChange]) -> Iterator[Line]:
@@ -49,14 +81,8 @@ def change_lines(changes: Sequence[MadeChange]) -> Iterator[Line]:
             yield from (Verbatim(f"  {difference.line()}") for difference in each.diff)
 
 
-def _of(moments: Sequence[Moment], number: int) -> Iterator[MadeChange]:
-    before = None
-    for moment in moments:
-        earlier, before = before, moment.shape
-        if moment.event.version is not None and int(moment.event.version) == number:
-            shapes = [{shape.table: shape} if shape else {} for shape in (earlier, moment.shape)]
-            for change in compare(*shapes):
-                yield MadeChange(change.table, change.change, moment.origin, change.diff)
+def _in_order(made: Iterable[MadeChange], history: History, number: int) -> tuple[MadeChange, ...]:
+    return (*sorted(made, key=lambda each: each.origin is Origin.MIGRATION), *_unread(history, number))
 
 
 def _unread(history: History, number: int) -> Iterator[MadeChange]:

@@ -24,6 +24,7 @@ from glacierbase.inspect.compare_results import CompareResult
 from glacierbase.inspect.drift_results import DriftResult
 from glacierbase.inspect.environment_state import StateResult
 from glacierbase.inspect.history import HistoryResult
+from glacierbase.inspect.report_results import ReportResult
 from glacierbase.inspect.schema import SchemaResult
 from glacierbase.inspect.shown import ShowResult
 from glacierbase.model.result import Result, document_fields, json_name
@@ -202,6 +203,7 @@ _LATER = {
         DriftIgnoreResult,
         DriftResult,
         HistoryResult,
+        ReportResult,
         SchemaResult,
         ShowResult,
         StateResult,

@@ -36,6 +36,7 @@ COMMANDS = {
         "show",
         "schema",
         "blame",
+        "report",
     ],
     "Mend after an error": ["repair", "unlock", "explain"],
 }
@@ -66,6 +67,7 @@ TAKING_TEXT = [
     ["schema", "t", "--at", ""],
     ["schema", "t", "--diff", ""],
     ["blame", ""],
+    ["report", "-o", ""],
     ["render", "1", ""],
     ["repair", ""],
     ["new", ""],

@@ -62,6 +62,8 @@ CALLS = [
     ("export-state -o a.json", True),
     ("export-state -o b.json", True),
     ("export-state -o nowhere/a.json", False),
+    ("report -o a.html", True),
+    ("report -o nowhere/a.html", False),
     ("compare a.json b.json", True),
     ("compare a.json", False),
     ("drift", True),

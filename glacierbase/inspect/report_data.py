@@ -1,0 +1,146 @@
+"""What the page of `report` holds of one catalog, from one read of its history and its files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timezone
+from typing import Any
+
+from glacierbase.errors import GlacierbaseError
+from glacierbase.history.opening import OpenCatalog, Target
+from glacierbase.history.records import History
+from glacierbase.history.state import CatalogState, read_state
+from glacierbase.history.tables_now import TablesNow
+from glacierbase.history.timeline import Moment, Timeline, timelines
+from glacierbase.inspect.answers import allows_shown, next_step, shown_run, statements_of
+from glacierbase.inspect.drift import drift_in
+from glacierbase.inspect.drift_results import DriftResult
+from glacierbase.inspect.lineage import Traced, trace
+from glacierbase.inspect.made import MadeChange, made_by_each
+from glacierbase.inspect.outcomes import ci_actors
+from glacierbase.inspect.report_results import (
+    PageResult,
+    ReportedChange,
+    ReportedEvent,
+    ReportedMigration,
+    ReportedPart,
+    ReportedSince,
+    ReportedTable,
+)
+from glacierbase.inspect.since import Since
+from glacierbase.inspect.statuses import statuses
+from glacierbase.model.differences import compare
+from glacierbase.model.migration import Event, State
+from glacierbase.model.result import Status, user_of
+from glacierbase.model.shape import Shape
+
+_SETTLED = frozenset({State.APPLIED, State.ABANDONED})
+
+
+def page_of(target: Target, result: PageResult, spark: Any) -> PageResult:
+    """Return what the page holds of a catalog. Writes nothing; starts an engine only where history and lock need it."""
+    with target.opened(spark) as opened:
+        state = read_state(opened)
+        known = timelines(state.history)
+        result = _with_drift(opened, state.history, known, result)
+    found = statuses(target, state)
+    return replace(
+        result,
+        warnings=state.warnings,
+        read_at=datetime.now(timezone.utc),
+        migrations=tuple(_migrations(target, state, known, found)),
+        tables=tuple(sorted(map(_table, known), key=lambda each: each.name)),
+        to_come=tuple(each.version for each in found if each.state not in _SETTLED),
+    )
+
+
+def _with_drift(opened: OpenCatalog, history: History, known: Sequence[Timeline], result: PageResult) -> PageResult:
+    catalog = opened.target.catalog
+    empty = DriftResult(catalog.name, catalog.environment)
+    try:
+        with TablesNow(opened) as tables:
+            found = drift_in(history, known, tables, catalog, empty, may_start=False)
+    except GlacierbaseError as error:  # The page holds what is known without the tables.
+        return replace(result, drift_unknown=error.message)
+    return replace(
+        result,
+        drifts=found.drifts,
+        drift_compared=found.compared,
+        unmanaged=found.unmanaged,
+        unread=found.unread,
+        drift_next=found.next,
+    )
+
+
+def _migrations(
+    target: Target, state: CatalogState, known: Sequence[Timeline], found: Iterable[Status]
+) -> Iterator[ReportedMigration]:
+    made = made_by_each(state.history, known)
+    events: dict[int, list[Event]] = {}
+    for event in state.history.events:
+        events.setdefault(int(event.version or 0), []).append(event)
+    actors = ci_actors(state.history.events)
+    for status in found:
+        number = int(status.version)
+        seen = tuple(_event(each, actors) for each in events.get(number, ()))
+        yield _migration(target, state.history, status, seen, made.get(number, ()))
+
+
+def _migration(
+    target: Target, history: History, status: Status, events: tuple[ReportedEvent, ...], made: tuple[MadeChange, ...]
+) -> ReportedMigration:
+    number = int(status.version)
+    record = history.records.get(number)
+    run = shown_run(record) if record else None
+    try:
+        statements, allows = statements_of(target, number, history), allows_shown(target, number, history)
+    except GlacierbaseError as error:  # A file that does not render has no statements.
+        status = replace(status, note="; ".join(filter(None, (status.note, error.message))))
+        statements, allows = (), ()
+    return ReportedMigration(status, run, statements, allows, events, next_step(status), made)
+
+
+def _event(event: Event, actors: Mapping[str, str]) -> ReportedEvent:
+    return ReportedEvent(
+        at=event.recorded_at,
+        event=event.event,
+        statement=f"{event.statement_index}/{event.statement_total}" if event.statement_total is not None else "",
+        user=user_of(event.os_user, event.host, actors.get(event.run_id)),
+        run_id=event.run_id,
+        why=event.error_message or event.reason,
+    )
+
+
+def _table(timeline: Timeline) -> ReportedTable:
+    moments = timeline.moments
+    names = dict.fromkeys(each.shape.table for each in moments if each.shape)
+    return ReportedTable(
+        name=timeline.table,
+        former_names=tuple(name for name in names if name != timeline.table),
+        dropped=None if timeline.shape else _since(Since.of(moments[-1])),
+        not_recorded=tuple(dict.fromkeys(each.version or "" for each in timeline.unrecorded)),
+        parts=tuple(map(_part, trace(moments if timeline.shape else moments[:-1]))),
+        changes=tuple(_changes(moments))[::-1],
+    )
+
+
+def _changes(moments: Sequence[Moment]) -> Iterator[ReportedChange]:
+    before: Shape | None = None
+    for index, moment in enumerate(moments):
+        shapes = [{each.table: each} if each else {} for each in (before, moment.shape)]
+        since = _since(Since.of(moment, is_first=index == 0))
+        yield from (ReportedChange(since, change.change, change.diff) for change in compare(*shapes))
+        before = moment.shape
+
+
+def _part(traced: Traced) -> ReportedPart:
+    part = traced.part
+    formerly = f"formerly {', '.join(traced.former_names)}" if traced.former_names else ""
+    was = ", ".join(filter(None, (traced.change, formerly)))
+    created = None if traced.created == traced.since else _since(traced.created)
+    return ReportedPart(part.kind, part.name, part.text, part.required, was, _since(traced.since), created)
+
+
+def _since(since: Since) -> ReportedSince:
+    return ReportedSince(since.version or since.seen_by, since.day, since.author, since.why)

@@ -1,0 +1,67 @@
+"""The command that writes a page about the whole project: `report`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from glacierbase.errors import GlacierbaseError, raise_all
+from glacierbase.inspect.comparing import ComparingProject
+from glacierbase.model.command import with_own_scope
+from glacierbase.model.result import Result, Results
+
+# What the method uses is imported when it is called, so that `pending` does not load it.
+if TYPE_CHECKING:
+    from glacierbase.inspect.report_results import ReportResult
+
+R = TypeVar("R", bound=Result)
+
+
+class ReportingProject(ComparingProject):
+    """A project about which a page can be written."""
+
+    @with_own_scope
+    def report(
+        self, output: str | Path, environments: Sequence[str] = (), catalogs: Collection[str] = (), *, spark: Any = None
+    ) -> tuple[ReportResult, ...]:
+        """Write a page about tables, migrations and what is pending. It opens from disk, and contacts nothing.
+
+        Tables are compared with their records where no engine is needed for that. Changes nothing but that file.
+
+        Args:
+            output: the HTML file; an existing one is replaced.
+            environments: to compare, two or more; as for `compare`.
+
+        Raises:
+            GlacierbaseError: a catalog or an environment cannot be read. The page is written with the others if there are any.
+        """
+        from glacierbase.inspect.report_data import page_of
+        from glacierbase.inspect.report_page import check_output, write_page
+        from glacierbase.inspect.report_results import PageResult, reported
+        from glacierbase.model.arguments import check_not_empty
+
+        check_not_empty("output", output)
+        check_output(output)
+        errors: list[GlacierbaseError] = []
+        pages = _kept(lambda: self._each(catalogs, PageResult, page_of, spark), errors)
+        compared = _kept(lambda: self.compare(environments, catalogs), errors) if environments else ()
+        write_page(output, self.root.resolve().name, pages, compared)
+        results = Results(reported(str(output), pages, compared))
+        raise_all(errors, results)
+        return results
+
+
+def _kept(run: Callable[[], tuple[R, ...]], errors: list[GlacierbaseError]) -> tuple[R, ...]:
+    """Return the results of a command, also where one of them has an error, which is appended.
+
+    Raises:
+        GlacierbaseError: it has no results.
+    """
+    try:
+        return run()
+    except GlacierbaseError as error:
+        if not any(result.error is None for result in error.results):
+            raise
+        errors.append(error)
+        return error.results
