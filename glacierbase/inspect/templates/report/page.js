@@ -55,6 +55,7 @@
   function time(text) {
     return text ? make("time", { datetime: text }, text.slice(0, 19).replace("T", " ") + " UTC") : null;
   }
+  function day(text) { return make("span", { "class": "day" }, text); }
   // The first cell of a row is its header. Long tables show a part, and all of it on request.
   function table(caption, headers, rows, cells) {
     var body = make("tbody");
@@ -79,7 +80,7 @@
   }
 
   // Words for states, each with a sign: colours only repeat what the words say.
-  var GOOD = ["applied", "equal", "done"], CARE = ["pending", "out_of_order", "running", "behind", "property", "not recorded", "variables", "baselined", "versions", "interrupted", "missing", "ahead", "abandoned"];
+  var GOOD = ["applied", "equal", "done"], CARE = ["pending", "out_of_order", "running", "behind", "property", "not recorded", "variables", "baselined", "versions", "interrupted", "missing", "ahead", "abandoned", "by design"];
   function state(name) {
     var kind = GOOD.indexOf(name) >= 0 ? "good" : CARE.indexOf(name) >= 0 ? "care" : name === "ignored" || name === "kept by the engine" ? "faint" : "bad";
     var sign = { good: "\u2713 ", care: "\u25cb ", bad: "\u2717 ", faint: "" }[kind];
@@ -148,7 +149,7 @@
         return [
           link([catalog.catalog, each.name], each.name),
           each.dropped ? "dropped" : each.parts.filter(function (part) { return part.kind === "column"; }).length,
-          last ? [last.since.day, " ", versionLink(catalog, each, last.since.version)] : "",
+          last ? [day(last.since.day), " ", versionLink(catalog, each, last.since.version)] : "",
           last ? last.since.author : "", last ? last.since.why : ""
         ];
       }),
@@ -170,7 +171,7 @@
     function row(part) {
       var what = part.kind === "column" ? part.name : (part.kind + " " + part.name).trim();
       return [
-        code(what), code(part.type + (part.required ? " required" : "")), part.since.day, versionLink(catalog, each, part.since.version),
+        code(what), code(part.type + (part.required ? " required" : "")), day(part.since.day), versionLink(catalog, each, part.since.version),
         part.since.author, [part.was ? part.was + ": " : null, part.since.why],
         part.created ? [part.created.day, " ", versionLink(catalog, each, part.created.version)] : ""
       ];
@@ -191,9 +192,12 @@
       make("h2", {}, "Partitions, order and properties"), table("By the last record", ["what"].concat(headers), others, row),
       make("h2", {}, "Timeline"),
       table(count(each.changes.length, "change") + ", newest first", ["when", "version", "author", "why", "change"], each.changes, function (change) {
-        return [change.since.day, versionLink(catalog, each, change.since.version), change.since.author, change.since.why, [make("div", {}, change.change), lines(change.diff)]];
+        return [day(change.since.day), versionLink(catalog, each, change.since.version), change.since.author, change.since.why, [make("div", {}, change.change), lines(change.diff)]];
       })
     ]];
+  }
+  function isByDesign(differences) {
+    return differences.every(function (each) { return each.cause === "variables"; });
   }
   function strip(catalog, each) {
     var compared = comparedNamed(catalog.catalog);
@@ -204,7 +208,7 @@
     return [make("h2", {}, "Environments"), make("ul", { "class": "strip" }, compared.environments.map(function (one) {
       var differences = found ? found.differences.filter(function (difference) { return difference.environment === one.name; }) : [];
       var verdict = one.error || one.skipped || !found || found.verdict === "unknown" ? make("span", { "class": "faint" }, "not known")
-        : differences.length ? [state("differs"), " ", lines(differences), " (" + differences[0].cause + ")"] : state("equal");
+        : differences.length ? [state(isByDesign(differences) ? "by design" : "differs"), " ", lines(differences), " (" + differences[0].cause + ")"] : state("equal");
       return make("li", {}, [make("strong", {}, one.name), ": ", verdict]);
     }))];
   }
