@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from glacierbase.catalogs.keys import KEYS
 from glacierbase.catalogs.nodes import MappingNode, Node, ScalarNode, SequenceNode
-from glacierbase.catalogs.values import ValueType
 from glacierbase.errors import ConfigurationError, raise_all
 from glacierbase.model.catalog import DriftRule
 
@@ -43,17 +42,9 @@ def _wrong(item: Node) -> Iterator[ConfigurationError]:
         text = _text(item, key.name)
         if key.required and text is None:
             yield item.place.error("MISSING_KEY", f"{_PATH}: {key.name} is missing", _FORM)
-        elif text is not None and not _is(text, key.type):
+        elif text is not None and not key.type.accepts(text):
             what = f"{_PATH}: {key.name} is not {key.type.expected}"
             yield item.keys[key.name].error("INVALID_VALUE", what, _FORM)
-
-
-def _is(text: str, kind: ValueType) -> bool:
-    try:
-        kind.convert(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _text(item: MappingNode, name: str) -> str | None:

@@ -34,17 +34,9 @@ def _wrong(node: MappingNode) -> Iterator[ConfigurationError]:
         yield node.place.error("INVALID_VALUE", f"headers: there are {len(node.values)}", f"list at most {_MOST}")
         return
     for name, value in node.values.items():
-        if not _is_name(name):
+        if not HEADER_NAME.accepts(name):
             what = f"headers: {name!r} is not {HEADER_NAME.expected}"
             yield node.keys.get(name, node.place).error("INVALID_NAME", what, "list it as in `TICKET: required`")
         elif not isinstance(value, ScalarNode) or value.text not in ("required", "optional"):
             what = f"headers.{name}: this is not {KEYS['headers'].type.expected}"
             yield value.place.error("INVALID_VALUE", what, f"write {name}: required, or {name}: optional")
-
-
-def _is_name(text: str) -> bool:
-    try:
-        HEADER_NAME.convert(text)
-    except ValueError:
-        return False
-    return True

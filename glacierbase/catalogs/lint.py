@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from glacierbase.catalogs.nodes import MappingNode, ScalarNode, SequenceNode
-from glacierbase.catalogs.values import RULE_CODE, SEVERITY, ValueType
+from glacierbase.catalogs.values import RULE_CODE, SEVERITY
 from glacierbase.errors import ConfigurationError, raise_all
 from glacierbase.model.catalog import LintOptions
 
@@ -40,22 +40,14 @@ def _wrong(node: MappingNode) -> Iterator[ConfigurationError]:
         return
     for code, value in node.values.items():
         place = node.keys.get(code, node.place)
-        if not _is(code, RULE_CODE):
+        if not RULE_CODE.accepts(code):
             yield place.error(
                 "INVALID_NAME", f"lint.rules: {code!r} is not {RULE_CODE.expected}", "write `DS103: warning`"
             )
-        elif not isinstance(value, ScalarNode) or not _is(value.text, SEVERITY):
+        elif not isinstance(value, ScalarNode) or not SEVERITY.accepts(value.text):
             what = f"lint.rules.{code}: this is not {SEVERITY.expected}"
             yield value.place.error("INVALID_VALUE", what, f"write {code}: off, {code}: warning or {code}: error")
 
 
 def _too_many(node: MappingNode | SequenceNode, path: str, count: int) -> ConfigurationError:
     return node.place.error("INVALID_VALUE", f"{path}: there are {count}", f"list at most {_MOST}")
-
-
-def _is(text: str, kind: ValueType) -> bool:
-    try:
-        kind.convert(text)
-    except ValueError:
-        return False
-    return True

@@ -26,6 +26,14 @@ class ValueType:
     convert: Callable[[str], Any]
     schema: Mapping[str, Any] = field(default_factory=lambda: {"type": ["string", "number", "boolean"]}, compare=False)
 
+    def accepts(self, text: str) -> bool:
+        """Return whether the text is of this type."""
+        try:
+            self.convert(text)
+        except ValueError:
+            return False
+        return True
+
 
 def one_of(*allowed: str) -> ValueType:
     """Return the type of a value that is one of these words."""
