@@ -44,7 +44,7 @@ def history_of(project: ProjectFolder) -> tuple[Event, ...]:
 def test_on_snowflake_a_file_costs_at_most_two_requests_more(
     emulated: SnowBed, snowflake_server: SnowflakeServer, project: ProjectFolder
 ) -> None:
-    """One before the first file, and one after each; a change from outside is told apart, without ids."""
+    """One request comes before the first file and one after each; a change from outside is recorded separately, without ids."""
 
     def requests(text: str, name: str, sql: str) -> list[str]:
         """Run one more file; return the statements that its run sent, and its logins."""

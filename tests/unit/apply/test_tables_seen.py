@@ -71,7 +71,7 @@ def test_each_file_records_the_table_that_it_leaves(world: World, monkeypatch: p
 
 
 def test_what_the_next_run_finds_changed_is_from_outside(world: World) -> None:
-    """The change of the file itself is told apart from it."""
+    """The change that the file itself makes is recorded separately."""
     world.file("1_a.sql", CREATE)
     world.migrate()
     world.engine.rows("ALTER TABLE t ADD COLUMN x INT")

@@ -17,7 +17,7 @@ NAMES = [f"lake.a.t{number}" for number in range(40)]
 
 
 class Tables:
-    """Stands in for the reader of tables.
+    """Replaces the reader of tables in a test.
 
     Attributes:
         asked: the names that were read.
