@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from glacierbase.cli.completion import complete_version
-from glacierbase.cli.group import Section, cli
+from glacierbase.cli.group import FOUND, Section, cli
 from glacierbase.cli.options import Options, with_lock_timeout, with_options, with_yes
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_FOUND = 7
 _SELECTION = [
     click.option("--to", metavar="VERSION", help="The last version to run.", shell_complete=complete_version),
     click.option(
@@ -113,7 +112,7 @@ def pending(options: Options, exit_code: bool) -> None:
     """List what `migrate` would apply, in order. Writes nothing."""
     results = options.report(lambda project: project.pending(options.catalogs))
     if exit_code and any(result.pending for result in results):
-        sys.exit(_FOUND)
+        sys.exit(FOUND)
 
 
 @cli.command(section=Section.ASK)

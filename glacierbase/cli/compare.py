@@ -8,10 +8,8 @@ from collections.abc import Sequence
 import click
 
 from glacierbase.cli.completion import complete_environment
-from glacierbase.cli.group import Section, cli
+from glacierbase.cli.group import FOUND, Section, cli
 from glacierbase.cli.options import Options, with_options
-
-_FOUND = 7
 
 
 @cli.command(section=Section.ASK)
@@ -31,7 +29,7 @@ def compare(options: Options, exit_code: bool, sources: Sequence[str]) -> None:
     else:
         results = options.report(lambda project: project.compare(sources, options.catalogs))
     if exit_code and any(result.differs for result in results):
-        sys.exit(_FOUND)
+        sys.exit(FOUND)
 
 
 @cli.command("export-state", section=Section.ASK)

@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from glacierbase.cli.group import Section, cli
+from glacierbase.cli.group import FOUND, Section, cli
 from glacierbase.cli.options import Options, with_lock_timeout, with_options, with_yes
 
 if TYPE_CHECKING:
     from glacierbase.model.result import Result
     from glacierbase.project import Project
-
-_FOUND = 7
 
 
 @cli.command(section=Section.ASK)
@@ -77,4 +75,4 @@ def _ask(options: Options, fail_on: str, listed: bool) -> None:
     lines = DriftResult.listed if listed else None
     results = options.report(lambda project: project.drift(options.catalogs), lines=lines)
     if any(result.has(fail_on) for result in results):
-        sys.exit(_FOUND)
+        sys.exit(FOUND)

@@ -11,6 +11,9 @@ import click
 
 import glacierbase
 
+# The exit code of a question that found what it was asked to look for.
+FOUND = 7
+
 
 class PipeClosed(Exception):
     """The reader of stdout closed it, as `head` does."""
