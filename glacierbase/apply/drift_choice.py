@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
-from fnmatch import fnmatchcase
 
 from glacierbase.errors import HistoryDisagrees
 from glacierbase.history.drift import TableDrift, is_kept_by_engine, look
@@ -14,6 +13,7 @@ from glacierbase.history.timeline import timelines
 from glacierbase.model.catalog import Catalog, DriftRule
 from glacierbase.model.command import command
 from glacierbase.model.differences import Difference
+from glacierbase.model.names import matches
 from glacierbase.model.shape import Shape
 from glacierbase.model.text import quoted
 
@@ -55,7 +55,7 @@ def refused(what: str, hint: str, lines: Sequence[str] = ()) -> HistoryDisagrees
 
 
 def _is_chosen(table: str, patterns: Collection[str]) -> bool:
-    return not patterns or any(fnmatchcase(table.casefold(), each.casefold()) for each in patterns)
+    return not patterns or any(matches(table, each) for each in patterns)
 
 
 def _without_ignored(found: TableDrift, rules: Sequence[DriftRule]) -> TableDrift | None:

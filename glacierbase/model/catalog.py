@@ -8,6 +8,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+from glacierbase.model.names import matches
+
 
 @dataclass(frozen=True, slots=True)
 class StoreOptions:
@@ -69,7 +71,7 @@ class DriftRule:
 
     def matches(self, table: str, what: str) -> bool:
         """Return whether the rule is about a difference of a table."""
-        return fnmatchcase(table.casefold(), self.table.casefold()) and fnmatchcase(what, self.what)
+        return matches(table, self.table) and fnmatchcase(what, self.what)
 
 
 @dataclass(frozen=True, slots=True)

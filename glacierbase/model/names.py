@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from fnmatch import fnmatchcase
 
 # A quoted part of a name.
 QUOTED = r"`(?:[^`]|``)+`|\"(?:[^\"]|\"\")+\""
@@ -31,6 +32,11 @@ def name_of(parts: Iterable[str]) -> str:
 def name_parts(name: str) -> list[str]:
     """Return the parts of a recorded name, without quotes."""
     return [_unquoted(part.strip()) for part in _RECORDED_PARTS.findall(name)]
+
+
+def matches(table: str, pattern: str) -> bool:
+    """Return whether a recorded name fits a pattern, in which `*` is any text; capitals do not matter."""
+    return fnmatchcase(table.casefold(), pattern.casefold())
 
 
 def spark_identifier(part: str) -> str:
