@@ -74,8 +74,7 @@ class BlamedLine:
         formerly = f"formerly {', '.join(earlier)}" if earlier else ""
         was = ", ".join(filter(None, (self.change, formerly)))
         why = ": ".join(filter(None, (was, self.since.why)))
-        created = f"{self.created.day} {self.created.version or ''}".rstrip() if self.created else ""
-        return Mark(what), text, self.since.day, self.version or "-", self.author, why, created
+        return Mark(what), text, self.since.day, self.version or "-", self.author, why
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +95,7 @@ class BlameResult(Result):
     def lines(self) -> Sequence[Line]:
         if self.table is None:
             return ["no such table"]
-        shown = 7 if any(each.created for each in self.lines_) else 6
-        header = ("", "type", "since", "version", "author", "why", "created")[:shown]
-        rows = table(header, (each.row()[:shown] for each in self.lines_))
+        rows = table(("", "type", "since", "version", "author", "why"), (each.row() for each in self.lines_))
         return [Mark(self.table), *rows, *state_lines(self.dropped, bool(rows), self.not_recorded)]
 
 
