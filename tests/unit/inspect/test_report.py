@@ -240,17 +240,37 @@ def test_the_wheel_has_every_part_of_the_page() -> None:
     from hatchling.builders.wheel import WheelBuilder
 
     packed_files = {file.distribution_path for file in WheelBuilder(str(REPOSITORY)).recurse_included_files()}
-    assert {f"glacierbase/inspect/templates/report/page.{kind}" for kind in ("html", "css", "js")} <= packed_files
+    folder = REPOSITORY / "glacierbase" / "inspect" / "templates" / "report"
+    names = {each.name for each in folder.iterdir()}
+    assert {"page.html", "page.css", "data.js", "search.js"} <= names
+    assert {f"glacierbase/inspect/templates/report/{name}" for name in names} <= packed_files
 
 
-def test_every_colour_of_a_text_is_readable_on_each_ground() -> None:
-    """The contrast is at least 4.5, in light and dark."""
+# Grounds, and the colours of texts on them; then lines that mean something.
+TEXTS = {
+    "ground": "text faint link good bad care", "raised": "text faint link good bad care", "mark": "text faint link",
+    "goodtint": "good", "badtint": "bad text link", "caretint": "care text link",
+}  # fmt: skip
+LINES = {
+    "ground": "link edge good bad care",
+    "raised": "link edge care",
+    "mark": "link",
+    "badtint": "bad",
+    "caretint": "care",
+}
+
+
+def test_every_colour_is_readable_on_each_ground_that_it_is_on() -> None:
+    """The contrast of texts is at least 4.5 and that of fields, rings and signs at least 3, in light, dark and print."""
     style = (REPOSITORY / "glacierbase/inspect/templates/report/page.css").read_text()
-    for block in re.findall(r":root \{(.*?)\}", style, re.S)[:2]:
-        colours = dict(re.findall(r"--(\w+): (#\w{6})", block))
-        for name in ("text", "faint", "link", "good", "bad", "care"):
-            for ground in ("ground", "raised"):
-                assert contrast(colours[name], colours[ground]) >= 4.5, (name, ground)
+    blocks = re.findall(r":root \{(.*?)\}", style, re.S)
+    assert len(blocks) == 3
+    for at, block in enumerate(blocks):
+        colours = {name: value.ljust(7, value[-1]) for name, value in re.findall(r"--(\w+): (#\w+)", block)}
+        for pairs, least in ((TEXTS, 4.5), (LINES, 3)):
+            for ground, names in pairs.items():
+                for name in names.split() if ground in colours else ():
+                    assert contrast(colours[name], colours[ground]) >= least, (at, name, ground)
 
 
 def contrast(one: str, other: str) -> float:
