@@ -221,6 +221,29 @@ def test_a_secret_is_masked_in_the_page(
     assert "hunter2" not in (tmp_path / "page.html").read_text()
 
 
+def test_a_secret_property_of_a_table_is_masked_wherever_the_page_shows_it(
+    project: ProjectFolder, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Its key, and that it changed, are shown: in the table, its timeline, its migrations and its drift."""
+    keys = ("s3.secret-access-key", "token", "adls.sas-token.account", "jdbc.password")
+    first, second, third = (
+        shape("lake.a.t", column(1, "a"), properties={"kept": "shown", **dict.fromkeys(keys, f"canary-{number}")})
+        for number in (1, 2, 3)
+    )
+    story = Story().file(1, {"lake.a.t": first}).file(2, {"lake.a.t": second})
+    monkeypatch.setattr("glacierbase.history.tables_now.TablesNow.read", lambda *_: third)
+    asked(story, project, monkeypatch).report(tmp_path / "page.html")
+    text = (tmp_path / "page.html").read_text()
+    [catalog] = in_page(text)["catalogs"]
+    [table] = catalog["tables"]
+    assert "canary" not in text
+    assert {each["name"]: (each["type"], each["was"]) for each in table["parts"] if each["kind"] == "property"} == {
+        **dict.fromkeys(keys, ("***", "was ***")), "kept": ("shown", ""),
+    }  # fmt: skip
+    assert len(table["changes"][0]["diff"]) == len(catalog["migrations"][1]["tables"][0]["diff"]) == len(keys)
+    assert {(each["expected"], each["actual"]) for each in catalog["drifts"]} == {("***", "***")}
+
+
 def test_a_table_that_only_its_engine_can_read_is_named(
     project: ProjectFolder, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
