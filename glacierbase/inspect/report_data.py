@@ -15,7 +15,7 @@ from glacierbase.history.tables_now import TablesNow
 from glacierbase.history.timeline import Moment, Timeline, timelines
 from glacierbase.inspect.answers import allows_shown, next_step, shown_run, statements_of
 from glacierbase.inspect.drift import drift_in
-from glacierbase.inspect.drift_results import DriftResult
+from glacierbase.inspect.drift_results import DriftResult, Unread
 from glacierbase.inspect.lineage import Traced, trace
 from glacierbase.inspect.made import MadeChange, made_by_each
 from glacierbase.inspect.outcomes import ci_actors
@@ -47,7 +47,7 @@ def page_of(target: Target, result: PageResult, spark: Any) -> PageResult:
     found = statuses(target, state)
     return replace(
         result,
-        warnings=state.warnings,
+        warnings=(*state.warnings, *result.warnings),
         read_at=datetime.now(timezone.utc),
         migrations=tuple(_migrations(target, state, known, found)),
         tables=tuple(sorted(map(_table, known), key=lambda each: each.name)),
@@ -61,16 +61,29 @@ def _with_drift(opened: OpenCatalog, history: History, known: Sequence[Timeline]
     try:
         with TablesNow(opened) as tables:
             found = drift_in(history, known, tables, catalog, empty, may_start=False)
+            broken = [each for each in found.unread if tables.is_near(each.table)]
     except GlacierbaseError as error:  # The page holds what is known without the tables.
-        return replace(result, drift_unknown=error.message)
+        why = error.message
+        return replace(result, drift_unknown=why, warnings=(f"no table was compared with its record: {why}",))
     return replace(
         result,
+        warnings=tuple(_not_compared(broken)),
         drifts=found.drifts,
         drift_compared=found.compared,
         unmanaged=found.unmanaged,
         unread=found.unread,
         drift_next=found.next,
     )
+
+
+def _not_compared(unread: Iterable[Unread]) -> Iterator[str]:
+    """Yield a warning for each reason why tables were not read."""
+    tables: dict[str, list[str]] = {}
+    for each in unread:
+        tables.setdefault(each.why, []).append(each.table)
+    for why, names in tables.items():
+        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+        yield f"{names[0]}{more} could not be compared with the record: {why}"
 
 
 def _migrations(
@@ -102,10 +115,11 @@ def _migration(
 
 
 def _event(event: Event, actors: Mapping[str, str]) -> ReportedEvent:
+    place = (event.statement_index, event.statement_total)
     return ReportedEvent(
         at=event.recorded_at,
         event=event.event,
-        statement=f"{event.statement_index}/{event.statement_total}" if event.statement_total is not None else "",
+        statement=f"{event.statement_index}/{event.statement_total}" if None not in place else "",
         user=user_of(event.os_user, event.host, actors.get(event.run_id)),
         run_id=event.run_id,
         why=event.error_message or event.reason,
