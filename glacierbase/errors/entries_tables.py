@@ -56,7 +56,8 @@ ENTRIES = (
         "NO_STATEMENTS",
         (ConfigurationError,),
         "`schema --format sql` has no statements that create the table as it is. It was dropped, or its schema is not recorded. "
-        "Or it is in another format than Iceberg, or Spark SQL has no words for a part of it. Nothing was changed.",
+        "Or it is in another format than Iceberg, or Spark SQL has no words for a part of it. Or a text of it held a secret and "
+        "was masked. Nothing was changed.",
         "error: NO_STATEMENTS: lake.sleep.events cannot be written as Spark SQL: id is of type uuid\n"
         "next: leave out `--format sql`: the other formats show what is known\nstate: nothing ran",
         (

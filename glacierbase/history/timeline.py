@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from itertools import compress
 
+from glacierbase.history.details import details_of
+from glacierbase.history.mentions import may_be_about
 from glacierbase.history.records import History
 from glacierbase.history.shapes import TableRecord, read_records
 from glacierbase.model.differences import compare
@@ -90,12 +93,9 @@ def records_in(history: History, event: Event, names: Collection[str] | None = N
     Raises:
         NeedsRepair: one is not readable.
     """
-    documents = history.tables.get((event.fence, event.sequence), ())
-    return read_records(event, (each for each in documents if names is None or _may_name(each.get("table"), names)))
-
-
-def _may_name(table: object, names: Collection[str]) -> bool:
-    return not isinstance(table, str) or table in names
+    mentions = history.mentions.get((event.fence, event.sequence), ())
+    wanted = [names is None or may_be_about(each, names) for each in mentions]
+    return read_records(event, compress(details_of(event).tables, wanted)) if any(wanted) else ()
 
 
 @dataclass

@@ -82,7 +82,7 @@ def _end_of(point: Point, history: History) -> Place:
     record = history.records.get(point.version or 0)
     if record is None:
         raise unknown_version(f"version {point.text} never ran here")
-    repaired = record.repair is not None and place_of(record.repair) in history.tables
+    repaired = record.repair is not None and place_of(record.repair) in history.mentions
     return place_of(record.last if repaired else record.outcome)
 
 

@@ -17,6 +17,7 @@ from glacierbase.model.differences import OF_ENGINE, Difference, compare, partit
 from glacierbase.model.result import Result
 from glacierbase.model.shape import Shape
 from glacierbase.model.text import Cell, Line, Mark, Verbatim, table
+from glacierbase.secrets import MASK, mask
 from glacierbase.sql.creates import create_statements, not_creatable, places
 
 
@@ -169,7 +170,7 @@ def _sql(result: SchemaResult) -> str:
     elif shape.format != "iceberg":
         why = [f"it is in the format {shape.format}; statements are written for Iceberg tables"]
     else:
-        why = not_creatable(shape)
+        why = not_creatable(shape) or _masked(shape)
     if why or shape is None:
         raise ConfigurationError(
             "NO_STATEMENTS", f"{result.table} cannot be written as Spark SQL: {'; '.join(why)}",
@@ -177,3 +178,9 @@ def _sql(result: SchemaResult) -> str:
         )  # fmt: skip
     left_out = [f"-- left out: the property {key}, which says where files are" for key in places(shape)]
     return "\n".join([*left_out, *(f"{each};" for each in create_statements(shape))])
+
+
+def _masked(shape: Shape) -> list[str]:
+    """Return what the record does not hold, or what is not printed."""
+    hidden = any(MASK in mask(each) for each in create_statements(shape))
+    return [f"a text of it contains {MASK}, in place of a secret"] if hidden else []
