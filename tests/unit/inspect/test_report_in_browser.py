@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from glacierbase.errors import GlacierbaseError
-from glacierbase.inspect.compare_results import CompareResult
+from glacierbase.inspect.compare_results import ComparedEnvironment, ComparedVersion, CompareResult
 from glacierbase.inspect.report_page import page_text
 from glacierbase.inspect.report_results import PageResult
 from tests.support.chromium import Chromium, chromium
@@ -217,6 +217,21 @@ def test_a_catalog_that_was_not_read_has_no_numbers(tab: Chromium, tmp_path: Pat
     cells = tab.evaluate("[...document.querySelectorAll('tbody tr')].map(row => row.innerText.split(/\\s*\\t\\s*/))")
     assert cells[0] == ["shop", "prod", *["not read"] * 4, ""]
     assert cells[1][2:6] == ["0"] * 4
+
+
+def test_a_compared_environment_that_was_not_read_has_no_state(tab: Chromium, tmp_path: Path) -> None:
+    """That differs from one that does not know the version."""
+    path = tmp_path / "page.html"
+    lost = ComparedEnvironment("dev", error=GlacierbaseError("STORE_UNAVAILABLE", "the server is down"))
+    version = replace(planted(ComparedVersion), states={})
+    compared = CompareResult("shop", "", environments=(lost, ComparedEnvironment("prod")), versions=(version,))
+    path.write_text(page_text("shop", [PageResult("shop", "prod")], [compared]))
+    tab.open(path, "#compare")
+    assert tab.evaluate("document.querySelector('.failure').textContent").startswith(
+        "dev: not compared: STORE_UNAVAILABLE"
+    )
+    cells = tab.evaluate("[...document.querySelectorAll('tbody td')].slice(0, 2).map(each => each.textContent)")
+    assert cells == ["not read", "not known there"]
 
 
 def test_the_policy_stops_another_script(tab: Chromium, page: Path) -> None:

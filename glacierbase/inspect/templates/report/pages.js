@@ -197,19 +197,20 @@ function comparePage() {
     return ["Compare", [make("h1", {}, "Compare"), make("p", { "class": "empty" }, prose("No environments were compared: name two or more, as in `report -o FILE dev prod`."))]];
   }
   return ["Compare", [make("h1", {}, "Compare"), data.compared.map(function (each) {
-    var names = each.environments.map(function (one) { return one.name; });
+    var names = each.environments.map(function (one) { return one.name; }), unread = Object.create(null);
+    each.environments.forEach(function (one) { unread[one.name] = one.skipped || one.error; });
     var equal = each.versions.filter(function (one) { return one.verdict === "equal"; }).length;
     var shown = each.versions.filter(function (one) { return one.verdict !== "equal"; }).concat(
       each.versions.filter(function (one) { return one.verdict === "equal"; }));
     var tables = [];
     each.tables.forEach(function (one) { one.differences.forEach(function (difference) { tables.push([one, difference]); }); });
     return [make("h2", {}, each.catalog), each.skipped ? note("Not compared: " + each.skipped) : null,
-      each.environments.map(function (one) { var why = one.skipped || (one.error ? one.error.code + ": " + one.error.message : null); return why ? (one.error ? failure : note)(one.name + ": not compared: " + why) : one.file ? make("p", { "class": "faint" }, [one.name + ": from " + one.file + ", as of ", time(one.read_at)]) : null; }),
+      each.environments.map(function (one) { if (each.skipped && !one.error) { return null; } var why = one.skipped || (one.error ? one.error.code + ": " + one.error.message : null); return why ? (one.error ? failure : note)(one.name + ": not compared: " + why) : one.file ? make("p", { "class": "faint" }, [one.name + ": from " + one.file + ", as of ", time(one.read_at)]) : null; }),
       each.warnings.map(function (one) { return note("Warning: " + one); }),
       shown.length ? make("h3", {}, "Versions") : null,
       shown.length ? table(count(shown.length, "version") + ", " + equal + " equal; the others first", ["version"].concat(names, ["verdict", "description"]), shown, function (one) {
         return [catalogNamed(each.catalog) && byVersion(catalogNamed(each.catalog), one.version) ? link([each.catalog, "", one.version], one.version) : one.version].concat(
-          names.map(function (name) { return name in one.states ? [stateOf(one.states[name]), " ", time(one.states[name].applied_at)] : make("span", { "class": "faint" }, "not known there"); }), [state(one.verdict), one.description]);
+          names.map(function (name) { return name in one.states ? [stateOf(one.states[name]), " ", time(one.states[name].applied_at)] : make("span", { "class": "faint" }, unread[name] ? "not read" : "not known there"); }), [state(one.verdict), one.description]);
       }) : null,
       each.skipped ? null : make("h3", {}, "Tables"),
       each.skipped ? null : make("p", {}, count(each.tables.length, "table") + ": " + each.tables.filter(function (one) { return one.verdict === "equal"; }).length + " equal."),
