@@ -107,7 +107,7 @@ def state_lines(dropped: Since | None, is_recorded: bool, not_recorded: Sequence
         yield "not recorded: no file had created or changed it"
     if not_recorded:
         yield f"not recorded: {', '.join(not_recorded)} touched it and left no record; what it changed is not shown"
-        yield f"next: the next file that touches the table records it; `{command('history', '--events')}` lists what ran"
+        yield "next: the next file that touches the table records it; a view has no record"
 
 
 def blame(target: Target, result: BlameResult, search: TableSearch, spark: Any) -> BlameResult:
