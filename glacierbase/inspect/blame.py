@@ -104,10 +104,10 @@ def state_lines(dropped: Since | None, is_recorded: bool, not_recorded: Sequence
     if dropped:
         yield f"dropped: {dropped.line}"
     elif not is_recorded and not not_recorded:
-        yield "not recorded: no file that touched it had run"
+        yield "not recorded: no file had created or changed it"
     if not_recorded:
         yield f"not recorded: {', '.join(not_recorded)} touched it and left no record; what it changed is not shown"
-        yield f"next: the next file that touches the table records it; `{command('history', '--events')}` lists what ran"
+        yield "next: the next file that touches the table records it; a view has no record"
 
 
 def blame(target: Target, result: BlameResult, search: TableSearch, spark: Any) -> BlameResult:
