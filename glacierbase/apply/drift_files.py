@@ -17,7 +17,6 @@ from glacierbase.history.entries import Entry, baselined
 from glacierbase.history.opening import Target
 from glacierbase.history.shapes import TableRecord, to_document
 from glacierbase.history.state import read_state
-from glacierbase.history.tables_now import TablesNow
 from glacierbase.migrations.compiled import compile_migration
 from glacierbase.migrations.folder import load_migrations
 from glacierbase.migrations.new_files import as_template, write_migration
@@ -25,6 +24,7 @@ from glacierbase.model.command import command
 from glacierbase.model.escape import on_one_line
 from glacierbase.sql.alters import Alters, alter_statements
 from glacierbase.sql.creates import table_name
+from glacierbase.stores.live import LiveTables
 
 _ADOPTED = "Written by `drift adopt`: environment {} has these changes already, and does not run them."
 _REVERTED = "Written by `drift revert`: it changes environment {} only."
@@ -43,7 +43,7 @@ def adopt(
         HistoryDisagrees: something is pending, or no statement makes the changes.
     """
     _check_headers(target, reason)
-    with recording() as change, target.opened() as opened, TablesNow(opened) as now:
+    with recording() as change, target.opened() as opened, LiveTables(target.catalog, opened.engine) as now:
         state = read_state(opened)
         if not chosen_drifts(target.catalog, state.history, now, tables):
             return result
@@ -68,7 +68,7 @@ def revert(
     Raises:
         HistoryDisagrees: no statement undoes the changes.
     """
-    with target.opened() as opened, TablesNow(opened) as now:
+    with target.opened() as opened, LiveTables(target.catalog, opened.engine) as now:
         drifts = chosen_drifts(target.catalog, read_state(opened).history, now, tables)
         if not drifts:
             return result
@@ -104,11 +104,12 @@ def _check_whole(drift: TableDrift) -> None:
         raise refused(what, f"write the migration by hand: `{command('new', 'what it changes')}`")
 
 
-def _check_not_renamed(drift: TableDrift, now: TablesNow) -> None:
+def _check_not_renamed(drift: TableDrift, now: LiveTables) -> None:
     """Refuse a table that is gone from its name only: a statement that drops it would drop its rows elsewhere."""
     if drift.actual is not None or drift.recorded.uuid is None:
         return
-    found = map(now.read, now.names_beside(drift.table))
+    beside = now.names_beside([drift.table]).get(drift.table, ())
+    found = (each.shape for each in now.read(beside).values())
     name = next((each.table for each in found if each and each.uuid == drift.recorded.uuid), None)
     if name:
         what = f"{drift.table} was renamed to {name}"
@@ -148,7 +149,7 @@ def _impossible(drift: TableDrift) -> str | None:
 
 
 def _made(
-    result: DriftFileResult, drifts: Sequence[TableDrift], alters_of: Callable[[TableDrift], Alters], now: TablesNow
+    result: DriftFileResult, drifts: Sequence[TableDrift], alters_of: Callable[[TableDrift], Alters], now: LiveTables
 ) -> DriftFileResult:
     """Return the result with what a migration does and what it cannot do."""
     for each in drifts:
