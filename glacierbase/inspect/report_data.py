@@ -11,7 +11,7 @@ from glacierbase.errors import GlacierbaseError
 from glacierbase.history.opening import OpenCatalog, Target
 from glacierbase.history.records import History
 from glacierbase.history.state import CatalogState, read_state
-from glacierbase.history.tables_now import TablesNow
+from glacierbase.history.table_choice import TableChoice
 from glacierbase.history.timeline import Moment, Timeline, timelines
 from glacierbase.inspect.answers import allows_shown, next_step, shown_run, statements_of
 from glacierbase.inspect.drift import drift_in
@@ -36,6 +36,7 @@ from glacierbase.model.migration import Event, State
 from glacierbase.model.result import Status, user_of
 from glacierbase.model.shape import Shape
 from glacierbase.secrets import MASK
+from glacierbase.stores.live import LiveTables
 
 _SETTLED = frozenset({State.APPLIED, State.ABANDONED})
 
@@ -45,7 +46,7 @@ def page_of(target: Target, result: PageResult, spark: Any) -> PageResult:
     with target.opened(spark) as opened:
         state = read_state(opened)
         known = timelines(state.history)
-        result = _with_drift(opened, state.history, known, result)
+        result = _with_drift(opened, state, known, result)
     found = statuses(target, state)
     return replace(
         result,
@@ -57,12 +58,12 @@ def page_of(target: Target, result: PageResult, spark: Any) -> PageResult:
     )
 
 
-def _with_drift(opened: OpenCatalog, history: History, known: Sequence[Timeline], result: PageResult) -> PageResult:
+def _with_drift(opened: OpenCatalog, state: CatalogState, known: Sequence[Timeline], result: PageResult) -> PageResult:
     catalog = opened.target.catalog
     empty = DriftResult(catalog.name, catalog.environment)
     try:
-        with TablesNow(opened) as tables:
-            found = drift_in(history, known, tables, catalog, empty, may_start=False)
+        with LiveTables(catalog) as tables:
+            found = drift_in(opened, state, known, tables, empty, TableChoice())
             broken = [each for each in found.unread if tables.is_near(each.table)]
     except GlacierbaseError as error:  # The page holds what is known without the tables.
         why = error.message

@@ -13,6 +13,7 @@ from glacierbase.inspect.blame import current_name, dropped_by, state_lines
 from glacierbase.inspect.points import Point, point_given
 from glacierbase.inspect.since import Since
 from glacierbase.inspect.tables import Life, Table, TableSearch
+from glacierbase.model.arguments import check_not_empty
 from glacierbase.model.differences import OF_ENGINE, Difference, compare, partition_text, sort_text
 from glacierbase.model.result import Result
 from glacierbase.model.shape import Shape
@@ -42,13 +43,14 @@ class Wanted:
         Raises:
             ConfigurationError: a point cannot be read, or the arguments exclude each other.
         """
+        check_not_empty("at", at)
         if diff is not None and (at is not None or sql):
             other = "--at" if at is not None else "--format sql"
             raise ConfigurationError("CONFLICTING_OPTIONS", f"--diff and {other} exclude each other", "use one of them")
         if diff is None:
             return cls(None if at is None else point_given(at), None, sql)
         begin, dots, end = diff.partition("..")
-        if not dots:
+        if not (begin and dots and end):
             raise ConfigurationError("INVALID_TIME", f"{diff} is not A..B", "write two versions or times: 0003..0007")
         return cls(None, (point_given(begin), point_given(end)))
 
