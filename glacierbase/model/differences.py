@@ -183,7 +183,7 @@ def _listed(shape: Shape) -> dict[str, str | None]:
     return {
         "partitioning": _text(map(partition_text, shape.partitioning)),
         "sorting": _text(map(sort_text, shape.sorting)),
-        "identifiers": _text(shape.identifiers),
+        "identifiers": _text(sorted(shape.identifiers)),  # A set: their order is that of field ids.
     }
 
 

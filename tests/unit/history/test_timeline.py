@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 
@@ -142,3 +143,31 @@ def test_a_table_that_was_recorded_without_an_id_keeps_its_timeline() -> None:
 def test_a_history_without_records_has_no_timelines() -> None:
     """Such as one of a former version."""
     assert history(None, None) == ()
+
+
+def test_a_history_holds_no_shapes_until_they_are_asked_for() -> None:
+    """The memory that reading a history takes beside its events does not grow with the columns of the recorded tables."""
+
+    def taken(columns: int) -> int:
+        wide = replace(SHAPE, columns=tuple(Column(each, f"column_{each}", "bigint") for each in range(columns)))
+        details = to_json(Details(tables=(to_document(TableRecord("lake.a.t", wide)),)))
+        event = Event(1, 1, "r", "lake", "dev", "applied", "applied", "1", details=details)
+        events = [replace(event, sequence=number) for number in range(1, 51)]
+        tracemalloc.start()
+        try:
+            history = fold(events)
+            assert len(history.mentions) == 50
+            return tracemalloc.get_traced_memory()[0]
+        finally:
+            tracemalloc.stop()
+
+    taken(1)  # What is made once.
+    # One record of 500 columns takes more than twice that.
+    assert taken(500) < taken(1) + 50_000
+
+
+def test_a_record_without_a_name_is_not_passed_by() -> None:
+    """The timelines of one table fail where a record does not say which table it is about: it may be that one."""
+    [event] = [Event(1, 1, "r", "lake", "dev", "applied", "applied", "1", details='{"tables": [{"table": 7}]}')]
+    with pytest.raises(NeedsRepair):
+        timelines(fold([event]), {"lake.a.t"})
