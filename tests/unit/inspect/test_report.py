@@ -231,7 +231,7 @@ def test_a_secret_property_of_a_table_is_masked_wherever_the_page_shows_it(
         for number in (1, 2, 3)
     )
     story = Story().file(1, {"lake.a.t": first}).file(2, {"lake.a.t": second})
-    monkeypatch.setattr("glacierbase.history.tables_now.TablesNow.read", lambda *_: third)
+    monkeypatch.setattr("glacierbase.stores.shapes.TableShapes.read", lambda *_: third)
     asked(story, project, monkeypatch).report(tmp_path / "page.html")
     text = (tmp_path / "page.html").read_text()
     [catalog] = in_page(text)["catalogs"]
