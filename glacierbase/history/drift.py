@@ -45,6 +45,11 @@ class TableDrift:
     def table(self) -> str:
         return self.recorded.table
 
+    @property
+    def is_of_iceberg(self) -> bool:
+        """Whether statements may settle it: they are written for Iceberg tables only."""
+        return all(each.format == "iceberg" for each in (self.recorded, self.actual) if each)
+
 
 @dataclass(frozen=True, slots=True)
 class Looked:
