@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
 from glacierbase.errors import GlacierbaseError
@@ -81,6 +81,8 @@ def look(timelines: Iterable[Timeline], tables: TablesNow) -> Looked:
 
 def drift_of(recorded: Shape, actual: Shape | None, *, is_certain: bool) -> TableDrift | None:
     """Return how a table differs from its record; None where it does not. Pure."""
+    if actual and actual.uuid is None and actual.format == recorded.format:  # Its id, if any, was given by the record.
+        actual = replace(actual, uuid=recorded.uuid)
     changes = compare({recorded.table: recorded}, {actual.table: actual} if actual else {})
     differences = tuple(difference for change in changes for difference in change.diff)
     return TableDrift(recorded, actual, differences, is_certain) if differences else None

@@ -122,8 +122,7 @@ def _differences(before: Shape | None, after: Shape, *, is_replaced: bool = Fals
     yield from _columns(before.columns if before else (), after.columns)
     yield from _lists(before, after)
     yield from _properties(before.properties if before else {}, after.properties)
-    version = str(before.format_version) if before else None
-    yield from _one("format version", "", version, str(after.format_version))
+    yield from _one("format version", "", _version(before), _version(after))
 
 
 def _columns(before: Sequence[Column], after: Sequence[Column]) -> Iterator[Difference]:
@@ -167,6 +166,10 @@ def _moved_with_parent(before: Column, after: Column) -> bool:
 
 def _yes(value: bool) -> str:
     return "yes" if value else "no"
+
+
+def _version(shape: Shape | None) -> str | None:
+    return None if shape is None or shape.format_version is None else str(shape.format_version)
 
 
 def _lists(before: Shape | None, after: Shape) -> Iterator[Difference]:
