@@ -70,6 +70,9 @@ def make(lake: LakeBed, project: ProjectFolder, monkeypatch: pytest.MonkeyPatch)
     namespace = f"c{uuid.uuid4().hex[:8]}"
     with closing(lake.executor.open_session()) as session, closing(ShapeReader(lake.catalog)) as reader:
         session.execute(f"CREATE NAMESPACE lake.{namespace}")
+        session.execute(
+            "SET spark.sql.timestampType=TIMESTAMP_NTZ"
+        )  # A type that is written `timestamp` would be another one.
 
         def made(shape: Shape) -> tuple[Shape, Shape]:
             name = f"{name_parts(shape.table)[-1]}{uuid.uuid4().hex[:8]}"
