@@ -10,11 +10,13 @@ ENTRIES = (
         "UNKNOWN_TABLE",
         (ConfigurationError,),
         "No migration in the history of the chosen catalogs touched a table of that name. Nothing was changed. "
-        "The table itself is not looked up: `schema`, `blame` and `history --table` read the record of migrations.",
+        "The table itself is not looked up: `schema`, `blame`, `history --table` and `drift --table` start from the record of "
+        "migrations.",
         "error: UNKNOWN_TABLE: no migration in the history touched a table sleep.event\nnext: did you mean sleep.events?\n"
         "state: nothing ran",
         (
-            "Correct the name. Its first parts may be left out, such as the name of the catalog in Spark.",
+            "Correct the name. Its first parts may be left out, such as the name of the catalog in Spark. "
+            "A pattern of `drift --table` is compared with the whole name: `glacierbase drift --table '*.events'`.",
             "Check that `--env` and `--catalog` choose the history that you mean. `glacierbase history` lists what ran there.",
             "A table that no migration ever touched is not in the history.",
         ),

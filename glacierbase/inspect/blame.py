@@ -20,6 +20,7 @@ from glacierbase.model.command import command
 from glacierbase.model.result import Result
 from glacierbase.model.spelling import did_you_mean
 from glacierbase.model.text import Cell, Line, Mark, table
+from glacierbase.stores.live import LiveTables
 
 _LABELS = {"partition": "partitioned by", "sort order": "sorted by", "identifiers": "identified by"}
 
@@ -123,13 +124,12 @@ def blame(target: Target, result: BlameResult, search: TableSearch, spark: Any) 
         return result
     table_, column = found
     life = table_.at()
-    if life.moments:
-        moments, unread = with_changes_since(target.catalog, life.moments, is_whole=not life.gaps)
-        life, result = (
-            replace(life, moments=moments),
-            replace(result, warnings=(*result.warnings, *filter(None, [unread]))),
-        )
-    lines = tuple(map(BlamedLine.of, trace(life.moments, moments_before(target.catalog, life.moments))))
+    with LiveTables(target.catalog) as tables:
+        if life.moments:
+            moments, unread = with_changes_since(tables, life.moments, is_whole=not life.gaps and not life.is_doubtful)
+            life = replace(life, moments=moments)
+            result = replace(result, warnings=(*result.warnings, *filter(None, [unread])))
+        lines = tuple(map(BlamedLine.of, trace(life.moments, moments_before(tables, life.moments))))
     name = current_name(life, table_.name)
     if column is not None and life.moments and life.moments[-1].shape:
         lines = of_column(lines, column, name)
