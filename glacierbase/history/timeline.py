@@ -58,10 +58,17 @@ class Timeline:
     Attributes:
         moments: each differs from the one before; at least one.
         unrecorded: events after the last of them that ended a file that touched the table, and that have no record of it.
+        is_doubtful: whether a file that may have touched any table has ended since its last record.
     """
 
     moments: tuple[Moment, ...]
     unrecorded: tuple[Event, ...] = ()
+    is_doubtful: bool = False
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether the table is as its last record, unless it was changed from outside."""
+        return not self.unrecorded and not self.is_doubtful
 
     @property
     def table(self) -> str:
@@ -84,7 +91,7 @@ def timelines(history: History, names: Collection[str] | None = None) -> tuple[T
     for event in history.events:
         if event.version is not None and (event.fence, event.sequence) not in history.late:
             found.add(event, records_in(history, event, names))
-    return tuple(each.done() for each in found.all)
+    return found.done()
 
 
 def records_in(history: History, event: Event, names: Collection[str] | None = None) -> tuple[TableRecord, ...]:
@@ -104,14 +111,15 @@ class _Growing:
 
     moments: list[Moment] = field(default_factory=list)
     unrecorded: list[Event] = field(default_factory=list)
+    doubts: int = 0
 
     def add(self, shape: Shape | None, event: Event, origin: Origin) -> None:
         last = self.moments[-1].shape if self.moments else None
         if differ(last, shape):
             self.moments.append(Moment(shape, event, origin))
 
-    def done(self) -> Timeline:
-        return Timeline(tuple(self.moments), tuple(self.unrecorded))
+    def done(self, doubts: int) -> Timeline:
+        return Timeline(tuple(self.moments), tuple(self.unrecorded), self.doubts < doubts)
 
 
 class _Tables:
@@ -141,7 +149,14 @@ class _Tables:
         for each in read:
             self._see(each, event, renamed)
         self._doubts += touched is None
-        self._doubts_at |= dict.fromkeys((each.table for each in read), self._doubts)
+        for each in read:
+            self._doubts_at[each.table] = self._doubts
+            if each.table in self._by_name:
+                self._by_name[each.table].doubts = self._doubts
+
+    def done(self) -> tuple[Timeline, ...]:
+        """Return the timelines, in the order of their first records."""
+        return tuple(each.done(self._doubts) for each in self.all)
 
     def _miss(self, name: str, event: Event) -> None:
         self._gaps.setdefault(name, []).append(event)

@@ -111,12 +111,23 @@ class AskedProject(LoadedProject):
         return search.check(self._each_history(catalogs, BlameResult, blame, search, spark))
 
     @with_own_scope
-    def drift(self, catalogs: Collection[str] = (), *, spark: Any = None) -> tuple[DriftResult, ...]:
-        """Return how the tables differ from what the history recorded of them. Writes nothing."""
+    def drift(
+        self, catalogs: Collection[str] = (), *, tables: Collection[str] = (), spark: Any = None
+    ) -> tuple[DriftResult, ...]:
+        """Return how the tables differ from what the history recorded of them. Writes nothing.
+
+        Args:
+            tables: patterns of names; default all tables.
+
+        Raises:
+            ConfigurationError: a pattern fits no table of the history.
+        """
+        from glacierbase.history.table_choice import TableChoice
         from glacierbase.inspect.drift import drift
         from glacierbase.inspect.drift_results import DriftResult
 
-        return self._each(catalogs, DriftResult, drift, spark)
+        choice = TableChoice(tables)
+        return choice.check(self._each(catalogs, DriftResult, drift, choice, spark))
 
     @with_own_scope
     def doctor(
