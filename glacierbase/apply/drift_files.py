@@ -53,6 +53,8 @@ def adopt(
         with locked(opened, state, lock_timeout) as held:
             _check_nothing_pending(held)
             drifts = chosen_drifts(target.catalog, held.state.history, now, tables)
+            if not drifts:  # Another run settled them before it released the lock.
+                return result
             made = _made(result, drifts, _adopting, now)
             sql = template_of(made.sql, written_names(target, held.state.history, made.tables))
             written = _written(target, made, reason, author, _ADOPTED, sql, is_draft=True)
