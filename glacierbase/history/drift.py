@@ -32,7 +32,7 @@ class TableDrift:
         recorded: its shape by the last record.
         actual: its shape now; None where it is gone.
         differences: at least one.
-        is_certain: whether no file has touched the table since without leaving a record of it.
+        is_certain: whether no file has touched the table since, or may have, without leaving a record of it.
     """
 
     recorded: Shape
@@ -69,7 +69,7 @@ def look(timelines: Iterable[Timeline], tables: TablesNow) -> Looked:
         if each.shape is None:
             continue
         try:
-            found = drift_of(each.shape, tables.read(each.shape.table), is_certain=not each.unrecorded)
+            found = drift_of(each.shape, tables.read(each.shape.table), is_certain=each.is_whole)
         except GlacierbaseError as error:
             unread.append((each.table, error.message))
             continue

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -54,11 +54,14 @@ class Timeline:
 
     Attributes:
         moments: each differs from the one before; at least one.
-        unrecorded: events after the last of them that ended a file that touched the table, and that have no record of it.
+        unrecorded: events after the last record that ended a file that touched the table, and that have no record of it, or that
+            started a file that has not ended.
+        is_whole: whether there are none, and no file since then may have touched the table and was not understood.
     """
 
     moments: tuple[Moment, ...]
     unrecorded: tuple[Event, ...] = ()
+    is_whole: bool = True
 
     @property
     def table(self) -> str:
@@ -81,7 +84,7 @@ def timelines(history: History, names: Collection[str] | None = None) -> tuple[T
     for event in history.events:
         if event.version is not None and (event.fence, event.sequence) not in history.late:
             found.add(event, records_in(history, event, names))
-    return tuple(each.done() for each in found.all)
+    return tuple(found.done())
 
 
 def records_in(history: History, event: Event, names: Collection[str] | None = None) -> tuple[TableRecord, ...]:
@@ -104,14 +107,17 @@ class _Growing:
 
     moments: list[Moment] = field(default_factory=list)
     unrecorded: list[Event] = field(default_factory=list)
+    is_doubtful: bool = False
 
     def add(self, shape: Shape | None, event: Event, origin: Origin) -> None:
         last = self.moments[-1].shape if self.moments else None
         if differ(last, shape):
             self.moments.append(Moment(shape, event, origin))
 
-    def done(self) -> Timeline:
-        return Timeline(tuple(self.moments), tuple(self.unrecorded))
+    def reappear(self) -> None:
+        """Forget that the table was dropped: it had left its name, and another record has found it under a new one."""
+        if len(self.moments) > 1 and self.moments[-1].shape is None:
+            self.moments.pop()
 
 
 class _Tables:
@@ -123,6 +129,8 @@ class _Tables:
         self._by_name: dict[str, _Growing] = {}
         # By version number: the tables that the file of the version touches; None where it may touch any.
         self._touched: dict[int, frozenset[str] | None] = {}
+        # By version number: what started the files that have not ended, or whose run was lost.
+        self._open: dict[int, Event] = {}
         self._gaps: dict[str, list[Event]] = {}
         # How many files that may touch any table have ended; by table, when it was read last.
         self._doubts = 0
@@ -132,8 +140,12 @@ class _Tables:
         number = int(event.version or 0)
         if event.event in (EventType.STARTED, EventType.BASELINED):
             self._touched[number] = None if event.tables is None else frozenset(table_names(event.tables))
+        if event.event == EventType.STARTED:
+            self._open[number] = event
         if event.event not in ENDS:
             return
+        if event.event != EventType.UNKNOWN:
+            self._open.pop(number, None)
         touched, read = self._touched.get(number, frozenset()), [each for each in records if each.unread is None]
         for name in {*(touched or ()), *(each.table for each in records)} - {each.table for each in read}:
             self._miss(name, event)
@@ -142,6 +154,19 @@ class _Tables:
             self._see(each, event, renamed)
         self._doubts += touched is None
         self._doubts_at |= dict.fromkeys((each.table for each in read), self._doubts)
+
+    def done(self) -> Iterator[Timeline]:
+        """Yield the timelines after the last event."""
+        for number, event in self._open.items():
+            touched = self._touched[number]
+            self._doubts += touched is None
+            for name in touched or ():
+                self._miss(name, event)
+        for name, each in self._by_name.items():
+            each.is_doubtful = self._doubts_at.get(name, 0) < self._doubts
+        for each in self.all:
+            is_whole = not each.unrecorded and not each.is_doubtful
+            yield Timeline(tuple(each.moments), tuple(each.unrecorded), is_whole)
 
     def _miss(self, name: str, event: Event) -> None:
         self._gaps.setdefault(name, []).append(event)
@@ -153,12 +178,17 @@ class _Tables:
         if record.is_changed:
             # The run that could have told was lost, or a person completed the file.
             is_doubtful = self._doubts_at.get(record.table, 0) < self._doubts
-            is_lost = gap is not None or is_doubtful or event.event == EventType.REPAIRED
+            is_lost = gap is not None or is_doubtful or self._has_gap(record) or event.event == EventType.REPAIRED
             origin = Origin.NOT_RECORDED if is_lost else Origin.OUTSIDE
             self._enter(record.table, record.before, event, origin, renamed)
         self._enter(record.table, record.after, event, Origin.MIGRATION, renamed)
         if record.table in self._by_name:
             self._by_name[record.table].unrecorded.clear()
+
+    def _has_gap(self, record: TableRecord) -> bool:
+        """Return whether a file touched the table, maybe under another name, and left no record of it since."""
+        known = self._by_uuid.get(record.before.uuid) if record.before and record.before.uuid else None
+        return known is not None and bool(known.unrecorded)
 
     def _enter(self, name: str, shape: Shape | None, event: Event, origin: Origin, renamed: Mapping[str, str]) -> None:
         """Add a shape to the timeline of its table."""
@@ -180,6 +210,7 @@ class _Tables:
             self.all.append(found)
         if shape.uuid:
             self._by_uuid[shape.uuid] = found
+            found.reappear()
         self._by_name[name] = found
         return found
 

@@ -127,7 +127,7 @@ def blame(target: Target, result: BlameResult, search: TableSearch, spark: Any) 
     table_, column = found
     life = table_.at()
     if life.moments:
-        moments, unread = with_changes_since(target.catalog, life.moments, is_whole=not life.gaps)
+        moments, unread = with_changes_since(target.catalog, life.moments, is_whole=life.is_whole)
         life, result = (
             replace(life, moments=moments),
             replace(result, warnings=(*result.warnings, *filter(None, [unread]))),

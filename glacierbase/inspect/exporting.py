@@ -19,7 +19,7 @@ from glacierbase.inspect.environment_state import StateResult, TableState, Versi
 from glacierbase.inspect.live import Reading, read_tables
 from glacierbase.inspect.table_differences import differences
 from glacierbase.model.catalog import Catalog, DriftRule
-from glacierbase.model.migration import Event, EventType, Migration, Squashed, State
+from glacierbase.model.migration import Event, EventType, Migration, Squashed
 from glacierbase.model.reading import from_json
 from glacierbase.model.result import Status, to_json
 from glacierbase.model.shape import Shape
@@ -29,8 +29,6 @@ from glacierbase.stores.shapes import qualified
 
 # How often tables are read again because a migration ran meanwhile.
 _AGAIN = 3
-# A statement may be changing the tables of such a version.
-_IN_FLIGHT = frozenset({State.RUNNING, State.UNKNOWN})
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,14 +128,11 @@ def _tables(catalog: Catalog, history: History, touched: Mapping[int, tuple[str,
         # Of several tables that have had the name, the one that has it now, or had it last.
         if each.table not in recorded or _last(each) >= _last(recorded[each.table]):
             recorded[each.table] = each
-    busy = {
-        name for number, record in history.records.items() if record.state in _IN_FLIGHT for name in touched[number]
-    }
     names = list(dict.fromkeys([*(name for number in sorted(touched) for name in touched[number]), *recorded]))
     live = read_tables(catalog, names)
     rules = catalog.drift_rules
     # While a statement may be changing a table, and after a file without a record, the last record may be outdated.
-    known = {name: each for name, each in recorded.items() if not each.unrecorded and name not in busy}
+    known = {name: each for name, each in recorded.items() if each.is_whole}
     return [_table(name, known.get(name), live[name], rules) for name in names]
 
 

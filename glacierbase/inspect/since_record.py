@@ -40,18 +40,19 @@ def with_changes_since(
 
 
 def _versions(shapes: TableShapes, recorded: Shape) -> Iterator[tuple[datetime, Shape | None]]:
-    """Yield each shape since the record that differs from the one before, and when it came about."""
+    """Yield each shape since the record that differs from the one before, and when it came about; None before another table."""
     now = shapes.read(recorded.table)
     if not differ(recorded, now):
         return
     past = shapes.past(recorded.table, recorded.metadata_location) if now else None
+    seen: list[tuple[datetime, Shape | None]] = [(each.at, each.shape) for each in past.versions] if past else []
     before: Shape | None = recorded
-    for version in past.versions if past else ():
-        if differ(before, version.shape):
-            yield version.at, version.shape
-            before = version.shape
-    if differ(before, now):
-        yield datetime.now(timezone.utc), now
+    for at, shape in (*seen, (datetime.now(timezone.utc), now)):
+        if differ(before, shape):
+            if before and shape and before.uuid != shape.uuid:
+                yield at, None
+            yield at, shape
+            before = shape
 
 
 def _moment(last: Moment, at: datetime, shape: Shape | None, origin: Origin) -> Moment:

@@ -30,11 +30,13 @@ class Life:
         moments: those up to that point; none where it was not recorded until then.
         later: the next one, or None.
         gaps: the versions that touched it since, up to that point, and that recorded nothing of it.
+        is_whole: whether no file after the last of all its records has touched it, or may have.
     """
 
     moments: tuple[Moment, ...] = ()
     later: Moment | None = None
     gaps: tuple[str, ...] = ()
+    is_whole: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +72,10 @@ class Table:
             return Life((), first, gaps(self.history, self.written(self.name), point))
         # One that had not got the name yet is chosen only where no other one had it.
         chosen = max(range(len(lives)), key=lambda index: (held[index] or (-1, -1), bool(lives[index])))
-        moments, every = tuple(lives[chosen]), self.timelines[chosen].moments
+        moments, timeline = tuple(lives[chosen]), self.timelines[chosen]
         names = self.written(self.name, *(moment.shape.table for moment in moments if moment.shape))
-        return Life(moments, next(iter(every[len(moments) :]), None), gaps(self.history, names, point))
+        later = next(iter(timeline.moments[len(moments) :]), None)
+        return Life(moments, later, gaps(self.history, names, point), timeline.is_whole)
 
 
 def _held_until(moments: Sequence[Moment], name: str) -> tuple[float, float] | None:

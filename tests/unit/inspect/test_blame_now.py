@@ -50,6 +50,33 @@ def test_after_a_file_without_a_record_nobody_is_named(project: ProjectFolder) -
     assert "not recorded" in shown
 
 
+def test_after_a_run_that_was_lost_nobody_is_named(project: ProjectFolder) -> None:
+    """The run had begun a statement, which may have made the change. The record is said to be outdated."""
+    tables = RecordedTables(project)
+    tables.apply("1_make.sql", CREATE, create, "lake.a.t")
+
+    def change(_: object) -> None:
+        with tables.client.load_table("a.t").update_schema() as update:
+            update.add_column("legacy", StringType())
+
+    tables.apply("2_add.sql", "ALTER TABLE lake.a.t ADD COLUMN legacy string", change, is_lost=True)
+    assert lines(tables)["legacy"] == (None, "string", False)
+    for command in ("blame", "schema"):
+        assert "not recorded: 2 touched it and left no record" in tables.run(command, "lake.a.t").stdout
+    drifted = tables.run("drift", "--format", "json")
+    assert drifted.code == 0
+    assert [each["class"] for each in drifted.entry()["drifts"]] == ["not recorded"]
+
+
+def test_another_table_under_the_same_name_has_nothing_of_the_recorded_one(project: ProjectFolder) -> None:
+    """Equal names and field ids are a coincidence: no migration made its columns."""
+    tables = RecordedTables(project)
+    tables.apply("1_make.sql", CREATE, create, "lake.a.t")
+    tables.client.drop_table("a.t")
+    create(tables.client)
+    assert lines(tables) == {"id": (None, "bigint", True), "name": (None, "string", True)}
+
+
 def test_a_table_dropped_past_the_migrations_says_so(project: ProjectFolder) -> None:
     """Its lines are those of no table."""
     tables = RecordedTables(project)
