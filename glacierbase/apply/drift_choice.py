@@ -7,19 +7,20 @@ from dataclasses import replace
 
 from glacierbase.errors import HistoryDisagrees
 from glacierbase.history.drift import TableDrift, is_kept_by_engine, look
+from glacierbase.history.file_tables import FileTables
 from glacierbase.history.records import History
-from glacierbase.history.tables_now import TablesNow
+from glacierbase.history.table_choice import TableChoice
 from glacierbase.history.timeline import timelines
 from glacierbase.model.catalog import Catalog, DriftRule
 from glacierbase.model.command import command
 from glacierbase.model.differences import Difference
-from glacierbase.model.names import matches
 from glacierbase.model.shape import Shape
 from glacierbase.model.text import quoted
+from glacierbase.stores.live import LiveTables
 
 
 def chosen_drifts(
-    catalog: Catalog, history: History, tables: TablesNow, patterns: Collection[str]
+    catalog: Catalog, history: History, tables: LiveTables, patterns: Collection[str]
 ) -> tuple[TableDrift, ...]:
     """Return the tables that differ from their records, each with the differences that no rule ignores and no engine keeps.
 
@@ -29,9 +30,11 @@ def chosen_drifts(
         patterns: of names; none for all tables.
 
     Raises:
+        ConfigurationError: a pattern fits no table of the history.
         HistoryDisagrees: a table cannot be read, or a file may have made its differences.
     """
-    found = look((each for each in timelines(history) if _is_chosen(each.table, patterns)), tables)
+    choice = TableChoice(patterns)
+    found = look(choice.check(choice.of(timelines(history))), tables, FileTables.of(catalog, history))
     chosen = tuple(settled for each in found.drifts if (settled := _without_ignored(each, catalog.drift_rules)))
     wrong = [f"{table}: not compared: {why}" for table, why in found.unread]
     wrong += [
@@ -52,10 +55,6 @@ def refused(what: str, hint: str, lines: Sequence[str] = ()) -> HistoryDisagrees
         lines: details, below the first line of the message.
     """
     return HistoryDisagrees("DRIFT_REFUSED", (f"{what}; nothing was written", *quoted("\n".join(lines))), hint)
-
-
-def _is_chosen(table: str, patterns: Collection[str]) -> bool:
-    return not patterns or any(matches(table, each) for each in patterns)
 
 
 def _without_ignored(found: TableDrift, rules: Sequence[DriftRule]) -> TableDrift | None:

@@ -11,20 +11,22 @@ from glacierbase.apply.drift_results import DriftFileResult
 from glacierbase.apply.holding import LockedCatalog, locked
 from glacierbase.apply.plan import Selection, make_plan
 from glacierbase.apply.recording import recording
-from glacierbase.errors import raise_all
+from glacierbase.errors import NeedsRepair
 from glacierbase.history.drift import TableDrift, drift_of
 from glacierbase.history.entries import Entry, baselined
 from glacierbase.history.opening import Target
 from glacierbase.history.shapes import TableRecord, to_document
 from glacierbase.history.state import read_state
-from glacierbase.history.tables_now import TablesNow
 from glacierbase.migrations.compiled import compile_migration
-from glacierbase.migrations.folder import load_migrations
-from glacierbase.migrations.new_files import as_template, write_migration
+from glacierbase.migrations.folder import load_migration, migration_files
+from glacierbase.migrations.new_files import as_template, draft_of, publish, write_migration
 from glacierbase.model.command import command
 from glacierbase.model.escape import on_one_line
+from glacierbase.model.shape import Shape
+from glacierbase.secrets import MASK
 from glacierbase.sql.alters import Alters, alter_statements
 from glacierbase.sql.creates import table_name
+from glacierbase.stores.live import LiveTables
 
 _ADOPTED = "Written by `drift adopt`: environment {} has these changes already, and does not run them."
 _REVERTED = "Written by `drift revert`: it changes environment {} only."
@@ -43,7 +45,7 @@ def adopt(
         HistoryDisagrees: something is pending, or no statement makes the changes.
     """
     _check_headers(target, reason)
-    with recording() as change, target.opened() as opened, TablesNow(opened) as now:
+    with recording() as change, target.opened() as opened, LiveTables(target.catalog, opened.engine) as now:
         state = read_state(opened)
         if not chosen_drifts(target.catalog, state.history, now, tables):
             return result
@@ -51,9 +53,9 @@ def adopt(
             _check_nothing_pending(held)
             drifts = chosen_drifts(target.catalog, held.state.history, now, tables)
             made = _made(result, drifts, _adopting, now)
-            written = _written(target, made, reason, author, _ADOPTED, "{}")
+            written = _written(target, made, reason, author, _ADOPTED, "{}", is_draft=True)
             entry = _entry_or_no_file(target, written, drifts, reason)
-            change.make(f"recorded as applied: {written.version}", lambda: held.recorder.append(entry))
+            change.make(f"recorded as applied: {written.version}", lambda: _recorded(held, entry, written))
     return replace(written, settled=True)
 
 
@@ -68,7 +70,7 @@ def revert(
     Raises:
         HistoryDisagrees: no statement undoes the changes.
     """
-    with target.opened() as opened, TablesNow(opened) as now:
+    with target.opened() as opened, LiveTables(target.catalog, opened.engine) as now:
         drifts = chosen_drifts(target.catalog, read_state(opened).history, now, tables)
         if not drifts:
             return result
@@ -104,11 +106,12 @@ def _check_whole(drift: TableDrift) -> None:
         raise refused(what, f"write the migration by hand: `{command('new', 'what it changes')}`")
 
 
-def _check_not_renamed(drift: TableDrift, now: TablesNow) -> None:
+def _check_not_renamed(drift: TableDrift, now: LiveTables) -> None:
     """Refuse a table that is gone from its name only: a statement that drops it would drop its rows elsewhere."""
     if drift.actual is not None or drift.recorded.uuid is None:
         return
-    found = map(now.read, now.names_beside(drift.table))
+    beside = now.names_beside([drift.table]).get(drift.table, ())
+    found = (each.shape for each in now.read(beside).values())
     name = next((each.table for each in found if each and each.uuid == drift.recorded.uuid), None)
     if name:
         what = f"{drift.table} was renamed to {name}"
@@ -121,7 +124,7 @@ def _adopting(drift: TableDrift) -> Alters:
         return Alters((), (impossible,))
     if drift.actual is None:
         return Alters((f"DROP TABLE {table_name(drift.table)}",))
-    return alter_statements(drift.recorded, drift.actual)
+    return _alters(drift.recorded, drift.actual)
 
 
 def _reverting(drift: TableDrift) -> Alters:
@@ -130,7 +133,18 @@ def _reverting(drift: TableDrift) -> Alters:
         return Alters((), (f"{drift.table} is gone, and so are its rows",))
     if impossible := _impossible(drift):
         return Alters((), (impossible,))
-    return alter_statements(drift.actual, drift.recorded)
+    return _alters(drift.actual, drift.recorded)
+
+
+def _alters(before: Shape, after: Shape) -> Alters:
+    """Return the statements that turn one shape into the other, without properties that a secret is masked in."""
+    old, new = before.properties, after.properties
+    masked = [key for key, value in new.items() if MASK in value and old.get(key) != value]
+    kept = {key: value for key, value in new.items() if key not in masked}
+    left = {key: old[key] for key in masked if key in old}
+    found = alter_statements(before, replace(after, properties={**kept, **left}))
+    secret = (f"the value of the property {key} holds a secret" for key in masked)
+    return Alters(found.statements, (*found.impossible, *secret))
 
 
 def _impossible(drift: TableDrift) -> str | None:
@@ -148,7 +162,7 @@ def _impossible(drift: TableDrift) -> str | None:
 
 
 def _made(
-    result: DriftFileResult, drifts: Sequence[TableDrift], alters_of: Callable[[TableDrift], Alters], now: TablesNow
+    result: DriftFileResult, drifts: Sequence[TableDrift], alters_of: Callable[[TableDrift], Alters], now: LiveTables
 ) -> DriftFileResult:
     """Return the result with what a migration does and what it cannot do."""
     for each in drifts:
@@ -165,7 +179,7 @@ def _made(
 
 
 def _written(
-    target: Target, made: DriftFileResult, reason: str, author: str, note: str, around: str
+    target: Target, made: DriftFileResult, reason: str, author: str, note: str, around: str, *, is_draft: bool = False
 ) -> DriftFileResult:
     """Write the migration; `around` is the template around its statements."""
     root, environment = Path(target.run.project), target.catalog.environment
@@ -173,25 +187,41 @@ def _written(
     lines = [f"-- {on_one_line(each)}" for each in notes]
     sql = as_template("\n".join(lines)) + "\n\n" + around.format(as_template(made.sql.rstrip("\n"))) + "\n"
     folder = root / "migrations" / target.catalog.stem
-    path = write_migration(folder, root, reason, author, sql=sql, headers=target.catalog.required_headers)
+    headers = target.catalog.required_headers
+    path = write_migration(folder, root, reason, author, sql=sql, headers=headers, is_draft=is_draft)
     return replace(made, path=path.relative_to(root).as_posix(), version=path.name.partition("_")[0])
 
 
 def _entry_or_no_file(target: Target, written: DriftFileResult, drifts: Sequence[TableDrift], reason: str) -> Entry:
-    """Return the entry that `_settled` returns; if it raises, delete the file, which would be pending here."""
+    """Return the entry that `_settled` returns; if it raises, delete the draft."""
     try:
         return _settled(target, written, [each for each in drifts if each.table in written.tables], reason)
     except BaseException:
-        (Path(target.run.project) / written.path).unlink(missing_ok=True)
+        draft_of(Path(target.run.project) / written.path).unlink(missing_ok=True)
         raise
 
 
 def _settled(target: Target, written: DriftFileResult, drifts: Sequence[TableDrift], reason: str) -> Entry:
-    """Return the entry that records the migration as applied, with the tables as they are."""
+    """Return the entry that records the migration as applied, with the tables as they are: what it adopts is its doing."""
     root = Path(target.run.project)
-    migrations, errors = load_migrations(root / "migrations" / target.catalog.stem, root, headers=None)
-    raise_all(errors)
-    [migration] = [each for each in migrations if each.version == written.version]
+    draft = draft_of(root / written.path)
+    migration = load_migration(draft, written.path, migration_files(root), listed=None)
     entry = baselined(compile_migration(migration, target.catalog, target.dialect), reason)
-    records = (TableRecord(each.table, each.actual, each.actual, True) for each in drifts)
+    records = (TableRecord(each.table, each.actual) for each in drifts)
     return replace(entry, details=replace(entry.details, tables=tuple(map(to_document, records))))
+
+
+def _recorded(held: LockedCatalog, entry: Entry, written: DriftFileResult) -> None:
+    """Append the entry, and then name the file: one that is not recorded would run here.
+
+    Raises:
+        NeedsRepair: the entry is not in the history, or may not be; the file is a draft.
+    """
+    try:
+        held.recorder.append(entry)
+    except NeedsRepair as error:
+        lines = (*error.lines, f"what it adopts is in {draft_of(Path(written.path))}, which no command reads")
+        shows = command("drift")
+        hint = f"restore access to the history table; adopt again if `{shows}` still shows the changes"
+        raise NeedsRepair(error.code, lines, hint, **error.data) from error
+    publish(Path(held.target.run.project), written.path)

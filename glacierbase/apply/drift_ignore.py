@@ -11,9 +11,9 @@ from glacierbase.apply.drift_results import DriftIgnoreResult, IgnoredDrift
 from glacierbase.catalogs.drift_file import exact_rule, with_rules
 from glacierbase.history.opening import Target
 from glacierbase.history.state import read_state
-from glacierbase.history.tables_now import TablesNow
 from glacierbase.migrations.new_files import writing
 from glacierbase.run.files import replace_file
+from glacierbase.stores.live import LiveTables
 
 
 def ignore(target: Target, result: DriftIgnoreResult, tables: Collection[str], reason: str) -> DriftIgnoreResult:
@@ -26,7 +26,7 @@ def ignore(target: Target, result: DriftIgnoreResult, tables: Collection[str], r
         ConfigurationError: the file cannot be written, or has rules in a form that nothing can be added to.
         HistoryDisagrees: a table cannot be read.
     """
-    with target.opened() as opened, TablesNow(opened) as now:
+    with target.opened() as opened, LiveTables(target.catalog, opened.engine) as now:
         drifts = chosen_drifts(target.catalog, read_state(opened).history, now, tables)
     rules = [exact_rule(drift.table, each.subject, reason) for drift in drifts for each in drift.differences]
     path = target.catalog.file

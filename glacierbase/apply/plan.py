@@ -284,7 +284,9 @@ def _ahead(ahead: Sequence[Record], traces: Traces) -> Iterator[str]:
     for record in ahead:
         applied = f"version {record.version} ({record.started.description}) is {record.state}, but"
         trace = traces.get(record.started.path or "")
-        if trace and trace.was_here:
+        if trace and trace.draft:
+            yield f"{applied} its file is still a draft; {_way_back(record, traces)}"
+        elif trace and trace.was_here:
             yield f"{applied} its file was deleted here; {_way_back(record, traces)}"
         else:
             pull = f"; {git_command('pull')}" if trace else ""
@@ -295,6 +297,8 @@ def _way_back(record: Record, traces: Traces) -> str:
     """Return the step that restores a file that is gone."""
     path = record.started.path or ""
     trace = traces.get(path)
+    if trace and trace.draft:
+        return f"restore it: {move_command(trace.draft, path, tracked=False)}"
     if checkout := _checkout(path, traces):
         return checkout
     shown = f"`{command('show', record.version)}` prints what ran"

@@ -69,7 +69,7 @@ class Runner:
         why = (plan.jumped_over, plan.selection.reason, plan.digest)
         announcement = entries.started(compiled, planned.resumes_at, started_at, process, *why)
         with closing(self._open_session()) as session:
-            self._looks = self._tables.of_file(compiled, session)
+            self._looks = self._tables.of_file(compiled, planned.resumes_at, session)
             for step in remaining:
                 self._announce(announcement, compiled, step[0])
                 announcement = self._run_step(session, compiled, step, started_at)

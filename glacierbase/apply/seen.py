@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from glacierbase.apply.holding import LockedCatalog
+from glacierbase.apply.table_ids import TableIds, origins
 from glacierbase.apply.touched import touched_tables
 from glacierbase.errors import GlacierbaseError
 from glacierbase.executors import Session
@@ -22,7 +23,7 @@ from glacierbase.history.entries import Entry
 from glacierbase.history.shapes import TableRecord, as_recorded, last_shapes, to_document
 from glacierbase.history.timeline import differ
 from glacierbase.migrations.compiled import Compiled
-from glacierbase.model.migration import Statement
+from glacierbase.model.migration import EventType, Statement
 from glacierbase.model.shape import Shape
 from glacierbase.model.tableversion import TableVersion
 from glacierbase.run.waiting import Caller, NoAnswer, result
@@ -65,13 +66,15 @@ class TablesSeen:
         self.newest: Mapping[str, _Look] = {}
         held.engine.at_close(self._close)
 
-    def of_file(self, compiled: Compiled, session: Session | None) -> FileLooks:
+    def of_file(self, compiled: Compiled, first: int, session: Session | None) -> FileLooks:
         """Return the looks at the tables of a file, none begun.
 
         Args:
+            first: the index of the first statement that runs.
             session: in which the file runs; without one, only tables that PyIceberg reads are read.
         """
-        return FileLooks(self, self._touched(compiled.statements), session)
+        runs = [each for each in compiled.statements if each.index >= first]
+        return FileLooks(self, self._touched(compiled.statements), session, runs)
 
     def settled(self, entry: Entry, statements: Sequence[Statement], *, compares: bool = True) -> Entry:
         """Return the entry of a file whose outcome is recorded after its run, with its tables as they are now.
@@ -101,6 +104,10 @@ class TablesSeen:
 
     def _touched(self, statements: Sequence[Statement]) -> Mapping[str, str | None]:
         return touched_tables(self._catalog, statements) if self._catalog.records_tables else {}
+
+    def origins(self, statements: Iterable[Statement]) -> Mapping[str, str | None]:
+        """Return what tables were before statements of the catalog's files, as `origins` does."""
+        return origins(statements, self._catalog.executor_type)
 
     def begin(self, tables: Mapping[str, str | None], session: Session | None) -> dict[str, _Look]:
         """Begin a look at each table, those without a whole name left out."""
@@ -169,10 +176,14 @@ class TablesSeen:
 class FileLooks:
     """The looks at the tables of one file: before its first statement, and after its last."""
 
-    def __init__(self, seen: TablesSeen, tables: Mapping[str, str | None], session: Session | None) -> None:
+    def __init__(
+        self, seen: TablesSeen, tables: Mapping[str, str | None], session: Session | None, runs: Sequence[Statement] = ()
+    ) -> None:  # fmt: skip
         self._seen = seen
         self._tables = tables
         self._session = session
+        self._runs = runs
+        self._ids = TableIds(lambda name: seen.known([*tables, name])[name])
         self._before: dict[str, _Look] = {}
         self._after: dict[str, _Look] = {}
         self._has_begun = False
@@ -208,6 +219,8 @@ class FileLooks:
         appended."""
         self._after = self._seen.begin(self._tables, self._session)
         self._seen.newest = self._after
+        done = (entry.statement_index or 0) - (entry.event is EventType.FAILED)
+        self._ids.origins = self._seen.origins(each for each in self._runs if each.index <= done)
         if not self._has_begun:  # No statement was left to run.
             self._before = self._after
         # Once: after it, what the file did is what the last record says.
@@ -236,10 +249,10 @@ class FileLooks:
         if name not in self._after:
             return TableRecord(name, unread=_DEPENDS)
         try:
-            after = self._seen.answer(self._after[name])
+            after = self._ids.after(name, self._seen.answer(self._after[name]))
             if name not in self._before:
                 return TableRecord(name, after)
-            before = self._seen.answer(self._before[name])
+            before = self._ids.before(name, self._seen.answer(self._before[name]))
         except NoAnswer:
             return TableRecord(name, unread=f"no answer within {LOOK_SECONDS:.0f} s")
         except GlacierbaseError as error:

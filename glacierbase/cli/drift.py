@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     help="Which differences end the command with exit code 7; any: those of properties and comments, too. [structural]",
 )
 @click.option("--list", "listed", is_flag=True, help="List the tables that no migration made.")
-@click.option("--table", "tables", metavar="PATTERN", multiple=True, help="With an action: the tables. Default: all.")
+@click.option(
+    "--table", "tables", metavar="PATTERN", multiple=True, help="Only these tables, as in 'lake.web.*'. Default: all."
+)
 @click.option("--reason", metavar="TEXT", help="With an action: why; recorded, and the description of the migration.")
 @click.option("--author", help="With adopt or revert. Default: git's user.name.")
 @with_lock_timeout
@@ -48,7 +50,7 @@ def drift(
     applied in this one; revert writes one that undoes them here; ignore writes rules into the catalog file.
     """
     if action is None:
-        _ask(options, fail_on, listed)
+        _ask(options, fail_on, listed, tables)
         return
     if reason is None:
         raise click.UsageError(f"drift {action} requires --reason", click.get_current_context())
@@ -61,7 +63,7 @@ def drift(
         chosen: dict[str, Any] = {"tables": tables, "reason": reason, "author": author or git_user()}
         if action == "revert":
             return project.drift_revert(options.catalogs, **chosen)
-        found = () if yes else project.drift(options.catalogs)
+        found = () if yes else project.drift(options.catalogs, tables=tables)
         if any(result.drifts for result in found):
             options.terminal.confirm(project.protected(options.catalogs), found)
         return project.drift_adopt(options.catalogs, **chosen, lock_timeout=lock_timeout)
@@ -69,10 +71,10 @@ def drift(
     options.report(run, command=f"drift-{action}")
 
 
-def _ask(options: Options, fail_on: str, listed: bool) -> None:
+def _ask(options: Options, fail_on: str, listed: bool, tables: Sequence[str]) -> None:
     from glacierbase.inspect.drift_results import DriftResult
 
     lines = DriftResult.listed if listed else None
-    results = options.report(lambda project: project.drift(options.catalogs), lines=lines)
+    results = options.report(lambda project: project.drift(options.catalogs, tables=tables), lines=lines)
     if any(result.has(fail_on) for result in results):
         sys.exit(FOUND)

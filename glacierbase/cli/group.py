@@ -90,6 +90,6 @@ def cli() -> None:
     Migrations are .sql files below migrations/CATALOG/, catalogs are catalogs/CATALOG.yaml.
 
     Exit codes: 0 done or nothing to do, 1 a migration failed, 2 usage or configuration error, 3 invalid files, or files and
-    history differ, 4 lock held or lost, 5 engine or catalog unreachable, 6 the history needs `repair`, 7 found (pending
-    and compare --exit-code), 70 internal error, 130 and 143 stopped by a signal.
+    history differ, 4 lock held or lost, 5 engine or catalog unreachable, 6 the history needs `repair`, 7 found (by
+    drift; by pending and compare with --exit-code), 70 internal error, 130 and 143 stopped by a signal.
     """

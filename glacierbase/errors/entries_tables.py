@@ -10,11 +10,13 @@ ENTRIES = (
         "UNKNOWN_TABLE",
         (ConfigurationError,),
         "No migration in the history of the chosen catalogs touched a table of that name. Nothing was changed. "
-        "The table itself is not looked up: `schema`, `blame` and `history --table` read the record of migrations.",
+        "The table itself is not looked up: `schema`, `blame`, `history --table` and `drift --table` start from the record of "
+        "migrations.",
         "error: UNKNOWN_TABLE: no migration in the history touched a table sleep.event\nnext: did you mean sleep.events?\n"
         "state: nothing ran",
         (
-            "Correct the name. Its first parts may be left out, such as the name of the catalog in Spark.",
+            "Correct the name. Its first parts may be left out, such as the name of the catalog in Spark. "
+            "A pattern of `drift --table` is compared with the whole name: `glacierbase drift --table '*.events'`.",
             "Check that `--env` and `--catalog` choose the history that you mean. `glacierbase history` lists what ran there.",
             "A table that no migration ever touched is not in the history.",
         ),
@@ -56,7 +58,8 @@ ENTRIES = (
         "NO_STATEMENTS",
         (ConfigurationError,),
         "`schema --format sql` has no statements that create the table as it is. It was dropped, or its schema is not recorded. "
-        "Or it is in another format than Iceberg, or Spark SQL has no words for a part of it. Nothing was changed.",
+        "Or it is in another format than Iceberg, or Spark SQL has no words for a part of it. Or a text of it held a secret and "
+        "was masked. Nothing was changed.",
         "error: NO_STATEMENTS: lake.sleep.events cannot be written as Spark SQL: id is of type uuid\n"
         "next: leave out `--format sql`: the other formats show what is known\nstate: nothing ran",
         (

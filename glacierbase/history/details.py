@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -142,30 +142,17 @@ def _to_document(details: Details) -> dict[str, object]:
 
 def _from_document(document: object) -> Details:
     values = checked(document, dict, "the document")
-    checksums = optional(values, "statement_checksums", list)
-    return Details(
-        statement_checksums=None if checksums is None else texts(checksums, "statement_checksums"),
-        process=optional(values, "process", dict) or {},
-        headers=_headers(optional(values, "headers", dict) or {}),
-        allows=_allows(optional(values, "allows", list) or []),
-        squashes=_squashes(optional(values, "squashes", list) or []),
-        ci_actor=optional(values, "ci_actor", str),
-        jumped_over=_versions(optional(values, "jumped_over", list) or []),
-        plan=optional(values, "plan", str),
-        differences=_differences(optional(values, "differences", list) or []),
-        former_holder=_former_holder(values),
-        resolution=optional(values, "as", str),
-        engine_stopped=optional(values, "engine_stopped", bool) or False,
-        environment_was=optional(values, "environment_was", str),
-        before=_table_version(optional(values, "before", dict)),
-        tables=_tables(values.get("tables")),
-        read_fence=optional(values, "behind", int),
-    )
+    found: dict[str, Any] = {}
+    for key, value in values.items():
+        if key in _READERS and value is not None:
+            name, kind, read = _READERS[key]
+            found[name] = read(checked(value, kind, key))
+    return Details(former_holder=_former_holder(values), **found)
 
 
 def _tables(value: object) -> tuple[Mapping[str, object], ...]:
     """Return what is recorded of tables, unchecked: it decides nothing about a run, so only what reads it refuses it."""
-    found = value if isinstance(value, list) else [] if value is None else [value]
+    found = value if isinstance(value, list) else [value]
     return tuple(each if isinstance(each, dict) else {} for each in found)
 
 
@@ -205,10 +192,8 @@ def _headers(values: Mapping[str, object]) -> dict[str, str]:
     return {name: checked(value, str, "headers") for name, value in values.items()}
 
 
-def _table_version(values: Mapping[str, object] | None) -> TableVersion | None:
+def _table_version(values: Mapping[str, object]) -> TableVersion:
     """Return the version of a table, without what only a look at the table itself shows."""
-    if values is None:
-        return None
     return TableVersion(**{key: checked(values.get(key), kind, f"before.{key}") for key, kind in _VERSION.items()})
 
 
@@ -229,3 +214,27 @@ def _squashes(values: list[object]) -> tuple[Squashed, ...]:
             case _:
                 raise ValueError(f"squashes: {value!r} is not a version, a checksum and a mark")
     return tuple(found)
+
+
+def _as_it_is(value: object) -> object:
+    return value
+
+
+# By key: the field of `Details`, the type of the value, and what reads it. A key without a value is absent, or null.
+_READERS: Mapping[str, tuple[str, type[Any], Callable[[Any], object]]] = {
+    "statement_checksums": ("statement_checksums", list, lambda values: texts(values, "statement_checksums")),
+    "process": ("process", dict, _as_it_is),
+    "headers": ("headers", dict, _headers),
+    "allows": ("allows", list, _allows),
+    "squashes": ("squashes", list, _squashes),
+    "ci_actor": ("ci_actor", str, _as_it_is),
+    "jumped_over": ("jumped_over", list, _versions),
+    "plan": ("plan", str, _as_it_is),
+    "differences": ("differences", list, _differences),
+    "as": ("resolution", str, _as_it_is),
+    "engine_stopped": ("engine_stopped", bool, _as_it_is),
+    "environment_was": ("environment_was", str, _as_it_is),
+    "before": ("before", dict, _table_version),
+    "tables": ("tables", object, _tables),
+    "behind": ("read_fence", int, _as_it_is),
+}

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
-from glacierbase.errors import GlacierbaseError
-from glacierbase.history.tables_now import TablesNow
+from glacierbase.history.file_tables import FileTables
+from glacierbase.history.shapes import as_recorded
 from glacierbase.history.timeline import Timeline
 from glacierbase.model.differences import Difference, compare
 from glacierbase.model.shape import Shape
+from glacierbase.stores.live import LiveTables
 
 # Properties that engines and catalogs set themselves.
 _KEPT = (
@@ -32,7 +33,7 @@ class TableDrift:
         recorded: its shape by the last record.
         actual: its shape now; None where it is gone.
         differences: at least one.
-        is_certain: whether no file has touched the table since, or may have, without leaving a record of it.
+        is_certain: whether no file is changing the table, or has touched it since without leaving a record of it.
     """
 
     recorded: Shape
@@ -60,27 +61,29 @@ class Looked:
     unread: tuple[tuple[str, str], ...]
 
 
-def look(timelines: Iterable[Timeline], tables: TablesNow) -> Looked:
-    """Compare the tables that exist by the record with what they are now."""
-    drifts: list[TableDrift] = []
-    unread: list[tuple[str, str]] = []
-    count = 0
-    for each in timelines:
-        if each.shape is None:
-            continue
-        try:
-            found = drift_of(each.shape, tables.read(each.shape.table), is_certain=each.is_whole)
-        except GlacierbaseError as error:
-            unread.append((each.table, error.message))
-            continue
-        count += 1
-        if found:
-            drifts.append(found)
-    return Looked(count, tuple(drifts), tuple(unread))
+def look(timelines: Iterable[Timeline], tables: LiveTables, files: FileTables) -> Looked:
+    """Compare the tables that exist by the record with what they are now.
+
+    Args:
+        files: of the history.
+    """
+    recorded = {each.shape.table: each for each in timelines if each.shape}
+    found = tables.read(recorded)
+    drifts = (
+        drift_of(
+            each.shape, now.shape and as_recorded(now.shape), is_certain=each.is_certain and not files.is_changing(name)
+        )
+        for name, each in recorded.items()
+        if each.shape and (now := found[name]).unread is None
+    )
+    unread = tuple((name, each.unread) for name, each in found.items() if each.unread is not None)
+    return Looked(len(recorded) - len(unread), tuple(filter(None, drifts)), unread)
 
 
 def drift_of(recorded: Shape, actual: Shape | None, *, is_certain: bool) -> TableDrift | None:
     """Return how a table differs from its record; None where it does not. Pure."""
+    if actual and actual.uuid is None and actual.format == recorded.format:  # Its id, if any, was given by the record.
+        actual = replace(actual, uuid=recorded.uuid)
     changes = compare({recorded.table: recorded}, {actual.table: actual} if actual else {})
     differences = tuple(difference for change in changes for difference in change.diff)
     return TableDrift(recorded, actual, differences, is_certain) if differences else None

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from glacierbase.errors import HistoryDisagrees, NeedsRepair
 from glacierbase.history.details import Details, details_of
+from glacierbase.history.mentions import Mention, mention
 from glacierbase.model.migration import AppliedBy, Event, EventType, Migration, Squashed, State
 from glacierbase.model.tableversion import TableVersion
 
@@ -70,7 +71,7 @@ class History:
         newest: the highest of these numbers; 0 when there is none.
         fence, sequence: of the newest event that is not late; 0 when there is none.
         jumped_over: version numbers that a run with `--only` passed by.
-        tables: what events recorded of tables, by fence and sequence, as `glacierbase.history.shapes` reads it.
+        mentions: of each record of a table, by fence and sequence of its event; the shapes are read from that event.
     """
 
     events: tuple[Event, ...]
@@ -80,7 +81,7 @@ class History:
     fence: int
     sequence: int
     jumped_over: frozenset[int]
-    tables: Mapping[tuple[int, int], tuple[Mapping[str, object], ...]] = field(default_factory=dict)
+    mentions: Mapping[tuple[int, int], tuple[Mention, ...]] = field(default_factory=dict)
 
     @property
     def head(self) -> Event | None:
@@ -101,7 +102,8 @@ def fold(events: Iterable[Event], holding_fence: int | None = None) -> History:
     _check_gaps(counted)
     records: dict[int, Record] = {}
     jumped_over: set[int] = set()
-    tables: dict[tuple[int, int], tuple[Mapping[str, object], ...]] = {}
+    mentions: dict[tuple[int, int], tuple[Mention, ...]] = {}
+    equal: dict[Mention, Mention] = {}  # Most tables have many records that mention the same.
     for event in counted:
         if event.version is not None:
             number = int(event.version)
@@ -109,7 +111,8 @@ def fold(events: Iterable[Event], holding_fence: int | None = None) -> History:
             records[number] = _advance(records.get(number), event, details)
             jumped_over.update(map(int, details.jumped_over))
             if details.tables:
-                tables[event.fence, event.sequence] = details.tables
+                found = map(mention, details.tables)
+                mentions[event.fence, event.sequence] = tuple(equal.setdefault(each, each) for each in found)
     for number, record in records.items():
         if record.state is State.RUNNING and record.last.fence != holding_fence:
             records[number] = replace(record, state=State.UNKNOWN)
@@ -122,7 +125,7 @@ def fold(events: Iterable[Event], holding_fence: int | None = None) -> History:
         fence=head.fence if head else 0,
         sequence=head.sequence if head else 0,
         jumped_over=frozenset(jumped_over),
-        tables=tables,
+        mentions=mentions,
     )
 
 
@@ -258,6 +261,8 @@ def check_renamed(catalog: str, migrations: Sequence[Migration], others: Mapping
     Raises:
         HistoryDisagrees: every version that is applied under the other name is a file here with the same checksum.
     """
+    if not others:
+        return
     files = {(file.number, file.checksum) for file in migrations}
     files |= {(each.number, each.checksum) for file in migrations for each in file.squashes}
     for name, events in others.items():

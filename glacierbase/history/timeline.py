@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from itertools import compress
 
+from glacierbase.history.details import details_of
+from glacierbase.history.mentions import may_be_about
 from glacierbase.history.records import History
 from glacierbase.history.shapes import TableRecord, read_records
 from glacierbase.model.differences import compare
@@ -54,14 +57,18 @@ class Timeline:
 
     Attributes:
         moments: each differs from the one before; at least one.
-        unrecorded: events after the last record that ended a file that touched the table, and that have no record of it, or that
-            started a file that has not ended.
-        is_whole: whether there are none, and no file since then may have touched the table and was not understood.
+        unrecorded: events after the last of them that ended a file that touched the table, and that have no record of it.
+        is_doubtful: whether a file that may have touched any table has run since its last record.
     """
 
     moments: tuple[Moment, ...]
     unrecorded: tuple[Event, ...] = ()
-    is_whole: bool = True
+    is_doubtful: bool = False
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether the table is as its last record, unless it was changed from outside."""
+        return not self.unrecorded and not self.is_doubtful
 
     @property
     def table(self) -> str:
@@ -84,7 +91,7 @@ def timelines(history: History, names: Collection[str] | None = None) -> tuple[T
     for event in history.events:
         if event.version is not None and (event.fence, event.sequence) not in history.late:
             found.add(event, records_in(history, event, names))
-    return tuple(found.done())
+    return found.done()
 
 
 def records_in(history: History, event: Event, names: Collection[str] | None = None) -> tuple[TableRecord, ...]:
@@ -93,12 +100,9 @@ def records_in(history: History, event: Event, names: Collection[str] | None = N
     Raises:
         NeedsRepair: one is not readable.
     """
-    documents = history.tables.get((event.fence, event.sequence), ())
-    return read_records(event, (each for each in documents if names is None or _may_name(each.get("table"), names)))
-
-
-def _may_name(table: object, names: Collection[str]) -> bool:
-    return not isinstance(table, str) or table in names
+    mentions = history.mentions.get((event.fence, event.sequence), ())
+    wanted = [names is None or may_be_about(each, names) for each in mentions]
+    return read_records(event, compress(details_of(event).tables, wanted)) if any(wanted) else ()
 
 
 @dataclass
@@ -107,7 +111,7 @@ class _Growing:
 
     moments: list[Moment] = field(default_factory=list)
     unrecorded: list[Event] = field(default_factory=list)
-    is_doubtful: bool = False
+    doubts: int = 0
 
     def add(self, shape: Shape | None, event: Event, origin: Origin) -> None:
         last = self.moments[-1].shape if self.moments else None
@@ -119,6 +123,9 @@ class _Growing:
         if len(self.moments) > 1 and self.moments[-1].shape is None:
             self.moments.pop()
 
+    def done(self, doubts: int) -> Timeline:
+        return Timeline(tuple(self.moments), tuple(self.unrecorded), self.doubts < doubts)
+
 
 class _Tables:
     """The tables that a history knows after some of its events."""
@@ -129,8 +136,8 @@ class _Tables:
         self._by_name: dict[str, _Growing] = {}
         # By version number: the tables that the file of the version touches; None where it may touch any.
         self._touched: dict[int, frozenset[str] | None] = {}
-        # By version number: what started the files that have not ended, or whose run was lost.
-        self._open: dict[int, Event] = {}
+        # The numbers of versions whose file has not ended, or whose run was lost.
+        self._open: set[int] = set()
         self._gaps: dict[str, list[Event]] = {}
         # How many files that may touch any table have ended; by table, when it was read last.
         self._doubts = 0
@@ -141,11 +148,11 @@ class _Tables:
         if event.event in (EventType.STARTED, EventType.BASELINED):
             self._touched[number] = None if event.tables is None else frozenset(table_names(event.tables))
         if event.event == EventType.STARTED:
-            self._open[number] = event
+            self._open.add(number)
         if event.event not in ENDS:
             return
         if event.event != EventType.UNKNOWN:
-            self._open.pop(number, None)
+            self._open.discard(number)
         touched, read = self._touched.get(number, frozenset()), [each for each in records if each.unread is None]
         for name in {*(touched or ()), *(each.table for each in records)} - {each.table for each in read}:
             self._miss(name, event)
@@ -153,20 +160,15 @@ class _Tables:
         for each in read:
             self._see(each, event, renamed)
         self._doubts += touched is None
-        self._doubts_at |= dict.fromkeys((each.table for each in read), self._doubts)
+        for each in read:
+            self._doubts_at[each.table] = self._doubts
+            if each.table in self._by_name:
+                self._by_name[each.table].doubts = self._doubts
 
-    def done(self) -> Iterator[Timeline]:
-        """Yield the timelines after the last event."""
-        for number, event in self._open.items():
-            touched = self._touched[number]
-            self._doubts += touched is None
-            for name in touched or ():
-                self._miss(name, event)
-        for name, each in self._by_name.items():
-            each.is_doubtful = self._doubts_at.get(name, 0) < self._doubts
-        for each in self.all:
-            is_whole = not each.unrecorded and not each.is_doubtful
-            yield Timeline(tuple(each.moments), tuple(each.unrecorded), is_whole)
+    def done(self) -> tuple[Timeline, ...]:
+        """Return the timelines, in the order of their first records."""
+        doubts = self._doubts + any(self._touched[number] is None for number in self._open)
+        return tuple(each.done(doubts) for each in self.all)
 
     def _miss(self, name: str, event: Event) -> None:
         self._gaps.setdefault(name, []).append(event)

@@ -51,7 +51,7 @@ class AskedProject(LoadedProject):
         from glacierbase.inspect.history import HistoryResult, history
 
         filters = Filters.given(table, column, author, since, version)
-        results = self._each(catalogs, HistoryResult, history, filters, spark)
+        results = self._each_history(catalogs, HistoryResult, history, filters, spark)
         return results if filters.table is None else filters.table.check(results)
 
     @with_own_scope
@@ -88,7 +88,8 @@ class AskedProject(LoadedProject):
         from glacierbase.inspect.tables import TableSearch
 
         search = TableSearch(table)
-        return search.check(self._each(catalogs, SchemaResult, schema, search, Wanted.given(at, diff, sql), spark))
+        wanted = Wanted.given(at, diff, sql)
+        return search.check(self._each_history(catalogs, SchemaResult, schema, search, wanted, spark))
 
     @with_own_scope
     def blame(self, table: str, catalogs: Collection[str] = (), *, spark: Any = None) -> tuple[BlameResult, ...]:
@@ -107,15 +108,26 @@ class AskedProject(LoadedProject):
         from glacierbase.inspect.tables import TableSearch
 
         search = TableSearch(table)
-        return search.check(self._each(catalogs, BlameResult, blame, search, spark))
+        return search.check(self._each_history(catalogs, BlameResult, blame, search, spark))
 
     @with_own_scope
-    def drift(self, catalogs: Collection[str] = (), *, spark: Any = None) -> tuple[DriftResult, ...]:
-        """Return how the tables differ from what the history recorded of them. Writes nothing."""
+    def drift(
+        self, catalogs: Collection[str] = (), *, tables: Collection[str] = (), spark: Any = None
+    ) -> tuple[DriftResult, ...]:
+        """Return how the tables differ from what the history recorded of them. Writes nothing.
+
+        Args:
+            tables: patterns of names; default all tables.
+
+        Raises:
+            ConfigurationError: a pattern fits no table of the history.
+        """
+        from glacierbase.history.table_choice import TableChoice
         from glacierbase.inspect.drift import drift
         from glacierbase.inspect.drift_results import DriftResult
 
-        return self._each(catalogs, DriftResult, drift, spark)
+        choice = TableChoice(tables)
+        return choice.check(self._each(catalogs, DriftResult, drift, choice, spark))
 
     @with_own_scope
     def doctor(

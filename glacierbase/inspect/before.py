@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import closing
 from dataclasses import replace
 
-from glacierbase.errors import GlacierbaseError
 from glacierbase.history.timeline import Moment, differ
 from glacierbase.inspect.since import Since
-from glacierbase.model.catalog import Catalog
 from glacierbase.model.shape import Shape
 from glacierbase.stores.iceberg.past import Version
-from glacierbase.stores.shapes import TableShapes
+from glacierbase.stores.live import LiveTables
 
 
-def moments_before(catalog: Catalog, moments: Sequence[Moment]) -> tuple[Moment, ...]:
+def moments_before(tables: LiveTables, moments: Sequence[Moment]) -> tuple[Moment, ...]:
     """Return the moments of a table that its metadata lists up to its first record, oldest first.
 
     None where a migration made the table, where it is not there any more, or where only an engine could read it. Their event is
@@ -23,11 +20,8 @@ def moments_before(catalog: Catalog, moments: Sequence[Moment]) -> tuple[Moment,
     """
     if not moments or not Since.of(moments[0]).at_most or moments[0].shape is None or moments[-1].shape is None:
         return ()
-    try:
-        with closing(TableShapes(catalog)) as tables:
-            past = tables.past(moments[-1].shape.table, None)
-    except GlacierbaseError:  # The record is what is known then.
-        return ()
+    name = moments[-1].shape.table
+    past = tables.past({name: None}).get(name)
     return tuple(_moments(past.versions if past else (), moments[0], moments[0].shape))
 
 

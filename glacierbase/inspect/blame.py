@@ -20,6 +20,7 @@ from glacierbase.model.command import command
 from glacierbase.model.result import Result
 from glacierbase.model.spelling import did_you_mean
 from glacierbase.model.text import Cell, Line, Mark, table
+from glacierbase.stores.live import LiveTables
 
 _LABELS = {"partition": "partitioned by", "sort order": "sorted by", "identifiers": "identified by"}
 
@@ -74,8 +75,7 @@ class BlamedLine:
         formerly = f"formerly {', '.join(earlier)}" if earlier else ""
         was = ", ".join(filter(None, (self.change, formerly)))
         why = ": ".join(filter(None, (was, self.since.why)))
-        created = f"{self.created.day} {self.created.version or ''}".rstrip() if self.created else ""
-        return Mark(what), text, self.since.day, self.version or "-", self.author, why, created
+        return Mark(what), text, self.since.day, self.version or "-", self.author, why
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,9 +96,7 @@ class BlameResult(Result):
     def lines(self) -> Sequence[Line]:
         if self.table is None:
             return ["no such table"]
-        shown = 7 if any(each.created for each in self.lines_) else 6
-        header = ("", "type", "since", "version", "author", "why", "created")[:shown]
-        rows = table(header, (each.row()[:shown] for each in self.lines_))
+        rows = table(("", "type", "since", "version", "author", "why"), (each.row() for each in self.lines_))
         return [Mark(self.table), *rows, *state_lines(self.dropped, bool(rows), self.not_recorded)]
 
 
@@ -107,10 +105,10 @@ def state_lines(dropped: Since | None, is_recorded: bool, not_recorded: Sequence
     if dropped:
         yield f"dropped: {dropped.line}"
     elif not is_recorded and not not_recorded:
-        yield "not recorded: no file that touched it had run"
+        yield "not recorded: no file had created or changed it"
     if not_recorded:
         yield f"not recorded: {', '.join(not_recorded)} touched it and left no record; what it changed is not shown"
-        yield f"next: the next file that touches the table records it; `{command('history', '--events')}` lists what ran"
+        yield "next: the next file that touches the table records it; a view has no record"
 
 
 def blame(target: Target, result: BlameResult, search: TableSearch, spark: Any) -> BlameResult:
@@ -126,13 +124,12 @@ def blame(target: Target, result: BlameResult, search: TableSearch, spark: Any) 
         return result
     table_, column = found
     life = table_.at()
-    if life.moments:
-        moments, unread = with_changes_since(target.catalog, life.moments, is_whole=life.is_whole)
-        life, result = (
-            replace(life, moments=moments),
-            replace(result, warnings=(*result.warnings, *filter(None, [unread]))),
-        )
-    lines = tuple(map(BlamedLine.of, trace(life.moments, moments_before(target.catalog, life.moments))))
+    with LiveTables(target.catalog) as tables:
+        if life.moments:
+            moments, unread = with_changes_since(tables, life.moments, is_whole=not life.gaps and not life.is_doubtful)
+            life = replace(life, moments=moments)
+            result = replace(result, warnings=(*result.warnings, *filter(None, [unread])))
+        lines = tuple(map(BlamedLine.of, trace(life.moments, moments_before(tables, life.moments))))
     name = current_name(life, table_.name)
     if column is not None and life.moments and life.moments[-1].shape:
         lines = of_column(lines, column, name)

@@ -14,6 +14,7 @@ from glacierbase.inspect.tables import Table
 from glacierbase.model.command import command
 from glacierbase.model.differences import Difference, compare
 from glacierbase.model.migration import Event
+from glacierbase.model.names import name_of, name_parts
 from glacierbase.model.shape import Column, Shape
 from glacierbase.model.spelling import did_you_mean
 from glacierbase.model.text import Line, Mark, table
@@ -47,6 +48,7 @@ def changes_of(table: Table, column: str, fits: Callable[[Event], bool]) -> Iter
     Raises:
         ConfigurationError: `UNKNOWN_COLUMN`.
     """
+    column = name_of(name_parts(column))  # As `blame` reads it.
     found = sorted(
         (change for timeline in table.timelines for change in _changes(timeline.moments, column)),
         key=lambda each: place_of(each[0].event),

@@ -3,69 +3,90 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from itertools import takewhile
 from typing import Any
 
-from glacierbase.errors import GlacierbaseError
 from glacierbase.history.drift import TableDrift, drift_of, is_kept_by_engine, look
-from glacierbase.history.opening import Target
+from glacierbase.history.file_tables import FileTables
+from glacierbase.history.opening import OpenCatalog, Target
 from glacierbase.history.records import History
-from glacierbase.history.state import read_state
-from glacierbase.history.tables_now import TablesNow
+from glacierbase.history.shapes import as_recorded
+from glacierbase.history.state import CatalogState, read_state
+from glacierbase.history.table_choice import TableChoice
 from glacierbase.history.timeline import Timeline, timelines
 from glacierbase.inspect.drift_results import Drift, DriftClass, DriftResult, Unread
 from glacierbase.model.catalog import Catalog, DriftRule
 from glacierbase.model.command import command
 from glacierbase.model.differences import Difference
 from glacierbase.model.names import name_parts
-from glacierbase.sql.targets import table_names
 from glacierbase.stores.iceberg.past import Past, Version
+from glacierbase.stores.live import LiveTables
 from glacierbase.stores.tables import is_own_name
 
 # Properties and comments change neither what is stored nor what may be stored.
 _PROPERTIES = ("property", "comment")
+# How often tables are compared again because a migration ran meanwhile.
+_AGAIN = 3
 
 
-def drift(target: Target, result: DriftResult, spark: Any) -> DriftResult:
-    """Return how the tables of a catalog differ from their records. Writes nothing."""
-    with target.opened(spark) as opened, TablesNow(opened) as tables:
+def drift(target: Target, result: DriftResult, choice: TableChoice, spark: Any) -> DriftResult:
+    """Return how the tables of a catalog differ from their records. Writes nothing.
+
+    Args:
+        choice: of the tables.
+    """
+    with target.opened(spark) as opened, LiveTables(target.catalog, opened.engine) as tables:
         state = read_state(opened)
-        found = drift_in(state.history, timelines(state.history), tables, target.catalog, result)
+        found = drift_in(opened, state, timelines(state.history), tables, result, choice)
     return replace(found, warnings=state.warnings)
 
 
 def drift_in(
-    history: History, known: Sequence[Timeline], tables: TablesNow, catalog: Catalog, result: DriftResult,
-    *, may_start: bool = True,
+    opened: OpenCatalog, state: CatalogState, known: Sequence[Timeline], tables: LiveTables, result: DriftResult,
+    choice: TableChoice,
 ) -> DriftResult:  # fmt: skip
-    """Return how tables differ from their records in a history that was read.
+    """Return how tables differ from their records. The history is read again where a migration may have changed them meanwhile.
 
     Args:
-        known: the timelines of the history.
-        may_start: whether the engine may be started for tables that nothing else can read; else these are listed as unread.
+        state: what was read of the history.
+        known: its timelines.
     """
-    far = [each.table for each in known if each.shape and not (may_start or tables.is_near(each.table))]
-    found, rules = look((each for each in known if each.table not in far), tables), catalog.drift_rules
-    drifts = tuple(each for drifted in found.drifts for each in _drifts(drifted, tables, rules))
-    not_recorded = tuple(_not_recorded(history, known, tables))
-    unmanaged = tuple(each for each in _beside(catalog, known, tables) if each not in not_recorded)
+    for _ in range(_AGAIN):
+        found = _compared(opened.target.catalog, state.history, known, tables, result, choice)
+        newer = read_state(opened) if found.drifts else state
+        if newer.history.head == state.history.head:
+            return found
+        state, known = newer, timelines(newer.history)
+    # Each time a run wrote meanwhile: it may have made the differences.
+    return replace(found, drifts=tuple(replace(each, class_=DriftClass.NOT_RECORDED) for each in found.drifts), next=())
+
+
+def _compared(
+    catalog: Catalog, history: History, known: Sequence[Timeline], tables: LiveTables, result: DriftResult,
+    choice: TableChoice,
+) -> DriftResult:  # fmt: skip
+    files = FileTables.of(catalog, history)
+    unknown = _never_recorded(known, files)
+    chosen = choice.of(known, unknown)
+    found = look(chosen, tables, files)
+    past = tables.past({each.table: each.recorded.metadata_location for each in found.drifts if each.actual})
+    drifts = tuple(each for one in found.drifts for each in _drifts(one, past.get(one.table), catalog.drift_rules))
+    not_recorded = tuple(_existing(filter(choice.fits, unknown), tables))
+    beside = _beside(catalog, known, choice, tables)
     return replace(
         result,
         drifts=drifts,
         compared=found.tables,
-        unmanaged=unmanaged,
+        unmanaged=tuple(name for name in beside if name not in not_recorded),
         not_recorded=not_recorded,
-        unread=tuple(
-            Unread(*each) for each in (*found.unread, *((name, "only its engine can read it") for name in far))
-        ),
+        unread=tuple(Unread(*each) for each in found.unread),
         next=_ways_out(drifts),
     )
 
 
-def _drifts(found: TableDrift, tables: TablesNow, rules: Sequence[DriftRule]) -> Iterator[Drift]:
-    past = _past(found, tables)
+def _drifts(found: TableDrift, past: Past | None, rules: Sequence[DriftRule]) -> Iterator[Drift]:
+    """Yield the differences of a table; `past` holds its versions since the record, where they can be read."""
     for each in found.differences:
         rule = next((rule for rule in rules if rule.matches(found.table, each.subject)), None)
         drift = Drift(found.table, _class_of(each, found, rule), each.subject, each.before, each.after)
@@ -82,14 +103,6 @@ def _class_of(difference: Difference, found: TableDrift, rule: DriftRule | None)
     return DriftClass.ENGINE if is_kept_by_engine(difference) else DriftClass.PROPERTY
 
 
-def _past(found: TableDrift, tables: TablesNow) -> Past | None:
-    """Return the versions since the record; None where they cannot be read, which leaves the times open."""
-    try:
-        return tables.past(found.table, found.recorded.metadata_location)
-    except GlacierbaseError:
-        return None
-
-
 def _dated(drift: Drift, difference: Difference, found: TableDrift, past: Past | None) -> Drift:
     """Return the drift with the time of the first version since when it is there."""
     if past is None:
@@ -101,20 +114,18 @@ def _dated(drift: Drift, difference: Difference, found: TableDrift, past: Past |
 
 
 def _has(version: Version, difference: Difference, found: TableDrift) -> bool:
-    then = drift_of(found.recorded, version.shape, is_certain=True)
+    then = drift_of(found.recorded, as_recorded(version.shape), is_certain=True)
     return then is not None and difference in then.differences
 
 
-def _beside(catalog: Catalog, known: Iterable[Timeline], tables: TablesNow) -> Iterator[str]:
-    """Yield the tables in the namespaces of recorded tables that are not recorded and not ours."""
+def _beside(catalog: Catalog, known: Iterable[Timeline], choice: TableChoice, tables: LiveTables) -> Iterator[str]:
+    """Yield the chosen tables in the namespaces of recorded tables that are not recorded and not those of glacierbase."""
     managed = {each.table.casefold(): each.table for each in known if each.shape}
     beside = {tuple(name_parts(name)[:-1]): name for name in managed.values()}
-    for name in beside.values():
-        try:
-            names = tables.names_beside(name)
-        except GlacierbaseError:
-            continue
-        yield from (each for each in sorted(names) if each.casefold() not in managed and not _is_ours(each, catalog))
+    found = tables.names_beside(beside.values())
+    for name in (name for names in found.values() for name in sorted(names) if choice.fits(name)):
+        if name.casefold() not in managed and not _is_ours(name, catalog):
+            yield name
 
 
 def _is_ours(name: str, catalog: Catalog) -> bool:
@@ -123,14 +134,16 @@ def _is_ours(name: str, catalog: Catalog) -> bool:
     return ".".join(parts[1:-1]) == catalog.store.namespace and is_own_name(parts[-1])
 
 
-def _not_recorded(history: History, known: Iterable[Timeline], tables: TablesNow) -> Iterator[str]:
-    """Yield the tables that files touched, that exist, and that have no record; no engine is started for that."""
+def _never_recorded(known: Iterable[Timeline], files: FileTables) -> Sequence[str]:
+    """Return the tables that files touched and that have no record."""
     recorded = {moment.shape.table for each in known for moment in each.moments if moment.shape}
-    touched = {name for event in history.events for name in table_names(event.tables)}
-    for name in filter(tables.is_near, sorted(touched - recorded)):
-        with suppress(GlacierbaseError):
-            if tables.read(name) is not None:
-                yield name
+    return sorted({name for names in files.by_version.values() for name in names} - recorded)
+
+
+def _existing(names: Iterable[str], tables: LiveTables) -> Iterator[str]:
+    """Yield those of the tables that exist; no engine is started for that."""
+    found = tables.read(filter(tables.is_near, names))
+    return (name for name, each in found.items() if each.shape)
 
 
 def _ways_out(drifts: Iterable[Drift]) -> tuple[str, ...]:

@@ -8,15 +8,14 @@ from datetime import datetime, timezone
 from typing import Any
 
 import glacierbase
+from glacierbase.history.file_tables import FileTables
 from glacierbase.history.opening import Target
 from glacierbase.history.records import History, Record
-from glacierbase.history.shapes import table_records
 from glacierbase.history.squashes import fitted
 from glacierbase.history.state import CatalogState, read_state
 from glacierbase.history.status import make_status
 from glacierbase.history.timeline import Origin, Timeline, timelines
 from glacierbase.inspect.environment_state import StateResult, TableState, VersionState
-from glacierbase.inspect.live import Reading, read_tables
 from glacierbase.inspect.table_differences import differences
 from glacierbase.model.catalog import Catalog, DriftRule
 from glacierbase.model.migration import Event, EventType, Migration, Squashed
@@ -24,8 +23,7 @@ from glacierbase.model.reading import from_json
 from glacierbase.model.result import Status, to_json
 from glacierbase.model.shape import Shape
 from glacierbase.secrets import MASK, is_secret
-from glacierbase.sql.targets import table_names
-from glacierbase.stores.shapes import qualified
+from glacierbase.stores.live import LiveTables, Reading
 
 # How often tables are read again because a migration ran meanwhile.
 _AGAIN = 3
@@ -36,7 +34,7 @@ class _Read:
     """A history, and the tables as they were after it was read.
 
     Attributes:
-        touched: the tables that the file of each version touches, under their whole names.
+        touched: the tables that the file of each version touches.
     """
 
     state: CatalogState
@@ -44,15 +42,15 @@ class _Read:
     tables: Sequence[TableState]
 
     @classmethod
-    def of(cls, target: Target, state: CatalogState) -> _Read:
-        touched = _touched(target.catalog, state.history)
-        return cls(state, touched, _tables(target.catalog, state.history, touched))
+    def of(cls, target: Target, state: CatalogState, live: LiveTables) -> _Read:
+        touched = FileTables.of(target.catalog, state.history)
+        return cls(state, touched.by_version, _tables(target.catalog, state.history, touched, live))
 
 
 def export(target: Target, result: StateResult, spark: Any = None) -> StateResult:
     """Return the state of the catalog. Writes nothing; an engine is started only where history and lock need it."""
-    with target.opened(spark) as opened:
-        found = _Read.of(target, read_state(opened))
+    with target.opened(spark) as opened, LiveTables(target.catalog) as live:
+        found = _Read.of(target, read_state(opened), live)
         for _ in range(_AGAIN):
             if not any(each.altered for each in found.tables):
                 break
@@ -60,7 +58,7 @@ def export(target: Target, result: StateResult, spark: Any = None) -> StateResul
             newer = read_state(opened)
             if newer.history.head == found.state.history.head:
                 break
-            found = _Read.of(target, newer)
+            found = _Read.of(target, newer, live)
         else:
             found = replace(found, tables=[replace(each, altered=()) for each in found.tables])
     return _completed(target, result, found)
@@ -121,32 +119,19 @@ def _version(status: Status, record: Record | None, file: Migration | None, tabl
     )
 
 
-def _tables(catalog: Catalog, history: History, touched: Mapping[int, tuple[str, ...]]) -> Sequence[TableState]:
+def _tables(catalog: Catalog, history: History, touched: FileTables, live: LiveTables) -> Sequence[TableState]:
     """Return the tables that the history knows, in the order of the versions that touch them, each as it is now."""
     recorded: dict[str, Timeline] = {}
     for each in timelines(history):
         # Of several tables that have had the name, the one that has it now, or had it last.
         if each.table not in recorded or _last(each) >= _last(recorded[each.table]):
             recorded[each.table] = each
-    names = list(dict.fromkeys([*(name for number in sorted(touched) for name in touched[number]), *recorded]))
-    live = read_tables(catalog, names)
-    rules = catalog.drift_rules
+    files = touched.by_version
+    names = list(dict.fromkeys([*(name for number in sorted(files) for name in files[number]), *recorded]))
+    found, rules = live.read(names), catalog.drift_rules
     # While a statement may be changing a table, and after a file without a record, the last record may be outdated.
-    known = {name: each for name, each in recorded.items() if each.is_whole}
-    return [_table(name, known.get(name), live[name], rules) for name in names]
-
-
-def _touched(catalog: Catalog, history: History) -> Mapping[int, tuple[str, ...]]:
-    """Return the tables that the file of each version touches, under their whole names."""
-    # A name may depend on a statement of its file; the record of the table has the whole one.
-    records = (each for event in history.events for each in table_records(event))
-    whole = {each.table: each.after.table for each in records if each.after}
-    return {
-        number: tuple(
-            dict.fromkeys(whole.get(name) or qualified(catalog, name) for name in table_names(record.started.tables))
-        )
-        for number, record in history.records.items()
-    }
+    known = {name: each for name, each in recorded.items() if each.is_certain and not touched.is_changing(name)}
+    return [_table(name, known.get(name), found[name], rules) for name in names]
 
 
 def _last(found: Timeline) -> tuple[int, int]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 from glacierbase.catalogs.folder import CatalogFile, load_catalog_files
 from glacierbase.errors import ConfigurationError, GlacierbaseError, MigrationFileError, collected, raise_all
 from glacierbase.history.opening import Target
+from glacierbase.migrations.deferred import DeferredMigrations
 from glacierbase.migrations.folder import load_migrations, migration_files
 from glacierbase.model.arguments import given
 from glacierbase.model.command import command
@@ -67,24 +69,30 @@ def load_project(root: Path) -> tuple[CatalogFile, ...]:
 
 
 def load_targets(
-    root: Path, chosen: Iterable[tuple[CatalogFile, str]], held: HeldLocks, names: Collection[str]
+    root: Path,
+    chosen: Iterable[tuple[CatalogFile, str]],
+    held: HeldLocks,
+    names: Collection[str],
+    is_deferred: bool = False,
 ) -> list[Target]:
     """Return the chosen catalogs, each in its environment, with their migrations and a run.
 
     Args:
         held: where the runs list the locks that they hold.
         names: of all catalogs of the project.
+        is_deferred: read migration files at first use; they are not checked here.
 
     Raises:
         ConfigurationError, MigrationFileError, SeveralErrors: all that is wrong in all of them.
     """
     found: list[Target] = []
-    read: dict[str, tuple[Migration, ...]] = {}
+    read: dict[str, Sequence[Migration]] = {}
     files = migration_files(root)
     errors: list[GlacierbaseError] = []
     for file, environment in chosen:
         if file.stem not in read:
-            read[file.stem], wrong = load_migrations(root / "migrations" / file.stem, root, files, file.headers)
+            load = partial(load_migrations, root / "migrations" / file.stem, root, files, file.headers)
+            read[file.stem], wrong = (DeferredMigrations(load), []) if is_deferred else load()
             errors += wrong
         with collected(errors):
             catalog = file.for_environment(environment, root)

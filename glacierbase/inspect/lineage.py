@@ -66,15 +66,19 @@ class Traced:
 
 
 def trace(moments: Sequence[Moment], before: Sequence[Moment] = ()) -> tuple[Traced, ...]:
-    """Return the parts that a table has after the last of its moments; none where it was dropped.
+    """Return the parts that a table has after the last of its moments; none where it was dropped. Those of another table under
+    its name begin anew.
 
     Args:
         before: what it was up to its first record; the last of them is equal to that.
     """
     found: tuple[Traced, ...] = ()
+    uuid: str | None = None
     for index, moment in enumerate((*before, *moments)):
         since = Since.of(moment, is_first=index <= len(before))
-        found = tuple(_next(found, moment.shape, since)) if moment.shape else ()
+        earlier, uuid = uuid, moment.shape.uuid if moment.shape else None
+        known = found if earlier is None or uuid is None or uuid == earlier else ()
+        found = tuple(_next(known, moment.shape, since)) if moment.shape else ()
     return found
 
 

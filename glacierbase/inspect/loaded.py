@@ -17,6 +17,9 @@ from glacierbase.model.result import raise_first
 from glacierbase.run.held import HeldLocks
 from glacierbase.secrets import Secrets
 
+# Catalogs, each with its environment.
+Chosen = Sequence[tuple[CatalogFile, str]]
+
 
 class LoadedProject:
     """The root and the catalogs of a project, and how a command runs on each of them."""
@@ -53,19 +56,34 @@ class LoadedProject:
         """Return the environments that a run would change and that are `protected` in a catalog file."""
         return self._choice.protected(catalogs, self.root)
 
-    def _targets(self, chosen: Sequence[tuple[CatalogFile, str]]) -> list[Target]:
+    def _targets(self, chosen: Chosen) -> list[Target]:
         """Return catalogs, each in its environment, after all of them and the headers of migrations have been read and checked."""
         return load_targets(self.root, chosen, self.held_locks, self.catalogs)
+
+    def _targets_without_files(self, chosen: Chosen) -> list[Target]:
+        """Return catalogs, each in its environment. Migration files are read at first use."""
+        return load_targets(self.root, chosen, self.held_locks, self.catalogs, True)
 
     def _each(
         self, catalogs: Collection[str], kind: type[R], run: Callable[Concatenate[Target, R, P], R],
         *args: P.args, **kwargs: P.kwargs,
     ) -> tuple[R, ...]:  # fmt: skip
         """Run a command for each catalog."""
+        return self._run(self._targets, catalogs, kind, run, *args, **kwargs)
+
+    def _each_history(
+        self, catalogs: Collection[str], kind: type[R], run: Callable[Concatenate[Target, R, P], R],
+        *args: P.args, **kwargs: P.kwargs,
+    ) -> tuple[R, ...]:  # fmt: skip
+        """Run a command that asks the history of each catalog: an error in a migration file does not concern it."""
+        return self._run(self._targets_without_files, catalogs, kind, run, *args, **kwargs)
+
+    def _run(
+        self, load: Callable[[Chosen], list[Target]], catalogs: Collection[str], kind: type[R],
+        run: Callable[Concatenate[Target, R, P], R], *args: P.args, **kwargs: P.kwargs,
+    ) -> tuple[R, ...]:  # fmt: skip
         chosen, skipped = self._choice.in_environment(catalogs)
-        results = run_on_each(
-            self._targets(chosen), kind, bool(catalogs) or len(self.catalogs) > 1, run, *args, **kwargs
-        )
+        results = run_on_each(load(chosen), kind, bool(catalogs) or len(self.catalogs) > 1, run, *args, **kwargs)
         why = "it does not have this environment"
         results += [kind(file.name, self.scope.environment or "", skipped=why) for file in skipped]
         return raise_first(sorted(results, key=lambda result: self.catalogs.index(result.catalog)))

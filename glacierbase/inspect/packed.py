@@ -23,7 +23,11 @@ def packed(value: Any) -> str:
     """
     packer = _Packer()
     root = packer.add(value)
-    content = {"shapes": list(packer.shapes), "nodes": list(map(_node, packer.nodes)), "root": root}
+    content = {
+        "shapes": [list(map(_visible, keys)) for keys in packer.shapes],
+        "nodes": list(map(_node, packer.nodes)),
+        "root": root,
+    }
     text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
@@ -50,8 +54,7 @@ class _Packer:
         if isinstance(value, int) and value >= 0:
             return -1 - value
         if isinstance(value, Mapping):
-            keys = tuple(_visible(str(key)) for key in value)
-            shape = self.shapes.setdefault(keys, len(self.shapes))
+            shape = self.shapes.setdefault(tuple(value), len(self.shapes))
             return self._place((shape, *(self.add(each) for each in value.values())))
         if isinstance(value, (list, tuple)):
             return self._place((-1, *(self.add(each) for each in value)))

@@ -13,7 +13,10 @@ from glacierbase.history.records import History
 from glacierbase.model.arguments import unknown_version
 from glacierbase.model.migration import Event, version_number
 
+# Of ISO 8601, the forms that mean the same with every version of Python.
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+_CLOCK = r"\d{2}(?::\d{2}(?::\d{2}(?:\.(?:\d{3}|\d{6}))?)?)?(?:[Zz]|[+-]\d{2}:\d{2})?"
+_TIME = re.compile(rf"{_DATE.pattern}[T ]{_CLOCK}")
 _AGO = re.compile(r"(\d{1,6})([mhdw])")
 _UNITS = {"m": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}
 
@@ -41,7 +44,9 @@ def point_given(text: str) -> Point:
         ConfigurationError: `INVALID_TIME`.
     """
     number = version_number(text)
-    return Point(text, number) if number is not None else Point(text, instant=_instant(text, time.max))
+    if number is not None:
+        return Point(text, number)
+    return Point(text, instant=_instant(text, time.max, "neither a version nor a time", "2026-11-20T10:30:00Z"))
 
 
 def since_given(text: str, now: datetime) -> datetime:
@@ -55,7 +60,7 @@ def since_given(text: str, now: datetime) -> datetime:
             return now - int(found[1]) * _UNITS[found[2]]
         except OverflowError:
             return datetime.min.replace(tzinfo=timezone.utc)
-    return _instant(text, time.min)
+    return _instant(text, time.min, "no time", "2026-11-20T10:30:00Z, or 7d")
 
 
 def reached(point: Point | None, history: History) -> Callable[[Event], bool]:
@@ -82,19 +87,24 @@ def _end_of(point: Point, history: History) -> Place:
     record = history.records.get(point.version or 0)
     if record is None:
         raise unknown_version(f"version {point.text} never ran here")
-    repaired = record.repair is not None and place_of(record.repair) in history.tables
+    repaired = record.repair is not None and place_of(record.repair) in history.mentions
     return place_of(record.last if repaired else record.outcome)
 
 
-def _instant(text: str, of_day: time) -> datetime:
+def _instant(text: str, of_day: time, is_not: str, examples: str) -> datetime:
+    """Return the instant that a date or a time names.
+
+    Args:
+        is_not: what a text that names none is not.
+        examples: of what is possible, beside a date.
+    """
     try:
         if _DATE.fullmatch(text):
             return datetime.combine(date.fromisoformat(text), of_day, timezone.utc)
-        found = datetime.fromisoformat(f"{text[:-1]}+00:00" if text[-1:] in ("Z", "z") else text)
+        if not _TIME.fullmatch(text):
+            raise ValueError(text)
+        found = datetime.fromisoformat(f"{text[:-1]}+00:00" if text[-1] in ("Z", "z") else text)
     except ValueError as error:
-        raise ConfigurationError(
-            "INVALID_TIME",
-            f"{text} is neither a version nor a time",
-            "write a date or a time in ISO 8601: 2026-11-20, or 2026-11-20T10:30:00Z",
-        ) from error
+        hint = f"write a date or a time in ISO 8601: 2026-11-20, or {examples}"
+        raise ConfigurationError("INVALID_TIME", f"{text} is {is_not}", hint) from error
     return found if found.tzinfo else found.replace(tzinfo=timezone.utc)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from glacierbase.history.mentions import Mention
 from glacierbase.history.records import History
 from glacierbase.inspect.touched import touched_tables
 
@@ -20,13 +21,12 @@ class RecordedNames:
 
     all: Sequence[str]
     spellings: Mapping[str, frozenset[str]]
-    _links: Sequence[frozenset[tuple[str, str]]]
+    _links: Sequence[Mention]
 
     @classmethod
     def of(cls, history: History) -> RecordedNames:
         """Return the names of a history."""
-        # By what a record is about; most tables have many equal ones.
-        links = {frozenset(_names(each)): None for documents in history.tables.values() for each in documents}
+        links = dict.fromkeys(each for mentions in history.mentions.values() for each in mentions)
         written: dict[str, set[str]] = {}
         for link in links:
             for _, whole in (each for each in link if each[0] == "table"):
@@ -42,13 +42,3 @@ class RecordedNames:
         while grown := {each for link in self._links if link & known for each in link} - known:
             known |= grown
         return frozenset(each for kind, each in known if kind == "written")
-
-
-def _names(document: Mapping[str, object]) -> Iterator[tuple[str, str]]:
-    """Yield the name of a record as the file wrote it, and names and ids of the table before and after."""
-    yield "written", str(document.get("table"))
-    for shape in (document.get("before"), document.get("after")):
-        if isinstance(shape, Mapping):
-            yield "table", str(shape.get("table"))
-            if "uuid" in shape:
-                yield "uuid", str(shape["uuid"])

@@ -11,11 +11,12 @@ from glacierbase.errors import GlacierbaseError
 from glacierbase.history.opening import OpenCatalog, Target
 from glacierbase.history.records import History
 from glacierbase.history.state import CatalogState, read_state
-from glacierbase.history.tables_now import TablesNow
+from glacierbase.history.table_choice import TableChoice
 from glacierbase.history.timeline import Moment, Timeline, timelines
 from glacierbase.inspect.answers import allows_shown, next_step, shown_run, statements_of
 from glacierbase.inspect.drift import drift_in
-from glacierbase.inspect.drift_results import DriftResult
+from glacierbase.inspect.drift_results import DriftResult, Unread
+from glacierbase.inspect.hidden import drifts_without_secrets, is_hidden, made_without_secrets, without_secrets
 from glacierbase.inspect.lineage import Traced, trace
 from glacierbase.inspect.made import MadeChange, made_by_each
 from glacierbase.inspect.outcomes import ci_actors
@@ -34,6 +35,8 @@ from glacierbase.model.differences import compare
 from glacierbase.model.migration import Event, State
 from glacierbase.model.result import Status, user_of
 from glacierbase.model.shape import Shape
+from glacierbase.secrets import MASK
+from glacierbase.stores.live import LiveTables
 
 _SETTLED = frozenset({State.APPLIED, State.ABANDONED})
 
@@ -43,11 +46,11 @@ def page_of(target: Target, result: PageResult, spark: Any) -> PageResult:
     with target.opened(spark) as opened:
         state = read_state(opened)
         known = timelines(state.history)
-        result = _with_drift(opened, state.history, known, result)
+        result = _with_drift(opened, state, known, result)
     found = statuses(target, state)
     return replace(
         result,
-        warnings=state.warnings,
+        warnings=(*state.warnings, *result.warnings),
         read_at=datetime.now(timezone.utc),
         migrations=tuple(_migrations(target, state, known, found)),
         tables=tuple(sorted(map(_table, known), key=lambda each: each.name)),
@@ -55,22 +58,35 @@ def page_of(target: Target, result: PageResult, spark: Any) -> PageResult:
     )
 
 
-def _with_drift(opened: OpenCatalog, history: History, known: Sequence[Timeline], result: PageResult) -> PageResult:
+def _with_drift(opened: OpenCatalog, state: CatalogState, known: Sequence[Timeline], result: PageResult) -> PageResult:
     catalog = opened.target.catalog
     empty = DriftResult(catalog.name, catalog.environment)
     try:
-        with TablesNow(opened) as tables:
-            found = drift_in(history, known, tables, catalog, empty, may_start=False)
+        with LiveTables(catalog) as tables:
+            found = drift_in(opened, state, known, tables, empty, TableChoice())
+            broken = [each for each in found.unread if tables.is_near(each.table)]
     except GlacierbaseError as error:  # The page holds what is known without the tables.
-        return replace(result, drift_unknown=error.message)
+        why = error.message
+        return replace(result, drift_unknown=why, warnings=(f"no table was compared with its record: {why}",))
     return replace(
         result,
-        drifts=found.drifts,
+        warnings=tuple(_not_compared(broken)),
+        drifts=drifts_without_secrets(found.drifts),
         drift_compared=found.compared,
         unmanaged=found.unmanaged,
         unread=found.unread,
         drift_next=found.next,
     )
+
+
+def _not_compared(unread: Iterable[Unread]) -> Iterator[str]:
+    """Yield a warning for each reason why tables were not read."""
+    tables: dict[str, list[str]] = {}
+    for each in unread:
+        tables.setdefault(each.why, []).append(each.table)
+    for why, names in tables.items():
+        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+        yield f"{names[0]}{more} could not be compared with the record: {why}"
 
 
 def _migrations(
@@ -98,14 +114,15 @@ def _migration(
     except GlacierbaseError as error:  # A file that does not render has no statements.
         status = replace(status, note="; ".join(filter(None, (status.note, error.message))))
         statements, allows = (), ()
-    return ReportedMigration(status, run, statements, allows, events, next_step(status), made)
+    return ReportedMigration(status, run, statements, allows, events, next_step(status), made_without_secrets(made))
 
 
 def _event(event: Event, actors: Mapping[str, str]) -> ReportedEvent:
+    place = (event.statement_index, event.statement_total)
     return ReportedEvent(
         at=event.recorded_at,
         event=event.event,
-        statement=f"{event.statement_index}/{event.statement_total}" if event.statement_total is not None else "",
+        statement=f"{event.statement_index}/{event.statement_total}" if None not in place else "",
         user=user_of(event.os_user, event.host, actors.get(event.run_id)),
         run_id=event.run_id,
         why=event.error_message or event.reason,
@@ -130,16 +147,18 @@ def _changes(moments: Sequence[Moment]) -> Iterator[ReportedChange]:
     for index, moment in enumerate(moments):
         shapes = [{each.table: each} if each else {} for each in (before, moment.shape)]
         since = _since(Since.of(moment, is_first=index == 0))
-        yield from (ReportedChange(since, change.change, change.diff) for change in compare(*shapes))
+        yield from (ReportedChange(since, change.change, without_secrets(change.diff)) for change in compare(*shapes))
         before = moment.shape
 
 
 def _part(traced: Traced) -> ReportedPart:
     part = traced.part
     formerly = f"formerly {', '.join(traced.former_names)}" if traced.former_names else ""
-    was = ", ".join(filter(None, (traced.change, formerly)))
+    is_secret = is_hidden(part.kind, part.name)
+    text, change = (MASK, traced.change and f"was {MASK}") if is_secret else (part.text, traced.change)
+    was = ", ".join(filter(None, (change, formerly)))
     created = None if traced.created == traced.since else _since(traced.created)
-    return ReportedPart(part.kind, part.name, part.text, part.required, was, _since(traced.since), created)
+    return ReportedPart(part.kind, part.name, text, part.required, was, _since(traced.since), created)
 
 
 def _since(since: Since) -> ReportedSince:

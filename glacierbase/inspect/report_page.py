@@ -19,6 +19,8 @@ from glacierbase.inspect.report_results import PageResult
 from glacierbase.model.escape import on_one_line
 from glacierbase.run.files import FileRefused, check_replaceable, replace_file
 
+_SCRIPTS = ("data.js", "elements.js", "pages.js", "addresses.js", "search.js")
+
 
 def check_output(path: str | Path) -> None:
     """Refuse a file that cannot be written, before anything is read.
@@ -51,7 +53,9 @@ def page_text(name: str, pages: Sequence[PageResult], compared: Sequence[Compare
         name: of the project.
     """
     folder = files("glacierbase.inspect") / "templates" / "report"
-    template, style, script = ((folder / each).read_text("utf-8") for each in ("page.html", "page.css", "page.js"))
+    template, style, *scripts = ((folder / each).read_text("utf-8") for each in ("page.html", "page.css", *_SCRIPTS))
+    # Inside a function, a name is not one of the window.
+    script = f'"use strict";\n(function () {{\n{"".join(scripts)}}})();\n'
     data = packed(
         {
             "name": name,

@@ -23,7 +23,7 @@ class ReportResult(Result):
     """What was written about one catalog.
 
     Attributes:
-        path: of the page.
+        path: of the page; empty where none was written, because nothing could be read.
         migrations, tables, pending: how many the page shows.
         drifts: how many differences of tables are neither ignored nor kept by the engine.
         environments: that the page compares.

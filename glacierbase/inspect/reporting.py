@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from glacierbase.errors import GlacierbaseError, raise_all
+from glacierbase.errors import GlacierbaseError, SeveralErrors, raise_all
 from glacierbase.inspect.comparing import ComparingProject
 from glacierbase.model.command import with_own_scope
 from glacierbase.model.result import Result, Results
@@ -34,7 +34,8 @@ class ReportingProject(ComparingProject):
             environments: to compare, two or more; as for `compare`.
 
         Raises:
-            GlacierbaseError: a catalog or an environment cannot be read. The page is written with the others if there are any.
+            GlacierbaseError: a catalog or an environment cannot be read, or several; `results` says where the page with the others
+                is. Without any others there is none.
         """
         from glacierbase.inspect.report_data import page_of
         from glacierbase.inspect.report_page import check_output, write_page
@@ -44,16 +45,19 @@ class ReportingProject(ComparingProject):
         check_not_empty("output", output)
         check_output(output)
         errors: list[GlacierbaseError] = []
-        pages = _kept(lambda: self._each(catalogs, PageResult, page_of, spark), errors)
-        compared = _kept(lambda: self.compare(environments, catalogs), errors) if environments else ()
-        write_page(output, self.root.resolve().name, pages, compared)
-        results = Results(reported(str(output), pages, compared))
-        raise_all(errors, results)
+        pages = _read(lambda: self._each(catalogs, PageResult, page_of, spark), errors)
+        compared = _read(lambda: self.compare(environments, catalogs), errors) if environments else ()
+        is_anything_known = any(each.error is None and each.skipped is None for each in (*pages, *compared))
+        if is_anything_known or not errors:
+            write_page(output, self.root.resolve().name, pages, compared)
+        results = Results(reported(str(output) if is_anything_known else "", pages, compared))
+        # An environment that is both shown and compared fails twice.
+        raise_all(list({(each.code, each.message): each for each in errors}.values()), results)
         return results
 
 
-def _kept(run: Callable[[], tuple[R, ...]], errors: list[GlacierbaseError]) -> tuple[R, ...]:
-    """Return the results of a command, also where one of them has an error, which is appended.
+def _read(run: Callable[[], tuple[R, ...]], errors: list[GlacierbaseError]) -> tuple[R, ...]:
+    """Return the results of a command, also where it fails for some of them; the errors are appended.
 
     Raises:
         GlacierbaseError: it has no results.
@@ -61,7 +65,8 @@ def _kept(run: Callable[[], tuple[R, ...]], errors: list[GlacierbaseError]) -> t
     try:
         return run()
     except GlacierbaseError as error:
-        if not any(result.error is None for result in error.results):
+        if not error.results:
             raise
-        errors.append(error)
+        inside = error.errors if isinstance(error, SeveralErrors) else (error,)
+        errors += [each.error for each in error.results if each.error] or inside
         return error.results

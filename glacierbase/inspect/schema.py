@@ -13,10 +13,12 @@ from glacierbase.inspect.blame import current_name, dropped_by, state_lines
 from glacierbase.inspect.points import Point, point_given
 from glacierbase.inspect.since import Since
 from glacierbase.inspect.tables import Life, Table, TableSearch
+from glacierbase.model.arguments import check_not_empty
 from glacierbase.model.differences import OF_ENGINE, Difference, compare, partition_text, sort_text
 from glacierbase.model.result import Result
 from glacierbase.model.shape import Shape
 from glacierbase.model.text import Cell, Line, Mark, Verbatim, table
+from glacierbase.secrets import MASK, mask
 from glacierbase.sql.creates import create_statements, not_creatable, places
 
 
@@ -41,13 +43,14 @@ class Wanted:
         Raises:
             ConfigurationError: a point cannot be read, or the arguments exclude each other.
         """
+        check_not_empty("at", at)
         if diff is not None and (at is not None or sql):
             other = "--at" if at is not None else "--format sql"
             raise ConfigurationError("CONFLICTING_OPTIONS", f"--diff and {other} exclude each other", "use one of them")
         if diff is None:
             return cls(None if at is None else point_given(at), None, sql)
         begin, dots, end = diff.partition("..")
-        if not dots:
+        if not (begin and dots and end):
             raise ConfigurationError("INVALID_TIME", f"{diff} is not A..B", "write two versions or times: 0003..0007")
         return cls(None, (point_given(begin), point_given(end)))
 
@@ -169,7 +172,7 @@ def _sql(result: SchemaResult) -> str:
     elif shape.format != "iceberg":
         why = [f"it is in the format {shape.format}; statements are written for Iceberg tables"]
     else:
-        why = not_creatable(shape)
+        why = not_creatable(shape) or _masked(shape)
     if why or shape is None:
         raise ConfigurationError(
             "NO_STATEMENTS", f"{result.table} cannot be written as Spark SQL: {'; '.join(why)}",
@@ -177,3 +180,9 @@ def _sql(result: SchemaResult) -> str:
         )  # fmt: skip
     left_out = [f"-- left out: the property {key}, which says where files are" for key in places(shape)]
     return "\n".join([*left_out, *(f"{each};" for each in create_statements(shape))])
+
+
+def _masked(shape: Shape) -> list[str]:
+    """Return what the record does not hold, or what is not printed."""
+    hidden = any(MASK in mask(each) for each in create_statements(shape))
+    return [f"a text of it contains {MASK}, in place of a secret"] if hidden else []

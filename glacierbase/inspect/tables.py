@@ -30,13 +30,13 @@ class Life:
         moments: those up to that point; none where it was not recorded until then.
         later: the next one, or None.
         gaps: the versions that touched it since, up to that point, and that recorded nothing of it.
-        is_whole: whether no file after the last of all its records has touched it, or may have.
+        is_doubtful: whether a file that may have touched any table has run after its last record, whatever the point.
     """
 
     moments: tuple[Moment, ...] = ()
     later: Moment | None = None
     gaps: tuple[str, ...] = ()
-    is_whole: bool = True
+    is_doubtful: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +72,10 @@ class Table:
             return Life((), first, gaps(self.history, self.written(self.name), point))
         # One that had not got the name yet is chosen only where no other one had it.
         chosen = max(range(len(lives)), key=lambda index: (held[index] or (-1, -1), bool(lives[index])))
-        moments, timeline = tuple(lives[chosen]), self.timelines[chosen]
+        moments, every = tuple(lives[chosen]), self.timelines[chosen]
         names = self.written(self.name, *(moment.shape.table for moment in moments if moment.shape))
-        later = next(iter(timeline.moments[len(moments) :]), None)
-        return Life(moments, later, gaps(self.history, names, point), timeline.is_whole)
+        later = next(iter(every.moments[len(moments) :]), None)
+        return Life(moments, later, gaps(self.history, names, point), every.is_doubtful)
 
 
 def _held_until(moments: Sequence[Moment], name: str) -> tuple[float, float] | None:

@@ -61,7 +61,7 @@ def read_migrations(
     errors: list[GlacierbaseError] = []
     for path in _sql_files(folder, root, errors):
         with collected(errors):
-            found.append(_load(path, path.relative_to(root).as_posix(), files, headers))
+            found.append(load_migration(path, path.relative_to(root).as_posix(), files, headers))
     return found, errors
 
 
@@ -110,8 +110,17 @@ def _folder_refused(error: OSError | FileRefused, location: str) -> GlacierbaseE
     return MigrationFileError(error.code, f"{location}: {error.what}", error.hint, path=location)
 
 
-def _load(path: Path, location: str, files: FileReader, listed: Collection[str] | None) -> Migration:
-    named = FILE_NAME.fullmatch(path.name)
+def load_migration(path: Path, location: str, files: FileReader, listed: Collection[str] | None) -> Migration:
+    """Return the migration in one file.
+
+    Args:
+        location: its path relative to the project, under which it is recorded.
+        listed: as `headers` of `load_migrations`.
+
+    Raises:
+        MigrationFileError: the file is not valid.
+    """
+    named = FILE_NAME.fullmatch(location.rpartition("/")[2])
     if not named:
         raise file_error(
             location,

@@ -11,7 +11,9 @@ from io import BytesIO
 from pathlib import Path
 
 from glacierbase.migrations.git_files import inside_work_tree, next_object
+from glacierbase.migrations.new_files import draft_of
 from glacierbase.model.migration import checksum
+from glacierbase.run.files import FileReader, FileRefused
 from glacierbase.run.git import GitFailed, git, work_tree
 
 # Commits to look at for each file, and seconds for all files together: git may walk the whole history for each.
@@ -37,28 +39,39 @@ class LostFile:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """What git holds of a lost file.
+    """What is left of a lost file, in git or as a draft.
 
     Attributes:
         commit: it holds the file with the recorded checksum; None where no commit that was looked at does.
         was_here: whether the history of HEAD has the file, or the commit of the run that applied it: HEAD is not an older one.
+        draft: the path of the file as a draft, which a command that was killed did not rename; None without one.
     """
 
     commit: str | None
     was_here: bool
+    draft: str | None = None
 
 
 def find_lost(root: Path, lost: Sequence[LostFile]) -> dict[str, Trace]:
-    """Return what git holds of lost files, by path: of all, or of fewer where git is slow or fails. Contacts no remote."""
-    found: dict[str, Trace] = {}
+    """Return what is left of lost files, by path: of all, or of fewer where git is slow or fails. Contacts no remote."""
+    found = {file.path: Trace(None, was_here=False, draft=draft) for file in lost if (draft := _draft(root, file))}
     until = time.monotonic() + _LONGEST
     # Paths come from the history table; `cat-file --batch` reads one object per line.
     searched = [file for file in lost if file.path.isprintable()] if work_tree(root) else []
     with suppress(OSError, GitFailed):
         for file in searched:
-            if time.monotonic() < until:
+            if file.path not in found and time.monotonic() < until:
                 found[file.path] = _trace(root, file)
     return found
+
+
+def _draft(root: Path, file: LostFile) -> str | None:
+    """Return the path of the draft with the recorded content, relative to the project; None without one."""
+    draft = draft_of(Path(file.path))
+    with suppress(FileRefused):
+        content = FileReader(root, _MOST_BYTES, _MOST_BYTES).read(root / draft)
+        return draft.as_posix() if checksum(content) == file.checksum else None
+    return None
 
 
 def _trace(root: Path, file: LostFile) -> Trace:

@@ -10,10 +10,10 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 from glacierbase.errors import ConfigurationError
-from glacierbase.migrations.folder import highest_version
+from glacierbase.migrations.folder import FILE_NAME, highest_version
 from glacierbase.migrations.headers import AUTHOR, DESCRIPTION, PREFIX
 from glacierbase.migrations.template import UNWRITTEN
-from glacierbase.model.command import command
+from glacierbase.model.command import command, move_command
 from glacierbase.run.files import FileRefused, create_file, one_at_a_time
 from glacierbase.run.git import GitFailed, git
 
@@ -34,6 +34,8 @@ def write_migration(
     now: datetime | None = None,
     sql: str = "",
     headers: Collection[str] = (),
+    *,
+    is_draft: bool = False,
 ) -> Path:
     """Write a migration into a catalog's folder, and return its path.
 
@@ -44,6 +46,7 @@ def write_migration(
         root: of the project; a link that leads out of it is an error.
         sql: what the file holds below its headers; default a line that is refused until it is replaced.
         headers: names of the further headers that the catalog file requires, written without a value: refused, too.
+        is_draft: write it as `draft_of` its path, which no command reads as a migration, until `publish` renames it.
 
     Raises:
         ConfigurationError: the description has no word for the file name, the file exists, or the folder is not in `root`.
@@ -61,13 +64,43 @@ def write_migration(
         raise ConfigurationError("INVALID_VALUE", what, command("new", "--help"))
     values = {DESCRIPTION: description, AUTHOR: author, **dict.fromkeys(headers, "")}
     with one_at_a_time(root):
-        path = folder / f"{next_version(highest_version(folder, root), now)}_{words}.sql"
+        highest = max(highest_version(folder, root), _highest_draft(folder))
+        path = folder / f"{next_version(highest, now)}_{words}.sql"
         try:
             with writing(path):
-                create_file(path, root, f"{_head(values)}\n{sql or _NO_SQL}")
+                create_file(draft_of(path) if is_draft else path, root, f"{_head(values)}\n{sql or _NO_SQL}")
         except FileExistsError as error:
             raise already_exists(path, "", "use other words") from error
     return path
+
+
+def _highest_draft(folder: Path) -> int:
+    """Return the highest version of a draft, which may be recorded; 0 where there is none."""
+    names = (FILE_NAME.fullmatch(path.stem) for path in folder.glob("*.draft"))
+    return max((int(name["version"]) for name in names if name), default=0)
+
+
+def draft_of(path: Path) -> Path:
+    """Return the path of a migration that is not one yet."""
+    return path.with_name(f"{path.name}.draft")
+
+
+def publish(root: Path, location: str) -> None:
+    """Give a draft the name of its migration.
+
+    Args:
+        location: of the migration, relative to `root`.
+
+    Raises:
+        ConfigurationError: `UNREADABLE_FILE`.
+    """
+    draft = draft_of(Path(location)).as_posix()
+    try:
+        (root / draft).rename(root / location)
+    except OSError as error:
+        what = f"{draft} cannot be renamed: {error.strerror}; its version is recorded"
+        hint = move_command(draft, location, tracked=False)
+        raise ConfigurationError("UNREADABLE_FILE", what, hint, path=draft) from error
 
 
 def _head(headers: Mapping[str, str]) -> str:

@@ -122,8 +122,7 @@ def _differences(before: Shape | None, after: Shape, *, is_replaced: bool = Fals
     yield from _columns(before.columns if before else (), after.columns)
     yield from _lists(before, after)
     yield from _properties(before.properties if before else {}, after.properties)
-    version = str(before.format_version) if before else None
-    yield from _one("format version", "", version, str(after.format_version))
+    yield from _one("format version", "", _version(before), _version(after))
 
 
 def _columns(before: Sequence[Column], after: Sequence[Column]) -> Iterator[Difference]:
@@ -169,6 +168,10 @@ def _yes(value: bool) -> str:
     return "yes" if value else "no"
 
 
+def _version(shape: Shape | None) -> str | None:
+    return None if shape is None or shape.format_version is None else str(shape.format_version)
+
+
 def _lists(before: Shape | None, after: Shape) -> Iterator[Difference]:
     earlier = _listed(before) if before else {}
     for what, text in _listed(after).items():
@@ -179,7 +182,7 @@ def _listed(shape: Shape) -> dict[str, str | None]:
     return {
         "partitioning": _text(map(partition_text, shape.partitioning)),
         "sorting": _text(map(sort_text, shape.sorting)),
-        "identifiers": _text(shape.identifiers),
+        "identifiers": _text(sorted(shape.identifiers)),  # A set: their order is that of field ids.
     }
 
 

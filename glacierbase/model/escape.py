@@ -23,6 +23,8 @@ _CONTROL = re.compile(
 )
 _COMMAND_ANYWHERE = re.compile(r"(?<=#)#(?=\w*\[)")
 _COMMAND_AT_START = re.compile(r"^(\s*):(?=:)")
+# What is escaped wherever it is in a line.
+UNSAFE = re.compile(f"{_CONTROL.pattern}|{_COMMAND_ANYWHERE.pattern}")
 
 
 def escaped(line: str) -> str:

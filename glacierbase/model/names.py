@@ -64,6 +64,6 @@ def _bare(part: str) -> str:
 
 def _unquoted(part: str) -> str:
     quote = part[:1]
-    if quote not in ("`", '"') or len(part) < 3 or part[-1] != quote:
+    if quote not in ("`", '"') or len(part) < 2 or part[-1] != quote:
         return part
     return part[1:-1].replace(quote * 2, quote)

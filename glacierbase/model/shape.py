@@ -69,7 +69,7 @@ class Shape:
 
     Attributes:
         table: its name as the history records names.
-        uuid: of the table; another table of the same name has another one.
+        uuid: of the table; another table of the same name has another one. Where its format has none, the record gives it one.
         format: `iceberg`.
         columns: in order; the fields inside a column follow it.
         partitioning: the fields that new rows are partitioned by, without those that were removed.

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from heapq import nlargest
 from itertools import count, zip_longest
@@ -49,21 +49,30 @@ _LEAST_WIDTH = 20
 # Of the cells of a column, the longest decide on its width.
 _MEASURED = 20
 _GAP = "  "
+_MORE = " …"
 # Chinese, Japanese and Korean have no blanks between words.
 _WIDE = "[\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\U00020000-\U0003fffd]"
 # What is not broken: text in backticks, a command up to its end, a word. Blanks belong to the token before them.
 _TOKEN = re.compile(
     rf"`[^`]*`\S*\s*|(?:^|(?<=: )|(?<=  ))(?:glacierbase|git) [^;]*;?\s*|{_WIDE}\s*|(?:(?!{_WIDE})[^\s@])+@*\s*|[\s@]+"
 )
+# What a word is broken behind where the columns do not fit otherwise; a date stays whole.
+_FINE_TOKEN = re.compile(r".*?(?:[\s.,</]|-(?!\d))+|.+")
 _PATH_TOKEN = re.compile(r"[^/_]*[/_]+|[^/_]+")
 
 
 @dataclass(frozen=True, slots=True)
 class _Styled:
-    """A cell: the parts that it can be broken into, and its style."""
+    """A cell.
+
+    Attributes:
+        tokens: the parts that it can be broken into.
+        is_prose: whether it may be shortened where it repeats the cell above it. Names and times may not.
+    """
 
     tokens: Sequence[str]
     style: str = _PLAIN
+    is_prose: bool = False
 
     @property
     def widest(self) -> int:
@@ -72,6 +81,10 @@ class _Styled:
     @property
     def narrowest(self) -> int:
         return max((cell_len(token.rstrip()) for token in self.tokens), default=0)
+
+    def finer(self) -> _Styled:
+        """Return the cell with its words broken as well, behind punctuation: a type or the name of a property is one word."""
+        return replace(self, tokens=[part for token in self.tokens for part in _finer(token)])
 
 
 class Screen:
@@ -127,14 +140,22 @@ class Screen:
         return self._in_colour(margin[0], _DIM) + text[margin.end() :] if margin else text
 
     def _table(self, table: Table, indent: str) -> Iterator[str]:
-        rows = self._cells(table)
-        columns = list(zip(*rows, strict=True))
-        widths = _fitted(columns, self._width - len(indent) - len(_GAP) * (len(columns) - 1))
-        for row in rows:
-            yield from self._row(row, widths, indent) if widths else self._as_line(row, indent)
+        whole = self._cells(table)
+        room = self._width - len(indent) - len(_GAP) * (len(whole[0]) - 1)
+        for rows in (whole, [[cell.finer() for cell in row] for row in whole]):
+            if widths := _fitted(list(zip(*rows, strict=True)), room):
+                for above, row in zip([None, *rows], rows, strict=False):
+                    yield from self._row(row, widths, indent, above)
+                return
+        yield from (line for row in whole for line in self._as_line(row, indent))
 
-    def _row(self, row: Sequence[_Styled], widths: Sequence[int], indent: str) -> Iterator[str]:
+    def _row(
+        self, row: Sequence[_Styled], widths: Sequence[int], indent: str, above: Sequence[_Styled] | None
+    ) -> Iterator[str]:
         broken = [_broken(cell.tokens, width, width) for cell, width in zip(row, widths, strict=True)]
+        if above:
+            shorter = [_first_of(*each) for each in zip(broken, row, above, widths, strict=True)]
+            broken = min(broken, shorter, key=lambda cells: max(map(len, cells)))
         for texts in zip_longest(*broken, fillvalue=""):
             cells = zip(texts, row, widths, strict=True)
             line = _GAP.join(
@@ -162,7 +183,7 @@ class Screen:
             return _Styled([text], _style_of(text))
         if isinstance(cell, Location):
             return _Styled(_tokens(text.removeprefix(folder), _PATH_TOKEN))
-        return _Styled(_tokens(text))
+        return _Styled(_tokens(text), is_prose=True)
 
     def _in_colour(self, text: str, style: str) -> str:
         return Style.parse(style).render(text, color_system=ColorSystem.STANDARD) if self._has_colour else text
@@ -183,6 +204,19 @@ def _tokens(text: str, pattern: re.Pattern[str] = _TOKEN) -> list[str]:
     """Return the parts that an escaped text can be broken into."""
     # Any of them may become the first of a line, where two colons are a command.
     return [escaped(token) if token.startswith(":") else token for token in pattern.findall(text)]
+
+
+def _finer(token: str) -> list[str]:
+    return [token] if token.startswith(("`", "glacierbase ", "git ")) else _tokens(token, _FINE_TOKEN)
+
+
+def _first_of(lines: list[str], cell: _Styled, above: _Styled, width: int) -> list[str]:
+    """Return the lines of a cell; of one that repeats the cell above it, the first."""
+    if len(lines) == 1 or not cell.is_prose or cell.tokens != above.tokens:
+        return lines
+    room = width - cell_len(_MORE)
+    first = _broken(cell.tokens, room, room)[0]
+    return [first + _MORE if cell_len(first) <= room else _MORE.strip()]
 
 
 def _broken(tokens: Iterable[str], first: int, width: int) -> list[str]:

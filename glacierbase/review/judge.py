@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from fnmatch import fnmatchcase
 from typing import Any
 
 from glacierbase.model.catalog import LintOptions
+from glacierbase.model.names import matches
 from glacierbase.review.replay_results import REPLAY_CODES
 from glacierbase.review.results import Finding, NotUnderstood
 from glacierbase.review.rule import Rule
@@ -163,10 +163,6 @@ def _severity(rule: Rule, table: str | None, options: LintOptions) -> Severity |
     chosen = options.severities.get(rule.code)
     if chosen:
         return None if chosen == "off" else Severity(chosen)
-    if table and any(_is_like(table, pattern) for pattern in options.streaming):
+    if table and any(matches(table, pattern) for pattern in options.streaming):
         return rule.streaming or rule.severity
     return None if rule.streaming_only else rule.severity
-
-
-def _is_like(table: str, pattern: str) -> bool:
-    return fnmatchcase(table.lower(), pattern.lower())

@@ -6,18 +6,23 @@ https://iceberg.apache.org/docs/latest/spark-ddl/
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from glacierbase.model.names import name_parts, spark_identifier
+from glacierbase.model.escape import UNSAFE
+from glacierbase.model.names import name_of, name_parts, spark_identifier
 from glacierbase.model.shape import Column, PartitionField, Shape, SortField
 
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_ESCAPED = re.compile(r"['\\\x00-\x1f\x7f-\x9f\u2028\u2029]|\$(?=\{)")
+# Also what would be escaped where the statements are printed, which must not change them.
+_ESCAPED = re.compile(rf"['\\\x00-\x1f]|\$(?=\{{)|{UNSAFE.pattern}")
 _ESCAPES = {"'": r"\'", "\\": r"\\", "\n": r"\n"}
 _PRIMITIVE = re.compile(
     r"boolean|int|bigint|float|double|decimal\(\d+,\d+\)|date|timestamp|timestamp_ntz|string|binary|variant"
 )
 _WITH_WIDTH = re.compile(r"(bucket|truncate)\[(\d+)\]")
+# `timestamp` may be another type, by the setting spark.sql.timestampType.
+_SPELLED = {"timestamp": "timestamp_ltz"}
 # By Iceberg's name of the transform: the function in PARTITIONED BY, and what it appends to the name of the field.
 _FUNCTIONS = {"year": "years", "month": "months", "day": "days", "hour": "hours"}
 _APPENDED = {"bucket": "_bucket", "truncate": "_trunc"}
@@ -25,6 +30,14 @@ _APPENDED = {"bucket": "_bucket", "truncate": "_trunc"}
 _NEW = "write.parquet.compression-codec"
 _PLACES = re.compile(r"location|write\.(?:.+\.)?path")
 _NOT_SET = ("owner", "comment")
+# Keys that Spark refuses as properties, and keys of Iceberg's own that it drops.
+_REFUSED = frozenset(
+    {
+        "provider", "external", "is_managed_location", "collation", "table_type", "format-version", "uuid", "snapshot-count",
+        "current-snapshot-id", "current-snapshot-summary", "current-snapshot-timestamp", "current-schema",
+        "default-partition-spec", "default-sort-order",
+    }
+)  # fmt: skip
 
 
 def create_statements(shape: Shape) -> list[str]:
@@ -55,8 +68,22 @@ def not_creatable(shape: Shape) -> list[str]:
     fields: tuple[PartitionField | SortField, ...] = (*shape.partitioning, *shape.sorting)
     found += [f"{each.source} has the transform {each.transform}" for each in fields if not _has_function(each)]
     found += [f"{each.name} refuses nulls" for each in shape.columns if each.required and _is_element(each, shape)]
-    texts = (*name_parts(shape.table), *(part for each in shape.columns for part in name_parts(each.name)))
-    return found + [f"the name {text!r}" for text in texts if "${" in text or not text.isprintable() or not text]
+    found += [f"it has the property {key}" for key in shape.properties if key in _REFUSED]
+    return [*found, *_unsayable_names(shape)]
+
+
+def _unsayable_names(shape: Shape) -> Iterator[str]:
+    paths = [name_parts(each.name) for each in shape.columns]
+    texts = (
+        *name_parts(shape.table),
+        *(part for path in paths for part in path),
+        *(each.name for each in shape.partitioning),
+    )
+    for text in dict.fromkeys(texts):
+        if "${" in text or not text.isprintable() or not text or UNSAFE.search(text):
+            yield f"the name {text!r}"
+    names = Counter((*above, name.lower()) for *above, name in paths)  # Spark ignores the case of letters.
+    yield from (f"several columns have the name {name_of(path)}" for path, count in names.items() if count > 1)
 
 
 def places(shape: Shape) -> dict[str, str]:
@@ -66,7 +93,12 @@ def places(shape: Shape) -> dict[str, str]:
 
 def literal(text: str) -> str:
     """Return a text as a string of Spark SQL, in which neither escapes nor `${…}` mean anything else."""
-    return "'" + _ESCAPED.sub(lambda found: _ESCAPES.get(found[0], rf"\u{ord(found[0]):04x}"), text) + "'"
+    return "'" + _ESCAPED.sub(lambda found: _ESCAPES.get(found[0]) or _units(found[0]), text) + "'"
+
+
+def _units(character: str) -> str:
+    """Return the UTF-16 units of a character as escapes, which all versions of Spark have."""
+    return re.sub("(....)", r"\\u\1", character.encode("utf-16-be", "surrogatepass").hex())
 
 
 def table_name(name: str) -> str:
@@ -84,7 +116,7 @@ def _create(shape: Shape, table: str, partitioning: Sequence[PartitionField], pr
     lines = [f"CREATE TABLE {table} (\n  {columns}\n)", "USING iceberg"]
     if partitioning:
         lines.append(f"PARTITIONED BY ({', '.join(map(transformed, partitioning))})")
-    if comment := shape.properties.get("comment"):
+    if (comment := shape.properties.get("comment")) is not None:
         lines.append(f"COMMENT {literal(comment)}")
     if properties:
         pairs = ",\n  ".join(f"{literal(key)} = {literal(value)}" for key, value in properties.items())
@@ -109,7 +141,9 @@ def type_of(column: Column, inside: _Inside) -> str:
     kind = column.type.partition("<")[0]
     if kind == "struct":
         return f"struct<{', '.join(_column(field, ': ', inside) for field in fields)}>"
-    return f"{kind}<{', '.join(type_of(field, inside) for field in fields)}>" if fields else column.type
+    if fields:
+        return f"{kind}<{', '.join(type_of(field, inside) for field in fields)}>"
+    return _SPELLED.get(column.type, column.type)
 
 
 def _column(column: Column, between: str, inside: _Inside) -> str:
@@ -121,8 +155,17 @@ def _column(column: Column, between: str, inside: _Inside) -> str:
 
 
 def _inline(fields: Sequence[PartitionField]) -> int:
-    """Return how many of the first fields get their names from PARTITIONED BY; ADD PARTITION FIELD names the others."""
-    return next((at for at, field in enumerate(fields) if field.name != _given_name(field)), len(fields))
+    """Return how many of the first fields PARTITIONED BY can make; ADD PARTITION FIELD makes the others.
+
+    PARTITIONED BY chooses their names, and refuses a second time unit of one column as redundant.
+    """
+    timed: set[str] = set()
+    for at, field in enumerate(fields):
+        if field.name != _given_name(field) or (field.transform in _FUNCTIONS and field.source in timed):
+            return at
+        if field.transform in _FUNCTIONS:
+            timed.add(field.source)
+    return len(fields)
 
 
 def _given_name(field: PartitionField) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from glacierbase.model.migration import Statement
@@ -35,6 +36,7 @@ def target_tables(statements: Iterable[Statement], dialect: str) -> str | None:
     return json.dumps(list(dict.fromkeys(names)))
 
 
+@lru_cache(4096)  # Most tables have many events.
 def table_names(recorded: str | None) -> tuple[str, ...]:
     """Return the names in a list that `target_tables` made; none where it is not readable."""
     try:

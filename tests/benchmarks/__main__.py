@@ -20,6 +20,7 @@ from tests.benchmarks import (
     lint,
     machine,
     questions,
+    report,
     requests,
     review,
 )
@@ -33,6 +34,7 @@ BENCHMARKS: Mapping[str, Callable[[Order], Iterator[Row | Absent]]] = {
     "questions": questions.rows,
     "asked": asked.rows,
     "comparing": comparing.rows,
+    "report": report.rows,
     "peers": against_peers.rows,
     "history": history.rows,
     "requests": requests.rows,

@@ -47,10 +47,11 @@ class Command:
 
 @dataclass(frozen=True)
 class Sample:
-    """One run: seconds, and the peak memory of its largest process in bytes."""
+    """One run: seconds, the peak memory of its largest process in bytes, and the seconds of processor time."""
 
     seconds: float
     peak: int
+    worked: float = 0
 
 
 def glacierbase(folder: Path, *arguments: str, **options: Any) -> Command:
@@ -74,10 +75,10 @@ def run(command: Command) -> Sample:
     with tempfile.TemporaryDirectory() as folder:
         report, log = Path(folder, "report"), Path(folder, "log")
         _wait([sys.executable, "-I", "-S", _LAUNCHER, report, *command.arguments], command, log)
-        seconds, peak, code = json.loads(report.read_text()) if report.exists() else (0, 0, "unknown")
+        seconds, peak, worked, code = json.loads(report.read_text()) if report.exists() else (0, 0, 0, "unknown")
         if code:
             raise Failed(f"{command.name}: exit {code}: {last_line(log.read_text(errors='replace'))}")
-    return Sample(seconds, peak)
+    return Sample(seconds, peak, worked)
 
 
 def last_line(output: str) -> str:

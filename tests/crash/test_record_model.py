@@ -20,6 +20,7 @@ from glacierbase.apply.repair import Decision, repair
 from glacierbase.apply.transitions import Resolution
 from glacierbase.errors import GlacierbaseError
 from glacierbase.history.shapes import table_records
+from glacierbase.history.table_choice import TableChoice
 from glacierbase.inspect.blame import BlameResult, blame
 from glacierbase.inspect.drift import drift
 from glacierbase.inspect.drift_results import DriftClass, DriftResult
@@ -209,7 +210,7 @@ class Story:
             self.unknown += said is None
 
     def _check_drift(self) -> None:
-        for each in drift(self.world.target(), DriftResult("shop", "default"), None).drifts:
+        for each in drift(self.world.target(), DriftResult("shop", "default"), TableChoice(), None).drifts:
             if each.class_ not in (DriftClass.STRUCTURAL, DriftClass.PROPERTY):
                 continue
             table = each.table.rpartition(".")[2]

@@ -1,4 +1,4 @@
-"""The guide on comparing environments: its commands run on the sample project, and print what it shows."""
+"""The guides on several environments: their commands run on the sample project, and print what they show."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from pyiceberg.catalog.sql import SqlCatalog
 from tests.docs.pages import DOCS, REPOSITORY, blocks
 from tests.docs.test_blocks import commands
 from tests.support.fleet import Place, nothing
+from tests.support.pages import in_page
 from tests.support.program import call_program
 from tests.unit.inspect.scenes import added, created
 
-PAGE = list(blocks(DOCS / "guides" / "compare-environments.md"))
+GUIDES = DOCS / "guides"
 
 
 @pytest.fixture
@@ -44,11 +45,17 @@ def without_times(text: str) -> str:
     return re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", "NOW", text)
 
 
-def test_the_commands_of_the_guide_print_what_it_shows(sample: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("page", "shown", "written"), [("compare-environments", 2, "prod.json"), ("report", 2, "public/glacierbase.html")]
+)
+def test_the_commands_of_the_guide_print_what_it_shows(
+    sample: Path, monkeypatch: pytest.MonkeyPatch, page: str, shown: int, written: str
+) -> None:
     """In order, in one folder; each exits as the page says."""
     monkeypatch.chdir(sample)
+    (sample / "public").mkdir()
     printed, outputs = "", 0
-    for block in PAGE:
+    for block in blocks(GUIDES / f"{page}.md"):
         if block.language == "sh":
             printed = ""
             for words in commands(block.text):
@@ -59,5 +66,20 @@ def test_the_commands_of_the_guide_print_what_it_shows(sample: Path, monkeypatch
         elif block.marker == "output":
             assert without_times(printed) == without_times(block.text), str(block)
             outputs += 1
-    assert outputs == 2
-    assert (sample / "prod.json").exists()
+    assert outputs == shown
+    assert (sample / written).exists()
+
+
+def test_the_addresses_in_the_guide_are_those_of_the_page(sample: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each names a catalog of the sample project, and a table and a version where it goes on."""
+    monkeypatch.chdir(sample)
+    assert call_program(["report", "-o", "page.html", "--env", "prod"]).code == 0
+    [catalog] = in_page((sample / "page.html").read_text())["catalogs"]
+    tables = {"", *(each["name"] for each in catalog["tables"])}
+    versions = {"", *(each["status"]["version"] for each in catalog["migrations"])}
+    found = re.findall(r"`#/(\w+)(?:/([\w.]*))?(?:/(\d+))?`", (GUIDES / "report.md").read_text())
+    assert len(found) == 4
+    for name, table, version in found:
+        assert name == catalog["catalog"]
+        assert table in tables
+        assert version in versions

@@ -10,10 +10,10 @@ import pytest
 from glacierbase.model.shape import Shape
 from glacierbase.project import Project
 from glacierbase.stores.iceberg.shape import ShapeReader
-from tests.engines.test_creates import without_ids
 from tests.support.beds import LakeBed
 from tests.support.project_folder import ProjectFolder
 from tests.support.repository import commit_all, git, set_author
+from tests.support.shapes import comparable
 
 ENVIRONMENTS = """\
 store: {namespace: squash_old}
@@ -67,7 +67,7 @@ def shapes(lake: LakeBed) -> list[Shape | None]:
     """Return the shapes of all tables, and of those that are gone."""
     with closing(ShapeReader(lake.catalog)) as reader:
         names = (*TABLES, "lake.squashed.events", "lake.squashed.gone")
-        return [shape and without_ids(shape) for shape in map(reader.read, names)]
+        return [shape and comparable(shape) for shape in map(reader.read, names)]
 
 
 def history_table(lake: LakeBed) -> str | None:

@@ -18,8 +18,11 @@ _SQL_TYPES = {"long": "bigint", "integer": "int", "short": "smallint", "byte": "
 _COMMENT, _CHARACTERS, _DEFAULT, _ID = (
     "comment", "__CHAR_VARCHAR_TYPE_STRING", "CURRENT_DEFAULT", "delta.columnMapping.id",
 )  # fmt: skip
-# Columns that Hudi adds to each row, and a property of Iceberg that each commit of rows changes.
-_OF_HUDI, _SNAPSHOT = "_hoodie_", "current-snapshot-id"
+# Columns that Hudi adds to each row.
+_OF_HUDI = "_hoodie_"
+# Properties that are no part of a shape: Iceberg changes one with each commit of rows, Delta one with each column that it adds, and
+# the place of the files is listed or not, as the session loads the table.
+_LEFT_OUT = ("current-snapshot-id", "delta.columnMapping.maxColumnId", "path", "option.path")
 # A partition of a table whose transforms Spark knows: `days(ts)`, `bucket(4, id)`.
 _TRANSFORMED = re.compile(r"(?P<transform>\w+)\((?:(?P<argument>\d+), )?(?P<source>.+)\)")
 
@@ -41,8 +44,8 @@ def read_shape(spark: Any, table: str) -> Shape | None:
     details = {str(row[0]): str(row[1]) for row in _section(described, "# Detailed Table Information")}
     if not details or details.get("Type") == "VIEW":
         return None
-    properties = dict(tuple(row) for row in spark.sql(f"SHOW TBLPROPERTIES {name}").collect())
-    properties.pop(_SNAPSHOT, None)
+    listed = dict(tuple(row) for row in spark.sql(f"SHOW TBLPROPERTIES {name}").collect())
+    properties = {key: value for key, value in listed.items() if key not in _LEFT_OUT}
     if "Comment" in details:
         properties["comment"] = details["Comment"]
     uuid, schema = None, spark.table(name).schema.json()

@@ -1,4 +1,4 @@
-"""Catalogs that load no code named by a server's answer or by a table."""
+"""What all catalogs have in common: they load no code named by a server's answer or by a table, and commit with few requests."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from pyiceberg.catalog import Catalog
+from pyiceberg.serializers import ToOutputFile
 
 from glacierbase.errors import OutcomeUnknown
 
@@ -55,6 +56,11 @@ class Guarded(Catalog):  # type: ignore[misc]
         """Check first: PyIceberg calls this with the properties of each table that it loads."""
         check_implementations(properties or {}, f"the table with the metadata {location}")
         return super()._load_file_io(properties or {}, location)
+
+    @staticmethod
+    def _write_metadata(metadata: Any, io: Any, metadata_path: str) -> None:
+        """Write a metadata file without a request whether it exists: its name holds a new UUID."""
+        ToOutputFile.table_metadata(metadata, io.new_output(metadata_path), overwrite=True)
 
     def commit_table(self, table: Any, requirements: Any, updates: Any) -> Any:
         """Check the answer, which becomes the table's new metadata."""

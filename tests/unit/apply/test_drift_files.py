@@ -78,6 +78,35 @@ def test_adopt_records_here_what_other_environments_run(tables: RecordedTables) 
     assert "Ann" in shown
 
 
+def test_blame_names_who_adopted_a_change(tables: RecordedTables) -> None:
+    """What is adopted is the doing of that migration: its version, its author and its reason."""
+    change(tables)
+    adopted = tables.run("drift", "adopt", *WHY, "--yes", "--format", "json").document["catalogs"][0]
+    [entry] = tables.run("blame", "lake.a.t", "--format", "json").document["catalogs"]
+    found = {each["name"]: each for each in entry["lines"] if each["kind"] == "column"}
+    legacy = found["legacy"]
+    assert (legacy["version"], legacy["author"], legacy["description"]) == (adopted["version"], "Ann", WHY[1])
+    assert not legacy["outside"]
+    assert found["id"]["version"] == "1"
+    [shown] = tables.run("show", adopted["version"], "--format", "json").document["catalogs"]
+    [made_change] = shown["tables"]
+    assert {each["name"] for each in made_change["diff"]} == {"name", "legacy"}
+
+
+def test_a_secret_in_a_property_is_not_written_into_a_file(tables: RecordedTables) -> None:
+    """Another environment has its own, and what is masked is no value."""
+    with tables.client.load_table("a.t").transaction() as transaction:
+        transaction.set_properties({"y": "3", "endpoint": "https://ann:hunter2-and-more@host/"})
+    adopted = settle(tables, "adopt")
+    assert adopted.code == 0
+    assert "not in it: the value of the property endpoint holds a secret" in adopted.stdout
+    [statement] = rendered(tables, "other")
+    assert statement == "ALTER TABLE lake.a.t SET TBLPROPERTIES ('y' = '3');"
+    text = "".join(each.read_text() for each in tables.project.root.rglob("*.sql"))
+    assert "hunter2" not in text
+    assert tables.run("drift", "--fail-on", "any").code == 0
+
+
 def test_revert_writes_a_file_that_does_nothing_elsewhere(tables: RecordedTables) -> None:
     """It is pending here, and nothing is recorded."""
     change(tables)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
+from types import SimpleNamespace
 from typing import Any
 
 from glacierbase.executors.snowflake.shape import shape_of
-from glacierbase.executors.spark.shape import _columns
+from glacierbase.executors.spark.shape import _columns, read_shape
 from glacierbase.model.shape import Column
 
 
@@ -35,6 +37,34 @@ def test_columns_of_spark_are_spelled_as_those_of_iceberg_are() -> None:
         Column(None, "map.key", "string", required=True),
         Column(None, "map.value", "decimal(10,2)"),
     ]
+
+
+class Described:
+    """A Spark that describes one table of Hudi."""
+
+    def __init__(self, **properties: str) -> None:
+        details = [
+            ("id", "bigint", None),
+            ("", "", ""),
+            ("# Detailed Table Information", "", ""),
+            ("Provider", "hudi", ""),
+        ]
+        self._rows = {"DESCRIBE": details, "SHOW": list(properties.items())}
+
+    def sql(self, sql: str) -> Any:
+        return SimpleNamespace(collect=lambda: self._rows.get(sql.partition(" ")[0], []))
+
+    def table(self, _: str) -> Any:
+        return SimpleNamespace(schema=SimpleNamespace(json=lambda: json.dumps({"fields": [field("id", "long")]})))
+
+
+def test_what_an_engine_counts_and_where_files_are_is_no_part_of_a_shape() -> None:
+    """A write, a column, or another way to load the table would each look like a change of a property."""
+    counted = {"current-snapshot-id": "7", "delta.columnMapping.maxColumnId": "3"}
+    places = {"path": "file:/lake/t", "option.path": "file:/lake/t"}
+    found = read_shape(Described(**counted, **places, primaryKey="id"), "t")
+    assert found
+    assert found.properties == {"primaryKey": "id"}
 
 
 def test_a_table_of_snowflake_has_its_primary_key() -> None:

@@ -123,6 +123,7 @@ def test_a_table_of_one_of_several_catalogs_is_no_error(
         ("2026-11-20", datetime(2026, 11, 20, 23, 59, 59, 999999, timezone.utc)),
         ("2026-11-20T10:30:00Z", datetime(2026, 11, 20, 10, 30, tzinfo=timezone.utc)),
         ("2026-11-20T10:30", datetime(2026, 11, 20, 10, 30, tzinfo=timezone.utc)),
+        ("2026-11-20 10", datetime(2026, 11, 20, 10, tzinfo=timezone.utc)),
         ("2026-11-20T10:30:00+02:00", datetime(2026, 11, 20, 8, 30, tzinfo=timezone.utc)),
     ],
 )
@@ -132,11 +133,29 @@ def test_a_point_is_a_version_or_a_time(text: str, instant: datetime) -> None:
     assert (point_given("20261120").version, point_given("0003").version) == (20261120, 3)
 
 
-@pytest.mark.parametrize("text", ["yesterday", "2026-13-01", "2026-11", "3..5", "-1", "7d", "٣", "\n"])
+@pytest.mark.parametrize(
+    "text", ["yesterday", "2026-13-01", "2026-11", "3..5", "-1", "7d", "٣", "2026-W45-1", "20261101T1200"]
+)
 def test_a_point_that_is_neither_is_an_error(text: str, tell: Callable[[Story], Project]) -> None:
     """Before anything is read."""
     project = tell(Story())
     assert code(lambda: project.schema("t", at=text))[0] == "INVALID_TIME"
+
+
+def test_a_point_that_is_empty_is_an_error(tell: Callable[[Story], Project]) -> None:
+    """One side of a comparison, too: it usually comes from a variable that is not set."""
+    project = tell(Story())
+    assert code(lambda: project.schema("t", at="\n"))[0] == "EMPTY_VALUE"
+    for diff in ("..", "1..", "..1"):
+        with pytest.raises(ConfigurationError, match=rf"^{diff} is not A\.\.B$"):
+            project.schema("t", diff=diff)
+
+
+def test_since_is_no_version() -> None:
+    """The error says which times are possible."""
+    with pytest.raises(ConfigurationError, match=r"^0002 is no time$") as caught:
+        since_given("0002", NOW)
+    assert caught.value.hint.endswith("2026-11-20T10:30:00Z, or 7d")
 
 
 @pytest.mark.parametrize(
@@ -235,6 +254,21 @@ def test_the_history_of_a_column_has_its_changes_only(tell: Callable[[Story], Pr
     assert project.history(table="t", column="x", since="2026-11-05")[0].lines() == [
         "no change fits the options; the history has 8 events"
     ]
+
+
+def test_a_column_needs_no_quotes(tell: Callable[[Story], Project]) -> None:
+    """`history` reads its name as `blame` does: only a dot inside a name needs them."""
+    project = tell(Story().file(1, {T: shape(T, ID, column(2, "`my column`"), column(3, "`a.b`"))}))
+    for name in ("my column", "`my column`", "`a.b`"):
+        assert len(project.history(table="t", column=name)[0].changes or ()) == 1
+        assert len(project.blame(f"t.{name}")[0].lines_) == 1
+
+
+def test_a_table_that_a_file_only_looked_for_is_not_recorded(tell: Callable[[Story], Project]) -> None:
+    """`DROP TABLE IF EXISTS` of a table that never was leaves a record of its absence."""
+    project = tell(Story().file(1, {T: None}))
+    for at in (None, "2026-10-01"):
+        assert project.schema("t", at=at)[0].lines() == [T, "not recorded: no file had created or changed it"]
 
 
 def test_show_tells_what_a_version_made_from_what_it_found(tell: Callable[[Story], Project]) -> None:

@@ -33,6 +33,16 @@ def test_a_column_added_past_the_migrations_is_not_from_one(project: ProjectFold
     assert "not from a migration" in tables.run("blame", "lake.a.t.legacy").stdout
 
 
+def test_a_table_that_was_made_anew_by_hand_is_from_no_migration(project: ProjectFolder) -> None:
+    """Its columns have the same names and ids as those that the migration made, and other rows."""
+    tables = RecordedTables(project)
+    tables.apply("1_make.sql", CREATE, create, "lake.a.t")
+    tables.client.drop_table("a.t")
+    create(tables.client)
+    assert lines(tables) == {"id": (None, "bigint", True), "name": (None, "string", True)}
+    assert "not from a migration" in tables.run("blame", "lake.a.t.id").stdout
+
+
 def test_after_a_file_without_a_record_nobody_is_named(project: ProjectFolder) -> None:
     """The file may have made the change."""
     tables = RecordedTables(project)

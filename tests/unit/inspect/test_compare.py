@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
-from glacierbase.inspect import exporting
 from glacierbase.inspect.environment_state import StateResult
 from glacierbase.inspect.exporting import export
 from glacierbase.model.migration import EventType
+from glacierbase.stores.live import LiveTables
 from tests.support.fakes import lost_answer
 from tests.support.fleet import Fleet
 from tests.support.lakes import Lakes
@@ -206,7 +206,7 @@ def test_a_migration_that_ends_while_tables_are_read_is_no_change_by_hand(
     """The history is read again where a table is not as its record says."""
     place = fleet["dev"]
     place.apply("0002", created("a.users"))
-    read, runs = exporting.read_tables, ["0003"]
+    read, runs = LiveTables.read, ["0003"]
 
     def meanwhile(*arguments: Any) -> Any:
         for version in runs:
@@ -214,7 +214,7 @@ def test_a_migration_that_ends_while_tables_are_read_is_no_change_by_hand(
             place.apply(version, added("a.users", "name"))
         return read(*arguments)
 
-    monkeypatch.setattr(exporting, "read_tables", meanwhile)
+    monkeypatch.setattr(LiveTables, "read", meanwhile)
     state = export(place.target, StateResult("shop", "dev"))
     assert [each.version for each in state.versions if each.applied_at] == ["0002", "0003"]
     [table] = state.tables

@@ -273,3 +273,11 @@ def test_two_points_between_which_nothing_changed_have_no_differences(tell: Tell
     [result] = tell(renamed_twice()).schema("t", diff="3..2026-12-01")
     assert result.differences == ()
     assert "no differences" in result.lines()
+
+
+def test_the_order_of_identifiers_is_no_difference(tell: Tell) -> None:
+    """They are a set; a table that was made anew has other field ids, which give another order."""
+    before = shape(T, ID, column(2, "x", required=True), identifiers=("id", "x"))
+    after = replace(before, identifiers=("x", "id"), properties={"a": "b"})
+    project = tell(Story().file(1, {T: before}).file(2, {T: after}))
+    assert [each.line() for each in project.schema("t", diff="1..2")[0].differences or ()] == ["+ property a: b"]

@@ -221,14 +221,37 @@ def test_a_secret_is_masked_in_the_page(
     assert "hunter2" not in (tmp_path / "page.html").read_text()
 
 
+def test_a_secret_property_of_a_table_is_masked_wherever_the_page_shows_it(
+    project: ProjectFolder, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Its key, and that it changed, are shown: in the table, its timeline, its migrations and its drift."""
+    keys = ("s3.secret-access-key", "token", "adls.sas-token.account", "jdbc.password")
+    first, second, third = (
+        shape("lake.a.t", column(1, "a"), properties={"kept": "shown", **dict.fromkeys(keys, f"canary-{number}")})
+        for number in (1, 2, 3)
+    )
+    story = Story().file(1, {"lake.a.t": first}).file(2, {"lake.a.t": second})
+    monkeypatch.setattr("glacierbase.stores.shapes.TableShapes.read", lambda *_: third)
+    asked(story, project, monkeypatch).report(tmp_path / "page.html")
+    text = (tmp_path / "page.html").read_text()
+    [catalog] = in_page(text)["catalogs"]
+    [table] = catalog["tables"]
+    assert "canary" not in text
+    assert {each["name"]: (each["type"], each["was"]) for each in table["parts"] if each["kind"] == "property"} == {
+        **dict.fromkeys(keys, ("***", "was ***")), "kept": ("shown", ""),
+    }  # fmt: skip
+    assert len(table["changes"][0]["diff"]) == len(catalog["migrations"][1]["tables"][0]["diff"]) == len(keys)
+    assert {(each["expected"], each["actual"]) for each in catalog["drifts"]} == {("***", "***")}
+
+
 def test_a_table_that_only_its_engine_can_read_is_named(
     project: ProjectFolder, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """No engine is started for it, and it is not said to be as recorded."""
     story = Story().file(1, {"lake.a.t": shape("lake.a.t", column(1, "a"))})
     found = asked(story, project, monkeypatch)
-    monkeypatch.setattr("glacierbase.history.tables_now.TablesNow.is_near", lambda *_: False)
-    monkeypatch.setattr("glacierbase.history.tables_now.TablesNow.read", lambda *_: pytest.fail("it was read"))
+    monkeypatch.setattr("glacierbase.stores.shapes.TableShapes.needs_engine", lambda *_: True)
+    monkeypatch.setattr("glacierbase.stores.shapes.TableShapes.read", lambda *_: pytest.fail("it was read"))
     found.report(tmp_path / "page.html")
     [catalog] = in_page((tmp_path / "page.html").read_text())["catalogs"]
     assert (catalog["drift_compared"], catalog["drifts"]) == (0, [])
@@ -240,17 +263,37 @@ def test_the_wheel_has_every_part_of_the_page() -> None:
     from hatchling.builders.wheel import WheelBuilder
 
     packed_files = {file.distribution_path for file in WheelBuilder(str(REPOSITORY)).recurse_included_files()}
-    assert {f"glacierbase/inspect/templates/report/page.{kind}" for kind in ("html", "css", "js")} <= packed_files
+    folder = REPOSITORY / "glacierbase" / "inspect" / "templates" / "report"
+    names = {each.name for each in folder.iterdir()}
+    assert {"page.html", "page.css", "data.js", "search.js"} <= names
+    assert {f"glacierbase/inspect/templates/report/{name}" for name in names} <= packed_files
 
 
-def test_every_colour_of_a_text_is_readable_on_each_ground() -> None:
-    """The contrast is at least 4.5, in light and dark."""
+# Grounds, and the colours of texts on them; then lines that mean something.
+TEXTS = {
+    "ground": "text faint link good bad care", "raised": "text faint link good bad care", "mark": "text faint link",
+    "goodtint": "good", "badtint": "bad text link", "caretint": "care text link",
+}  # fmt: skip
+LINES = {
+    "ground": "link edge good bad care",
+    "raised": "link edge care",
+    "mark": "link",
+    "badtint": "bad",
+    "caretint": "care",
+}
+
+
+def test_every_colour_is_readable_on_each_ground_that_it_is_on() -> None:
+    """The contrast of texts is at least 4.5 and that of fields, rings and signs at least 3, in light, dark and print."""
     style = (REPOSITORY / "glacierbase/inspect/templates/report/page.css").read_text()
-    for block in re.findall(r":root \{(.*?)\}", style, re.S)[:2]:
-        colours = dict(re.findall(r"--(\w+): (#\w{6})", block))
-        for name in ("text", "faint", "link", "good", "bad", "care"):
-            for ground in ("ground", "raised"):
-                assert contrast(colours[name], colours[ground]) >= 4.5, (name, ground)
+    blocks = re.findall(r":root \{(.*?)\}", style, re.S)
+    assert len(blocks) == 3
+    for at, block in enumerate(blocks):
+        colours = {name: value.ljust(7, value[-1]) for name, value in re.findall(r"--(\w+): (#\w+)", block)}
+        for pairs, least in ((TEXTS, 4.5), (LINES, 3)):
+            for ground, names in pairs.items():
+                for name in names.split() if ground in colours else ():
+                    assert contrast(colours[name], colours[ground]) >= least, (at, name, ground)
 
 
 def contrast(one: str, other: str) -> float:

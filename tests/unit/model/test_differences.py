@@ -32,6 +32,12 @@ def test_equal_tables_have_no_difference() -> None:
     assert lines(replace(SHAPE, metadata_location="s3://b/2.json", properties={"owner": "ann"})) == []
 
 
+def test_a_table_of_a_format_without_versions_has_none() -> None:
+    """A new table of Snowflake does not list the version `None`."""
+    [change] = compare({}, {"t": Shape("t", None, "snowflake", None, (replace(ID, id=None),))})
+    assert [each.line() for each in change.diff] == ["+ column id: bigint required"]
+
+
 def test_a_rename_is_a_rename() -> None:
     """Columns are the same if their field ids are."""
     assert lines(with_columns(ID, replace(NAME, name="title"), HOME, CITY)) == ["~ column: name -> title"]

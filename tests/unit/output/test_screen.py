@@ -58,6 +58,32 @@ def test_a_table_that_cannot_fit_becomes_a_wrapped_line_per_row() -> None:
     assert {"firmware", "out_of_order", *PROSE.split()} <= set(" ".join(lines).split())
 
 
+def test_long_names_are_broken_behind_punctuation_where_the_columns_do_not_fit_otherwise() -> None:
+    """Names of properties and types are words without blanks; dates stay whole, and so does every column."""
+    row = (
+        Mark("property write.parquet.compression-codec"),
+        "struct<model:string,firmware:string>",
+        "2026-11-20",
+        PROSE,
+    )
+    lines = shown(table(("", "type", "since", "why"), [row]), 60)
+    assert max(map(len, lines)) <= 60
+    assert "".join(line[:14].strip() for line in lines[1:]) == "propertywrite.parquet.compression-codec"
+    assert "struct<model:string,firmware:string>" in "".join(line[14:32].strip() for line in lines[1:])
+    assert lines[1].count("2026-11-20") == 1
+
+
+def test_prose_that_repeats_the_cell_above_is_shortened_where_that_saves_lines() -> None:
+    """Its first line says which it is; names, and text of one line, are shown again."""
+    rows = [(Mark(name), "0001", PROSE) for name in ("one", "one", "two")]
+    lines = shown(table(("", "version", "why"), rows), 60)
+    assert [line[:14] for line in lines[1:]] == ["one  0001     ", "              ", "one  0001     ", "two  0001     "]
+    assert " ".join(line[14:] for line in lines[1:3]) == PROSE
+    assert {line[-2:] for line in lines[3:]} == {" …"}
+    assert all(PROSE.startswith(line[14:-2]) for line in lines[3:])
+    assert printable(table(("", "version", "why"), rows)).count(PROSE) == 3
+
+
 def test_a_table_of_versions_and_environments_fits() -> None:
     """States side by side are whole and in their colours."""
     rows = [("0001", Mark(State.APPLIED), Mark(State.OUT_OF_ORDER), Mark(State.PENDING), PROSE)]

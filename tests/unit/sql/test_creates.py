@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from glacierbase.migrations.statements import split_statements
+from glacierbase.model.escape import escaped
 from glacierbase.model.shape import Column, PartitionField, Shape, SortField
 from glacierbase.sql.creates import create_statements, literal, not_creatable, places
 
@@ -34,7 +35,7 @@ def test_the_statements_are_these() -> None:
         {"comment": "of all", "write.parquet.compression-codec": "zstd", "owner": "me", "write.data.path": "s3://b/x"},
     )
     assert create_statements(table) == [
-        "CREATE TABLE lake.`my ns`.t (\n  `id` bigint NOT NULL,\n  `at` timestamp COMMENT 'it\\'s late'\n)\nUSING iceberg\n"
+        "CREATE TABLE lake.`my ns`.t (\n  `id` bigint NOT NULL,\n  `at` timestamp_ltz COMMENT 'it\\'s late'\n)\nUSING iceberg\n"
         "PARTITIONED BY (bucket(4, `id`))\nCOMMENT 'of all'\n"
         "TBLPROPERTIES (\n  'format-version' = '2',\n  'write.parquet.compression-codec' = 'zstd'\n)",
         "ALTER TABLE lake.`my ns`.t ADD PARTITION FIELD days(`at`) AS `day`",
@@ -54,6 +55,10 @@ def test_the_statements_are_these() -> None:
         (Column(1, "d", "int", default="7"), "d has a default"),
         (Column(1, "`a${b}`", "int"), "the name 'a${b}'"),
         (Column(1, "`a\nb`", "int"), "the name 'a\\nb'"),
+        (Column(1, "`a\xadb`", "int"), "the name 'a\\xadb'"),
+        (Column(1, "`##[a]`", "int"), "the name '##[a]'"),
+        (Column(1, "``", "int"), "the name ''"),
+        (Column(1, "ID", "int"), "several columns have the name id"),
     ],
 )
 def test_what_spark_has_no_words_for_is_named(column: Column, why: str) -> None:
@@ -79,10 +84,38 @@ def test_an_unknown_transform_is_named() -> None:
     assert not_creatable(shape(partitioning=(field,))) == ["id has the transform zorder"]
 
 
-@pytest.mark.parametrize("text", ["'; DROP TABLE t; --", "a\\", "\\'", "${x}", "\n\r\0\x1b[2J", "$$ -- /*", '"', "` ;"])
+def test_a_property_that_cannot_be_set_is_named() -> None:
+    """Spark refuses its own keys, and Iceberg drops its own."""
+    assert not_creatable(shape(**{"provider": "x", "format-version": "3", "a": "b"})) == [
+        "it has the property provider", "it has the property format-version",
+    ]  # fmt: skip
+
+
+def test_a_name_of_a_partition_field_is_named() -> None:
+    """ADD PARTITION FIELD could not name it."""
+    field = PartitionField(None, "a${b}", "id", "bucket[2]")
+    assert not_creatable(shape(partitioning=(field,))) == ["the name 'a${b}'"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "'; DROP TABLE t; --",
+        "a\\",
+        "\\'",
+        "${x}",
+        "\n\r\0\x1b[2J",
+        "$$ -- /*",
+        '"',
+        "` ;",
+        "##[a]",
+        "\xad\u200b\U000e0001",
+    ],
+)
 def test_a_hostile_text_stays_one_literal(text: str) -> None:
-    """The splitter sees one statement on one line, without control characters."""
+    """The splitter sees one statement on one line, without control characters, and printing it changes nothing."""
     sql = f"ALTER TABLE t SET TBLPROPERTIES ('a' = {literal(text)})"
     assert [each.text for each in split_statements(sql, "spark")] == [sql]
     assert sql.isprintable()
+    assert escaped(sql) == sql
     assert "${" not in sql

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pytest
 
 from glacierbase.errors import ConfigurationError, OutcomeUnknown, StatementRefused
-from glacierbase.inspect import live
-from glacierbase.inspect.live import Reading, read_tables
+from glacierbase.secrets import Secrets
+from glacierbase.stores import live
+from glacierbase.stores.live import LiveTables, Reading
 from tests.unit.inspect.test_verdicts import SHAPE
 
 NAMES = [f"lake.a.t{number}" for number in range(40)]
@@ -50,6 +51,11 @@ def tables(monkeypatch: pytest.MonkeyPatch) -> type[Tables]:
     return Tables
 
 
+def read(names: Sequence[str]) -> Mapping[str, Reading]:
+    with LiveTables(None) as found:  # type: ignore[arg-type]
+        return found.read(names)
+
+
 def raising(error: Exception) -> Callable[[str], Any]:
     def answer(_: str) -> Any:
         raise error
@@ -59,17 +65,17 @@ def raising(error: Exception) -> Callable[[str], Any]:
 
 def test_tables_are_read_by_several_readers_and_no_more_than_four(tables: type[Tables]) -> None:
     """Each table once. A few tables need one reader."""
-    assert read_tables(None, NAMES) == dict.fromkeys(NAMES, Reading(SHAPE))  # type: ignore[arg-type]
+    assert read(NAMES) == dict.fromkeys(NAMES, Reading(SHAPE))
     assert sorted(tables.asked) == sorted(NAMES)
     assert len(tables.threads) <= 4
     tables.threads.clear()
-    read_tables(None, NAMES[:3])  # type: ignore[arg-type]
+    read(NAMES[:3])
     assert len(tables.threads) == 1
 
 
 def test_what_only_an_engine_reads_is_not_asked_for(tables: type[Tables]) -> None:
     """No engine is started for it."""
-    assert read_tables(None, ["far.a.t"]) == {"far.a.t": Reading(unread="only its engine reads it")}  # type: ignore[arg-type]
+    assert read(["far.a.t"]) == {"far.a.t": Reading(unread="only its engine can read it")}
     assert tables.asked == []
 
 
@@ -87,7 +93,34 @@ def test_a_catalog_that_is_unreachable_is_not_asked_for_every_table(
 ) -> None:
     """A wait to the time limit ends a reader at once, three lost connections in a row do; an answer is one about its table."""
     monkeypatch.setattr(tables, "answer", raising(error))
-    found = read_tables(None, NAMES)  # type: ignore[arg-type]
+    found = read(NAMES)
     assert len(tables.asked) == asked
     assert set(found) == set(NAMES)
     assert all(each.unread == str(error) for each in found.values())
+
+
+def test_a_catalog_that_was_unreachable_is_asked_for_nothing_more(
+    tables: type[Tables], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A catalog that does not answer delays a command once for each reader, not once for each kind of question."""
+    monkeypatch.setattr(tables, "answer", raising(OutcomeUnknown("NoAnswer", "no answer")))
+    with LiveTables(None) as found:  # type: ignore[arg-type]
+        found.read(NAMES)
+        tables.asked.clear()
+        assert found.past(dict.fromkeys(NAMES)) == {}
+    assert tables.asked == []
+
+
+def test_the_secrets_of_the_caller_are_masked_in_what_readers_report(
+    tables: type[Tables], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An error is masked with the secrets that are in use where it is made: in the thread of a reader, too."""
+
+    def answer(_: str) -> Any:
+        raise StatementRefused("Forbidden", "denied to hunter2-and-more")
+
+    monkeypatch.setattr(tables, "answer", staticmethod(answer))
+    secrets = Secrets()
+    secrets.register("hunter2-and-more")
+    with secrets.in_use():
+        assert {each.unread for each in read(NAMES).values()} == {"denied to ***"}

@@ -1,0 +1,161 @@
+"""The tables of users as they are now: several at a time, through the engine only where that is the only way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from types import TracebackType
+from typing import TypeVar
+
+from glacierbase.errors import ConfigurationError, GlacierbaseError, OutcomeUnknown, TableNotFound
+from glacierbase.executors import Session
+from glacierbase.executors.engine import Engine
+from glacierbase.model.catalog import Catalog
+from glacierbase.model.shape import Shape
+from glacierbase.run.waiting import Caller, result
+from glacierbase.stores.iceberg.past import Past
+from glacierbase.stores.shapes import TableShapes
+
+T = TypeVar("T")
+
+# Each reader has connections of its own, and reads at least so many tables.
+_READERS, _TABLES_EACH = 4, 4
+# After so many failures in a row the catalog is taken to be unreachable.
+_FAILURES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A table as it was read.
+
+    Attributes:
+        shape: None where there is no such table.
+        unread: why it was not read; None where it was.
+    """
+
+    shape: Shape | None = None
+    unread: str | None = None
+
+
+class LiveTables:
+    """Reads the tables of one catalog. A table that cannot be read does not keep the others from being read.
+
+    A context manager, which closes what it opened.
+    """
+
+    def __init__(self, catalog: Catalog, engine: Engine | None = None) -> None:
+        """Contact nothing.
+
+        Args:
+            engine: started for the first table that requires it; without one, such tables are not read.
+        """
+        self._catalog = catalog
+        self._engine = engine
+        self._shapes = TableShapes(catalog)
+        self._session: Session | None = None
+        self._readers: list[_Reader] = []
+
+    def is_near(self, table: str) -> bool:
+        """Return whether a table is read without the engine."""
+        return not self._shapes.needs_engine(table)
+
+    def read(self, tables: Iterable[str]) -> Mapping[str, Reading]:
+        """Read tables by the names that the history records, uncached."""
+        found = self._ask(tables, lambda shapes, table: shapes.read(table))
+        return {table: self._reading(table, answer) for table, answer in found.items()}
+
+    def past(self, since: Mapping[str, str | None]) -> Mapping[str, Past]:
+        """Return the versions of tables since those with these metadata files; of those for which they can be read."""
+        found = self._ask(since, lambda shapes, table: shapes.past(table, since[table]))
+        return {table: answer for table, answer in found.items() if isinstance(answer, Past)}
+
+    def names_beside(self, tables: Iterable[str]) -> Mapping[str, tuple[str, ...]]:
+        """Return the names of all tables in the namespace of each table; of those for which they can be read."""
+        found = self._ask(tables, lambda shapes, table: shapes.names_beside(table))
+        return {table: answer for table, answer in found.items() if isinstance(answer, tuple)}
+
+    def _ask(
+        self, tables: Iterable[str], ask: Callable[[TableShapes, str], T]
+    ) -> Mapping[str, T | GlacierbaseError | None]:
+        """Return what `ask` returns for each table, or the error that it raises; None for those that require the engine."""
+        names = list(dict.fromkeys(tables))
+        near = [table for table in names if self.is_near(table)]
+        count = min(_READERS, -(-len(near) // _TABLES_EACH))
+        while len(self._readers) < count:
+            self._readers.append(_Reader(self._catalog))
+        answers = [each.begin(near[number::count], ask) for number, each in enumerate(self._readers[:count])]
+        found: dict[str, T | GlacierbaseError | None] = dict.fromkeys(names)
+        for answer in answers:  # Each call inside has a time limit of its own.
+            more: Mapping[str, T | GlacierbaseError] = result(answer, float("inf"))
+            found.update(more)
+        return found
+
+    def _reading(self, table: str, answer: Shape | GlacierbaseError | None) -> Reading:
+        """Return the answer of a reader, or that of the engine where the reader could not open the table."""
+        is_far = not self.is_near(table)
+        if self._engine is None and is_far:
+            return Reading(unread="only its engine can read it")
+        if self._engine is not None and (is_far or isinstance(answer, (ConfigurationError, TableNotFound))):
+            return self._through(self._engine, table)
+        return Reading(unread=answer.message) if isinstance(answer, GlacierbaseError) else Reading(answer)
+
+    def _through(self, engine: Engine, table: str) -> Reading:
+        try:
+            self._session = self._session or engine.start().open_session()
+            return Reading(self._shapes.read(table, self._session))
+        except GlacierbaseError as error:
+            return Reading(unread=error.message)
+
+    def __enter__(self) -> LiveTables:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for reader in self._readers:
+            reader.close()
+        self._shapes.close()
+        if self._session:
+            self._session.close()
+
+
+class _Reader:
+    """Asks for one table after the other in a thread. Once the catalog is unreachable, it is not asked any more."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._shapes = TableShapes(catalog)
+        self._caller = Caller()
+        self._failures = 0
+        self._unreachable: GlacierbaseError | None = None
+
+    def begin(
+        self, tables: Sequence[str], ask: Callable[[TableShapes, str], T]
+    ) -> Future[Mapping[str, T | GlacierbaseError]]:
+        """Begin to ask for tables."""
+        return self._caller.submit(lambda: {table: self._answer(table, ask) for table in tables})
+
+    def close(self) -> None:
+        """Close the connections after the calls that have begun."""
+        self._caller.submit(self._shapes.close)
+        self._caller.end()
+
+    def _answer(self, table: str, ask: Callable[[TableShapes, str], T]) -> T | GlacierbaseError:
+        if self._unreachable is not None:
+            return self._unreachable
+        try:
+            found = ask(self._shapes, table)
+        except GlacierbaseError as error:
+            self._failures += _weight(error)
+            if self._failures >= _FAILURES:
+                self._unreachable = error
+            return error
+        self._failures = 0
+        return found
+
+
+def _weight(error: GlacierbaseError) -> int:
+    """Return how many failures an error counts as: an answer counts as none, and a wait to the time limit as all."""
+    if not isinstance(error, OutcomeUnknown):
+        return 0
+    return _FAILURES if error.error_class == "NoAnswer" else 1
