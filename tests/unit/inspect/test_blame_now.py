@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+import pytest
 from pyiceberg.types import StringType
 
+from glacierbase.inspect import blame
 from tests.support.project_folder import ProjectFolder
 from tests.support.recorded import RecordedTables
 from tests.unit.inspect.test_drift import CREATE, create
@@ -78,21 +81,34 @@ def test_after_a_run_that_was_lost_nobody_is_named(project: ProjectFolder) -> No
     assert [each["class"] for each in drifted.entry()["drifts"]] == ["not recorded"]
 
 
-def test_another_table_under_the_same_name_has_nothing_of_the_recorded_one(project: ProjectFolder) -> None:
-    """Equal names and field ids are a coincidence: no migration made its columns."""
-    tables = RecordedTables(project)
-    tables.apply("1_make.sql", CREATE, create, "lake.a.t")
-    tables.client.drop_table("a.t")
-    create(tables.client)
-    assert lines(tables) == {"id": (None, "bigint", True), "name": (None, "string", True)}
-
-
 def test_a_table_dropped_past_the_migrations_says_so(project: ProjectFolder) -> None:
     """Its lines are those of no table."""
     tables = RecordedTables(project)
     tables.apply("1_make.sql", CREATE, create, "lake.a.t")
     tables.client.drop_table("a.t")
     assert "dropped: not from a migration" in tables.run("blame", "lake.a.t").stdout
+
+
+def test_a_migration_that_begins_while_the_table_is_read_is_not_taken_for_a_change_by_hand(
+    project: ProjectFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The history is read again where the table is not as its record."""
+    tables = RecordedTables(project)
+    tables.apply("1_make.sql", CREATE, create, "lake.a.t")
+    read, runs = blame.with_changes_since, [1]
+
+    def change(_: object) -> None:
+        with tables.client.load_table("a.t").update_schema() as update:
+            update.add_column("later", StringType())
+
+    def meanwhile(*arguments: Any, **options: Any) -> Any:
+        for run in runs:
+            runs.remove(run)
+            tables.apply("2_add.sql", "ALTER TABLE lake.a.t ADD COLUMN later string", change, "lake.a.t")
+        return read(*arguments, **options)
+
+    monkeypatch.setattr(blame, "with_changes_since", meanwhile)
+    assert lines(tables)["later"] == (None, "string", False)
 
 
 def test_a_catalog_that_does_not_answer_leaves_the_record(project: ProjectFolder) -> None:
