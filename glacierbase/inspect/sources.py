@@ -82,8 +82,18 @@ def is_state_file(source: str) -> bool:
 
 def _distinct(sources: Sequence[str]) -> Sequence[str]:
     """Return the sources without those that are the same environment or the same file, whatever its path, as one before."""
-    found = {os.path.realpath(each) if is_state_file(each) else each: each for each in reversed(sources)}
-    return [each for each in dict.fromkeys(sources) if each in found.values()]
+    found: dict[str, str] = {}
+    for each in sources:
+        found.setdefault(_identity(each), each)
+    return list(found.values())
+
+
+def _identity(source: str) -> str:
+    """Return what all paths of a file have in common; of an environment, its name."""
+    try:
+        return os.path.realpath(source) if is_state_file(source) else source
+    except ValueError:  # A NUL in the path.
+        return source
 
 
 def _check_enough(sources: Collection[str]) -> None:

@@ -15,6 +15,7 @@ from glacierbase.errors import ConfigurationError
 from glacierbase.errors.reference import ENTRIES
 from glacierbase.inspect import state_files
 from glacierbase.inspect.environment_state import StateResult
+from glacierbase.inspect.sources import compare_files
 from glacierbase.inspect.state_files import read_states, write_states
 from glacierbase.model.differences import Difference
 from glacierbase.model.shape import Column, PartitionField, Shape, SortField
@@ -133,6 +134,13 @@ def test_a_state_file_has_a_name_that_compare_takes_for_a_file(
     lakes.place("dev").store_before = lambda _: pytest.fail("contacted")
     done = lakes.run("export-state --format json -o", output)
     assert (done.code, done.document["error"]["code"]) == (2, "INVALID_VALUE")
+
+
+def test_a_path_that_is_none_is_refused_as_a_file_that_cannot_be_read(path: Path) -> None:
+    """Such as one with a NUL, which a caller of the Python API may pass."""
+    with pytest.raises(ConfigurationError) as caught:
+        compare_files([str(path), "a\0.json"])
+    assert caught.value.code == "UNREADABLE_FILE"
 
 
 @pytest.mark.parametrize("output", ["nowhere/state.json", "folder.json"])
