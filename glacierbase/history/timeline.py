@@ -206,7 +206,10 @@ class _Tables:
                 known.add(None, event, origin)
 
     def _of(self, name: str, shape: Shape) -> _Growing:
-        found = self._by_uuid.get(shape.uuid) if shape.uuid else self._by_name.get(name)
+        known = self._by_name.get(name)
+        found = self._by_uuid.get(shape.uuid) if shape.uuid else known
+        if found is None and known and (last := known.moments[-1].shape) and last.uuid is None:
+            found = known  # It was recorded without an id.
         if found is None:
             found = _Growing()
             self.all.append(found)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import takewhile
+from itertools import chain, takewhile
 from typing import Any
 
 from glacierbase.history.drift import TableDrift, drift_of, is_kept_by_engine, look
@@ -20,8 +20,10 @@ from glacierbase.model.catalog import Catalog, DriftRule
 from glacierbase.model.command import command
 from glacierbase.model.differences import Difference
 from glacierbase.model.names import name_parts
+from glacierbase.sql.targets import table_names
 from glacierbase.stores.iceberg.past import Past, Version
 from glacierbase.stores.live import LiveTables
+from glacierbase.stores.shapes import qualified
 from glacierbase.stores.tables import is_own_name
 
 # Properties and comments change neither what is stored nor what may be stored.
@@ -53,7 +55,7 @@ def drift_in(
         known: its timelines.
     """
     for _ in range(_AGAIN):
-        found = _compared(opened.target.catalog, state.history, known, tables, result, choice)
+        found = _compared(opened, state.history, known, tables, result, choice)
         newer = read_state(opened) if found.drifts else state
         if newer.history.head == state.history.head:
             return found
@@ -63,9 +65,10 @@ def drift_in(
 
 
 def _compared(
-    catalog: Catalog, history: History, known: Sequence[Timeline], tables: LiveTables, result: DriftResult,
+    opened: OpenCatalog, history: History, known: Sequence[Timeline], tables: LiveTables, result: DriftResult,
     choice: TableChoice,
 ) -> DriftResult:  # fmt: skip
+    catalog = opened.target.catalog
     files = FileTables.of(catalog, history)
     unknown = _never_recorded(known, files)
     chosen = choice.of(known, unknown)
@@ -73,7 +76,7 @@ def _compared(
     past = tables.past({each.table: each.recorded.metadata_location for each in found.drifts if each.actual})
     drifts = tuple(each for one in found.drifts for each in _drifts(one, past.get(one.table), catalog.drift_rules))
     not_recorded = tuple(_existing(filter(choice.fits, unknown), tables))
-    beside = _beside(catalog, known, choice, tables)
+    beside = _not_of_others(_beside(catalog, known, choice, tables), opened)
     return replace(
         result,
         drifts=drifts,
@@ -81,7 +84,7 @@ def _compared(
         unmanaged=tuple(name for name in beside if name not in not_recorded),
         not_recorded=not_recorded,
         unread=tuple(Unread(*each) for each in found.unread),
-        next=_ways_out(drifts),
+        next=_ways_out(drifts, any(each.is_of_iceberg for each in found.drifts)),
     )
 
 
@@ -128,6 +131,16 @@ def _beside(catalog: Catalog, known: Iterable[Timeline], choice: TableChoice, ta
             yield name
 
 
+def _not_of_others(names: Iterator[str], opened: OpenCatalog) -> Iterator[str]:
+    """Yield those of the tables that no file of another history in the same namespace touched."""
+    if (first := next(names, None)) is None:
+        return
+    events = (event for history in opened.store.read_other_histories().values() for event in history)
+    touched = dict.fromkeys(name for event in events for name in table_names(event.tables))
+    managed = {qualified(opened.target.catalog, name).casefold() for name in touched}
+    yield from (name for name in chain([first], names) if name.casefold() not in managed)
+
+
 def _is_ours(name: str, catalog: Catalog) -> bool:
     """Return whether a table is a history or a lock, also of another catalog of the project."""
     parts = name_parts(name)
@@ -146,12 +159,19 @@ def _existing(names: Iterable[str], tables: LiveTables) -> Iterator[str]:
     return (name for name, each in found.items() if each.shape)
 
 
-def _ways_out(drifts: Iterable[Drift]) -> tuple[str, ...]:
-    """Return the commands that end the differences, with the reason that they ask for as a placeholder."""
+def _ways_out(drifts: Iterable[Drift], has_statements: bool) -> tuple[str, ...]:
+    """Return the commands that end the differences, with the reason that they ask for as a placeholder.
+
+    Args:
+        has_statements: whether statements can be written for one of the tables.
+    """
     if not any(each.class_ in (DriftClass.STRUCTURAL, DriftClass.PROPERTY) for each in drifts):
         return ()
+    ignoring = f"ignore them: `{command('drift', 'ignore', reason=True)}`"
+    if not has_statements:
+        return f"write a migration that undoes them: `{command('new', 'what it undoes')}`", ignoring
     return (
         f"keep the changes: `{command('drift', 'adopt', reason=True)}`",
         f"undo them: `{command('drift', 'revert', reason=True)}`",
-        f"ignore them: `{command('drift', 'ignore', reason=True)}`",
+        ignoring,
     )

@@ -134,6 +134,12 @@ def test_a_table_dropped_and_made_anew_by_one_file_is_another_one() -> None:
     assert told(two) == [("2", ["id"], "migration")]
 
 
+def test_a_table_that_was_recorded_without_an_id_keeps_its_timeline() -> None:
+    """A former version gave none, or the metadata could not be read; nothing says that the table is another one."""
+    [found] = history((TableRecord("lake.a.t", replace(SHAPE, uuid=None)),), (TableRecord("lake.a.t", WIDER),))
+    assert told(found) == [("1", ["id"], "migration"), ("2", ["id", "name"], "migration")]
+
+
 def test_a_history_without_records_has_no_timelines() -> None:
     """Such as one of a former version."""
     assert history(None, None) == ()
