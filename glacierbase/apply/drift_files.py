@@ -156,7 +156,7 @@ def _alters(before: Shape, after: Shape) -> Alters:
 def _impossible(drift: TableDrift) -> str | None:
     """Return why no statement settles a table as a whole; None where statements do."""
     shapes = [each for each in (drift.recorded, drift.actual) if each]
-    if any(each.format != "iceberg" for each in shapes):
+    if not drift.is_of_iceberg:
         return f"{drift.table} is no Iceberg table, and statements are written for Iceberg only"
     if drift.actual is not None and drift.actual.uuid != drift.recorded.uuid:
         return f"{drift.table} is another table than the recorded one"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from glacierbase.history.file_tables import FileTables
@@ -45,6 +45,11 @@ class TableDrift:
     def table(self) -> str:
         return self.recorded.table
 
+    @property
+    def is_of_iceberg(self) -> bool:
+        """Whether statements may settle it: they are written for Iceberg tables only."""
+        return all(each.format == "iceberg" for each in (self.recorded, self.actual) if each)
+
 
 @dataclass(frozen=True, slots=True)
 class Looked:
@@ -82,8 +87,6 @@ def look(timelines: Iterable[Timeline], tables: LiveTables, files: FileTables) -
 
 def drift_of(recorded: Shape, actual: Shape | None, *, is_certain: bool) -> TableDrift | None:
     """Return how a table differs from its record; None where it does not. Pure."""
-    if actual and actual.uuid is None and actual.format == recorded.format:  # Its id, if any, was given by the record.
-        actual = replace(actual, uuid=recorded.uuid)
     changes = compare({recorded.table: recorded}, {actual.table: actual} if actual else {})
     differences = tuple(difference for change in changes for difference in change.diff)
     return TableDrift(recorded, actual, differences, is_certain) if differences else None

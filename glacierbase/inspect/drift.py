@@ -84,7 +84,7 @@ def _compared(
         unmanaged=tuple(name for name in beside if name not in not_recorded),
         not_recorded=not_recorded,
         unread=tuple(Unread(*each) for each in found.unread),
-        next=_ways_out(drifts),
+        next=_ways_out(drifts, any(each.is_of_iceberg for each in found.drifts)),
     )
 
 
@@ -159,12 +159,19 @@ def _existing(names: Iterable[str], tables: LiveTables) -> Iterator[str]:
     return (name for name, each in found.items() if each.shape)
 
 
-def _ways_out(drifts: Iterable[Drift]) -> tuple[str, ...]:
-    """Return the commands that end the differences, with the reason that they ask for as a placeholder."""
+def _ways_out(drifts: Iterable[Drift], has_statements: bool) -> tuple[str, ...]:
+    """Return the commands that end the differences, with the reason that they ask for as a placeholder.
+
+    Args:
+        has_statements: whether statements can be written for one of the tables.
+    """
     if not any(each.class_ in (DriftClass.STRUCTURAL, DriftClass.PROPERTY) for each in drifts):
         return ()
+    ignoring = f"ignore them: `{command('drift', 'ignore', reason=True)}`"
+    if not has_statements:
+        return f"write a migration that undoes them: `{command('new', 'what it undoes')}`", ignoring
     return (
         f"keep the changes: `{command('drift', 'adopt', reason=True)}`",
         f"undo them: `{command('drift', 'revert', reason=True)}`",
-        f"ignore them: `{command('drift', 'ignore', reason=True)}`",
+        ignoring,
     )

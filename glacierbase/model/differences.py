@@ -117,7 +117,8 @@ def _top(columns: Iterable[Column]) -> list[Column]:
 def _differences(before: Shape | None, after: Shape, *, is_replaced: bool = False) -> Iterator[Difference]:
     if before is not None and before.table != after.table:
         yield Difference("table", "", before.table, after.table)
-    if before is not None and (is_replaced or before.uuid != after.uuid):
+    # One of them may have been read without an id.
+    if before is not None and (is_replaced or (before.uuid and after.uuid and before.uuid != after.uuid)):
         yield Difference("table", "", "replaced: its rows are gone", f"a new table {after.uuid}", destructive=True)
     yield from _columns(before.columns if before else (), after.columns)
     yield from _lists(before, after)

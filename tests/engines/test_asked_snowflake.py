@@ -83,6 +83,7 @@ def test_what_is_changed_by_hand_on_snowflake_is_found_and_no_statement_is_guess
     """`adopt` and `revert` are refused and write nothing; the environments are compared by their records."""
     assert ask_here(folder, "drift").code == 0
     second = run_here(folder, "compare", "first", "second", "--exit-code")
+    assert "only its engine can read it; 2 compared by their records" in second.stdout
     assert (second.code, second.stdout.count("  behind")) == (7, len(FILES))
     schema = str(Project.load(folder.root).blame("U")[0].table).removesuffix(".U")
     session = emulated.executor.open_session()
@@ -99,6 +100,8 @@ def test_what_is_changed_by_hand_on_snowflake_is_found_and_no_statement_is_guess
             (f"table {schema}.T", "structural"),
         ],
     )
+    ways = done.entry()["next"]
+    assert [line.partition(":")[0] for line in ways] == ["write a migration that undoes them", "ignore them"]
     files = sorted(folder.root.rglob("*.sql"))
     for way in ("adopt", "revert"):
         refused = run_here(folder, "drift", way, "--reason", "test", "--author", "Ann", "--yes")

@@ -38,6 +38,12 @@ def test_a_table_of_a_format_without_versions_has_none() -> None:
     assert [each.line() for each in change.diff] == ["+ column id: bigint required"]
 
 
+def test_a_table_that_was_read_without_an_id_is_not_a_new_one() -> None:
+    """Only another id shows that the rows are gone."""
+    assert lines(replace(SHAPE, uuid=None)) == lines(SHAPE, replace(SHAPE, uuid=None)) == []
+    assert lines(replace(SHAPE, uuid="u-2")) == ["~ table: replaced: its rows are gone -> a new table u-2"]
+
+
 def test_a_rename_is_a_rename() -> None:
     """Columns are the same if their field ids are."""
     assert lines(with_columns(ID, replace(NAME, name="title"), HOME, CITY)) == ["~ column: name -> title"]
