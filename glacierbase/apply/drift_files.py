@@ -11,6 +11,7 @@ from glacierbase.apply.drift_results import DriftFileResult
 from glacierbase.apply.holding import LockedCatalog, locked
 from glacierbase.apply.plan import Selection, make_plan
 from glacierbase.apply.recording import recording
+from glacierbase.apply.table_names import template_of, written_names
 from glacierbase.errors import NeedsRepair
 from glacierbase.history.drift import TableDrift, drift_of
 from glacierbase.history.entries import Entry, baselined
@@ -52,8 +53,11 @@ def adopt(
         with locked(opened, state, lock_timeout) as held:
             _check_nothing_pending(held)
             drifts = chosen_drifts(target.catalog, held.state.history, now, tables)
+            if not drifts:  # Another run settled them before it released the lock.
+                return result
             made = _made(result, drifts, _adopting, now)
-            written = _written(target, made, reason, author, _ADOPTED, "{}", is_draft=True)
+            sql = template_of(made.sql, written_names(target, held.state.history, made.tables))
+            written = _written(target, made, reason, author, _ADOPTED, sql, is_draft=True)
             entry = _entry_or_no_file(target, written, drifts, reason)
             change.make(f"recorded as applied: {written.version}", lambda: _recorded(held, entry, written))
     return replace(written, settled=True)
@@ -71,11 +75,13 @@ def revert(
         HistoryDisagrees: no statement undoes the changes.
     """
     with target.opened() as opened, LiveTables(target.catalog, opened.engine) as now:
-        drifts = chosen_drifts(target.catalog, read_state(opened).history, now, tables)
+        history = read_state(opened).history
+        drifts = chosen_drifts(target.catalog, history, now, tables)
         if not drifts:
             return result
         made = _made(result, drifts, _reverting, now)
-    only_here = f"{{{{% if environment == {target.catalog.environment!r} %}}}}\n{{}}\n{{{{% endif %}}}}"
+    sql = template_of(made.sql, written_names(target, history, made.tables))
+    only_here = f"{{% if environment == {target.catalog.environment!r} %}}\n{sql}\n{{% endif %}}"
     return _written(target, made, reason, author, _REVERTED, only_here)
 
 
@@ -179,13 +185,13 @@ def _made(
 
 
 def _written(
-    target: Target, made: DriftFileResult, reason: str, author: str, note: str, around: str, *, is_draft: bool = False
+    target: Target, made: DriftFileResult, reason: str, author: str, note: str, sql: str, *, is_draft: bool = False
 ) -> DriftFileResult:
-    """Write the migration; `around` is the template around its statements."""
+    """Write the migration; `sql` is the template of its statements."""
     root, environment = Path(target.run.project), target.catalog.environment
     notes = [note.format(environment), *(f"Not in it: {each}" for each in made.impossible)]
     lines = [f"-- {on_one_line(each)}" for each in notes]
-    sql = as_template("\n".join(lines)) + "\n\n" + around.format(as_template(made.sql.rstrip("\n"))) + "\n"
+    sql = as_template("\n".join(lines)) + f"\n\n{sql}\n"
     folder = root / "migrations" / target.catalog.stem
     headers = target.catalog.required_headers
     path = write_migration(folder, root, reason, author, sql=sql, headers=headers, is_draft=is_draft)

@@ -58,7 +58,7 @@ class Timeline:
     Attributes:
         moments: each differs from the one before; at least one.
         unrecorded: events after the last of them that ended a file that touched the table, and that have no record of it.
-        is_doubtful: whether a file that may have touched any table has ended since its last record.
+        is_doubtful: whether a file that may have touched any table has run since its last record.
     """
 
     moments: tuple[Moment, ...]
@@ -118,6 +118,11 @@ class _Growing:
         if differ(last, shape):
             self.moments.append(Moment(shape, event, origin))
 
+    def reappear(self) -> None:
+        """Forget that the table was dropped: it had left its name, and another record has found it under a new one."""
+        if len(self.moments) > 1 and self.moments[-1].shape is None:
+            self.moments.pop()
+
     def done(self, doubts: int) -> Timeline:
         return Timeline(tuple(self.moments), tuple(self.unrecorded), self.doubts < doubts)
 
@@ -131,6 +136,8 @@ class _Tables:
         self._by_name: dict[str, _Growing] = {}
         # By version number: the tables that the file of the version touches; None where it may touch any.
         self._touched: dict[int, frozenset[str] | None] = {}
+        # The numbers of versions whose file has not ended, or whose run was lost.
+        self._open: set[int] = set()
         self._gaps: dict[str, list[Event]] = {}
         # How many files that may touch any table have ended; by table, when it was read last.
         self._doubts = 0
@@ -140,8 +147,12 @@ class _Tables:
         number = int(event.version or 0)
         if event.event in (EventType.STARTED, EventType.BASELINED):
             self._touched[number] = None if event.tables is None else frozenset(table_names(event.tables))
+        if event.event == EventType.STARTED:
+            self._open.add(number)
         if event.event not in ENDS:
             return
+        if event.event != EventType.UNKNOWN:
+            self._open.discard(number)
         touched, read = self._touched.get(number, frozenset()), [each for each in records if each.unread is None]
         for name in {*(touched or ()), *(each.table for each in records)} - {each.table for each in read}:
             self._miss(name, event)
@@ -156,7 +167,8 @@ class _Tables:
 
     def done(self) -> tuple[Timeline, ...]:
         """Return the timelines, in the order of their first records."""
-        return tuple(each.done(self._doubts) for each in self.all)
+        doubts = self._doubts + any(self._touched[number] is None for number in self._open)
+        return tuple(each.done(doubts) for each in self.all)
 
     def _miss(self, name: str, event: Event) -> None:
         self._gaps.setdefault(name, []).append(event)
@@ -168,12 +180,17 @@ class _Tables:
         if record.is_changed:
             # The run that could have told was lost, or a person completed the file.
             is_doubtful = self._doubts_at.get(record.table, 0) < self._doubts
-            is_lost = gap is not None or is_doubtful or event.event == EventType.REPAIRED
+            is_lost = gap is not None or is_doubtful or self._has_gap(record) or event.event == EventType.REPAIRED
             origin = Origin.NOT_RECORDED if is_lost else Origin.OUTSIDE
             self._enter(record.table, record.before, event, origin, renamed)
         self._enter(record.table, record.after, event, Origin.MIGRATION, renamed)
         if record.table in self._by_name:
             self._by_name[record.table].unrecorded.clear()
+
+    def _has_gap(self, record: TableRecord) -> bool:
+        """Return whether a file touched the table, maybe under another name, and left no record of it since."""
+        known = self._by_uuid.get(record.before.uuid) if record.before and record.before.uuid else None
+        return known is not None and bool(known.unrecorded)
 
     def _enter(self, name: str, shape: Shape | None, event: Event, origin: Origin, renamed: Mapping[str, str]) -> None:
         """Add a shape to the timeline of its table."""
@@ -198,6 +215,7 @@ class _Tables:
             self.all.append(found)
         if shape.uuid:
             self._by_uuid[shape.uuid] = found
+            found.reappear()
         self._by_name[name] = found
         return found
 

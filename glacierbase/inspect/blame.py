@@ -127,6 +127,9 @@ def blame(target: Target, result: BlameResult, search: TableSearch, spark: Any) 
     with LiveTables(target.catalog) as tables:
         if life.moments:
             moments, unread = with_changes_since(tables, life.moments, is_whole=not life.gaps and not life.is_doubtful)
+            if len(moments) > len(life.moments) and current_state(target, spark).history.head != state.history.head:
+                # A file that has begun since the history was read may have made the changes.
+                moments, unread = with_changes_since(tables, life.moments, is_whole=False)
             life = replace(life, moments=moments)
             result = replace(result, warnings=(*result.warnings, *filter(None, [unread])))
         lines = tuple(map(BlamedLine.of, trace(life.moments, moments_before(tables, life.moments))))

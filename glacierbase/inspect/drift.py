@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import takewhile
+from itertools import chain, takewhile
 from typing import Any
 
 from glacierbase.history.drift import TableDrift, drift_of, is_kept_by_engine, look
@@ -20,8 +20,10 @@ from glacierbase.model.catalog import Catalog, DriftRule
 from glacierbase.model.command import command
 from glacierbase.model.differences import Difference
 from glacierbase.model.names import name_parts
+from glacierbase.sql.targets import table_names
 from glacierbase.stores.iceberg.past import Past, Version
 from glacierbase.stores.live import LiveTables
+from glacierbase.stores.shapes import qualified
 from glacierbase.stores.tables import is_own_name
 
 # Properties and comments change neither what is stored nor what may be stored.
@@ -53,7 +55,7 @@ def drift_in(
         known: its timelines.
     """
     for _ in range(_AGAIN):
-        found = _compared(opened.target.catalog, state.history, known, tables, result, choice)
+        found = _compared(opened, state.history, known, tables, result, choice)
         newer = read_state(opened) if found.drifts else state
         if newer.history.head == state.history.head:
             return found
@@ -63,9 +65,10 @@ def drift_in(
 
 
 def _compared(
-    catalog: Catalog, history: History, known: Sequence[Timeline], tables: LiveTables, result: DriftResult,
+    opened: OpenCatalog, history: History, known: Sequence[Timeline], tables: LiveTables, result: DriftResult,
     choice: TableChoice,
 ) -> DriftResult:  # fmt: skip
+    catalog = opened.target.catalog
     files = FileTables.of(catalog, history)
     unknown = _never_recorded(known, files)
     chosen = choice.of(known, unknown)
@@ -73,7 +76,7 @@ def _compared(
     past = tables.past({each.table: each.recorded.metadata_location for each in found.drifts if each.actual})
     drifts = tuple(each for one in found.drifts for each in _drifts(one, past.get(one.table), catalog.drift_rules))
     not_recorded = tuple(_existing(filter(choice.fits, unknown), tables))
-    beside = _beside(catalog, known, choice, tables)
+    beside = _not_of_others(_beside(catalog, known, choice, tables), opened)
     return replace(
         result,
         drifts=drifts,
@@ -126,6 +129,16 @@ def _beside(catalog: Catalog, known: Iterable[Timeline], choice: TableChoice, ta
     for name in (name for names in found.values() for name in sorted(names) if choice.fits(name)):
         if name.casefold() not in managed and not _is_ours(name, catalog):
             yield name
+
+
+def _not_of_others(names: Iterator[str], opened: OpenCatalog) -> Iterator[str]:
+    """Yield those of the tables that no file of another history in the same namespace touched."""
+    if (first := next(names, None)) is None:
+        return
+    events = (event for history in opened.store.read_other_histories().values() for event in history)
+    touched = dict.fromkeys(name for event in events for name in table_names(event.tables))
+    managed = {qualified(opened.target.catalog, name).casefold() for name in touched}
+    yield from (name for name in chain([first], names) if name.casefold() not in managed)
 
 
 def _is_ours(name: str, catalog: Catalog) -> bool:

@@ -174,9 +174,10 @@ def _sql(result: SchemaResult) -> str:
     else:
         why = not_creatable(shape) or _masked(shape)
     if why or shape is None:
+        more = [f"and {len(why) - 3} more"] if len(why) > 3 else []
         raise ConfigurationError(
-            "NO_STATEMENTS", f"{result.table} cannot be written as Spark SQL: {'; '.join(why)}",
-            "leave out `--format sql`: the other formats show what is known", table=result.table,
+            "NO_STATEMENTS", f"{result.table} cannot be written as Spark SQL: {'; '.join([*why[:3], *more])}",
+            "leave out `--format sql`: the other formats show what is known", table=result.table, reasons=why,
         )  # fmt: skip
     left_out = [f"-- left out: the property {key}, which says where files are" for key in places(shape)]
     return "\n".join([*left_out, *(f"{each};" for each in create_statements(shape))])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -41,8 +42,8 @@ def compare_sources(
         ConfigurationError: there are fewer than two, a file is no state file, or there is no such catalog.
         GlacierbaseError: an environment could not be read, with all results.
     """
-    _check_enough(sources)
-    distinct = list(dict.fromkeys(sources))
+    distinct = _distinct(sources)
+    _check_enough(distinct)
     states = {**_read_files(distinct), **read([each for each in distinct if not is_state_file(each)])}
     return _compared([(each, states[each]) for each in distinct], catalogs)
 
@@ -79,11 +80,27 @@ def is_state_file(source: str) -> bool:
     return source.endswith(".json")
 
 
+def _distinct(sources: Sequence[str]) -> Sequence[str]:
+    """Return the sources without those that are the same environment or the same file, whatever its path, as one before."""
+    found: dict[str, str] = {}
+    for each in sources:
+        found.setdefault(_identity(each), each)
+    return list(found.values())
+
+
+def _identity(source: str) -> str:
+    """Return what all paths of a file have in common; of an environment, its name."""
+    try:
+        return os.path.realpath(source) if is_state_file(source) else source
+    except ValueError:  # A NUL in the path.
+        return source
+
+
 def _check_enough(sources: Collection[str]) -> None:
-    if len(set(sources)) < 2:
+    if len(sources) < 2:
         raise ConfigurationError(
             "ENVIRONMENT_NOT_CHOSEN",
-            f"{counted(len(set(sources)), 'environment')} given, and compare takes two or more",
+            f"{counted(len(sources), 'environment')} given, and compare takes two or more",
             "name environments, or files ending in .json that `export-state` wrote",
         )
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from glacierbase.errors import ConfigurationError
@@ -13,23 +15,26 @@ from glacierbase.model.command import command
 from glacierbase.model.migration import version_number
 from glacierbase.model.reading import WrongShape, from_json
 from glacierbase.model.result import document, json_text
-from glacierbase.run.files import FileRefused, read_anywhere, replace_file
+from glacierbase.run.files import FileRefused, check_replaceable, read_anywhere, replace_file
 
 _SCHEMA = "glacierbase/export-state/1"
+_FORMAT = re.compile(r"glacierbase/export-state/[0-9]{1,9}")
 # 5,000 versions and 500 tables of 100 columns are a quarter of it.
 _LARGEST = 64 * 2**20
 
 
 def check_output(path: str | Path) -> None:
-    """Refuse a path that `compare` would not take for that of a state file.
+    """Refuse a path that cannot be written, or that `compare` would not take for that of a state file. Writes nothing.
 
     Raises:
-        ConfigurationError: `EMPTY_VALUE`, `INVALID_VALUE`.
+        ConfigurationError: `EMPTY_VALUE`, `INVALID_VALUE`, `UNREADABLE_FILE`.
     """
     check_not_empty("output", path)
     if not str(path).endswith(".json"):
         hint = f"`{command('export-state', '--output', 'state.json')}` writes one that `compare` reads"
         raise ConfigurationError("INVALID_VALUE", f"output is {path}, which does not end in .json", hint)
+    with _writing(path):
+        check_replaceable(Path(path))
 
 
 def write_states(path: str | Path, states: Sequence[StateResult]) -> None:
@@ -38,8 +43,14 @@ def write_states(path: str | Path, states: Sequence[StateResult]) -> None:
     Raises:
         ConfigurationError: `UNREADABLE_FILE`.
     """
-    try:
+    with _writing(path):
         replace_file(Path(path), json_text(document("export-state", states, None)) + "\n")
+
+
+@contextmanager
+def _writing(path: str | Path) -> Iterator[None]:
+    try:
+        yield
     except FileRefused as error:
         raise ConfigurationError(error.code, f"{path}: {error.what}", error.hint, path=str(path)) from error
 
@@ -71,7 +82,10 @@ def _states(content: object) -> tuple[StateResult, ...]:
     Raises:
         WrongShape: it is not the document of an `export-state` that succeeded.
     """
-    if not isinstance(content, dict) or content.get("schema") != _SCHEMA:
+    schema = content.get("schema") if isinstance(content, dict) else None
+    if isinstance(schema, str) and _FORMAT.fullmatch(schema) and schema != _SCHEMA:
+        raise WrongShape(f"another version of glacierbase wrote it ({schema}); this one reads {_SCHEMA}")
+    if not isinstance(content, dict) or schema != _SCHEMA:
         raise WrongShape(f"its schema is not {_SCHEMA}")
     if content.get("ok") is not True or not isinstance(content.get("catalogs"), list):
         raise WrongShape("it is the document of an export that failed")
@@ -89,10 +103,14 @@ def _check(state: StateResult) -> None:
     """Check what the types do not say.
 
     Raises:
-        WrongShape: a name is empty, a version is none, or a version or a table is listed twice.
+        WrongShape: a name is empty, a time is missing, a version is none, or a version or a table is listed twice.
     """
     if not state.catalog.strip() or not state.environment.strip():
         raise WrongShape("a catalog or an environment has no name")
+    if state.read_at is None and not state.skipped:
+        raise WrongShape(f"catalog {state.catalog} has no time at which it was read")
+    if not all(each.table.strip() for each in state.tables):
+        raise WrongShape(f"catalog {state.catalog}: a table has no name")
     numbers = [version_number(each.version) for each in state.versions]
     if None in numbers or len(set(numbers)) < len(numbers):
         raise WrongShape(f"catalog {state.catalog}: a version is none, or listed twice")

@@ -46,16 +46,25 @@ def touched_tables(history: History) -> list[str]:
 def gaps(history: History, names: Collection[str], point: Point | None) -> tuple[str, ...]:
     """Return the versions that touched a table and recorded nothing of it, after the last record before a point.
 
+    One whose run has not ended, or was lost, is such a version.
+
     Args:
         names: all that the table had, as files wrote them.
     """
     found: dict[str, None] = {}
+    started: dict[str, None] = {}
     is_reached = reached(point, history)
     for touch in touches(history):
         event = touch.event
-        if event.event in ENDS and touch.tables.intersection(names) and is_reached(event):
+        if not touch.tables.intersection(names):
+            continue
+        if event.event == EventType.STARTED and is_reached(event):
+            started[event.version or ""] = None
+        elif event.event in ENDS and event.event != EventType.UNKNOWN:
+            started.pop(event.version or "", None)
+        if event.event in ENDS and is_reached(event):
             if any(each.unread is None for each in records_in(history, event, names)):
                 found.clear()
             else:
                 found[event.version or ""] = None
-    return tuple(found)
+    return tuple(found | started)

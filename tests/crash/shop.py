@@ -9,20 +9,23 @@ import time
 import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
+from datetime import timedelta
 from typing import Any
 
 from glacierbase import Project
 from glacierbase.apply.results import RepairCase
-from glacierbase.errors import LockLost, NeedsRepair, TableNotFound
+from glacierbase.errors import ConfigurationError, LockLost, NeedsRepair, TableNotFound
 from glacierbase.history.records import fold
 from glacierbase.history.shapes import table_records
 from glacierbase.history.timeline import Origin, timelines
 from glacierbase.model.migration import Event
+from glacierbase.stores.shapes import TableShapes
 from tests.support.beds import LakeBed, SnowBed
-from tests.support.project_folder import REPOSITORY, ProjectFolder
+from tests.support.project_folder import REPOSITORY, ProjectFolder, only_catalog
 
 FINAL = [10, 11, 20, 30, 31]
+_MILLISECOND = timedelta(milliseconds=1)
 
 # By store: the number of steps of the path, and the statements inside of which a run can end.
 STEPS = {"snowflake": 34, "sql": 46, "iceberg": 48}
@@ -151,6 +154,14 @@ class Shop(ABC):
         [last] = [event for event in events if event.event == "applied"][-1:] or events[-1:]
         assert [each.table for each in table_records(last)] == [self.table]
 
+    def check_who(self) -> None:
+        """Check that no file and nobody else is said to have changed the table, at any moment. No file may have begun yet."""
+        with suppress(ConfigurationError):
+            [found] = self.load().blame(self.table, spark=self.session)
+            assert [each for each in found.lines_ if each.version or (each.outside and not each.since.is_first)] == []
+        [drifted] = self.load().drift(spark=self.session)
+        assert drifted.drifts == ()
+
 
 class SnowShop(Shop):
     """A shop on the Snowflake bed. The third file is one transaction."""
@@ -197,6 +208,23 @@ class SparkShop(Shop):
 
     def may_run(self, case: RepairCase) -> bool:
         return case.may_run
+
+    def check_records(self, events: Sequence[Event]) -> None:
+        """Check also that each recorded shape is the one that the table had at that event, by the log of its metadata."""
+        super().check_records(events)
+        with closing(TableShapes(only_catalog(self.project.root))) as shapes:
+            past = shapes.past(self.table, None)
+        assert past
+        had = {each.shape.metadata_location: index for index, each in enumerate(past.versions)}
+        for event in events:
+            for record in table_records(event):
+                assert record.after
+                assert event.recorded_at
+                index = had[record.after.metadata_location]
+                assert record.after == past.versions[index].shape
+                # Clocks of the two processes are read in milliseconds.
+                assert past.versions[index].at <= event.recorded_at + _MILLISECOND
+                assert all(event.recorded_at <= each.at + _MILLISECOND for each in past.versions[index + 1 : index + 2])
 
     def end_lease(self) -> None:
         """A repair waits for a lease until a late commit is impossible."""

@@ -107,6 +107,8 @@ def test_killed_anywhere_each_effect_is_there_once_in_the_end(
 ) -> None:
     """The history has every run that wrote to it. A JVM ends after its Python; a Python whose JVM is gone ends with one error.
 
+    Right after the kill, and in the end, no command says that anybody changed the table, and each record is true.
+
     On Iceberg through PyIceberg, no kill needs a person: the table proves the outcome. The lease is long, so that a run on a busy
     machine does not lose it before it is killed.
     """
@@ -117,8 +119,10 @@ def test_killed_anywhere_each_effect_is_there_once_in_the_end(
     assert run.returncode in ({0, 4, 5, 6} if whom == "jvm" else killed), stderr
     assert "Traceback" not in stderr
     shop.end_lease()
+    shop.check_who()
     shop.finish()
     shop.check()
+    shop.check_who()
     settled = shop.check_history()
     print(f"killed {bed} {at} {whom}: outcomes open {settled}, decided by a person {shop.asked}")  # noqa: T201 (-rP)
     assert not (bed == "iceberg" and shop.asked)
@@ -146,13 +150,17 @@ def stopped(
 def test_stopped_past_its_lease_a_run_leaves_the_rest_to_the_one_that_took_over(
     bed: str, at: str, project: ProjectFolder, request: pytest.FixtureRequest
 ) -> None:
-    """A continued run executes no further statement, appends at most `interrupted`, and exits with 4."""
+    """A continued run executes no further statement, appends at most `interrupted`, and exits with 4.
+
+    What it saw of the table counts for nothing.
+    """
     shop, run = stopped(bed, at, project, request)
     try:
         take_over(shop, run, at)
     finally:
         run.kill()  # A process that is stopped in SQLite's commit keeps the database locked.
     shop.check()
+    shop.check_who()
 
 
 def take_over(shop: Shop, run: subprocess.Popen[str], at: str) -> None:

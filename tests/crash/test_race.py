@@ -15,6 +15,8 @@ from typing import Any
 import pytest
 
 from glacierbase import Project
+from glacierbase.history.records import fold
+from glacierbase.history.timeline import Origin, timelines
 from tests.support.beds import LakeBed, SnowBed
 from tests.support.project_folder import REPOSITORY, ProjectFolder
 
@@ -153,6 +155,10 @@ def run_round(course: Course, racers: Racers, number: int, stores: tuple[str, ..
     holders = [(event.fence, event.run_id) for event in events]
     assert len(set(holders)) == len({fence for fence, _ in holders}) == 2
     assert holders == sorted(holders)
+    # The processes that lost have recorded nothing, and nobody took what the winner did for a change by hand.
+    [table] = timelines(fold(events))
+    assert [(each.event.version, each.origin) for each in table.moments] == [("1", Origin.MIGRATION)]
+    assert table.is_whole
 
 
 def check(answers: list[dict[str, Any]], versions: list[str], pids: set[int], waits: bool) -> None:

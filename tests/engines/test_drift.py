@@ -40,6 +40,13 @@ def drifted(folder: ProjectFolder, environment: str) -> list[str]:
     return [f"{each.what}: {each.class_}" for each in result.drifts]
 
 
+def blamed(folder: ProjectFolder, environment: str) -> tuple[str | None, str | None, str | None]:
+    """Return version, author and reason of the column `legacy`."""
+    [result] = at(folder, environment).blame(f"{TABLE}.legacy")
+    [line] = result.lines_
+    return line.version, line.author, line.description
+
+
 def columns(lake: LakeBed) -> list[str]:
     return [f"{name} {kind}" for name, kind, *_ in lake.rows(f"DESCRIBE {TABLE}")]
 
@@ -56,6 +63,9 @@ def test_what_is_adopted_here_runs_elsewhere_and_what_is_reverted_is_undone(
     assert drifted(folder, "first") == []
     assert at(folder, "first").pending(spark=lake.spark)[0].pending == ()
 
+    who = (adopted.version, "Ann", "the loader's column")
+    assert blamed(folder, "first") == who
+
     session.execute(f"ALTER TABLE {TABLE} DROP COLUMN legacy")
     second = at(folder, "second")
     second.baseline("0001", reason="the table is there", spark=lake.spark)
@@ -63,6 +73,7 @@ def test_what_is_adopted_here_runs_elsewhere_and_what_is_reverted_is_undone(
     assert [each.version for each in applied.applied] == [adopted.version]
     assert columns(lake) == ["id int", "legacy string", "kind string"]
     assert drifted(folder, "second") == []
+    assert blamed(folder, "second") == who
 
     session.execute(f"ALTER TABLE {TABLE} RENAME COLUMN kind TO category")
     session.execute(f"ALTER TABLE {TABLE} ALTER COLUMN id TYPE bigint")

@@ -63,9 +63,11 @@ class Chromium:
 
     def open(self, path: Path, address: str = "") -> None:
         """Open a file at an address, and wait until the page is shown."""
+        arrived = "new Promise(done => addEventListener('hashchange', () => setTimeout(done), {once: true}))"
+        self.evaluate(f"void (window.arrived = {arrived})")
         found = self.send("Page.navigate", url=f"{path.as_uri()}{address}")
-        if "loaderId" not in found:  # The document stays, and its script gets an event.
-            self.evaluate("new Promise(done => setTimeout(done, 50))")
+        if "loaderId" not in found:  # The document stays; its script gets the event, unless the address is the same.
+            self.evaluate("Promise.race([window.arrived, new Promise(done => setTimeout(done, 1000))])")
         self.wait("document.readyState === 'complete' && document.querySelector('h1') !== null")
 
     def evaluate(self, script: str) -> Any:

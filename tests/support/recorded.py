@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
+from datetime import datetime, timezone
 from pathlib import Path
 
 from pyiceberg.catalog.sql import SqlCatalog
 
 from glacierbase.apply.holding import locked
 from glacierbase.catalogs.folder import load_catalog_files
-from glacierbase.history.entries import baselined
+from glacierbase.history.entries import baselined, started
 from glacierbase.history.opening import Target
 from glacierbase.history.shapes import TableRecord, to_document
 from glacierbase.history.state import read_state
@@ -48,16 +49,25 @@ class RecordedTables:
         return Target(only_catalog(root), migrations, Run.here(root))
 
     def apply(
-        self, name: str, sql: str, change: Callable[[SqlCatalog], object], *tables: str, is_recorded: bool = True
-    ) -> Path:
-        """Write a migration, let the client make its change, and record it with what it left of the tables."""
+        self, name: str, sql: str, change: Callable[[SqlCatalog], object], *tables: str, is_recorded: bool = True,
+        is_lost: bool = False,
+    ) -> Path:  # fmt: skip
+        """Write a migration, let the client make its change, and record it with what it left of the tables.
+
+        Args:
+            is_lost: whether the run is lost after the change: only its start is recorded.
+        """
         path = self.project.file(name, sql)
         change(self.client)
         target = self.target()
         [compiled] = target.compile([each for each in target.migrations if each.path == path])
         with closing(ShapeReader(target.catalog)) as reader:
             records = tuple(to_document(TableRecord(table, reader.read(table))) for table in tables)
-        entry = baselined(compiled, "made by another client")
+        entry = (
+            started(compiled, 1, datetime.now(timezone.utc), {})
+            if is_lost
+            else baselined(compiled, "by another client")
+        )
         details = replace(entry.details, tables=records if is_recorded else ())
         with target.opened() as opened, locked(opened, read_state(opened), 0) as held:
             held.recorder.append(

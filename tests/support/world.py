@@ -41,6 +41,7 @@ class World:
         self.engine = FakeExecutor()
         self.tables = MemoryTables()
         self.store_before: Callable[[str], None] = lambda verb: None
+        self.warehouse = "/nowhere"
         self.variables = "variables: {size: 4}\n"
         self.environment = "default"
 
@@ -48,7 +49,7 @@ class World:
         return self.project.file(name, sql)
 
     def target(self, name: str = "shop") -> Target:
-        self.project.catalog(LAKE.replace("WAREHOUSE", "/nowhere") + self.variables, name)
+        self.project.catalog(LAKE.replace("WAREHOUSE", self.warehouse) + self.variables, name)
         [file] = [f for f in load_catalog_files(self.project.root / "catalogs", self.project.root) if f.name == name]
         catalog = file.for_environment(file.environments[0], self.project.root)
         catalog = replace(catalog, environment=self.environment)

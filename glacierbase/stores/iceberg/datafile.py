@@ -29,7 +29,7 @@ def write_rows(table: Any, rows: Any) -> Any:
     described = pyarrow.Table.from_arrays(rows.columns, schema=pyarrow.schema(columns))
     # For one row, dictionaries and statistics per column take more than the row. Compaction writes them.
     parquet.write_table(described, content, use_dictionary=False, write_statistics=False)
-    written = content.getvalue()
+    written = content.getvalue().to_pybytes()
     path = table.location_provider().new_data_location(f"00000-0-{uuid.uuid4()}.parquet")
     with table.io.new_output(path).create(overwrite=True) as output:
         output.write(written)
@@ -39,6 +39,6 @@ def write_rows(table: Any, rows: Any) -> Any:
         file_format=FileFormat.PARQUET,
         partition=Record(),
         record_count=rows.num_rows,
-        file_size_in_bytes=written.size,
+        file_size_in_bytes=len(written),
         spec_id=table.metadata.default_spec_id,
     )

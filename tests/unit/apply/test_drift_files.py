@@ -271,6 +271,18 @@ def test_no_file_is_left_that_was_not_recorded(tables: RecordedTables, monkeypat
     assert files(tables) == ["1_make.sql"]
 
 
+def test_what_another_run_settled_meanwhile_is_not_settled_again(
+    tables: RecordedTables, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Under the lock nothing differs any more: that is no error, and no file is written."""
+    change(tables)
+    found = iter([drift_files.chosen_drifts])
+    monkeypatch.setattr(drift_files, "chosen_drifts", lambda *given: next(found, lambda *_: ())(*given))
+    output = settle(tables, "adopt")
+    assert (output.code, files(tables)) == (0, ["1_make.sql"])
+    assert "nothing was written" in output.stdout
+
+
 @pytest.mark.parametrize("changes", [{"id": None}, {"format": "delta"}])
 def test_without_ids_of_columns_no_statement_is_written(changes: dict[str, str | None]) -> None:
     """By name, a renamed column is a dropped one beside a new one, whose values would be lost."""

@@ -145,6 +145,49 @@ def test_a_history_without_records_has_no_timelines() -> None:
     assert history(None, None) == ()
 
 
+def lost(end: EventType | None, tables: str | None) -> Timeline:
+    """Return the timeline of a table after one file with a record, and a second one that ended so, or not at all."""
+    first = Event(
+        1, 1, "r", "lake", "dev", EventType.STARTED.value, State.RUNNING.value, "1", statement_total=1,
+        tables='["lake.a.t"]', recorded_at=NOON,
+    )  # fmt: skip
+    details = to_json(Details(tables=(to_document(TableRecord("lake.a.t", SHAPE)),)))
+    events = [first, replace(first, sequence=2, event="applied", state="applied", details=details)]
+    events.append(replace(first, sequence=3, version="2", tables=tables))
+    if end:
+        events.append(replace(events[-1], sequence=4, event=end.value, state=end.value, details=None))
+    [found] = timelines(fold(events))
+    return found
+
+
+@pytest.mark.parametrize("end", [EventType.UNKNOWN, EventType.INTERRUPTED])
+def test_a_file_that_ended_without_a_record_leaves_doubts_about_its_table_only(end: EventType) -> None:
+    """Its statement may have taken effect; the record of the table may be outdated."""
+    found = lost(end, '["lake.a.t"]')
+    assert (found.is_certain, [event.version for event in found.unrecorded]) == (False, ["2"])
+    assert lost(end, '["lake.a.u"]').is_certain
+
+
+@pytest.mark.parametrize("end", [None, EventType.UNKNOWN, EventType.APPLIED])
+def test_a_file_that_is_not_understood_leaves_doubts_about_every_table(end: EventType | None) -> None:
+    """The file names none of them, and its run may have been lost."""
+    found = lost(end, None)
+    assert (found.is_certain, found.unrecorded) == (False, ())
+
+
+def test_a_table_that_another_record_finds_under_a_new_name_was_renamed() -> None:
+    """The record that did not find it under its old name does not mean that it was dropped."""
+    moved = replace(WIDER, table="lake.a.u")
+    gone = TableRecord("lake.a.t", None, None, True)
+    found = TableRecord("lake.a.u", moved, replace(SHAPE, table="lake.a.u"), True)
+    [timeline] = history((TableRecord("lake.a.t", SHAPE),), (gone,), (found,), tables=("lake.a.t", "lake.a.u"))
+    assert told(timeline) == [
+        ("1", ["id"], "migration"),
+        ("3", ["id"], "not recorded"),
+        ("3", ["id", "name"], "migration"),
+    ]
+
+
 def test_a_history_holds_no_shapes_until_they_are_asked_for() -> None:
     """The memory that reading a history takes beside its events does not grow with the columns of the recorded tables."""
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+import pytest
 from pyiceberg.types import StringType
 
+from glacierbase.inspect import blame
 from tests.support.project_folder import ProjectFolder
 from tests.support.recorded import RecordedTables
 from tests.unit.inspect.test_drift import CREATE, create
@@ -60,12 +63,52 @@ def test_after_a_file_without_a_record_nobody_is_named(project: ProjectFolder) -
     assert "not recorded" in shown
 
 
+def test_after_a_run_that_was_lost_nobody_is_named(project: ProjectFolder) -> None:
+    """The run had begun a statement, which may have made the change. The record is said to be outdated."""
+    tables = RecordedTables(project)
+    tables.apply("1_make.sql", CREATE, create, "lake.a.t")
+
+    def change(_: object) -> None:
+        with tables.client.load_table("a.t").update_schema() as update:
+            update.add_column("legacy", StringType())
+
+    tables.apply("2_add.sql", "ALTER TABLE lake.a.t ADD COLUMN legacy string", change, is_lost=True)
+    assert lines(tables)["legacy"] == (None, "string", False)
+    for command in ("blame", "schema"):
+        assert "not recorded: 2 touched it and left no record" in tables.run(command, "lake.a.t").stdout
+    drifted = tables.run("drift", "--format", "json")
+    assert drifted.code == 0
+    assert [each["class"] for each in drifted.entry()["drifts"]] == ["not recorded"]
+
+
 def test_a_table_dropped_past_the_migrations_says_so(project: ProjectFolder) -> None:
     """Its lines are those of no table."""
     tables = RecordedTables(project)
     tables.apply("1_make.sql", CREATE, create, "lake.a.t")
     tables.client.drop_table("a.t")
     assert "dropped: not from a migration" in tables.run("blame", "lake.a.t").stdout
+
+
+def test_a_migration_that_begins_while_the_table_is_read_is_not_taken_for_a_change_by_hand(
+    project: ProjectFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The history is read again where the table is not as its record."""
+    tables = RecordedTables(project)
+    tables.apply("1_make.sql", CREATE, create, "lake.a.t")
+    read, runs = blame.with_changes_since, [1]
+
+    def change(_: object) -> None:
+        with tables.client.load_table("a.t").update_schema() as update:
+            update.add_column("later", StringType())
+
+    def meanwhile(*arguments: Any, **options: Any) -> Any:
+        for run in runs:
+            runs.remove(run)
+            tables.apply("2_add.sql", "ALTER TABLE lake.a.t ADD COLUMN later string", change, "lake.a.t")
+        return read(*arguments, **options)
+
+    monkeypatch.setattr(blame, "with_changes_since", meanwhile)
+    assert lines(tables)["later"] == (None, "string", False)
 
 
 def test_a_catalog_that_does_not_answer_leaves_the_record(project: ProjectFolder) -> None:

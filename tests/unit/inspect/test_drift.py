@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
+from dataclasses import replace
 from datetime import datetime, timezone
 
 import pytest
@@ -11,6 +13,9 @@ from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.types import IntegerType, LongType, NestedField, StringType
 
+from glacierbase.history.lockrow import free_row
+from glacierbase.model.migration import Event, EventType, State
+from glacierbase.stores.iceberg import open_store
 from tests.support.documents import checked
 from tests.support.project_folder import ProjectFolder
 from tests.support.recorded import RecordedTables
@@ -98,6 +103,23 @@ def test_tables_that_no_migration_made_are_counted_and_listed_on_request(tables:
     listed = tables.run("drift", "--list").stdout
     assert "unmanaged: lake.a.other" in listed
     assert "history_" not in listed
+
+
+def test_a_table_that_files_of_another_catalog_made_is_not_unmanaged(tables: RecordedTables) -> None:
+    """The history of that catalog is in the same namespace."""
+    for name in ("of_web", "of_nobody"):
+        tables.client.create_table(f"a.{name}", Schema(NestedField(1, "id", IntegerType())))
+    target = tables.target()
+    web = replace(target, catalog=replace(target.catalog, name="web", stem="web"))
+    started = Event(
+        1, 1, "run", "web", "default", EventType.STARTED.value, State.RUNNING.value, "0001", tables='["lake.a.of_web"]'
+    )
+    with closing(open_store(web.catalog)) as store:
+        store.create(replace(free_row(web.terms), fence=1))
+        store.append([started])
+    listed = tables.run("drift", "--list").stdout
+    assert "unmanaged: lake.a.of_nobody" in listed
+    assert "of_web" not in listed
 
 
 def test_after_a_file_without_a_record_nothing_is_claimed(tables: RecordedTables) -> None:

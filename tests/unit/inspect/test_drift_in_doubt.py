@@ -73,9 +73,11 @@ def test_while_migrations_run_all_the_time_nothing_is_claimed(fleet: Fleet, monk
     assert len(reads) == 3
 
 
-def test_a_table_of_a_statement_without_an_outcome_has_not_drifted(fleet: Fleet) -> None:
-    """The statement may have made the difference, or may be about to."""
-    fleet["dev"].apply("0003", added("a.users", "name"), end=EventType.UNKNOWN, is_recorded=False, statement_index=1)
+@pytest.mark.parametrize("columns", [{}, {"event": "started", "state": "running"}])
+def test_a_table_of_a_statement_without_an_outcome_has_not_drifted(fleet: Fleet, columns: dict[str, str]) -> None:
+    """The statement may have made the difference, or may be about to: its run recorded that, or has died before."""
+    unknown: dict[str, Any] = {"statement_index": 1, **columns}
+    fleet["dev"].apply("0003", added("a.users", "name"), end=EventType.UNKNOWN, is_recorded=False, **unknown)
     assert found(fleet) == (0, [("lake.a.users", "column name", "not recorded")])
 
 

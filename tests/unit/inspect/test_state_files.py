@@ -15,6 +15,7 @@ from glacierbase.errors import ConfigurationError
 from glacierbase.errors.reference import ENTRIES
 from glacierbase.inspect import state_files
 from glacierbase.inspect.environment_state import StateResult
+from glacierbase.inspect.sources import compare_files
 from glacierbase.inspect.state_files import read_states, write_states
 from glacierbase.model.differences import Difference
 from glacierbase.model.shape import Column, PartitionField, Shape, SortField
@@ -86,6 +87,9 @@ def changed(change: Callable[[Any], object]) -> Callable[[str], str]:
         (lambda text: text.replace('"catalogs": [', '"catalogs": [],"x": ['), "holds no catalog"),
         (changed(lambda entry: entry.pop("versions")), "has no versions"),
         (changed(lambda entry: entry.update(environment=" ")), "has no name"),
+        (lambda text: text.replace("export-state/1", "export-state/2"), "another version of glacierbase wrote it"),
+        (changed(lambda entry: entry.update(read_at=None)), "has no time at which it was read"),
+        (changed(lambda entry: entry["tables"][0].update(table=" ")), "a table has no name"),
         (changed(lambda entry: entry.update(read_at="2026-11-02T12:00:00")), "is not a time in UTC"),
         (changed(lambda entry: entry.update(read_at="0001-01-01T00:00:00+14:00Z")), "is not a time in UTC"),
         (changed(lambda entry: entry["versions"][0].update(state="nope")), "is not one of its values"),
@@ -130,6 +134,34 @@ def test_a_state_file_has_a_name_that_compare_takes_for_a_file(
     lakes.place("dev").store_before = lambda _: pytest.fail("contacted")
     done = lakes.run("export-state --format json -o", output)
     assert (done.code, done.document["error"]["code"]) == (2, "INVALID_VALUE")
+
+
+def test_a_path_that_is_none_is_refused_as_a_file_that_cannot_be_read(path: Path) -> None:
+    """Such as one with a NUL, which a caller of the Python API may pass."""
+    with pytest.raises(ConfigurationError) as caught:
+        compare_files([str(path), "a\0.json"])
+    assert caught.value.code == "UNREADABLE_FILE"
+
+
+@pytest.mark.parametrize("output", ["nowhere/state.json", "folder.json"])
+def test_a_state_file_that_cannot_be_written_is_refused_before_anything_is_contacted(
+    output: str, tmp_path: Path, project: ProjectFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To read an environment may take a while."""
+    lakes = Lakes(project, monkeypatch)
+    lakes.place("dev").store_before = lambda _: pytest.fail("contacted")
+    (tmp_path / "folder.json").mkdir()
+    done = lakes.run("export-state --format json -o", str(tmp_path / output))
+    assert (done.code, done.document["error"]["code"]) == (2, "UNREADABLE_FILE")
+
+
+def test_a_file_is_not_compared_with_itself(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Under another path, or through a link, it would be equal, whatever the environments are."""
+    monkeypatch.chdir(path.parent)
+    Path("link.json").symlink_to(path)
+    for other in ("./prod.json", "link.json", str(path)):
+        output = call_program(["compare", "prod.json", other, "--format", "json"])
+        assert (output.code, output.document["error"]["code"]) == (2, "ENVIRONMENT_NOT_CHOSEN")
 
 
 def test_two_entries_of_one_catalog_and_environment_are_refused(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from glacierbase.errors import ConfigurationError
 from glacierbase.migrations.statements import split_statements
 from glacierbase.model.shape import Column, PartitionField, Shape, SortField
 from glacierbase.secrets import register
@@ -89,6 +90,19 @@ def test_what_cannot_be_said_is_an_error(ask: Ask, found: Shape, change: Callabl
     done = ask(change(found))
     assert (done.code, done.stdout) == (2, "")
     assert "error: NO_STATEMENTS: " in done.stderr
+
+
+def test_of_all_that_cannot_be_said_the_message_names_three(
+    project: ProjectFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The data of the error has the rest."""
+    columns = [column(number, f"c{number}", "uuid") for number in range(2, 7)]
+    told = asked(Story().file(1, {T: shape(T, ID, *columns)}), project, monkeypatch)
+    with pytest.raises(
+        ConfigurationError, match=r"c2 is of type uuid; c3 .*; c4 is of type uuid; and 2 more$"
+    ) as caught:
+        told.schema("t", sql=True)
+    assert len(caught.value.data["reasons"]) == 5
 
 
 def test_a_secret_that_became_known_later_is_not_replaced_in_statements(ask: Ask) -> None:

@@ -60,7 +60,7 @@ input.addEventListener("keydown", function (event) {
     event.preventDefault();
     if (results.length) { choose((chosen + (event.key === "ArrowDown" ? 1 : results.length - 1)) % results.length); }
   } else if (event.key === "Enter") { event.preventDefault(); go(chosen); }
-  else if (event.key === "Escape") { close(); input.value = ""; main.focus(); }
+  else if (event.key === "Escape") { close(); input.value = ""; main.focus({ preventScroll: true }); }
 });
 document.addEventListener("keydown", function (event) {
   var inText = /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName || "");
