@@ -12,7 +12,7 @@ from glacierbase.history.opening import Target
 from glacierbase.history.state import current_state
 from glacierbase.history.timeline import Origin
 from glacierbase.inspect.before import moments_before
-from glacierbase.inspect.lineage import Traced, trace
+from glacierbase.inspect.lineage import Traced, how_it_was, trace
 from glacierbase.inspect.since import Since
 from glacierbase.inspect.since_record import with_changes_since
 from glacierbase.inspect.tables import Life, TableSearch
@@ -71,10 +71,7 @@ class BlamedLine:
         label = _LABELS.get(self.kind)
         what = self.name if self.kind == "column" else label or f"{self.kind} {self.name}"
         text = f"{self.type}{' required' if self.required else ''}"
-        earlier = self.former_names[:-1] if self.change.startswith("renamed from") else self.former_names
-        formerly = f"formerly {', '.join(earlier)}" if earlier else ""
-        was = ", ".join(filter(None, (self.change, formerly)))
-        why = ": ".join(filter(None, (was, self.since.why)))
+        why = ": ".join(filter(None, (how_it_was(self.change, self.former_names), self.since.why)))
         return Mark(what), text, self.since.day, self.version or "-", self.author, why
 
 

@@ -65,6 +65,12 @@ class Traced:
     former_names: tuple[str, ...] = ()
 
 
+def how_it_was(change: str, former_names: Sequence[str]) -> str:
+    """Return what changed last, and the names before that, as a phrase."""
+    earlier = former_names[:-1] if change.startswith("renamed from") else former_names
+    return ", ".join(filter(None, (change, f"formerly {', '.join(earlier)}" if earlier else "")))
+
+
 def trace(moments: Sequence[Moment], before: Sequence[Moment] = ()) -> tuple[Traced, ...]:
     """Return the parts that a table has after the last of its moments; none where it was dropped. Those of another table under
     its name begin anew.

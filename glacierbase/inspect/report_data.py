@@ -16,7 +16,7 @@ from glacierbase.history.timeline import Moment, Timeline, timelines
 from glacierbase.inspect.answers import allows_shown, next_step, shown_run, statements_of
 from glacierbase.inspect.drift import drift_in
 from glacierbase.inspect.drift_results import DriftResult, Unread
-from glacierbase.inspect.lineage import Traced, trace
+from glacierbase.inspect.lineage import Traced, how_it_was, trace
 from glacierbase.inspect.made import MadeChange, made_by_each
 from glacierbase.inspect.outcomes import ci_actors
 from glacierbase.inspect.report_results import (
@@ -151,10 +151,8 @@ def _changes(moments: Sequence[Moment]) -> Iterator[ReportedChange]:
 
 def _part(traced: Traced) -> ReportedPart:
     part = traced.part
-    formerly = f"formerly {', '.join(traced.former_names)}" if traced.former_names else ""
-    was = ", ".join(filter(None, (traced.change, formerly)))
-    created = None if traced.created == traced.since else _since(traced.created)
-    return ReportedPart(part.kind, part.name, part.text, part.required, was, _since(traced.since), created)
+    was = how_it_was(traced.change, traced.former_names)
+    return ReportedPart(part.kind, part.name, part.text, part.required, was, _since(traced.since))
 
 
 def _since(since: Since) -> ReportedSince:

@@ -62,7 +62,6 @@ class ReportedPart:
 
     Attributes:
         was: how it was before its last change.
-        created: None where it never changed.
     """
 
     kind: str
@@ -71,7 +70,6 @@ class ReportedPart:
     required: bool
     was: str
     since: ReportedSince
-    created: ReportedSince | None
 
 
 @dataclass(frozen=True, slots=True)

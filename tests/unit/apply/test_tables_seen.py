@@ -282,7 +282,7 @@ def test_the_value_of_a_secret_property_is_not_recorded() -> None:
     shape = Shape("lake.a.t", "u", "iceberg", 2, (Column(1, "a", "int"),), properties={"s3.session-token": "canary"})
     assert as_recorded(shape).properties == {"s3.session-token": "***"}
     recorded = to_document(TableRecord("lake.a.t", as_recorded(shape)))
-    assert "canary" not in json.dumps(recorded) and "s3.session-token" in json.dumps(recorded)
+    assert "canary" not in json.dumps(recorded)
 
 
 def test_a_masked_shape_is_no_change(world: World) -> None:

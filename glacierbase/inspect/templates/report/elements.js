@@ -19,7 +19,12 @@ function append(element, children) {
 }
 function link(parts, text) { return make("a", { href: place(parts) }, text); }
 function place(parts) { return "#/" + parts.map(encodeURIComponent).join("/"); }
-function code(text) { return make("span", { "class": "code" }, text); }
+// Names and types are broken behind punctuation.
+function code(text) {
+  return make("span", { "class": "code" }, String(text).split(/([^.,<(]*[.,<(]+)/).filter(Boolean).map(function (part, index) {
+    return index ? [make("wbr"), part] : part;
+  }));
+}
 // Sentences with commands and names between backticks.
 function prose(text) {
   return String(text).split("`").map(function (part, index) { return index % 2 ? make("code", {}, part) : part; });

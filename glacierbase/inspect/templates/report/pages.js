@@ -93,10 +93,9 @@ function tablePage(catalog, each) {
     return [
       code(what), code(part.type + (part.required ? " required" : "")), day(part.since.day), versionLink(catalog, each, part.since.version),
       part.since.author, [part.was ? part.was + ": " : null, part.since.why]
-    ].concat(isChanged ? [part.created ? [day(part.created.day), " ", versionLink(catalog, each, part.created.version)] : null] : []);
+    ];
   }
-  var isChanged = each.parts.some(function (part) { return part.created; });
-  var headers = ["type", "since", "version", "author", "why"].concat(isChanged ? ["created"] : []);
+  var headers = ["type", "since", "version", "author", "why"];
   var drifts = catalog.drifts.filter(function (drift) { return drift.table === each.name; });
   var unread = find(catalog.unread, function (one) { return one.table === each.name; });
   return [each.name, [
