@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from glacierbase.errors import HistoryDisagrees
-from glacierbase.history.drift import TableDrift, is_kept_by_engine, look
+from glacierbase.history.drift import TableDrift, drift_of, is_kept_by_engine, look
 from glacierbase.history.file_tables import FileTables
 from glacierbase.history.records import History
+from glacierbase.history.shapes import as_recorded
 from glacierbase.history.table_choice import TableChoice
 from glacierbase.history.timeline import timelines
 from glacierbase.model.catalog import Catalog, DriftRule
@@ -46,6 +47,17 @@ def chosen_drifts(
         hint = f"choose other tables with --table; `{command('drift')}` shows all"
         raise refused("the differences of these tables cannot be settled", hint, wrong)
     return chosen
+
+
+def changed_from_outside(catalog: Catalog, history: History, shapes: Iterable[Shape]) -> tuple[TableDrift, ...]:
+    """Return the tables that differ from their records, as `chosen_drifts` does, of those that no file may have changed."""
+    recorded = {each.table: each.shape for each in timelines(history) if each.is_certain}
+    found = (
+        drift_of(before, as_recorded(each), is_certain=True)
+        for each in shapes
+        if (before := recorded.get(each.table)) is not None
+    )
+    return tuple(settled for each in found if each and (settled := _without_ignored(each, catalog.drift_rules)))
 
 
 def refused(what: str, hint: str, lines: Sequence[str] = ()) -> HistoryDisagrees:

@@ -5,10 +5,11 @@ Only files are written. The statements come from the tables, the list of tables 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from glacierbase.apply.drift_choice import changed_from_outside
 from glacierbase.apply.file_results import SquashResult
 from glacierbase.apply.plan import Selection, make_plan
 from glacierbase.apply.squash_source import KEEP, Ran, gone, refused, shapes_of, statements_ran
@@ -32,7 +33,7 @@ from glacierbase.model.command import command
 from glacierbase.model.migration import Migration, State
 from glacierbase.model.names import name_of, name_parts
 from glacierbase.model.shape import Shape
-from glacierbase.model.text import counted
+from glacierbase.model.text import counted, quoted
 from glacierbase.sql.creates import create_statements, places, table_name
 
 
@@ -113,7 +114,17 @@ def _source(target: Target, files: tuple[Migration, ...], again: Sequence[str]) 
         if read_state(opened).history.events != history.events:
             hint = f"`{command(*again, files[-1].version)}`"
             raise refused("a run changed the history while the tables were read", hint)
+    _check_as_recorded(target, history, shapes)
     return _Source(target, files, history, ran, shapes)
+
+
+def _check_as_recorded(target: Target, history: History, shapes: Iterable[Shape]) -> None:
+    """Refuse what no migration made: new environments would have it, and those that ran the files would not."""
+    changed = changed_from_outside(target.catalog, history, shapes)
+    if changed:
+        lines = [f"{each.table}: {difference.subject}" for each in changed for difference in each.differences]
+        what = f"environment {target.catalog.environment} has changes that no migration made"
+        raise refused(what, f"`{command('drift')}` shows them, and three ways out", quoted("\n".join(lines)))
 
 
 def _at_version(opened: OpenCatalog, last: Migration, again: Sequence[str]) -> History:

@@ -170,6 +170,7 @@ ENTRIES = (
             "Choose an environment that has applied the files up to the version, and none above: `glacierbase status` shows that.",
             "If a version is pending or failed there, apply it first: `glacierbase migrate --to 0007`.",
             "If files are not committed, commit them: after the squash, only git has them.",
+            "If tables have changes that no migration made, settle them: `glacierbase drift` shows the ways out.",
             "If a statement is not understood, squash to a version below it: `glacierbase squash --to 0005`.",
             "If a table is no Iceberg table that PyIceberg can read, keep the files. A new environment runs them all.",
         ),

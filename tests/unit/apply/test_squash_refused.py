@@ -11,6 +11,7 @@ from tests.support.lakes import Lakes, printed_commands
 from tests.support.project_folder import ProjectFolder
 from tests.support.repository import commit_all, set_author
 from tests.support.world import World
+from tests.unit.apply.test_drift_files import change, made, settle
 from tests.unit.apply.test_squash import applied, called, check_refused, names, shapes, world
 
 __all__ = ["shapes", "world"]
@@ -78,3 +79,23 @@ def test_the_hint_of_a_refusal_repeats_the_option(
     [hint] = printed_commands(told.document["error"]["hint"])
     assert hint == f"glacierbase squash{again} --to 0003"
     assert len(names(world)) == 3
+
+
+def test_changes_that_no_migration_made_are_refused(project: ProjectFolder) -> None:
+    """A squash with a column that somebody added by hand would make it in new environments only. Adopted, it is in the squash."""
+    tables = made(project)
+    commit_all(project.root)
+    set_author(project.root)
+    change(tables)
+    error = tables.run("squash", "--to", "1", "--author", "Ana", "--format", "json").document["error"]
+    assert error["code"] == "SQUASH_REFUSED"
+    assert "environment default has changes that no migration made; nothing was written" in error["message"]
+    assert "lake.a.t: column legacy" in error["message"]
+    assert [each.name for each in Path(project.root, "migrations/shop").iterdir()] == ["1_make.sql"]
+    adopted = settle(tables, "adopt")
+    assert adopted.code == 0, adopted.stderr
+    commit_all(project.root)
+    migrations = tables.run("status", "--format", "json").document["catalogs"][0]["migrations"]
+    squashed = tables.run("squash", "--to", migrations[-1]["version"], "--author", "Ana", "--format", "json")
+    assert squashed.code == 0, squashed.stderr
+    assert "`legacy` string" in squashed.document["catalogs"][0]["sql"]
