@@ -220,7 +220,7 @@ class FileLooks:
         self._after = self._seen.begin(self._tables, self._session)
         self._seen.newest = self._after
         done = (entry.statement_index or 0) - (entry.event is EventType.FAILED)
-        self._ids.origins = self._seen.origins(each for each in self._runs if each.index <= done)
+        self._ids.origins = cache(lambda: self._seen.origins(each for each in self._runs if each.index <= done))
         if not self._has_begun:  # No statement was left to run.
             self._before = self._after
         # Once: after it, what the file did is what the last record says.

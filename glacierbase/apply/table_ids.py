@@ -23,7 +23,8 @@ class TableIds:
     """The ids of the tables of one file.
 
     Attributes:
-        origins: what the tables were before the statements that ran, as `origins` returns it.
+        origins: returns what the tables were before the statements that ran, as the function `origins` does; called only for tables
+            that lack an id.
     """
 
     def __init__(self, known: Callable[[str], Shape | None]) -> None:
@@ -32,7 +33,7 @@ class TableIds:
         """
         self._known = known
         self._ids: dict[tuple[str, str], str | None] = {}
-        self.origins: Mapping[str, str | None] = {}
+        self.origins: Callable[[], Mapping[str, str | None]] = dict
 
     def before(self, name: str, shape: Shape | None) -> Shape | None:
         """Return the shape that a table had before the statements, with an id."""
@@ -42,7 +43,7 @@ class TableIds:
         """Return the shape that a table has after the statements, with an id."""
         if shape is None or not _lacks_id(shape):
             return shape
-        origin = self.origins.get(name, name)
+        origin = self.origins().get(name, name)
         return replace(shape, uuid=str(uuid.uuid4()) if origin is None else self._id(origin, shape.format))
 
     def _id(self, name: str, table_format: str) -> str | None:

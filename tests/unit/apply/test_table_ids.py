@@ -101,7 +101,7 @@ def test_a_table_that_is_recorded_without_an_id_gets_none() -> None:
     assert ids.before("t", SHAPE) == ids.after("t", SHAPE) == SHAPE
     iceberg = replace(SHAPE, format="iceberg")
     assert ids.after("i", iceberg) == iceberg
-    ids.origins = {"t": None}
+    ids.origins = lambda: {"t": None}
     new = ids.after("t", SHAPE)
     assert new
     assert new.uuid
