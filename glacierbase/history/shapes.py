@@ -13,7 +13,7 @@ from glacierbase.history.details import damaged, details_of
 from glacierbase.history.records import History
 from glacierbase.model.migration import Event
 from glacierbase.model.shape import Column, PartitionField, Shape, SortField
-from glacierbase.secrets import mask, masked
+from glacierbase.secrets import MASK, is_secret, mask, masked
 
 T = TypeVar("T")
 
@@ -130,10 +130,14 @@ def _shape(values: Mapping[str, object] | None) -> Shape | None:
         partitioning=tuple(map(_partition, _listed(values, "partitioning"))),
         sorting=tuple(map(_sort, _listed(values, "sorting"))),
         identifiers=texts(optional(values, "identifiers", list) or [], "identifiers"),
-        properties={key: checked(value, str, "properties") for key, value in properties.items()},
+        properties={key: _unless_secret(key, checked(value, str, "properties")) for key, value in properties.items()},
         metadata_location=optional(values, "metadata_location", str),
         schema_id=optional(values, "schema_id", int),
     )
+
+
+def _unless_secret(key: str, value: str) -> str:
+    return MASK if is_secret(key) else value
 
 
 def _column(values: Mapping[str, object]) -> Column:

@@ -11,6 +11,7 @@ import glacierbase
 from glacierbase.history.file_tables import FileTables
 from glacierbase.history.opening import Target
 from glacierbase.history.records import History, Record
+from glacierbase.history.shapes import as_recorded
 from glacierbase.history.squashes import fitted
 from glacierbase.history.state import CatalogState, read_state
 from glacierbase.history.status import make_status
@@ -19,10 +20,7 @@ from glacierbase.inspect.environment_state import StateResult, TableState, Versi
 from glacierbase.inspect.table_differences import differences
 from glacierbase.model.catalog import Catalog, DriftRule
 from glacierbase.model.migration import Event, EventType, Migration, Squashed
-from glacierbase.model.reading import from_json
-from glacierbase.model.result import Status, to_json
-from glacierbase.model.shape import Shape
-from glacierbase.secrets import MASK, is_secret
+from glacierbase.model.result import Status
 from glacierbase.stores.live import LiveTables, Reading
 
 # How often tables are read again because a migration ran meanwhile.
@@ -140,10 +138,10 @@ def _last(found: Timeline) -> tuple[int, int]:
 
 
 def _table(name: str, record: Timeline | None, live: Reading, rules: Sequence[DriftRule]) -> TableState:
-    found = _as_exported(live.shape)
+    found = live.shape and as_recorded(live.shape)
     if record is None:
         return TableState(name, found, False, None, False, live.unread, ())
-    shape = _as_exported(record.shape)
+    shape = record.shape and as_recorded(record.shape)
     altered = differences(shape, found) if live.unread is None else ()
     return TableState(
         table=name,
@@ -163,12 +161,3 @@ def _is_whole(record: Timeline) -> bool:
 def _is_first(event: Event) -> bool:
     """Return whether a table is recorded from its creation on: one that was adopted is recorded as it was found."""
     return event.event != EventType.BASELINED
-
-
-def _as_exported(shape: Shape | None) -> Shape | None:
-    """Return a shape as a file holds it, masked, so that the table and its record differ in nothing but the table."""
-    if shape is None:
-        return None
-    properties = {key: MASK if is_secret(key) else value for key, value in shape.properties.items()}
-    document: Mapping[str, object] = to_json(replace(shape, properties=properties))
-    return from_json(Shape, document, shape.table)

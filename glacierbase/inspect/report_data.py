@@ -16,7 +16,6 @@ from glacierbase.history.timeline import Moment, Timeline, timelines
 from glacierbase.inspect.answers import allows_shown, next_step, shown_run, statements_of
 from glacierbase.inspect.drift import drift_in
 from glacierbase.inspect.drift_results import DriftResult, Unread
-from glacierbase.inspect.hidden import drifts_without_secrets, is_hidden, made_without_secrets, without_secrets
 from glacierbase.inspect.lineage import Traced, trace
 from glacierbase.inspect.made import MadeChange, made_by_each
 from glacierbase.inspect.outcomes import ci_actors
@@ -35,7 +34,6 @@ from glacierbase.model.differences import compare
 from glacierbase.model.migration import Event, State
 from glacierbase.model.result import Status, user_of
 from glacierbase.model.shape import Shape
-from glacierbase.secrets import MASK
 from glacierbase.stores.live import LiveTables
 
 _SETTLED = frozenset({State.APPLIED, State.ABANDONED})
@@ -71,7 +69,7 @@ def _with_drift(opened: OpenCatalog, state: CatalogState, known: Sequence[Timeli
     return replace(
         result,
         warnings=tuple(_not_compared(broken)),
-        drifts=drifts_without_secrets(found.drifts),
+        drifts=found.drifts,
         drift_compared=found.compared,
         unmanaged=found.unmanaged,
         unread=found.unread,
@@ -114,7 +112,7 @@ def _migration(
     except GlacierbaseError as error:  # A file that does not render has no statements.
         status = replace(status, note="; ".join(filter(None, (status.note, error.message))))
         statements, allows = (), ()
-    return ReportedMigration(status, run, statements, allows, events, next_step(status), made_without_secrets(made))
+    return ReportedMigration(status, run, statements, allows, events, next_step(status), made)
 
 
 def _event(event: Event, actors: Mapping[str, str]) -> ReportedEvent:
@@ -147,18 +145,16 @@ def _changes(moments: Sequence[Moment]) -> Iterator[ReportedChange]:
     for index, moment in enumerate(moments):
         shapes = [{each.table: each} if each else {} for each in (before, moment.shape)]
         since = _since(Since.of(moment, is_first=index == 0))
-        yield from (ReportedChange(since, change.change, without_secrets(change.diff)) for change in compare(*shapes))
+        yield from (ReportedChange(since, change.change, change.diff) for change in compare(*shapes))
         before = moment.shape
 
 
 def _part(traced: Traced) -> ReportedPart:
     part = traced.part
     formerly = f"formerly {', '.join(traced.former_names)}" if traced.former_names else ""
-    is_secret = is_hidden(part.kind, part.name)
-    text, change = (MASK, traced.change and f"was {MASK}") if is_secret else (part.text, traced.change)
-    was = ", ".join(filter(None, (change, formerly)))
+    was = ", ".join(filter(None, (traced.change, formerly)))
     created = None if traced.created == traced.since else _since(traced.created)
-    return ReportedPart(part.kind, part.name, text, part.required, was, _since(traced.since), created)
+    return ReportedPart(part.kind, part.name, part.text, part.required, was, _since(traced.since), created)
 
 
 def _since(since: Since) -> ReportedSince:

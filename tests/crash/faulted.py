@@ -64,6 +64,7 @@ def break_at(steps: Steps, fault: Fault, number: int, shop: Shop) -> dict[str, A
     steps.on_step = lambda count: None
     fault.end()
     shop.finish()
+    shop.check_who()
     states = [str(each.state) for each in shop.load().status(spark=shop.session)[0].migrations]
     return {"fault": fault.name, "step": number, **said, "states": states, "rows": shop.rows}
 

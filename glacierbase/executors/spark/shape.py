@@ -20,9 +20,13 @@ _COMMENT, _CHARACTERS, _DEFAULT, _ID = (
 )  # fmt: skip
 # Columns that Hudi adds to each row.
 _OF_HUDI = "_hoodie_"
-# Properties that are no part of a shape: Iceberg changes one with each commit of rows, Delta one with each column that it adds, and
-# the place of the files is listed or not, as the session loads the table.
-_LEFT_OUT = ("current-snapshot-id", "delta.columnMapping.maxColumnId", "path", "option.path")
+# Properties that are no part of a shape. Iceberg changes one with each commit of rows, Delta one with each column that it adds, and
+# Hudi some with each commit that it reports to a metastore. The place of the files depends on how the session loads the table.
+_LEFT_OUT = {
+    "current-snapshot-id", "delta.columnMapping.maxColumnId",
+    "last_commit_time_sync", "last_commit_completion_time_sync", "hudi_writer_version", "option.hoodie.query.as.ro.table",
+    "path", "option.path",
+}  # fmt: skip
 # A partition of a table whose transforms Spark knows: `days(ts)`, `bucket(4, id)`.
 _TRANSFORMED = re.compile(r"(?P<transform>\w+)\((?:(?P<argument>\d+), )?(?P<source>.+)\)")
 

@@ -277,6 +277,14 @@ def test_a_name_after_use_is_not_guessed(world: World, monkeypatch: pytest.Monke
     assert unread(world) == [seen._DEPENDS, None]
 
 
+def test_the_value_of_a_secret_property_is_not_recorded() -> None:
+    """Its key decides, as nobody registered the value; the property itself is recorded."""
+    shape = Shape("lake.a.t", "u", "iceberg", 2, (Column(1, "a", "int"),), properties={"s3.session-token": "canary"})
+    assert as_recorded(shape).properties == {"s3.session-token": "***"}
+    recorded = to_document(TableRecord("lake.a.t", as_recorded(shape)))
+    assert "canary" not in json.dumps(recorded) and "s3.session-token" in json.dumps(recorded)
+
+
 def test_a_masked_shape_is_no_change(world: World) -> None:
     """The record holds no secret, so the table is compared without it, too."""
     register("canary-in-a-comment")

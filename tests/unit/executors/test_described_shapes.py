@@ -60,7 +60,7 @@ class Described:
 
 def test_what_an_engine_counts_and_where_files_are_is_no_part_of_a_shape() -> None:
     """A write, a column, or another way to load the table would each look like a change of a property."""
-    counted = {"current-snapshot-id": "7", "delta.columnMapping.maxColumnId": "3"}
+    counted = {"current-snapshot-id": "7", "delta.columnMapping.maxColumnId": "3", "last_commit_time_sync": "20261101"}
     places = {"path": "file:/lake/t", "option.path": "file:/lake/t"}
     found = read_shape(Described(**counted, **places, primaryKey="id"), "t")
     assert found

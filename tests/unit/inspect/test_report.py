@@ -224,7 +224,7 @@ def test_a_secret_is_masked_in_the_page(
 def test_a_secret_property_of_a_table_is_masked_wherever_the_page_shows_it(
     project: ProjectFolder, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Its key, and that it changed, are shown: in the table, its timeline, its migrations and its drift."""
+    """Its key is shown; whether its value changed is not known."""
     keys = ("s3.secret-access-key", "token", "adls.sas-token.account", "jdbc.password")
     first, second, third = (
         shape("lake.a.t", column(1, "a"), properties={"kept": "shown", **dict.fromkeys(keys, f"canary-{number}")})
@@ -238,10 +238,9 @@ def test_a_secret_property_of_a_table_is_masked_wherever_the_page_shows_it(
     [table] = catalog["tables"]
     assert "canary" not in text
     assert {each["name"]: (each["type"], each["was"]) for each in table["parts"] if each["kind"] == "property"} == {
-        **dict.fromkeys(keys, ("***", "was ***")), "kept": ("shown", ""),
+        **dict.fromkeys(keys, ("***", "")), "kept": ("shown", ""),
     }  # fmt: skip
-    assert len(table["changes"][0]["diff"]) == len(catalog["migrations"][1]["tables"][0]["diff"]) == len(keys)
-    assert {(each["expected"], each["actual"]) for each in catalog["drifts"]} == {("***", "***")}
+    assert catalog["drifts"] == []
 
 
 def test_a_table_that_only_its_engine_can_read_is_named(
