@@ -79,6 +79,7 @@ def test_a_table_of_a_statement_without_an_outcome_has_not_drifted(fleet: Fleet,
     unknown: dict[str, Any] = {"statement_index": 1, **columns}
     fleet["dev"].apply("0003", added("a.users", "name"), end=EventType.UNKNOWN, is_recorded=False, **unknown)
     assert found(fleet) == (0, [("lake.a.users", "column name", "not recorded")])
+    assert "not from a migration" not in run(fleet, "blame", "lake.a.users.name").stdout
 
 
 def test_after_a_file_that_failed_the_record_of_what_it_did_counts(fleet: Fleet) -> None:
