@@ -9,7 +9,6 @@ from glacierbase.errors import HistoryDisagrees
 from glacierbase.history.drift import TableDrift, drift_of, is_kept_by_engine, look
 from glacierbase.history.file_tables import FileTables
 from glacierbase.history.records import History
-from glacierbase.history.shapes import as_recorded
 from glacierbase.history.table_choice import TableChoice
 from glacierbase.history.timeline import timelines
 from glacierbase.model.catalog import Catalog, DriftRule
@@ -53,9 +52,7 @@ def changed_from_outside(catalog: Catalog, history: History, shapes: Iterable[Sh
     """Return the tables that differ from their records, as `chosen_drifts` does, of those that no file may have changed."""
     recorded = {each.table: each.shape for each in timelines(history) if each.is_certain}
     found = (
-        drift_of(before, as_recorded(each), is_certain=True)
-        for each in shapes
-        if (before := recorded.get(each.table)) is not None
+        drift_of(before, each, is_certain=True) for each in shapes if (before := recorded.get(each.table)) is not None
     )
     return tuple(settled for each in found if each and (settled := _without_ignored(each, catalog.drift_rules)))
 

@@ -75,9 +75,7 @@ def look(timelines: Iterable[Timeline], tables: LiveTables, files: FileTables) -
     recorded = {each.shape.table: each for each in timelines if each.shape}
     found = tables.read(recorded)
     drifts = (
-        drift_of(
-            each.shape, now.shape and as_recorded(now.shape), is_certain=each.is_certain and not files.is_changing(name)
-        )
+        drift_of(each.shape, now.shape, is_certain=each.is_certain and not files.is_changing(name))
         for name, each in recorded.items()
         if each.shape and (now := found[name]).unread is None
     )
@@ -86,7 +84,8 @@ def look(timelines: Iterable[Timeline], tables: LiveTables, files: FileTables) -
 
 
 def drift_of(recorded: Shape, actual: Shape | None, *, is_certain: bool) -> TableDrift | None:
-    """Return how a table differs from its record; None where it does not. Pure."""
+    """Return how a table differs from its record; None where it does not. Both without secrets, as a record is. Pure."""
+    recorded, actual = as_recorded(recorded), actual and as_recorded(actual)
     changes = compare({recorded.table: recorded}, {actual.table: actual} if actual else {})
     differences = tuple(difference for change in changes for difference in change.diff)
     return TableDrift(recorded, actual, differences, is_certain) if differences else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from glacierbase.history.shapes import as_recorded
 from glacierbase.history.timeline import Moment, differ
 from glacierbase.inspect.since import Since
 from glacierbase.model.shape import Shape
@@ -31,6 +32,7 @@ def _moments(versions: Sequence[Version], first: Moment, recorded: Shape) -> Ite
         return
     before: Shape | None = None
     for each in versions[: files.index(recorded.metadata_location) + 1]:
-        if each.shape.uuid == recorded.uuid and differ(before, each.shape):
-            yield Moment(each.shape, replace(first.event, recorded_at=each.at), first.origin)
-            before = each.shape
+        shape = as_recorded(each.shape)
+        if shape.uuid == recorded.uuid and differ(before, shape):
+            yield Moment(shape, replace(first.event, recorded_at=each.at), first.origin)
+            before = shape

@@ -11,7 +11,6 @@ from glacierbase.history.drift import TableDrift, drift_of, is_kept_by_engine, l
 from glacierbase.history.file_tables import FileTables
 from glacierbase.history.opening import OpenCatalog, Target
 from glacierbase.history.records import History
-from glacierbase.history.shapes import as_recorded
 from glacierbase.history.state import CatalogState, read_state
 from glacierbase.history.table_choice import TableChoice
 from glacierbase.history.timeline import Timeline, timelines
@@ -117,7 +116,7 @@ def _dated(drift: Drift, difference: Difference, found: TableDrift, past: Past |
 
 
 def _has(version: Version, difference: Difference, found: TableDrift) -> bool:
-    then = drift_of(found.recorded, as_recorded(version.shape), is_certain=True)
+    then = drift_of(found.recorded, version.shape, is_certain=True)
     return then is not None and difference in then.differences
 
 

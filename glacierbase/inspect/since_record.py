@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
 
+from glacierbase.history.shapes import as_recorded
 from glacierbase.history.timeline import Moment, Origin, differ
 from glacierbase.model.shape import Shape
 from glacierbase.stores.iceberg.past import Version
@@ -29,11 +30,12 @@ def with_changes_since(
     now = tables.read([last.shape.table])[last.shape.table]
     if now.unread is not None:
         return moments, f"{last.shape.table} was not read, so what follows is its record: {now.unread}"
-    if not differ(last.shape, now.shape):
+    recorded, current = as_recorded(last.shape), now.shape and as_recorded(now.shape)
+    if not differ(recorded, current):
         return moments, ""
     past = tables.past({last.shape.table: last.shape.metadata_location}).get(last.shape.table)
     origin = Origin.OUTSIDE if is_whole else Origin.NOT_RECORDED
-    found = _versions(last.shape, now.shape, past.versions if past else ())
+    found = _versions(recorded, current, past.versions if past else ())
     return (*moments, *(_moment(last, at, shape, origin) for at, shape in found)), ""
 
 
@@ -41,9 +43,10 @@ def _versions(recorded: Shape, now: Shape | None, since: Sequence[Version]) -> I
     """Yield each shape since the record that differs from the one before, and when it came about."""
     before: Shape | None = recorded
     for version in since if now else ():
-        if differ(before, version.shape):
-            yield version.at, version.shape
-            before = version.shape
+        shape = as_recorded(version.shape)
+        if differ(before, shape):
+            yield version.at, shape
+            before = shape
     if differ(before, now):
         yield datetime.now(timezone.utc), now
 

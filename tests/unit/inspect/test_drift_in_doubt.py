@@ -174,7 +174,12 @@ def test_a_property_that_holds_a_secret_is_as_recorded(project: ProjectFolder, m
     def make(client: SqlCatalog) -> None:
         create(client)
         with client.load_table("a.t").transaction() as transaction:
-            transaction.set_properties({"endpoint": "https://hunter2-and-more.example"})
+            transaction.set_properties({"endpoint": "https://hunter2-and-more.example", "s3.session-token": "canary-7"})
 
     tables.apply("1_make.sql", CREATE, make, "lake.a.t")
     assert drifts(tables, "--fail-on", "any") == (0, [])
+    tables.client.load_table("a.t").transaction().set_properties({"s3.session-token": "canary-8"}).commit_transaction()
+    assert drifts(tables, "--fail-on", "any") == (0, [])
+    blamed = tables.run("blame", "lake.a.t").stdout
+    assert "not from a migration" not in blamed
+    assert "canary" not in blamed
