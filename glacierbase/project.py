@@ -23,7 +23,7 @@ from glacierbase.apply.results import (
 from glacierbase.inspect import files
 from glacierbase.inspect.each import R
 from glacierbase.inspect.folders import find_root, load_project
-from glacierbase.inspect.reporting import ReportingProject
+from glacierbase.inspect.report.reporting import ReportingProject
 from glacierbase.inspect.results import RenderResult, ValidateResult
 from glacierbase.model.arguments import check_reason, given, version_given
 from glacierbase.model.command import Scope, with_own_scope
@@ -33,7 +33,7 @@ from glacierbase.review.results import LintResult
 from glacierbase.secrets import Secrets
 
 if TYPE_CHECKING:
-    from glacierbase.apply.drift_results import DriftFileResult, DriftIgnoreResult
+    from glacierbase.apply.drift.results import DriftFileResult, DriftIgnoreResult
 
 
 class Project(ReportingProject):
@@ -263,7 +263,7 @@ class Project(ReportingProject):
         Raises:
             HistoryDisagrees: a version is pending, or no statement makes the changes.
         """
-        from glacierbase.apply.drift_results import DriftFileResult
+        from glacierbase.apply.drift.results import DriftFileResult
 
         return self._settle(catalogs, DriftFileResult, apply.drift_adopt, reason, tables, author, lock_timeout)
 
@@ -272,7 +272,7 @@ class Project(ReportingProject):
         self, catalogs: Collection[str] = (), *, tables: Collection[str] = (), reason: str, author: str
     ) -> tuple[DriftFileResult, ...]:
         """Write a migration that undoes these changes in this environment, and none in others; arguments as for `drift_adopt`."""
-        from glacierbase.apply.drift_results import DriftFileResult
+        from glacierbase.apply.drift.results import DriftFileResult
 
         return self._settle(catalogs, DriftFileResult, apply.drift_revert, reason, tables, author)
 
@@ -281,7 +281,7 @@ class Project(ReportingProject):
         self, catalogs: Collection[str] = (), *, tables: Collection[str] = (), reason: str
     ) -> tuple[DriftIgnoreResult, ...]:
         """Write a rule for each of these changes into the catalog file; arguments as for `drift_adopt`."""
-        from glacierbase.apply.drift_results import DriftIgnoreResult
+        from glacierbase.apply.drift.results import DriftIgnoreResult
 
         return self._settle(catalogs, DriftIgnoreResult, apply.drift_ignore, reason, tables)
 

@@ -35,7 +35,7 @@ from glacierbase.model.arguments import check_not_empty, check_reason, version_g
 from glacierbase.stores.renaming import renaming_warnings
 
 if TYPE_CHECKING:
-    from glacierbase.apply.drift_results import DriftFileResult, DriftIgnoreResult
+    from glacierbase.apply.drift.results import DriftFileResult, DriftIgnoreResult
     from glacierbase.apply.planfile import GivenPlan
 
 
@@ -205,7 +205,7 @@ def drift_adopt(
     target: Target, result: DriftFileResult, reason: str, tables: Collection[str], author: str, lock_timeout: float
 ) -> DriftFileResult:
     """Write a migration with the changes that no migration made, and record it as applied."""
-    from glacierbase.apply import drift_files  # Only these commands read the shapes of tables.
+    from glacierbase.apply.drift import files as drift_files  # Only these commands read the shapes of tables.
 
     return drift_files.adopt(target, result, tables, reason, author, lock_timeout)
 
@@ -214,14 +214,14 @@ def drift_revert(
     target: Target, result: DriftFileResult, reason: str, tables: Collection[str], author: str
 ) -> DriftFileResult:
     """Write a migration that undoes the changes that no migration made."""
-    from glacierbase.apply import drift_files
+    from glacierbase.apply.drift import files as drift_files
 
     return drift_files.revert(target, result, tables, reason, author)
 
 
 def drift_ignore(target: Target, result: DriftIgnoreResult, reason: str, tables: Collection[str]) -> DriftIgnoreResult:
     """Write rules for the changes that no migration made."""
-    from glacierbase.apply.drift_ignore import ignore
+    from glacierbase.apply.drift.ignore import ignore
 
     return ignore(target, result, tables, reason)
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from glacierbase.apply.drift_choice import changed_from_outside
+from glacierbase.apply.drift.choice import changed_from_outside
 from glacierbase.apply.file_results import SquashResult
 from glacierbase.apply.plan import Selection, make_plan
 from glacierbase.apply.squash_source import KEEP, Ran, gone, refused, shapes_of, statements_ran

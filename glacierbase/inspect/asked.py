@@ -13,11 +13,11 @@ from glacierbase.model.command import with_own_scope
 
 # The others are imported when they are called, so that `pending` does not load what reads schemas.
 if TYPE_CHECKING:
-    from glacierbase.inspect.blame import BlameResult
-    from glacierbase.inspect.drift_results import DriftResult
-    from glacierbase.inspect.history import HistoryResult
-    from glacierbase.inspect.schema import SchemaResult
-    from glacierbase.inspect.shown import ShowResult
+    from glacierbase.inspect.drift.results import DriftResult
+    from glacierbase.inspect.tables.blame import BlameResult
+    from glacierbase.inspect.tables.schema import SchemaResult
+    from glacierbase.inspect.versions.history import HistoryResult
+    from glacierbase.inspect.versions.shown import ShowResult
 
 
 class AskedProject(LoadedProject):
@@ -47,8 +47,8 @@ class AskedProject(LoadedProject):
         Raises:
             ConfigurationError: no catalog has that table, or the table never had that column.
         """
-        from glacierbase.inspect.filters import Filters
-        from glacierbase.inspect.history import HistoryResult, history
+        from glacierbase.inspect.versions.filters import Filters
+        from glacierbase.inspect.versions.history import HistoryResult, history
 
         filters = Filters.given(table, column, author, since, version)
         results = self._each_history(catalogs, HistoryResult, history, filters, spark)
@@ -61,8 +61,8 @@ class AskedProject(LoadedProject):
         Raises:
             ConfigurationError: no catalog has that version, neither in its files nor in its history.
         """
-        from glacierbase.inspect.answers import found, show
-        from glacierbase.inspect.shown import ShowResult
+        from glacierbase.inspect.versions.show import found, show
+        from glacierbase.inspect.versions.shown import ShowResult
 
         return found(self._each(catalogs, ShowResult, show, version_given(version), spark), version)
 
@@ -84,8 +84,8 @@ class AskedProject(LoadedProject):
         Raises:
             ConfigurationError: no catalog has that table, the name is ambiguous, or no statements create the table.
         """
-        from glacierbase.inspect.schema import SchemaResult, Wanted, schema
-        from glacierbase.inspect.tables import TableSearch
+        from glacierbase.inspect.tables.choice import TableSearch
+        from glacierbase.inspect.tables.schema import SchemaResult, Wanted, schema
 
         search = TableSearch(table)
         wanted = Wanted.given(at, diff, sql)
@@ -104,8 +104,8 @@ class AskedProject(LoadedProject):
         Raises:
             ConfigurationError: no catalog has that table, or the table has no such column.
         """
-        from glacierbase.inspect.blame import BlameResult, blame
-        from glacierbase.inspect.tables import TableSearch
+        from glacierbase.inspect.tables.blame import BlameResult, blame
+        from glacierbase.inspect.tables.choice import TableSearch
 
         search = TableSearch(table)
         return search.check(self._each_history(catalogs, BlameResult, blame, search, spark))
@@ -123,8 +123,8 @@ class AskedProject(LoadedProject):
             ConfigurationError: a pattern fits no table of the history.
         """
         from glacierbase.history.table_choice import TableChoice
-        from glacierbase.inspect.drift import drift
-        from glacierbase.inspect.drift_results import DriftResult
+        from glacierbase.inspect.drift.drift import drift
+        from glacierbase.inspect.drift.results import DriftResult
 
         choice = TableChoice(tables)
         return choice.check(self._each(catalogs, DriftResult, drift, choice, spark))

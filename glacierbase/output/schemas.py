@@ -14,19 +14,19 @@ from inspect import getmembers, isfunction
 from pathlib import Path
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
-from glacierbase.apply.drift_results import DriftFileResult, DriftIgnoreResult
+from glacierbase.apply.drift.results import DriftFileResult, DriftIgnoreResult
 from glacierbase.apply.file_results import RebaseResult, WrittenResult
 from glacierbase.apply.init import InitResult
 from glacierbase.catalogs.schema import catalog_file_schema
 from glacierbase.errors import GlacierbaseError
-from glacierbase.inspect.blame import BlameResult
-from glacierbase.inspect.compare_results import CompareResult
-from glacierbase.inspect.drift_results import DriftResult
-from glacierbase.inspect.environment_state import StateResult
-from glacierbase.inspect.history import HistoryResult
-from glacierbase.inspect.report_results import ReportResult
-from glacierbase.inspect.schema import SchemaResult
-from glacierbase.inspect.shown import ShowResult
+from glacierbase.inspect.compare.results import CompareResult
+from glacierbase.inspect.compare.state import StateResult
+from glacierbase.inspect.drift.results import DriftResult
+from glacierbase.inspect.report.results import ReportResult
+from glacierbase.inspect.tables.blame import BlameResult
+from glacierbase.inspect.tables.schema import SchemaResult
+from glacierbase.inspect.versions.history import HistoryResult
+from glacierbase.inspect.versions.shown import ShowResult
 from glacierbase.model.result import Result, document_fields, json_name
 from glacierbase.project import Project
 

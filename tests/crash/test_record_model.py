@@ -21,10 +21,10 @@ from glacierbase.apply.transitions import Resolution
 from glacierbase.errors import GlacierbaseError
 from glacierbase.history.shapes import table_records
 from glacierbase.history.table_choice import TableChoice
-from glacierbase.inspect.blame import BlameResult, blame
-from glacierbase.inspect.drift import drift
-from glacierbase.inspect.drift_results import DriftClass, DriftResult
-from glacierbase.inspect.tables import TableSearch
+from glacierbase.inspect.drift.drift import drift
+from glacierbase.inspect.drift.results import DriftClass, DriftResult
+from glacierbase.inspect.tables.blame import BlameResult, blame
+from glacierbase.inspect.tables.choice import TableSearch
 from glacierbase.model.migration import State
 from glacierbase.model.shape import Shape
 from glacierbase.stores.iceberg.shape import ShapeReader

@@ -14,11 +14,11 @@ from glacierbase.apply.transitions import Resolution
 from glacierbase.errors import GlacierbaseError
 from glacierbase.history.records import fold
 from glacierbase.inspect import commands
-from glacierbase.inspect.answers import show
-from glacierbase.inspect.filters import Filters
-from glacierbase.inspect.history import HistoryResult, history
 from glacierbase.inspect.results import StatusResult
-from glacierbase.inspect.shown import ShowResult
+from glacierbase.inspect.versions.filters import Filters
+from glacierbase.inspect.versions.history import HistoryResult, history
+from glacierbase.inspect.versions.show import show
+from glacierbase.inspect.versions.shown import ShowResult
 from glacierbase.model.migration import Event
 from glacierbase.model.result import Status
 from glacierbase.output.documents import json_document, text_document

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from glacierbase.errors import GlacierbaseError
-from glacierbase.inspect.compare_results import ComparedEnvironment, ComparedVersion, CompareResult
-from glacierbase.inspect.report_page import page_text
-from glacierbase.inspect.report_results import PageResult
+from glacierbase.inspect.compare.results import ComparedEnvironment, ComparedVersion, CompareResult
+from glacierbase.inspect.report.page import page_text
+from glacierbase.inspect.report.results import PageResult
 from tests.support.chromium import Chromium, chromium
 from tests.support.project_folder import ProjectFolder
 from tests.support.story import Story, asked, column, shape

@@ -13,10 +13,10 @@ import pytest
 
 from glacierbase.errors import ConfigurationError
 from glacierbase.errors.reference import ENTRIES
-from glacierbase.inspect import state_files
-from glacierbase.inspect.environment_state import StateResult
-from glacierbase.inspect.sources import compare_files
-from glacierbase.inspect.state_files import read_states, write_states
+from glacierbase.inspect.compare import state_files
+from glacierbase.inspect.compare.sources import compare_files
+from glacierbase.inspect.compare.state import StateResult
+from glacierbase.inspect.compare.state_files import read_states, write_states
 from glacierbase.model.differences import Difference
 from glacierbase.model.shape import Column, PartitionField, Shape, SortField
 from tests.support.errors import text_error

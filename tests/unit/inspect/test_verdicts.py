@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from glacierbase.inspect.compare import Side, compare
-from glacierbase.inspect.compare_results import CompareResult, Verdict
-from glacierbase.inspect.environment_state import StateResult, TableState, VersionState
-from glacierbase.inspect.exporting import export
-from glacierbase.inspect.table_differences import differences
+from glacierbase.inspect.compare.compare import Side, compare
+from glacierbase.inspect.compare.differences import differences
+from glacierbase.inspect.compare.exporting import export
+from glacierbase.inspect.compare.results import CompareResult, Verdict
+from glacierbase.inspect.compare.state import StateResult, TableState, VersionState
 from glacierbase.model.migration import AppliedBy, State
 from glacierbase.model.shape import Column, PartitionField, Shape
 from tests.support.project_folder import ProjectFolder

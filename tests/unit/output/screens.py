@@ -32,13 +32,13 @@ from glacierbase.apply.results import (
 )
 from glacierbase.cli.program import cli
 from glacierbase.errors import EngineUnavailable, GlacierbaseError, MigrationFailed, MigrationFileError, SeveralErrors
-from glacierbase.inspect.compare import Side, compare
-from glacierbase.inspect.compare_results import CompareResult
-from glacierbase.inspect.environment_state import StateResult, TableState, VersionState
-from glacierbase.inspect.history import HistoryResult
-from glacierbase.inspect.outcomes import outcomes
+from glacierbase.inspect.compare.compare import Side, compare
+from glacierbase.inspect.compare.results import CompareResult
+from glacierbase.inspect.compare.state import StateResult, TableState, VersionState
 from glacierbase.inspect.results import Check, DoctorResult, StatusResult
-from glacierbase.inspect.shown import ShownRun, ShownStatement, ShowResult
+from glacierbase.inspect.versions.history import HistoryResult
+from glacierbase.inspect.versions.outcomes import outcomes
+from glacierbase.inspect.versions.shown import ShownRun, ShownStatement, ShowResult
 from glacierbase.model.differences import Difference
 from glacierbase.model.migration import AppliedBy, Event, State
 from glacierbase.model.result import LockHolder, Result, Status

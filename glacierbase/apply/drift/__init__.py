@@ -1,0 +1,1 @@
+"""The ways out of drift: adopt, revert, ignore."""

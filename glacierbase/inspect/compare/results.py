@@ -1,0 +1,216 @@
+"""The result of `compare`, and its text: what differs on one screen, with counts of what is equal."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+
+from glacierbase.errors import GlacierbaseError
+from glacierbase.inspect.compare.state import VersionState
+from glacierbase.model.differences import Difference
+from glacierbase.model.migration import AppliedBy, State
+from glacierbase.model.result import Result
+from glacierbase.model.text import Cell, Line, Mark, age_of, counted, table, time_of
+
+_ABSENT = "-"
+# Of a checksum, behind its algorithm; enough to tell two files apart.
+_SHOWN_DIGITS = 6
+
+
+class Verdict(str, Enum):
+    """How the environments stand with one version."""
+
+    EQUAL = "equal"
+    VARIABLES = "variables"
+    BASELINED = "baselined"
+    PENDING = "pending"
+    BEHIND = "behind"
+    ABANDONED = "abandoned"
+    EXTRA = "extra"
+    MISSING = "missing"
+    EDITED = "edited"
+    RUNNING = "running"
+    INTERRUPTED = "interrupted"
+    FAILED = "failed"
+    UNKNOWN = "unknown"
+
+    __str__ = str.__str__
+
+    @property
+    def is_difference(self) -> bool:
+        """Whether the environments have not had the same updates."""
+        return self not in (Verdict.EQUAL, Verdict.VARIABLES, Verdict.BASELINED, Verdict.PENDING)
+
+
+class Cause(str, Enum):
+    """Why a table differs."""
+
+    OUTSIDE = "outside"
+    UNEXPLAINED = "unexplained"
+    VERSIONS = "versions"
+    VARIABLES = "variables"
+
+    __str__ = str.__str__
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedEnvironment:
+    """An environment.
+
+    Attributes:
+        file: the state file that it was read from; None where it was read itself.
+        skipped, error: why it is not compared.
+    """
+
+    name: str
+    file: str | None = None
+    read_at: datetime | None = None
+    skipped: str | None = None
+    error: GlacierbaseError | None = None
+
+    def note(self) -> str | None:
+        """Return what the table does not show of it."""
+        if self.skipped or self.error:
+            return f"{self.name}: not compared: {self.skipped or (self.error and self.error.code)}"
+        return f"{self.name}: as of {time_of(self.read_at)}, from {self.file}" if self.file else None
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedVersion:
+    """A version in all environments.
+
+    Attributes:
+        states: by environment, without those that do not know the version.
+    """
+
+    version: str
+    description: str | None
+    verdict: Verdict
+    states: Mapping[str, VersionState]
+
+
+@dataclass(frozen=True, slots=True)
+class TableDifference:
+    """A difference of a table in one environment.
+
+    Attributes:
+        environment: where the table differs.
+        before, after: in the environment that it is compared with, or in its own record if the cause is `outside`; and in this one.
+        versions: that explain it.
+    """
+
+    environment: str
+    cause: Cause
+    what: str
+    name: str
+    before: str | None
+    after: str | None
+    versions: tuple[str, ...] = ()
+
+    def line(self) -> str:
+        return Difference(self.what, self.name, self.before, self.after).line()
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedTable:
+    """A table in all environments.
+
+    Attributes:
+        table: its name in the environment that the others are compared with.
+        names: by environment, where it has another one.
+        verdict: the most serious cause of its differences, `equal`, or `unknown` where fewer than two shapes are known.
+    """
+
+    table: str
+    verdict: str
+    names: Mapping[str, str]
+    differences: tuple[TableDifference, ...]
+
+    @property
+    def is_different(self) -> bool:
+        """Whether it differs for another reason than variables."""
+        return any(each.cause is not Cause.VARIABLES for each in self.differences)
+
+
+@dataclass(frozen=True, slots=True)
+class CompareResult(Result):
+    """One catalog in several environments.
+
+    Attributes:
+        differs: whether anything differs that variables do not explain.
+    """
+
+    environments: tuple[ComparedEnvironment, ...] = ()
+    versions: tuple[ComparedVersion, ...] = ()
+    tables: tuple[ComparedTable, ...] = ()
+    differs: bool = False
+
+    def lines(self) -> Sequence[Line]:
+        names = [each.name for each in self.environments if not each.skipped and not each.error]
+        now = max((each.read_at for each in self.environments if each.read_at), default=None)
+        wrong = [each for each in self.versions if each.verdict.is_difference]
+        tables = table(("table", "environment", "difference", "why"), self._table_rows())
+        return [
+            *table(("version", *names, "", "description"), (_row(each, names, now) for each in wrong)),
+            *_counts(
+                "version", len(self.versions), Counter(str(each.verdict) for each in self.versions), _VERSION_WORDS
+            ),
+            *self._by_design(),
+            *tables,
+            *_counts("table", len(self.tables), Counter(each.verdict for each in self.tables), _TABLE_WORDS),
+            *filter(None, (each.note() for each in self.environments)),
+        ]
+
+    def _table_rows(self) -> Iterator[tuple[Cell, ...]]:
+        """Yield a row for each difference that neither versions nor variables explain; environments that share it share the row."""
+        for each in self.tables:
+            rows: dict[tuple[str, Cause], list[str]] = {}
+            for found in each.differences:
+                if found.cause in _WHY:
+                    rows.setdefault((found.line(), found.cause), []).append(found.environment)
+            for (line, cause), environments in rows.items():
+                yield each.table, Mark(", ".join(environments)), line, _WHY[cause]
+
+    def _by_design(self) -> Iterator[str]:
+        """Yield what variables make different."""
+        versions = [each.version for each in self.versions if each.verdict is Verdict.VARIABLES]
+        tables = [each.table for each in self.tables if any(one.cause is Cause.VARIABLES for one in each.differences)]
+        if versions or tables:
+            yield f"by design (variables): {', '.join([*versions, *tables])}"
+
+
+_WHY = {Cause.OUTSIDE: "not from a migration", Cause.UNEXPLAINED: "neither versions nor variables explain it"}
+_VERSION_WORDS = {
+    "equal": "equal", "variables": "rendered with other variables", "baselined": "baselined in some", "pending": "pending in all",
+}  # fmt: skip
+_TABLE_WORDS = {
+    "equal": "equal", "variables": "different by their variables", "versions": "different as the versions above are",
+    "unknown": "not known in two environments",
+}  # fmt: skip
+
+
+def _row(each: ComparedVersion, names: Sequence[str], now: datetime | None) -> tuple[Cell, ...]:
+    cells = (_cell(each.states.get(name), now, each.verdict is Verdict.EDITED) for name in names)
+    return (each.version, *cells, Mark(str(each.verdict)), each.description)
+
+
+def _cell(state: VersionState | None, now: datetime | None, with_checksum: bool) -> Cell:
+    """Return state and age, and the beginning of the checksum."""
+    if state is None:
+        return _ABSENT
+    is_baselined = state.state is State.APPLIED and state.applied_by is AppliedBy.BASELINE
+    name = "baselined" if is_baselined else str(state.state).replace("_", " ")
+    place = f"at {state.stopped_at}/{state.statements_total}" if state.stopped_at else ""
+    age = age_of(state.applied_at, now) if state.applied_at and now else ""
+    digits = state.checksums[0].rpartition(":")[2][:_SHOWN_DIGITS] if with_checksum and state.checksums else ""
+    return Mark(" ".join(filter(None, (name, place, age, digits))))
+
+
+def _counts(noun: str, total: int, verdicts: Mapping[str, int], words: Mapping[str, str]) -> Iterable[str]:
+    """Return one line: how many there are, and how many of them are equal, or differ in a way that has no line of its own."""
+    parts = [f"{verdicts[verdict]} {words[verdict]}" for verdict in words if verdicts.get(verdict)]
+    rest = total - sum(verdicts.get(verdict, 0) for verdict in words)
+    return [f"{counted(total, noun)}: {', '.join([*parts, *([f'{rest} different'] if rest else [])]) or 'none'}"]

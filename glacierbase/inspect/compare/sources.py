@@ -1,0 +1,160 @@
+"""What `compare` compares: environments of a project, and files that `export-state` wrote in their jobs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+
+from glacierbase.errors import ConfigurationError, GlacierbaseError, collected, raise_all
+from glacierbase.history.opening import Target
+from glacierbase.inspect.compare.compare import Side, compare
+from glacierbase.inspect.compare.exporting import export
+from glacierbase.inspect.compare.results import CompareResult
+from glacierbase.inspect.compare.state import StateResult
+from glacierbase.inspect.compare.state_files import read_states
+from glacierbase.inspect.each import run_on_each
+from glacierbase.model.command import Scope
+from glacierbase.model.result import Results
+from glacierbase.model.text import counted
+from glacierbase.run.waiting import Caller, result
+from glacierbase.stores.choice import opens_without_engine
+
+# The states of all catalogs, by the environment or the file that they come from.
+States = Mapping[str, Sequence[StateResult]]
+
+# Of environments that are read at the same time.
+_AT_ONCE = 8
+
+
+def compare_sources(
+    sources: Sequence[str], catalogs: Collection[str], read: Callable[[Sequence[str]], States]
+) -> tuple[CompareResult, ...]:
+    """Return the comparison of each catalog.
+
+    Args:
+        sources: names of environments, and paths of state files.
+        catalogs: their names; empty for all.
+        read: returns the states of the named environments.
+
+    Raises:
+        ConfigurationError: there are fewer than two, a file is no state file, or there is no such catalog.
+        GlacierbaseError: an environment could not be read, with all results.
+    """
+    distinct = _distinct(sources)
+    _check_enough(distinct)
+    states = {**_read_files(distinct), **read([each for each in distinct if not is_state_file(each)])}
+    return _compared([(each, states[each]) for each in distinct], catalogs)
+
+
+def compare_files(paths: Sequence[str], catalogs: Collection[str] = ()) -> tuple[CompareResult, ...]:
+    """Return the comparison of state files, as `compare_sources`. Needs no project, and contacts nothing."""
+    return compare_sources(paths, catalogs, lambda _: {})
+
+
+def read_environments(
+    targets: Sequence[Target], skipped: Mapping[str, Sequence[str]], scope: Scope, is_named: bool
+) -> States:
+    """Return the states of catalogs in their environments; one that could not be read holds its error.
+
+    Args:
+        skipped: by environment, also by those without any, the catalogs that lack it.
+        scope, is_named: which project and catalog commands in messages name.
+    """
+
+    def read(target: Target) -> StateResult:
+        with replace(scope, environment=target.catalog.environment).in_use():
+            [state] = run_on_each([target], StateResult, is_named, export)
+        return state
+
+    why = "it does not have this environment"
+    states = {name: [StateResult(each, name, skipped=why) for each in catalogs] for name, catalogs in skipped.items()}
+    for state in _read_all(targets, read):
+        states[state.environment].append(state)
+    return states
+
+
+def is_state_file(source: str) -> bool:
+    """Return whether a value names a state file, and no environment."""
+    return source.endswith(".json")
+
+
+def _distinct(sources: Sequence[str]) -> Sequence[str]:
+    """Return the sources without those that are the same environment or the same file, whatever its path, as one before."""
+    found: dict[str, str] = {}
+    for each in sources:
+        found.setdefault(_identity(each), each)
+    return list(found.values())
+
+
+def _identity(source: str) -> str:
+    """Return what all paths of a file have in common; of an environment, its name."""
+    try:
+        return os.path.realpath(source) if is_state_file(source) else source
+    except ValueError:  # A NUL in the path.
+        return source
+
+
+def _check_enough(sources: Collection[str]) -> None:
+    if len(sources) < 2:
+        raise ConfigurationError(
+            "ENVIRONMENT_NOT_CHOSEN",
+            f"{counted(len(sources), 'environment')} given, and compare takes two or more",
+            "name environments, or files ending in .json that `export-state` wrote",
+        )
+
+
+def _read_files(sources: Collection[str]) -> dict[str, Sequence[StateResult]]:
+    """Return the states in those of the sources that are files.
+
+    Raises:
+        ConfigurationError, SeveralErrors: all that is wrong with them.
+    """
+    found: dict[str, Sequence[StateResult]] = {}
+    errors: list[GlacierbaseError] = []
+    for source in filter(is_state_file, sources):
+        with collected(errors):
+            found[source] = read_states(source)
+    raise_all(errors)
+    return found
+
+
+def _read_all(targets: Sequence[Target], read: Callable[[Target], StateResult]) -> Iterator[StateResult]:
+    """Yield the states: of targets that need no engine, several at a time; engines run one after the other."""
+    parallel = [target for target in targets if opens_without_engine(target.catalog)]
+    callers = [Caller() for _ in parallel[:_AT_ONCE]]
+    answers = [callers[number % _AT_ONCE].submit(partial(read, each)) for number, each in enumerate(parallel)]
+    for caller in callers:
+        caller.end()
+    yield from (read(target) for target in targets if target not in parallel)
+    # Each read inside has a time limit of its own.
+    yield from (result(answer, float("inf")) for answer in answers)
+
+
+def _compared(
+    found: Sequence[tuple[str, Sequence[StateResult]]], catalogs: Collection[str]
+) -> tuple[CompareResult, ...]:
+    """Return the comparison of each catalog.
+
+    Args:
+        found: the states, each with the environment or the file that it comes from.
+
+    Raises:
+        GlacierbaseError: an environment could not be read, with all results; or there is no such catalog.
+    """
+    sides: dict[str, list[Side]] = {}
+    for source, states in found:
+        for state in states:
+            if not catalogs or state.catalog in catalogs:
+                of_catalog = sides.setdefault(state.catalog, [])
+                is_taken = any(side.name == state.environment for side in of_catalog)
+                name = f"{state.environment} ({source})" if is_taken else state.environment
+                of_catalog.append(Side(name, state, source if is_state_file(source) else None))
+    if unknown := sorted(set(catalogs) - sides.keys()):
+        raise ConfigurationError(
+            "UNKNOWN_CATALOG", f"there is no catalog {unknown[0]} in these files", "correct --catalog"
+        )
+    results = Results(compare(name, sides[name]) for name in sorted(sides))
+    raise_all([state.error for _, states in found for state in states if state.error], results)
+    return results

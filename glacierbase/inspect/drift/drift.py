@@ -1,0 +1,176 @@
+"""`drift`: the record of the tables against the tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import chain, takewhile
+from typing import Any
+
+from glacierbase.history.drift import TableDrift, drift_of, is_kept_by_engine, look
+from glacierbase.history.file_tables import FileTables
+from glacierbase.history.opening import OpenCatalog, Target
+from glacierbase.history.records import History
+from glacierbase.history.state import CatalogState, read_state
+from glacierbase.history.table_choice import TableChoice
+from glacierbase.history.timeline import Timeline, timelines
+from glacierbase.inspect.drift.results import Drift, DriftClass, DriftResult, Unread
+from glacierbase.model.catalog import Catalog, DriftRule
+from glacierbase.model.command import command
+from glacierbase.model.differences import Difference
+from glacierbase.model.names import name_parts
+from glacierbase.sql.targets import table_names
+from glacierbase.stores.iceberg.past import Past, Version
+from glacierbase.stores.live import LiveTables
+from glacierbase.stores.shapes import qualified
+from glacierbase.stores.tables import is_own_name
+
+# Properties and comments change neither what is stored nor what may be stored.
+_PROPERTIES = ("property", "comment")
+# How often tables are compared again because a migration ran meanwhile.
+_AGAIN = 3
+
+
+def drift(target: Target, result: DriftResult, choice: TableChoice, spark: Any) -> DriftResult:
+    """Return how the tables of a catalog differ from their records. Writes nothing.
+
+    Args:
+        choice: of the tables.
+    """
+    with target.opened(spark) as opened, LiveTables(target.catalog, opened.engine) as tables:
+        state = read_state(opened)
+        found = drift_in(opened, state, timelines(state.history), tables, result, choice)
+    return replace(found, warnings=state.warnings)
+
+
+def drift_in(
+    opened: OpenCatalog, state: CatalogState, known: Sequence[Timeline], tables: LiveTables, result: DriftResult,
+    choice: TableChoice,
+) -> DriftResult:  # fmt: skip
+    """Return how tables differ from their records. The history is read again where a migration may have changed them meanwhile.
+
+    Args:
+        state: what was read of the history.
+        known: its timelines.
+    """
+    for _ in range(_AGAIN):
+        found = _compared(opened, state.history, known, tables, result, choice)
+        newer = read_state(opened) if found.drifts else state
+        if newer.history.head == state.history.head:
+            return found
+        state, known = newer, timelines(newer.history)
+    # Each time a run wrote meanwhile: it may have made the differences.
+    return replace(found, drifts=tuple(replace(each, class_=DriftClass.NOT_RECORDED) for each in found.drifts), next=())
+
+
+def _compared(
+    opened: OpenCatalog, history: History, known: Sequence[Timeline], tables: LiveTables, result: DriftResult,
+    choice: TableChoice,
+) -> DriftResult:  # fmt: skip
+    catalog = opened.target.catalog
+    files = FileTables.of(catalog, history)
+    unknown = _never_recorded(known, files)
+    chosen = choice.of(known, unknown)
+    found = look(chosen, tables, files)
+    past = tables.past({each.table: each.recorded.metadata_location for each in found.drifts if each.actual})
+    drifts = tuple(each for one in found.drifts for each in _drifts(one, past.get(one.table), catalog.drift_rules))
+    not_recorded = tuple(_existing(filter(choice.fits, unknown), tables))
+    beside = _not_of_others(_beside(catalog, known, choice, tables), opened)
+    return replace(
+        result,
+        drifts=drifts,
+        compared=found.tables,
+        unmanaged=tuple(name for name in beside if name not in not_recorded),
+        not_recorded=not_recorded,
+        unread=tuple(Unread(*each) for each in found.unread),
+        next=_ways_out(drifts, any(each.is_of_iceberg for each in found.drifts)),
+    )
+
+
+def _drifts(found: TableDrift, past: Past | None, rules: Sequence[DriftRule]) -> Iterator[Drift]:
+    """Yield the differences of a table; `past` holds its versions since the record, where they can be read."""
+    for each in found.differences:
+        rule = next((rule for rule in rules if rule.matches(found.table, each.subject)), None)
+        drift = Drift(found.table, _class_of(each, found, rule), each.subject, each.before, each.after)
+        yield _dated(replace(drift, reason=rule.reason if rule else None), each, found, past)
+
+
+def _class_of(difference: Difference, found: TableDrift, rule: DriftRule | None) -> DriftClass:
+    if rule is not None:
+        return DriftClass.IGNORED
+    if not found.is_certain:
+        return DriftClass.NOT_RECORDED
+    if difference.what not in _PROPERTIES:
+        return DriftClass.STRUCTURAL
+    return DriftClass.ENGINE if is_kept_by_engine(difference) else DriftClass.PROPERTY
+
+
+def _dated(drift: Drift, difference: Difference, found: TableDrift, past: Past | None) -> Drift:
+    """Return the drift with the time of the first version since when it is there."""
+    if past is None:
+        return drift
+    with_it = list(takewhile(lambda each: _has(each, difference, found), reversed(past.versions)))
+    # Where all that are left have it, the record may be older than the first of them.
+    is_bound = not past.is_whole and len(with_it) == len(past.versions)
+    return replace(drift, since=with_it[-1].at, by=with_it[-1].by, is_bound=is_bound) if with_it else drift
+
+
+def _has(version: Version, difference: Difference, found: TableDrift) -> bool:
+    then = drift_of(found.recorded, version.shape, is_certain=True)
+    return then is not None and difference in then.differences
+
+
+def _beside(catalog: Catalog, known: Iterable[Timeline], choice: TableChoice, tables: LiveTables) -> Iterator[str]:
+    """Yield the chosen tables in the namespaces of recorded tables that are not recorded and not those of glacierbase."""
+    managed = {each.table.casefold(): each.table for each in known if each.shape}
+    beside = {tuple(name_parts(name)[:-1]): name for name in managed.values()}
+    found = tables.names_beside(beside.values())
+    for name in (name for names in found.values() for name in sorted(names) if choice.fits(name)):
+        if name.casefold() not in managed and not _is_ours(name, catalog):
+            yield name
+
+
+def _not_of_others(names: Iterator[str], opened: OpenCatalog) -> Iterator[str]:
+    """Yield those of the tables that no file of another history in the same namespace touched."""
+    if (first := next(names, None)) is None:
+        return
+    events = (event for history in opened.store.read_other_histories().values() for event in history)
+    touched = dict.fromkeys(name for event in events for name in table_names(event.tables))
+    managed = {qualified(opened.target.catalog, name).casefold() for name in touched}
+    yield from (name for name in chain([first], names) if name.casefold() not in managed)
+
+
+def _is_ours(name: str, catalog: Catalog) -> bool:
+    """Return whether a table is a history or a lock, also of another catalog of the project."""
+    parts = name_parts(name)
+    return ".".join(parts[1:-1]) == catalog.store.namespace and is_own_name(parts[-1])
+
+
+def _never_recorded(known: Iterable[Timeline], files: FileTables) -> Sequence[str]:
+    """Return the tables that files touched and that have no record."""
+    recorded = {moment.shape.table for each in known for moment in each.moments if moment.shape}
+    return sorted({name for names in files.by_version.values() for name in names} - recorded)
+
+
+def _existing(names: Iterable[str], tables: LiveTables) -> Iterator[str]:
+    """Yield those of the tables that exist; no engine is started for that."""
+    found = tables.read(filter(tables.is_near, names))
+    return (name for name, each in found.items() if each.shape)
+
+
+def _ways_out(drifts: Iterable[Drift], has_statements: bool) -> tuple[str, ...]:
+    """Return the commands that end the differences, with the reason that they ask for as a placeholder.
+
+    Args:
+        has_statements: whether statements can be written for one of the tables.
+    """
+    if not any(each.class_ in (DriftClass.STRUCTURAL, DriftClass.PROPERTY) for each in drifts):
+        return ()
+    ignoring = f"ignore them: `{command('drift', 'ignore', reason=True)}`"
+    if not has_statements:
+        return f"write a migration that undoes them: `{command('new', 'what it undoes')}`", ignoring
+    return (
+        f"keep the changes: `{command('drift', 'adopt', reason=True)}`",
+        f"undo them: `{command('drift', 'revert', reason=True)}`",
+        ignoring,
+    )

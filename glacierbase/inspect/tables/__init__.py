@@ -1,0 +1,1 @@
+"""What the records say of one table: `schema` and `blame`."""

@@ -1,0 +1,169 @@
+"""`blame`: who made each column, partition field and property of a table what it is, since when, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from glacierbase.errors import ConfigurationError
+from glacierbase.history.opening import Target
+from glacierbase.history.state import current_state
+from glacierbase.history.timeline import Origin
+from glacierbase.inspect.tables.before import moments_before
+from glacierbase.inspect.tables.choice import Life, TableSearch
+from glacierbase.inspect.tables.lineage import Traced, how_it_was, trace
+from glacierbase.inspect.tables.since import Since
+from glacierbase.inspect.tables.since_record import with_changes_since
+from glacierbase.model.command import command
+from glacierbase.model.result import Result
+from glacierbase.model.spelling import did_you_mean
+from glacierbase.model.text import Cell, Line, Mark, table
+from glacierbase.stores.live import LiveTables
+
+_LABELS = {"partition": "partitioned by", "sort order": "sorted by", "identifiers": "identified by"}
+
+
+@dataclass(frozen=True, slots=True)
+class BlamedLine:
+    """What is known of one part of a table.
+
+    Attributes:
+        kind: `column`, `partition`, `sort order`, `identifiers`, `property`, `format` or `table`.
+        type: of a column; the transform of a partition field, the value of a property.
+        version, author, description: of the migration that changed it last; None where no migration is known to have done so.
+        at: when that was recorded.
+        outside: whether it was changed from outside.
+        required: whether a column refuses nulls.
+        change: how it was before, such as `was float`; empty if it never changed.
+        former_names: of a column or the table, in order.
+        since: of its last change.
+        created: of its creation, where that is older; else None.
+    """
+
+    kind: str
+    name: str
+    type: str
+    version: str | None
+    at: datetime | None
+    author: str | None
+    description: str | None
+    outside: bool
+    required: bool
+    change: str
+    former_names: tuple[str, ...]
+    since: Since
+    created: Since | None
+
+    @classmethod
+    def of(cls, traced: Traced) -> BlamedLine:
+        """Return the line of a part."""
+        part, since = traced.part, traced.since
+        return cls(
+            part.kind, part.name, part.text, since.version, since.at, since.author, since.description,
+            since.origin is Origin.OUTSIDE, part.required, traced.change, traced.former_names, since,
+            None if traced.created == since else traced.created,
+        )  # fmt: skip
+
+    def row(self) -> tuple[Cell, ...]:
+        """Return the line as a row of a table."""
+        label = _LABELS.get(self.kind)
+        what = self.name if self.kind == "column" else label or f"{self.kind} {self.name}"
+        text = f"{self.type}{' required' if self.required else ''}"
+        why = ": ".join(filter(None, (how_it_was(self.change, self.former_names), self.since.why)))
+        return Mark(what), text, self.since.day, self.version or "-", self.author, why
+
+
+@dataclass(frozen=True, slots=True)
+class BlameResult(Result):
+    """A line per part of a table.
+
+    Attributes:
+        table: its name; None where the history has no such table.
+        dropped: by what it was dropped, if it was; there are no lines then.
+        not_recorded: the versions that touched it after the last record, and that recorded nothing.
+    """
+
+    table: str | None = None
+    lines_: tuple[BlamedLine, ...] = ()
+    dropped: Since | None = None
+    not_recorded: tuple[str, ...] = ()
+
+    def lines(self) -> Sequence[Line]:
+        if self.table is None:
+            return ["no such table"]
+        rows = table(("", "type", "since", "version", "author", "why"), (each.row() for each in self.lines_))
+        return [Mark(self.table), *rows, *state_lines(self.dropped, bool(rows), self.not_recorded)]
+
+
+def state_lines(dropped: Since | None, is_recorded: bool, not_recorded: Sequence[str]) -> Iterator[Line]:
+    """Yield what the history does not know of a table, and what to do about it."""
+    if dropped:
+        yield f"dropped: {dropped.line}"
+    elif not is_recorded and not not_recorded:
+        yield "not recorded: no file had created or changed it"
+    if not_recorded:
+        yield f"not recorded: {', '.join(not_recorded)} touched it and left no record; what it changed is not shown"
+        yield "next: the next file that touches the table records it; a view has no record"
+
+
+def blame(target: Target, result: BlameResult, search: TableSearch, spark: Any) -> BlameResult:
+    """Return the lines of a table, or of one of its columns.
+
+    Raises:
+        ConfigurationError: the name of the table is ambiguous, or it has no such column.
+    """
+    state = current_state(target, spark)
+    result = replace(result, warnings=state.warnings)
+    found = search.find_with_column(state.history)
+    if found is None:
+        return result
+    table_, column = found
+    life = table_.at()
+    with LiveTables(target.catalog) as tables:
+        if life.moments:
+            moments, unread = with_changes_since(tables, life.moments, is_whole=not life.gaps and not life.is_doubtful)
+            if len(moments) > len(life.moments) and current_state(target, spark).history.head != state.history.head:
+                # A file that has begun since the history was read may have made the changes.
+                moments, unread = with_changes_since(tables, life.moments, is_whole=False)
+            life = replace(life, moments=moments)
+            result = replace(result, warnings=(*result.warnings, *filter(None, [unread])))
+        lines = tuple(map(BlamedLine.of, trace(life.moments, moments_before(tables, life.moments))))
+    name = current_name(life, table_.name)
+    if column is not None and life.moments and life.moments[-1].shape:
+        lines = of_column(lines, column, name)
+    return replace(result, table=name, lines_=lines, dropped=dropped_by(life), not_recorded=life.gaps)
+
+
+def current_name(life: Life, name: str) -> str:
+    """Return the name that a table has at the end of its life so far, or had last."""
+    return next((each.shape.table for each in reversed(life.moments) if each.shape), name)
+
+
+def dropped_by(life: Life) -> Since | None:
+    """Return what dropped the table; None where it was not dropped."""
+    last = life.moments[-1] if life.moments else None
+    return Since.of(last) if last and last.shape is None else None
+
+
+def of_column(lines: Iterable[BlamedLine], name: str, table_: str) -> tuple[BlamedLine, ...]:
+    """Return the lines of a column and of the fields inside it; by a former name where no column has that name.
+
+    Raises:
+        ConfigurationError: `UNKNOWN_COLUMN`.
+    """
+    columns = [each for each in lines if each.kind == "column"]
+    wanted = name.casefold()
+    if not any(each.name.casefold() == wanted for each in columns):
+        renamed = (each.name for each in columns if wanted in map(str.casefold, each.former_names))
+        wanted = next(renamed, "").casefold()
+    found = tuple(each for each in columns if f"{each.name.casefold()}.".startswith(f"{wanted}."))
+    if not wanted or not found:
+        hint = did_you_mean(
+            name,
+            [each.name for each in columns],
+            f"`{command('history', '--table', table_, '--column', name)}` lists its changes, if it was dropped",
+        )
+        raise ConfigurationError("UNKNOWN_COLUMN", f"{table_} has no column {name}", hint, table=table_, column=name)
+    return found

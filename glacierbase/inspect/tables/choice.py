@@ -1,0 +1,175 @@
+"""The choice of one table by its name, from what a history knows of tables."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from glacierbase.errors import ConfigurationError
+from glacierbase.history.records import History
+from glacierbase.history.timeline import Moment, Timeline, timelines
+from glacierbase.inspect.tables.points import Point, place_of, reached
+from glacierbase.inspect.tables.recorded_names import RecordedNames
+from glacierbase.inspect.versions.touched import gaps
+from glacierbase.model.arguments import check_not_empty
+from glacierbase.model.command import command
+from glacierbase.model.names import name_of, name_parts
+from glacierbase.model.result import Result
+from glacierbase.model.spelling import did_you_mean
+
+R = TypeVar("R", bound=Result)
+
+
+@dataclass(frozen=True, slots=True)
+class Life:
+    """A table at a point of its history.
+
+    Attributes:
+        moments: those up to that point; none where it was not recorded until then.
+        later: the next one, or None.
+        gaps: the versions that touched it since, up to that point, and that recorded nothing of it.
+        is_doubtful: whether a file that may have touched any table has run after its last record, whatever the point.
+    """
+
+    moments: tuple[Moment, ...] = ()
+    later: Moment | None = None
+    gaps: tuple[str, ...] = ()
+    is_doubtful: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table of a history.
+
+    Attributes:
+        name: that it was asked for by, as the history records it.
+        timelines: of all tables that ever had that name, in the order of their first records; none where nothing was recorded.
+        spellings: by the name of a table, how files wrote it.
+    """
+
+    name: str
+    timelines: tuple[Timeline, ...]
+    history: History
+    spellings: Mapping[str, frozenset[str]]
+
+    def written(self, *names: str) -> frozenset[str]:
+        """Return names of tables as files wrote them: some without their first parts."""
+        return frozenset(names).union(*(self.spellings.get(name, ()) for name in names))
+
+    def at(self, point: Point | None = None) -> Life:
+        """Return the table that has the name at a point, else that had it last before, else that got it later.
+
+        Raises:
+            ConfigurationError: the point is a version that never ran.
+        """
+        is_reached = reached(point, self.history)
+        lives = [[moment for moment in each.moments if is_reached(moment.event)] for each in self.timelines]
+        held = [_held_until(moments, self.name) for moments in lives]
+        if not any(lives):
+            first = next((each.moments[0] for each in self.timelines), None)
+            return Life((), first, gaps(self.history, self.written(self.name), point))
+        # One that had not got the name yet is chosen only where no other one had it.
+        chosen = max(range(len(lives)), key=lambda index: (held[index] or (-1, -1), bool(lives[index])))
+        moments, every = tuple(lives[chosen]), self.timelines[chosen]
+        names = self.written(self.name, *(moment.shape.table for moment in moments if moment.shape))
+        later = next(iter(every.moments[len(moments) :]), None)
+        return Life(moments, later, gaps(self.history, names, point), every.is_doubtful)
+
+
+def _held_until(moments: Sequence[Moment], name: str) -> tuple[float, float] | None:
+    """Return the place of the event with which a table lost a name; None if it never had it."""
+    last = max((index for index, each in enumerate(moments) if each.shape and each.shape.table == name), default=None)
+    if last is None:
+        return None
+    return place_of(moments[last + 1].event) if last + 1 < len(moments) else (math.inf, math.inf)
+
+
+class TableSearch:
+    """A name of a table as a caller wrote it, looked up in the history of one catalog after the other."""
+
+    def __init__(self, text: str) -> None:
+        check_not_empty("the name of the table", text)
+        self._text = text
+        self._known: dict[str, None] = {}
+        self._is_found = False
+
+    def find(self, history: History) -> Table | None:
+        """Return the table of that name; None where there is none.
+
+        The name may lack its first parts, and letters may be of the other case, where that leaves one table.
+
+        Raises:
+            ConfigurationError: `AMBIGUOUS_TABLE`.
+        """
+        return self._find(history, name_parts(self._text))
+
+    def find_with_column(self, history: History) -> tuple[Table, str | None] | None:
+        """Return the table, and the column where the last parts of the text name one."""
+        parts = name_parts(self._text)
+        for end in range(len(parts), 0, -1):
+            if found := self._find(history, parts[:end]):
+                return found, name_of(parts[end:]) or None
+        return None
+
+    def check(self, results: tuple[R, ...]) -> tuple[R, ...]:
+        """Return the results.
+
+        Raises:
+            ConfigurationError: `UNKNOWN_TABLE`: no history has the table.
+        """
+        if self._is_found:
+            return results
+        hint = did_you_mean(self._text, _with_short_names(self._known), f"`{command('history')}` lists what ran")
+        raise ConfigurationError(
+            "UNKNOWN_TABLE", f"no migration in the history touched a table {self._text}", hint, table=self._text
+        )
+
+    def _find(self, history: History, parts: Sequence[str]) -> Table | None:
+        names = RecordedNames.of(history)
+        self._known.update(dict.fromkeys(names.all))
+        name = _match(parts, names.all)
+        if name is None:
+            return None
+        self._is_found = True
+        found = timelines(history, names.linked(name))
+        return Table(name, tuple(_by_name(found).get(name, ())), history, names.spellings)
+
+
+def _by_name(found: Sequence[Timeline]) -> Mapping[str, Sequence[Timeline]]:
+    """Return the timelines by each name that their table ever had."""
+    names: dict[str, list[Timeline]] = {}
+    for each in found:
+        for name in dict.fromkeys(moment.shape.table for moment in each.moments if moment.shape):
+            names.setdefault(name, []).append(each)
+    return names
+
+
+def _match(parts: Sequence[str], names: Sequence[str]) -> str | None:
+    """Return the name that is meant: exactly, else without its first parts, else likewise in letters of the other case."""
+    if not parts:
+        return None
+    for wanted, fold in ((tuple(parts), str), (tuple(map(str.casefold, parts)), str.casefold)):
+        folded = {name: tuple(map(fold, name_parts(name))) for name in names}
+        for found in (
+            [name for name, each in folded.items() if each == wanted],
+            [name for name, each in folded.items() if each[-len(wanted) :] == wanted],
+        ):
+            if len(found) > 1:
+                raise ConfigurationError(
+                    "AMBIGUOUS_TABLE",
+                    f"{name_of(parts)} may be {' or '.join(sorted(found))}",
+                    "write the whole name, as it is in this list",
+                    candidates=sorted(found),
+                )
+            if found:
+                return found[0]
+    return None
+
+
+def _with_short_names(names: Mapping[str, None]) -> Iterator[str]:
+    """Yield the names, and each without its first parts."""
+    for name in names:
+        parts = name_parts(name)
+        yield from (name_of(parts[begin:]) for begin in range(len(parts)))

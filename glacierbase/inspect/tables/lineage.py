@@ -1,0 +1,166 @@
+"""The parts of a table through its moments: since when each is what it is, and since when there is one. Pure.
+
+The *since* of a part is its last change:
+
+- a column, or a field inside one: its own name, type, whether it refuses nulls, comment or default. A rename of the column around a
+  field, and a change of other fields inside a column, are no changes of it. A column is followed by its field id; where the table's
+  format has no ids, by its name, so that a renamed column is a new one there.
+- a partition field: its transform; one that replaced another on the same column is a change of that one
+- the sort order and the identifier fields: each as a whole; a rename of their columns is no change
+- a property: its value; the table: its name; the format: its version
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from glacierbase.history.timeline import Moment
+from glacierbase.inspect.tables.since import Since
+from glacierbase.model.differences import OF_ENGINE, partition_text, sort_text
+from glacierbase.model.names import name_parts
+from glacierbase.model.shape import Column, PartitionField, Shape
+
+Key = tuple[str, int | str]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a table.
+
+    Attributes:
+        kind: `table`, `format`, `column`, `partition`, `sort order`, `identifiers` or `property`.
+        key: by which the part is found in another shape of the table.
+        name: of the column, the partition field, the property or the table; empty for the others.
+        text: the type, the transform, the value.
+        facts: what a change of the part is a change of; each with how it reads when it was so before.
+        near: what it has in common with one of another key that it stands for; None if it never does.
+        required: of a column, whether it refuses nulls.
+    """
+
+    kind: str
+    key: Key
+    name: str
+    text: str
+    facts: Mapping[str, tuple[object, str]] = field(hash=False)
+    near: Key | None = None
+    required: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Traced:
+    """A part of a table, and where it is from.
+
+    Attributes:
+        since: of its last change.
+        created: of its creation.
+        change: what changed last, as it was before: `was float`; empty if it never changed.
+        former_names: in order.
+    """
+
+    part: Part
+    since: Since
+    created: Since
+    change: str = ""
+    former_names: tuple[str, ...] = ()
+
+
+def how_it_was(change: str, former_names: Sequence[str]) -> str:
+    """Return what changed last, and the names before that, as a phrase."""
+    earlier = former_names[:-1] if change.startswith("renamed from") else former_names
+    return ", ".join(filter(None, (change, f"formerly {', '.join(earlier)}" if earlier else "")))
+
+
+def trace(moments: Sequence[Moment], before: Sequence[Moment] = ()) -> tuple[Traced, ...]:
+    """Return the parts that a table has after the last of its moments; none where it was dropped. Those of another table under
+    its name begin anew.
+
+    Args:
+        before: what it was up to its first record; the last of them is equal to that.
+    """
+    found: tuple[Traced, ...] = ()
+    uuid: str | None = None
+    for index, moment in enumerate((*before, *moments)):
+        since = Since.of(moment, is_first=index <= len(before))
+        earlier, uuid = uuid, moment.shape.uuid if moment.shape else None
+        known = found if earlier is None or uuid is None or uuid == earlier else ()
+        found = tuple(_next(known, moment.shape, since)) if moment.shape else ()
+    return found
+
+
+def parts(shape: Shape) -> Iterator[Part]:
+    """Yield the parts of a shape: the columns first, in order, and the table itself last."""
+    ids = {column.name: column.name if column.id is None else column.id for column in shape.columns}
+    yield from map(_column, shape.columns)
+    yield from (_partition(each, ids) for each in shape.partitioning)
+    if shape.sorting:
+        order = tuple(replace(each, source=str(ids.get(each.source, each.source))) for each in shape.sorting)
+        yield _whole("sort order", ", ".join(map(sort_text, shape.sorting)), order)
+    if shape.identifiers:
+        fields = tuple(ids.get(each, each) for each in shape.identifiers)
+        yield _whole("identifiers", ", ".join(shape.identifiers), fields)
+    for key, value in sorted(shape.properties.items()):
+        if key not in OF_ENGINE:
+            yield Part("property", ("property", key), key, value, {"value": (value, f"was {value}")})
+    version = "" if shape.format_version is None else str(shape.format_version)
+    yield Part("format", ("format", ""), shape.format, version, {"version": (version, f"was {version}")})
+    yield Part("table", ("table", ""), shape.table, "", {"name": (shape.table, f"renamed from {shape.table}")})
+
+
+def _next(before: Sequence[Traced], shape: Shape, since: Since) -> Iterator[Traced]:
+    """Yield the parts of the next shape."""
+    new = tuple(parts(shape))
+    kept = {part.key for part in new}
+    known = {each.part.key: each for each in before}
+    gone = [each for each in before if each.part.key not in kept]
+    for part in new:
+        earlier = known.get(part.key) or next((each for each in gone if _replaces(part, each.part)), None)
+        if earlier in gone:
+            gone.remove(earlier)
+        yield _changed(earlier, part, since) if earlier else Traced(part, since, since)
+
+
+def _replaces(part: Part, gone: Part) -> bool:
+    """Return whether a part stands for one that is gone: on the same column, or of a format that began to have ids, or ended to."""
+    if part.near is None or part.near != gone.near:
+        return False
+    return part.kind != "column" or type(part.key[1]) is not type(gone.key[1])
+
+
+def _changed(earlier: Traced, part: Part, since: Since) -> Traced:
+    changes = [text for fact, (value, text) in earlier.part.facts.items() if part.facts[fact][0] != value]
+    former = earlier.former_names
+    if "name" in part.facts and part.facts["name"][0] != earlier.part.facts["name"][0]:
+        former = (*former, earlier.part.name)
+    if not changes:
+        return replace(earlier, part=part)
+    return Traced(part, since, earlier.created, ", ".join(changes), former)
+
+
+def _column(column: Column) -> Part:
+    name = name_parts(column.name)[-1]
+    kind = column.type.partition("<")[0]  # The fields inside are parts themselves.
+    facts: dict[str, tuple[object, str]] = {
+        "name": (name, f"renamed from {column.name}"),
+        "type": (kind, f"was {column.type}"),
+        "required": (column.required, "was required" if column.required else "was nullable"),
+        "comment": (column.comment or None, "another comment"),
+        "default": (column.default, "another default"),
+    }
+    # Where a format begins to have ids, the names connect the columns.
+    key = column.name if column.id is None else column.id
+    return Part(
+        "column", ("column", key), column.name, column.type, facts, ("column named", column.name), column.required
+    )
+
+
+def _partition(by: PartitionField, ids: Mapping[str, int | str]) -> Part:
+    source = ids.get(by.source, by.source)
+    transform = partition_text(replace(by, source=str(source)))
+    facts = {"transform": (transform, f"was {partition_text(by)}")}
+    key = transform if by.id is None else by.id
+    return Part("partition", ("partition", key), by.name, partition_text(by), facts, ("partitioned by", source))
+
+
+def _whole(kind: str, text: str, value: object) -> Part:
+    return Part(kind, (kind, ""), "", text, {"value": (value, f"was {text}")})

@@ -1,0 +1,1 @@
+"""What the history says of migrations: `history` and `show`."""
