@@ -69,6 +69,18 @@ def test_a_column_added_past_the_migrations_is_structural(tables: RecordedTables
     assert "glacierbase drift adopt" in entry["next"][0]
 
 
+def test_differences_are_shown_as_compare_shows_them(tables: RecordedTables) -> None:
+    """The table, then a sign for what is added, removed or changed, and the part of the table."""
+    with tables.client.load_table("a.t").update_schema() as update:
+        update.add_column("legacy", StringType())
+        update.delete_column("name")
+    with tables.client.load_table("a.t").transaction() as transaction:
+        transaction.set_properties(x="2")
+    shown = tables.run("drift").stdout
+    for line in ("+ column legacy: string", "- column name: string", "~ property x: 1 -> 2"):
+        assert f"\n  lake.a.t  {line}  " in shown
+
+
 def test_a_property_fails_only_with_fail_on_any(tables: RecordedTables) -> None:
     """Properties and comments do not change what is stored."""
     with tables.client.load_table("a.t").transaction() as transaction:
