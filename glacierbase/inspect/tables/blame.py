@@ -83,18 +83,21 @@ class BlameResult(Result):
         table: its name; None where the history has no such table.
         dropped: by what it was dropped, if it was; there are no lines then.
         not_recorded: the versions that touched it after the last record, and that recorded nothing.
+        next: what to do about changes after the last migration that none made; empty where there are none.
     """
 
     table: str | None = None
     lines_: tuple[BlamedLine, ...] = ()
     dropped: Since | None = None
     not_recorded: tuple[str, ...] = ()
+    next: str = ""
 
     def lines(self) -> Sequence[Line]:
         if self.table is None:
             return ["no such table"]
         rows = table(("", "type", "since", "version", "author", "why"), (each.row() for each in self.lines_))
-        return [Mark(self.table), *rows, *state_lines(self.dropped, bool(rows), self.not_recorded)]
+        next_ = [f"next: {self.next}"] if self.next else []
+        return [Mark(self.table), *rows, *state_lines(self.dropped, bool(rows), self.not_recorded), *next_]
 
 
 def state_lines(dropped: Since | None, is_recorded: bool, not_recorded: Sequence[str]) -> Iterator[Line]:
@@ -133,7 +136,15 @@ def blame(target: Target, result: BlameResult, search: TableSearch, spark: Any) 
     name = current_name(life, table_.name)
     if column is not None and life.moments and life.moments[-1].shape:
         lines = of_column(lines, column, name)
-    return replace(result, table=name, lines_=lines, dropped=dropped_by(life), not_recorded=life.gaps)
+    dropped = dropped_by(life)
+    next_ = _way_out(name, [*(each.since for each in lines), *([dropped] if dropped else [])])
+    return replace(result, table=name, lines_=lines, dropped=dropped, not_recorded=life.gaps, next=next_)
+
+
+def _way_out(name: str, origins: Iterable[Since]) -> str:
+    """Return what to do about what no migration made, and no later one found; nothing where there is none."""
+    is_drift = any(each.origin is Origin.OUTSIDE and each.seen_by is None for each in origins)
+    return f"keep, undo or ignore what no migration made: `{command('drift', '--table', name)}`" if is_drift else ""
 
 
 def current_name(life: Life, name: str) -> str:
