@@ -19,7 +19,6 @@ from glacierbase.errors import ConfigurationError, GlacierbaseError, HistoryDisa
 from glacierbase.migrations import squash_files
 from glacierbase.migrations.folder import load_migrations
 from glacierbase.model.shape import Column, Shape
-from glacierbase.secrets import secrets_in_use
 from glacierbase.stores.iceberg.shape import ShapeReader
 from tests.support.program import call_program
 from tests.support.project_folder import Output, ProjectFolder
@@ -273,21 +272,6 @@ def test_an_interrupt_before_the_files_are_removed_leaves_no_squash(
     assert git(world.project.root, "status", "--porcelain") == ""
 
 
-@pytest.mark.parametrize(
-    "sql",
-    [
-        "CALL lake.system.migrate('a.x')",
-        "ALTER TABLE t ADD COLUMN c int",
-        "USE lake.a;\nALTER TABLE a.t ADD COLUMN c int",
-        "ALTER TABLE unknown.a.t ADD COLUMN c int",
-    ],
-)
-def test_a_statement_whose_table_is_not_known_is_refused(world: World, sql: str) -> None:
-    """It is listed with its version."""
-    applied(world, {"0003_other.sql": sql})
-    check_refused(world, f"0003: {sql.splitlines()[-1]}", to=3)
-
-
 def test_what_is_left_out_is_said(world: World) -> None:
     """Views, grants, calls and abandoned versions, each with its versions."""
     applied(
@@ -329,19 +313,6 @@ def test_a_table_that_only_the_environment_lacks_is_said(world: World) -> None:
     )
     [said] = [each for each in run(world, 4).left_out if "do not exist" in each]
     assert said == "tables that do not exist in default, although no file drops them: lake.a.lost"
-
-
-@pytest.mark.parametrize("what", ["uuid", "secret"])
-def test_a_table_that_cannot_be_written_down_is_refused(world: World, shapes: dict[str, Shape], what: str) -> None:
-    """A type without words in Spark SQL, and a secret, which must not get into git."""
-    if what == "uuid":
-        shapes["lake.a.t"] = replace(TABLE, columns=(Column(1, "id", "uuid"),))
-        check_refused(world, "id is of type uuid")
-    else:
-        secrets_in_use().register("canary-secret")
-        shapes["lake.a.t"] = replace(TABLE, properties={"key": "canary-secret"})
-        check_refused(world, "holds a secret")
-        assert "canary" not in refusal(world).message
 
 
 def test_a_path_that_is_taken_is_not_overwritten(world: World) -> None:

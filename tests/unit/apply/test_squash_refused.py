@@ -1,18 +1,21 @@
-"""`squash` refuses other formats and engines, and a text that is not its statements; its hints repeat `--dry-run`."""
+"""What `squash` refuses: other formats and engines, tables that it cannot write down; its hints repeat `--dry-run`."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from glacierbase.apply import squash as squashing
+from glacierbase.model.shape import Column, Shape
+from glacierbase.secrets import secrets_in_use
 from tests.support.lakes import Lakes, printed_commands
 from tests.support.project_folder import ProjectFolder
 from tests.support.repository import commit_all, set_author
 from tests.support.world import World
 from tests.unit.apply.test_drift_files import change, made, settle
-from tests.unit.apply.test_squash import applied, called, check_refused, names, shapes, world
+from tests.unit.apply.test_squash import TABLE, applied, called, check_refused, names, refusal, shapes, world
 
 __all__ = ["shapes", "world"]
 
@@ -99,3 +102,31 @@ def test_changes_that_no_migration_made_are_refused(project: ProjectFolder) -> N
     squashed = tables.run("squash", "--to", migrations[-1]["version"], "--author", "Ana", "--format", "json")
     assert squashed.code == 0, squashed.stderr
     assert "`legacy` string" in squashed.document["catalogs"][0]["sql"]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "CALL lake.system.migrate('a.x')",
+        "ALTER TABLE t ADD COLUMN c int",
+        "USE lake.a;\nALTER TABLE a.t ADD COLUMN c int",
+        "ALTER TABLE unknown.a.t ADD COLUMN c int",
+    ],
+)
+def test_a_statement_whose_table_is_not_known_is_refused(world: World, sql: str) -> None:
+    """The refusal lists the statement with its version."""
+    applied(world, {"0003_other.sql": sql})
+    check_refused(world, f"0003: {sql.splitlines()[-1]}", to=3)
+
+
+@pytest.mark.parametrize("what", ["uuid", "secret"])
+def test_a_table_that_cannot_be_written_down_is_refused(world: World, shapes: dict[str, Shape], what: str) -> None:
+    """A type without words in Spark SQL, and a secret, which must not get into git."""
+    if what == "uuid":
+        shapes["lake.a.t"] = replace(TABLE, columns=(Column(1, "id", "uuid"),))
+        check_refused(world, "id is of type uuid")
+    else:
+        secrets_in_use().register("canary-secret")
+        shapes["lake.a.t"] = replace(TABLE, properties={"key": "canary-secret"})
+        check_refused(world, "holds a secret")
+        assert "canary" not in refusal(world).message
