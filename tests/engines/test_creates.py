@@ -96,7 +96,7 @@ def test_a_table_with_everything_is_made_anew(make: Make) -> None:
 
 
 def test_a_table_with_little_is_made_anew(make: Make) -> None:
-    """Its format version stays, and so does the absence of a property that new tables have."""
+    """The format version of the table stays, and so does the absence of a property that new tables have."""
     wanted, made = make(Shape("lake.a.t", None, "iceberg", 1, (Column(None, "id", "int"),)))
     assert made == wanted
 

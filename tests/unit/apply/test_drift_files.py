@@ -108,7 +108,7 @@ def test_a_secret_in_a_property_is_not_written_into_a_file(tables: RecordedTable
 
 
 def test_revert_writes_a_file_that_does_nothing_elsewhere(tables: RecordedTables) -> None:
-    """It is pending here, and nothing is recorded."""
+    """The file of `revert` is pending here, and nothing is recorded."""
     change(tables)
     reverted = tables.run("drift", "revert", *WHY)
     assert reverted.code == 0, reverted.stderr
@@ -162,7 +162,7 @@ def test_rules_in_another_form_are_left_alone(project: ProjectFolder) -> None:
 
 @pytest.mark.parametrize("action", ["adopt", "revert"])
 def test_ignored_properties_are_not_settled(project: ProjectFolder, action: str) -> None:
-    """They stay as they are, in both directions."""
+    """`adopt` and `revert` leave properties that a rule ignores."""
     tables = made(project, "drift:\n  ignore:\n    - {table: lake.a.t, what: property x, reason: by hand}\n")
     with tables.client.load_table("a.t").transaction() as transaction:
         transaction.set_properties({"x": "2", "y": "3", "numRows": "9"})
@@ -174,7 +174,7 @@ def test_ignored_properties_are_not_settled(project: ProjectFolder, action: str)
 
 
 def test_adopt_is_refused_while_files_are_pending(tables: RecordedTables) -> None:
-    """They would be out of order afterwards; no file is left."""
+    """Pending files would be out of order afterwards; no file is left."""
     tables.project.file("2_next.sql", "ALTER TABLE lake.a.t ADD COLUMN z int")
     change(tables)
     refused = settle(tables, "adopt")
@@ -205,7 +205,7 @@ def test_what_no_statement_does_is_refused(tables: RecordedTables, action: str) 
 
 
 def test_a_dropped_table_is_adopted_and_not_reverted(tables: RecordedTables) -> None:
-    """Its rows are gone: no statement brings them back."""
+    """The rows of a dropped table are gone: no statement brings them back."""
     tables.client.drop_table("a.t")
     assert tables.run("drift", "revert", *WHY).code == 3
     assert settle(tables, "adopt").code == 0
@@ -215,7 +215,7 @@ def test_a_dropped_table_is_adopted_and_not_reverted(tables: RecordedTables) -> 
 
 @pytest.mark.parametrize("action", ["adopt", "revert", "ignore"])
 def test_without_a_difference_nothing_is_written(tables: RecordedTables, action: str) -> None:
-    """That is no error."""
+    """`adopt` and `revert` succeed where nothing differs."""
     output = settle(tables, action)
     assert output.code == 0
     assert "nothing was written" in output.stdout
@@ -231,7 +231,7 @@ def test_adopt_asks_before_it_records(tables: RecordedTables) -> None:
 
 
 def test_an_action_requires_its_reason(tables: RecordedTables) -> None:
-    """It is what people ask for later."""
+    """An action without `--reason` is a usage error."""
     assert tables.run("drift", "adopt").code == 2
 
 
@@ -240,7 +240,7 @@ def files(tables: RecordedTables) -> list[str]:
 
 
 def test_a_renamed_table_is_not_dropped_elsewhere(tables: RecordedTables) -> None:
-    """It is gone from its name only; a statement that drops it would destroy the rows of other environments."""
+    """A renamed table is gone from its name only; a statement that drops it would destroy the rows of other environments."""
     tables.client.rename_table("a.t", "a.u")
     refused = settle(tables, "adopt")
     assert refused.code == 3
@@ -251,7 +251,7 @@ def test_a_renamed_table_is_not_dropped_elsewhere(tables: RecordedTables) -> Non
 @pytest.mark.parametrize("action", ["adopt", "revert"])
 @pytest.mark.parametrize("start", ["{{ it }}", "{% it", "{# it"])
 def test_a_reason_is_never_read_as_a_template(tables: RecordedTables, action: str, start: str) -> None:
-    """It is refused before a file is written: a comment of a template would hide statements."""
+    """A reason with template syntax is refused before a file is written: a comment of a template would hide statements."""
     change(tables)
     refused = tables.run("drift", action, "--reason", f"why {start}", "--author", "Ann", "--yes")
     assert refused.code == 2

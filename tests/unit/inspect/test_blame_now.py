@@ -25,7 +25,7 @@ def lines(tables: RecordedTables, table: str = "lake.a.t") -> dict[str, tuple[st
 
 
 def test_a_column_added_past_the_migrations_is_not_from_one(project: ProjectFolder) -> None:
-    """It is seen before another file touches the table; what a migration made keeps its line."""
+    """A column by hand is seen before another file touches the table; what a migration made keeps its line."""
     tables = RecordedTables(project)
     tables.apply("1_make.sql", CREATE, create, "lake.a.t")
     with tables.client.load_table("a.t").update_schema() as update:
@@ -51,7 +51,7 @@ def test_what_no_migration_made_has_a_next_step_until_a_file_has_found_it(projec
 
 
 def test_a_table_that_was_made_anew_by_hand_is_from_no_migration(project: ProjectFolder) -> None:
-    """Its columns have the same names and ids as those that the migration made, and other rows."""
+    """The columns of the new table have the same names and ids as those that the migration made, and other rows."""
     tables = RecordedTables(project)
     tables.apply("1_make.sql", CREATE, create, "lake.a.t")
     tables.client.drop_table("a.t")
@@ -96,7 +96,7 @@ def test_after_a_run_that_was_lost_nobody_is_named(project: ProjectFolder) -> No
 
 
 def test_a_table_dropped_past_the_migrations_says_so(project: ProjectFolder) -> None:
-    """Its lines are those of no table."""
+    """`blame` names the drop, and that no migration made it."""
     tables = RecordedTables(project)
     tables.apply("1_make.sql", CREATE, create, "lake.a.t")
     tables.client.drop_table("a.t")

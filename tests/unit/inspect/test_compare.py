@@ -142,7 +142,7 @@ def test_equal_environments_exit_with_0_and_so_do_different_ones_without_the_opt
 
 
 def test_no_engine_is_loaded_and_nothing_is_written(different: Fleet) -> None:
-    """Neither pyspark nor py4j; no file of the project is new."""
+    """`compare` imports neither pyspark nor py4j, and no file of the project is new."""
     root = different.project.root
     before = {path: path.stat().st_mtime_ns for path in root.rglob("*")}
     command = [sys.executable, "-c", WITHOUT_ENGINE, "compare", "dev", "staging", "prod", "--project", str(root)]
@@ -262,7 +262,7 @@ def test_what_drift_ignores_and_what_engines_set_is_no_difference(project: Proje
 def test_an_environment_that_is_unreachable_hides_no_other(
     project: ProjectFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its error is printed, and the exit code is that of the error."""
+    """The error of the environment is printed, and decides the exit code."""
     lakes = Lakes(project, monkeypatch, f"environments: {ENVIRONMENTS}\n")
     lakes.place("staging").store_before = lost_answer
     output = lakes.run("compare dev staging prod --catalog shop --exit-code")

@@ -44,7 +44,7 @@ def drifts(tables: RecordedTables, *arguments: str) -> tuple[int, list[tuple[str
 
 
 def test_a_table_as_recorded_has_no_drift(tables: RecordedTables) -> None:
-    """That is said with the number of tables that were compared."""
+    """The text has the number of tables that were compared."""
     output = tables.run("drift")
     assert output.code == 0
     assert "1 table as recorded" in output.stdout
@@ -91,7 +91,7 @@ def test_a_property_fails_only_with_fail_on_any(tables: RecordedTables) -> None:
 
 
 def test_what_engines_set_themselves_is_no_drift(tables: RecordedTables) -> None:
-    """It is counted only."""
+    """A property that engines set is counted only."""
     with tables.client.load_table("a.t").transaction() as transaction:
         transaction.set_properties(numRows="7")
     output = tables.run("drift", "--fail-on", "any")
@@ -156,7 +156,7 @@ def test_a_table_without_any_record_is_named(project: ProjectFolder) -> None:
 
 
 def test_a_rule_ignores_a_difference_and_says_why(project: ProjectFolder) -> None:
-    """It is listed with its reason, and fails nothing."""
+    """An ignored difference is listed with its reason, and fails nothing."""
     rules = "drift: {ignore: [{table: 'LAKE.a.*', what: column leg*, reason: of the old loader}]}\n"
     tables = RecordedTables(project, rules)
     tables.apply("1_make.sql", CREATE, create, "lake.a.t")
@@ -169,7 +169,7 @@ def test_a_rule_ignores_a_difference_and_says_why(project: ProjectFolder) -> Non
 
 @pytest.mark.parametrize("rule", ["{table: lake.a.t}", "{reason: x}", "lake.a.t", "{table: lake.a.t, reason: ' '}"])
 def test_a_rule_that_is_not_whole_is_an_error_of_the_file(project: ProjectFolder, rule: str) -> None:
-    """Its place is named, and no table is read."""
+    """The error names the place of the rule, and no table is read."""
     project.catalog(f"migrationExecutor: {{type: spark}}\nstore: {{catalog: lake}}\ndrift:\n  ignore: [{rule}]\n")
     output = project.run("drift")
     assert output.code == 2

@@ -84,7 +84,7 @@ def test_a_column_that_was_renamed_twice_keeps_its_line(tell: Tell) -> None:
 
 
 def test_a_column_that_was_dropped_and_added_again_under_its_old_name_is_another_one(tell: Tell) -> None:
-    """Its line begins with the second file; the history of the name has both columns."""
+    """The line of the new column begins with the second file; the history of the name has both columns."""
     project = tell(readded())
     assert blamed(project) == [("id", "0001", "", ""), ("a", "0006", "another comment", "0005")]
     assert columns(project, "t", "0004") == ["id"]
@@ -219,7 +219,7 @@ def test_a_change_from_outside_has_no_author_and_a_date_that_is_an_upper_bound(t
 
 
 def test_a_table_that_was_there_before_its_first_record_is_not_blamed_on_that_file(tell: Tell) -> None:
-    """Its columns are older than the record."""
+    """Columns that are older than the first record have no author."""
     project = tell(Story().outside({T: shape(T, ID)}).file(1, {T: shape(T, ID, column(2, "x"))}))
     [result] = project.blame("t")
     assert [each.since.why for each in result.lines_ if each.kind == "column"] == [
@@ -276,7 +276,7 @@ def test_two_points_between_which_nothing_changed_have_no_differences(tell: Tell
 
 
 def test_the_order_of_identifiers_is_no_difference(tell: Tell) -> None:
-    """They are a set; a table that was made anew has other field ids, which give another order."""
+    """Identifiers are a set; a table that was made anew has other field ids, which give another order."""
     before = shape(T, ID, column(2, "x", required=True), identifiers=("id", "x"))
     after = replace(before, identifiers=("x", "id"), properties={"a": "b"})
     project = tell(Story().file(1, {T: before}).file(2, {T: after}))

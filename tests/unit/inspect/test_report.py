@@ -129,7 +129,7 @@ def strings(value: Any) -> list[str]:
 
 
 def test_the_page_can_load_nothing_and_runs_its_own_script_only() -> None:
-    """Its policy allows one style and one script by their checksums; it refers to nothing outside."""
+    """The policy of the page allows one style and one script by their checksums; it refers to nothing outside."""
     text = page_text("shop", [planted(PageResult)], [])
     elements = Elements(text).found
     [policy] = [each[1]["content"] for each in elements if each[1].get("http-equiv") == "Content-Security-Policy"]
@@ -224,7 +224,7 @@ def test_a_secret_is_masked_in_the_page(
 def test_a_secret_property_of_a_table_is_masked_wherever_the_page_shows_it(
     project: ProjectFolder, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Its key is shown; whether its value changed is not known."""
+    """The key of a secret property is shown; whether its value changed is not known."""
     keys = ("s3.secret-access-key", "token", "adls.sas-token.account", "jdbc.password")
     first, second, third = (
         shape("lake.a.t", column(1, "a"), properties={"kept": "shown", **dict.fromkeys(keys, f"canary-{number}")})

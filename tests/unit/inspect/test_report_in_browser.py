@@ -212,7 +212,7 @@ def test_a_page_whose_every_text_is_hostile_shows_all_of_them(tab: Chromium, tmp
 
 
 def test_a_catalog_that_was_not_read_has_no_numbers(tab: Chromium, tmp_path: Path) -> None:
-    """Each page that would show it names it and its error."""
+    """Each page that would show the catalog names it and its error."""
     path = tmp_path / "page.html"
     lost = PageResult("shop", "prod", error=GlacierbaseError("STORE_UNAVAILABLE", "the server is down"))
     path.write_text(page_text("shop", [lost, PageResult("other", "prod")], []))
@@ -226,7 +226,7 @@ def test_a_catalog_that_was_not_read_has_no_numbers(tab: Chromium, tmp_path: Pat
 
 
 def test_a_compared_environment_that_was_not_read_has_no_state(tab: Chromium, tmp_path: Path) -> None:
-    """That differs from one that does not know the version."""
+    """An environment that was not read differs from one that does not know the version."""
     path = tmp_path / "page.html"
     lost = ComparedEnvironment("dev", error=GlacierbaseError("STORE_UNAVAILABLE", "the server is down"))
     version = replace(planted(ComparedVersion), states={})

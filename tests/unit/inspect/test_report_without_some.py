@@ -98,7 +98,7 @@ def test_an_error_that_several_parts_of_the_page_meet_is_printed_once(fleet: Fle
 def test_an_environment_whose_catalog_is_damaged_is_named_and_the_others_are_compared(
     fleet: Fleet, tmp_path: Path
 ) -> None:
-    """Its column of the comparison is missing, and the page says why."""
+    """The column of that environment is missing, and the page says why."""
     path = tmp_path / "page.html"
     with damaged(fleet, "dev/catalog.db"):
         output = reported(fleet, path, "dev", "staging", "prod")

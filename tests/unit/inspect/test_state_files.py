@@ -55,7 +55,7 @@ def test_a_state_is_read_as_it_was_written(path: Path) -> None:
 
 
 def test_a_later_version_may_add_fields(path: Path) -> None:
-    """They are ignored."""
+    """Unknown fields of a state file are ignored."""
     document = json.loads(path.read_text())
     document["catalogs"][0]["versions"][0]["more"] = document["more"] = {"a": [1]}
     path.write_text(json.dumps(document))
@@ -129,7 +129,7 @@ def test_the_example_of_the_error_is_what_compare_prints(path: Path, monkeypatch
 def test_a_state_file_has_a_name_that_compare_takes_for_a_file(
     output: str, project: ProjectFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Else `compare` would look for an environment of that name. Nothing is contacted before."""
+    """With another name, `compare` would look for an environment of that name. Nothing is contacted before."""
     lakes = Lakes(project, monkeypatch)
     lakes.place("dev").store_before = lambda _: pytest.fail("contacted")
     done = lakes.run("export-state --format json -o", output)
@@ -175,7 +175,7 @@ def test_two_entries_of_one_catalog_and_environment_are_refused(tmp_path: Path) 
 def test_what_is_no_file_that_can_be_read_is_refused_at_once(
     kind: str, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is neither waited for nor read into memory."""
+    """A pipe, a folder or a huge file is neither waited for nor read into memory."""
     if kind == "huge":
         monkeypatch.setattr(state_files, "_LARGEST", 10)
     else:
@@ -190,7 +190,7 @@ def test_what_is_no_file_that_can_be_read_is_refused_at_once(
 
 
 def test_a_file_shows_its_values_and_executes_none(path: Path, tmp_path: Path) -> None:
-    """Neither on a terminal nor in a CI service, wherever a name or a text is shown."""
+    """Values of a state file drive neither a terminal nor a CI service, wherever a name or a text is shown."""
     document = json.loads(path.read_text())
     entry = document["catalogs"][0]
     for name, end in (("a", "x"), ("b", "y")):
@@ -218,7 +218,7 @@ def test_two_files_of_environments_with_one_name_are_told_apart(path: Path, tmp_
 
 
 def test_a_catalog_that_no_file_has_is_an_error(path: Path, tmp_path: Path) -> None:
-    """Else a mistyped name would compare nothing, and succeed."""
+    """Without the error, a mistyped name would compare nothing, and succeed."""
     write_states(tmp_path / "b.json", [STATE])
     output = call_program(["compare", str(path), str(tmp_path / "b.json"), "--catalog", "nope", "--format", "json"])
     assert (output.code, output.document["error"]["code"]) == (2, "UNKNOWN_CATALOG")

@@ -123,7 +123,7 @@ def test_the_environment_that_differs_is_named_and_not_the_others() -> None:
 
 
 def test_a_difference_that_the_versions_explain_is_not_one_by_itself() -> None:
-    """It has no row of its own in the text; its versions have."""
+    """The text has rows for the versions, and none for the difference."""
     result = of(APPLIED, PENDING, tables=[held(WIDER), TABLE])
     [found] = result.tables[0].differences
     assert (found.cause.value, found.versions) == ("versions", ("0001",))
@@ -134,7 +134,7 @@ def test_a_difference_that_the_versions_explain_is_not_one_by_itself() -> None:
 
 @pytest.mark.parametrize(("is_whole", "cause"), [(True, "variables"), (False, "unexplained")])
 def test_a_column_is_a_variables_only_where_all_of_the_table_is_recorded(is_whole: bool, cause: str) -> None:
-    """Else somebody may have added it before the first record. Properties and partitions are what variables decide."""
+    """Otherwise somebody may have added the column before the first record. Properties and partitions are what variables decide."""
     renders = replace(APPLIED, rendered_checksum=OTHER)
     [table] = of(APPLIED, renders, tables=[TABLE, held(WIDER, is_whole=is_whole)]).tables
     assert [each.cause.value for each in table.differences] == [cause]
@@ -169,7 +169,7 @@ def test_a_table_that_exists_nowhere_is_left_out() -> None:
 
 
 def test_a_table_that_an_applied_version_does_not_name_here_is_not_called_missing() -> None:
-    """Its statements were not understood, or a squash was applied in its place."""
+    """The statements were not understood, or a squash was applied in its place."""
     result = of(APPLIED, replace(APPLIED, tables=()), tables=[TABLE, None])
     assert ([each.verdict for each in result.tables], result.differs) == (["unknown"], False)
 
