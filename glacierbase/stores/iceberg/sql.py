@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import Any
 
 from pyiceberg.catalog.sql import SqlCatalog as _SqlCatalog
-from sqlalchemy import event
+from sqlalchemy import event, make_url
 
 from glacierbase.stores.bounded import CALL_SECONDS
 from glacierbase.stores.iceberg.errors import database_locked
@@ -20,6 +20,9 @@ class SqlCatalog(Guarded, _SqlCatalog):  # type: ignore[misc]
     open: every later read through that connection shows the uncommitted rows.
     """
 
+    def __init__(self, name: str, **properties: str) -> None:
+        super().__init__(name, **properties | {"uri": _with_literal_file(properties["uri"])})
+
     def _init_catalog(self) -> None:
         """Register the listeners before the engine is first used."""
         event.listen(self.engine, "handle_error", _discard)
@@ -31,6 +34,12 @@ class SqlCatalog(Guarded, _SqlCatalog):  # type: ignore[misc]
             limit = f"SET LOCAL statement_timeout = {timeout}"
             event.listen(self.engine, "begin", lambda connection: connection.exec_driver_sql(limit))
         super()._init_catalog()
+
+
+def _with_literal_file(uri: str) -> str:
+    """Return a URI from which SQLAlchemy takes a SQLite file as it is named: version 2.1 decodes `%20`, version 2.0 does not."""
+    decodes = make_url("sqlite:///%25").database == "%"
+    return uri.replace("%", "%25") if decodes and uri.startswith("sqlite:") else uri
 
 
 def _discard(context: Any) -> Exception | None:
