@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import chain, takewhile
 from typing import Any
 
+from glacierbase.errors import EngineUnavailable, GlacierbaseError
 from glacierbase.history.drift import TableDrift, drift_of, is_kept_by_engine, look
 from glacierbase.history.file_tables import FileTables
 from glacierbase.history.opening import OpenCatalog, Target
@@ -19,6 +20,7 @@ from glacierbase.model.catalog import Catalog, DriftRule
 from glacierbase.model.command import command
 from glacierbase.model.differences import Difference
 from glacierbase.model.names import name_parts
+from glacierbase.model.text import counted, quoted
 from glacierbase.sql.targets import table_names
 from glacierbase.stores.iceberg.past import Past, Version
 from glacierbase.stores.live import LiveTables
@@ -32,7 +34,7 @@ _AGAIN = 3
 
 
 def drift(target: Target, result: DriftResult, choice: TableChoice, spark: Any) -> DriftResult:
-    """Return how the tables of a catalog differ from their records. Writes nothing.
+    """Return how the tables of a catalog differ from their records; with an error where one cannot be read. Writes nothing.
 
     Args:
         choice: of the tables.
@@ -40,7 +42,7 @@ def drift(target: Target, result: DriftResult, choice: TableChoice, spark: Any) 
     with target.opened(spark) as opened, LiveTables(target.catalog, opened.engine) as tables:
         state = read_state(opened)
         found = drift_in(opened, state, timelines(state.history), tables, result, choice)
-    return replace(found, warnings=state.warnings)
+    return replace(found, warnings=state.warnings, error=_not_compared(found))
 
 
 def drift_in(
@@ -83,8 +85,20 @@ def _compared(
         unmanaged=tuple(name for name in beside if name not in not_recorded),
         not_recorded=not_recorded,
         unread=tuple(Unread(*each) for each in found.unread),
-        next=_ways_out(drifts, any(each.is_of_iceberg for each in found.drifts)),
+        next=_ways_out(drifts, any(each.is_of_iceberg and each.actual for each in found.drifts)),
     )
+
+
+def _not_compared(found: DriftResult) -> GlacierbaseError | None:
+    """Return the error for tables that cannot be read: a job that watches them must not take them for as recorded."""
+    if not found.unread:
+        return None
+    first, count = found.unread[0], len(found.unread)
+    what = (
+        f"catalog {found.catalog}: {count} of {counted(found.compared + count, 'table')} not compared with the record"
+    )
+    hint = f"remove the cause, and run `{command('drift')}` again; --table chooses other tables"
+    return EngineUnavailable("TABLES_NOT_READ", (what, *quoted(f"{first.table}: {first.why}")), hint)
 
 
 def _drifts(found: TableDrift, past: Past | None, rules: Sequence[DriftRule]) -> Iterator[Drift]:
@@ -168,7 +182,7 @@ def _ways_out(drifts: Iterable[Drift], has_statements: bool) -> tuple[str, ...]:
         return ()
     ignoring = f"ignore them: `{command('drift', 'ignore', reason=True)}`"
     if not has_statements:
-        return f"write a migration that undoes them: `{command('new', 'what it undoes')}`", ignoring
+        return f"write a migration by hand: `{command('new', 'what it changes')}`", ignoring
     return (
         f"keep the changes: `{command('drift', 'adopt', reason=True)}`",
         f"undo them: `{command('drift', 'revert', reason=True)}`",
