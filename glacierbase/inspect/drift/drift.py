@@ -42,7 +42,7 @@ def drift(target: Target, result: DriftResult, choice: TableChoice, spark: Any) 
     with target.opened(spark) as opened, LiveTables(target.catalog, opened.engine) as tables:
         state = read_state(opened)
         found = drift_in(opened, state, timelines(state.history), tables, result, choice)
-    return replace(found, warnings=state.warnings, error=_not_compared(found))
+    return replace(found, warnings=(*state.warnings, *found.warnings), error=_not_compared(found))
 
 
 def drift_in(
@@ -77,9 +77,13 @@ def _compared(
     past = tables.past({each.table: each.recorded.metadata_location for each in found.drifts if each.actual})
     drifts = tuple(each for one in found.drifts for each in _drifts(one, past.get(one.table), catalog.drift_rules))
     not_recorded = tuple(_existing(filter(choice.fits, unknown), tables))
-    beside = _not_of_others(_beside(catalog, known, choice, tables), opened)
+    names, unlisted = _beside(catalog, known, choice, tables)
+    beside = _not_of_others(iter(names), opened)
     return replace(
         result,
+        warnings=tuple(
+            f"unmanaged tables beside {name} are not known: their names could not be listed" for name in unlisted
+        ),
         drifts=drifts,
         compared=found.tables,
         unmanaged=tuple(name for name in beside if name not in not_recorded),
@@ -134,14 +138,19 @@ def _has(version: Version, difference: Difference, found: TableDrift) -> bool:
     return then is not None and difference in then.differences
 
 
-def _beside(catalog: Catalog, known: Iterable[Timeline], choice: TableChoice, tables: LiveTables) -> Iterator[str]:
-    """Yield the chosen tables in the namespaces of recorded tables that are not recorded and not those of glacierbase."""
+def _beside(
+    catalog: Catalog, known: Iterable[Timeline], choice: TableChoice, tables: LiveTables
+) -> tuple[Sequence[str], Sequence[str]]:
+    """Return the chosen tables beside the recorded ones, and a recorded table of each namespace that could not be listed.
+
+    The former are in the namespaces of recorded tables, not recorded, and not those of glacierbase.
+    """
     managed = {each.table.casefold(): each.table for each in known if each.shape}
     beside = {tuple(name_parts(name)[:-1]): name for name in managed.values()}
     found = tables.names_beside(beside.values())
-    for name in (name for names in found.values() for name in sorted(names) if choice.fits(name)):
-        if name.casefold() not in managed and not _is_ours(name, catalog):
-            yield name
+    names = (name for each in found.values() for name in sorted(each) if choice.fits(name))
+    unknown = [name for name in names if name.casefold() not in managed and not _is_ours(name, catalog)]
+    return unknown, [name for name in beside.values() if tables.is_near(name) and name not in found]
 
 
 def _not_of_others(names: Iterator[str], opened: OpenCatalog) -> Iterator[str]:

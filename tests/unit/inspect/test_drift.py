@@ -13,6 +13,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.types import IntegerType, LongType, NestedField, StringType
 
+from glacierbase.errors import StatementRefused
 from glacierbase.history.lockrow import free_row
 from glacierbase.model.migration import Event, EventType, State
 from glacierbase.stores.iceberg import open_store
@@ -136,6 +137,18 @@ def test_tables_that_no_migration_made_are_counted_and_listed_on_request(tables:
     listed = tables.run("drift", "--list").stdout
     assert "unmanaged: lake.a.other" in listed
     assert "history_" not in listed
+
+
+def test_a_namespace_that_cannot_be_listed_is_named(tables: RecordedTables, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A login may read tables and not list them: no unmanaged table is found then, and a warning says so."""
+
+    def refused(*_: object) -> None:
+        raise StatementRefused("Forbidden", "not yours")
+
+    monkeypatch.setattr("glacierbase.stores.shapes.TableShapes.names_beside", refused)
+    output = tables.run("drift")
+    assert output.code == 0
+    assert "unmanaged tables beside lake.a.t are not known" in output.stdout + output.stderr
 
 
 def test_a_table_that_files_of_another_catalog_made_is_not_unmanaged(tables: RecordedTables) -> None:
