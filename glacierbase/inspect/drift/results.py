@@ -102,7 +102,7 @@ class DriftResult(Result):
         yield from table(("table", "difference", "class", "since"), (each.row() for each in matter))
         yield from (f"{each.table}: not compared: {each.why}" for each in self.unread)
         yield from (f"{name}: not recorded, so not compared" for name in self.not_recorded)
-        if not matter:
+        if not matter and (self.compared or not self.unread):
             yield f"{counted(self.compared, 'table')} as recorded"
         kept = len(self.drifts) - len(matter)
         if kept:

@@ -89,7 +89,9 @@ def test_after_a_run_that_was_lost_nobody_is_named(project: ProjectFolder) -> No
     tables.apply("2_add.sql", "ALTER TABLE lake.a.t ADD COLUMN legacy string", change, is_lost=True)
     assert lines(tables)["legacy"] == (None, "string", False)
     for command in ("blame", "schema"):
-        assert "not recorded: 2 touched it and left no record" in tables.run(command, "lake.a.t").stdout
+        shown = tables.run(command, "lake.a.t").stdout
+        assert "not recorded: 2 touched it and left no record" in shown
+        assert "next: `glacierbase show 2" in shown
     drifted = tables.run("drift", "--format", "json")
     assert drifted.code == 0
     assert [each["class"] for each in drifted.entry()["drifts"]] == ["not recorded"]
