@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from glacierbase.errors import ConfigurationError
+from glacierbase.errors import ConfigurationError, EngineUnavailable
 from glacierbase.errors.entry import Entry
 
 ENTRIES = (
@@ -66,6 +66,21 @@ ENTRIES = (
             "Show the shape itself: `glacierbase schema lake.sleep.events --format json`.",
             "If it was dropped, ask for a point before that: `glacierbase schema lake.sleep.events --at 0003 --format sql`.",
             "If it is not recorded, the next migration that touches the table records it.",
+        ),
+    ),
+    Entry(
+        "TABLES_NOT_READ",
+        (EngineUnavailable,),
+        "`drift` could not read a table that the history records. The other tables were compared, and their differences are "
+        "printed, but the exit code is 5 in any case. Nothing was changed.",
+        "error: TABLES_NOT_READ: catalog shop: 1 of 2 tables not compared with the record\n"
+        "    | lake.a.broken: the bucket is gone\n"
+        "next: remove the cause, and run `glacierbase drift` again; --table chooses other tables",
+        (
+            "Read the reason of each table: `glacierbase drift` prints it, and `unread` of the JSON document has it.",
+            "If the catalog or the storage refuses the login, give it the right to read the tables.",
+            "If a metadata file is gone or broken, restore it, or register the table with its last metadata file that can be read.",
+            "To watch the other tables meanwhile, choose them: `glacierbase drift --table 'lake.sleep.*'`.",
         ),
     ),
 )

@@ -121,13 +121,14 @@ class AskedProject(LoadedProject):
 
         Raises:
             ConfigurationError: a pattern fits no table of the history.
+            EngineUnavailable: a table cannot be read; `results` has the differences of the others.
         """
         from glacierbase.history.table_choice import TableChoice
         from glacierbase.inspect.drift.drift import drift
         from glacierbase.inspect.drift.results import DriftResult
 
         choice = TableChoice(tables)
-        return choice.check(self._each(catalogs, DriftResult, drift, choice, spark))
+        return choice.check(self._each_history(catalogs, DriftResult, drift, choice, spark))
 
     @with_own_scope
     def doctor(

@@ -94,9 +94,9 @@ class RecordedRepair:
 
 
 def user_of(os_user: str | None, host: str | None, ci_actor: str | None) -> str:
-    """Return who ran: `ann@laptop`, or on a CI service also who started its job: `octocat (runner@ci-7)`."""
-    user = f"{os_user}@{host}"
-    return f"{ci_actor} ({user})" if ci_actor else user
+    """Return who ran: `ann@laptop`, or on a CI service also who started its job: `octocat (runner@ci-7)`; what is known of it."""
+    user = "@".join(filter(None, (os_user, host)))
+    return f"{ci_actor} ({user})" if ci_actor and user else ci_actor or user or "an unknown user"
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
+from time import monotonic
 from types import TracebackType
 from typing import TypeVar
 
@@ -21,8 +22,8 @@ T = TypeVar("T")
 
 # Each reader has connections of its own, and reads at least so many tables.
 _READERS, _TABLES_EACH = 4, 4
-# After so many failures in a row the catalog is taken to be unreachable.
-_FAILURES = 3
+# After failures in a row that took so many seconds the catalog is taken to be unreachable. Quick ones are about their tables.
+_PATIENCE = 25.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +127,7 @@ class _Reader:
     def __init__(self, catalog: Catalog) -> None:
         self._shapes = TableShapes(catalog)
         self._caller = Caller()
-        self._failures = 0
+        self._failing_seconds = 0.0
         self._unreachable: GlacierbaseError | None = None
 
     def begin(
@@ -136,26 +137,23 @@ class _Reader:
         return self._caller.submit(lambda: {table: self._answer(table, ask) for table in tables})
 
     def close(self) -> None:
-        """Close the connections after the calls that have begun."""
+        """Ask for no further table, and close the connections after the call that has begun."""
+        self._unreachable = self._unreachable or OutcomeUnknown("NotAsked", "the command ended before")
         self._caller.submit(self._shapes.close)
         self._caller.end()
 
     def _answer(self, table: str, ask: Callable[[TableShapes, str], T]) -> T | GlacierbaseError:
         if self._unreachable is not None:
             return self._unreachable
+        begin = monotonic()
         try:
             found = ask(self._shapes, table)
         except GlacierbaseError as error:
-            self._failures += _weight(error)
-            if self._failures >= _FAILURES:
-                self._unreachable = error
+            if isinstance(error, OutcomeUnknown):  # Others are answers.
+                self._failing_seconds += monotonic() - begin
+            if self._failing_seconds >= _PATIENCE:
+                why = f"not asked, because the catalog did not answer for another table: {error.message}"
+                self._unreachable = OutcomeUnknown("NotAsked", why)
             return error
-        self._failures = 0
+        self._failing_seconds = 0.0
         return found
-
-
-def _weight(error: GlacierbaseError) -> int:
-    """Return how many failures an error counts as: an answer counts as none, and a wait to the time limit as all."""
-    if not isinstance(error, OutcomeUnknown):
-        return 0
-    return _FAILURES if error.error_class == "NoAnswer" else 1

@@ -26,7 +26,6 @@ from glacierbase.model.escape import on_one_line
 from glacierbase.model.shape import Shape
 from glacierbase.secrets import MASK
 from glacierbase.sql.alters import Alters, alter_statements
-from glacierbase.sql.creates import table_name
 from glacierbase.stores.live import LiveTables
 
 _ADOPTED = "Written by `drift adopt`: environment {} has these changes already, and does not run them."
@@ -55,7 +54,7 @@ def adopt(
             drifts = chosen_drifts(target.catalog, held.state.history, now, tables)
             if not drifts:  # Another run settled them before it released the lock.
                 return result
-            made = _made(result, drifts, _adopting, now)
+            made = _made(result, drifts, _adopting)
             sql = template_of(made.sql, written_names(target, held.state.history, made.tables))
             written = _written(target, made, reason, author, _ADOPTED, sql, is_draft=True)
             entry = _entry_or_no_file(target, written, drifts, reason)
@@ -79,7 +78,7 @@ def revert(
         drifts = chosen_drifts(target.catalog, history, now, tables)
         if not drifts:
             return result
-        made = _made(result, drifts, _reverting, now)
+        made = _made(result, drifts, _reverting)
     sql = template_of(made.sql, written_names(target, history, made.tables))
     only_here = f"{{% if environment == {target.catalog.environment!r} %}}\n{sql}\n{{% endif %}}"
     return _written(target, made, reason, author, _REVERTED, only_here)
@@ -112,25 +111,17 @@ def _check_whole(drift: TableDrift) -> None:
         raise refused(what, f"write the migration by hand: `{command('new', 'what it changes')}`")
 
 
-def _check_not_renamed(drift: TableDrift, now: LiveTables) -> None:
-    """Refuse a table that is gone from its name only: a statement that drops it would drop its rows elsewhere."""
-    if drift.actual is not None or drift.recorded.uuid is None:
-        return
-    beside = now.names_beside([drift.table]).get(drift.table, ())
-    found = (each.shape for each in now.read(beside).values())
-    name = next((each.table for each in found if each and each.uuid == drift.recorded.uuid), None)
-    if name:
-        what = f"{drift.table} was renamed to {name}"
-        raise refused(what, f"write the migration by hand: `{command('new', 'what it renames')}`")
-
-
 def _adopting(drift: TableDrift) -> Alters:
     """Return the statements that make the changes in an environment that is as recorded."""
     if impossible := _impossible(drift):
         return Alters((), (impossible,))
     if drift.actual is None:
-        return Alters((f"DROP TABLE {table_name(drift.table)}",))
-    return _alters(drift.recorded, drift.actual)
+        # Here it may have been renamed. Elsewhere it has its rows.
+        why = "was dropped or renamed; a statement that drops its rows elsewhere is written by hand, as DROP TABLE IF EXISTS"
+        return Alters((), (f"{drift.table} {why}",))
+    found, secret = _alters(drift.recorded, drift.actual)
+    # The table is recorded as it is: what no statement does would be recorded as done, and be missing elsewhere.
+    return Alters((), found.impossible) if found.impossible else Alters(found.statements, secret)
 
 
 def _reverting(drift: TableDrift) -> Alters:
@@ -139,18 +130,18 @@ def _reverting(drift: TableDrift) -> Alters:
         return Alters((), (f"{drift.table} is gone, and so are its rows",))
     if impossible := _impossible(drift):
         return Alters((), (impossible,))
-    return _alters(drift.actual, drift.recorded)
+    found, secret = _alters(drift.actual, drift.recorded)
+    return Alters(found.statements, (*found.impossible, *secret))
 
 
-def _alters(before: Shape, after: Shape) -> Alters:
-    """Return the statements that turn one shape into the other, without properties that a secret is masked in."""
+def _alters(before: Shape, after: Shape) -> tuple[Alters, tuple[str, ...]]:
+    """Return the statements that turn one shape into the other, and the properties that they leave: a secret is masked in them."""
     old, new = before.properties, after.properties
     masked = [key for key, value in new.items() if MASK in value and old.get(key) != value]
     kept = {key: value for key, value in new.items() if key not in masked}
     left = {key: old[key] for key in masked if key in old}
-    found = alter_statements(before, replace(after, properties={**kept, **left}))
-    secret = (f"the value of the property {key} holds a secret" for key in masked)
-    return Alters(found.statements, (*found.impossible, *secret))
+    secret = tuple(f"the value of the property {key} holds a secret" for key in masked)
+    return alter_statements(before, replace(after, properties={**kept, **left})), secret
 
 
 def _impossible(drift: TableDrift) -> str | None:
@@ -168,12 +159,11 @@ def _impossible(drift: TableDrift) -> str | None:
 
 
 def _made(
-    result: DriftFileResult, drifts: Sequence[TableDrift], alters_of: Callable[[TableDrift], Alters], now: LiveTables
+    result: DriftFileResult, drifts: Sequence[TableDrift], alters_of: Callable[[TableDrift], Alters]
 ) -> DriftFileResult:
     """Return the result with what a migration does and what it cannot do."""
     for each in drifts:
         _check_whole(each)
-        _check_not_renamed(each, now)
     found = [(each.table, alters_of(each)) for each in drifts]
     impossible = tuple(each for _, alters in found for each in alters.impossible)
     statements = [each for _, alters in found for each in alters.statements]

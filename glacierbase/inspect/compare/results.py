@@ -202,7 +202,7 @@ def _cell(state: VersionState | None, now: datetime | None, with_checksum: bool)
     if state is None:
         return _ABSENT
     is_baselined = state.state is State.APPLIED and state.applied_by is AppliedBy.BASELINE
-    name = "baselined" if is_baselined else str(state.state).replace("_", " ")
+    name = "baselined" if is_baselined else str(state.state)
     place = f"at {state.stopped_at}/{state.statements_total}" if state.stopped_at else ""
     age = age_of(state.applied_at, now) if state.applied_at and now else ""
     digits = state.checksums[0].rpartition(":")[2][:_SHOWN_DIGITS] if with_checksum and state.checksums else ""

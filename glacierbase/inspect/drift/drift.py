@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import chain, takewhile
 from typing import Any
 
+from glacierbase.errors import EngineUnavailable, GlacierbaseError
 from glacierbase.history.drift import TableDrift, drift_of, is_kept_by_engine, look
 from glacierbase.history.file_tables import FileTables
 from glacierbase.history.opening import OpenCatalog, Target
@@ -19,6 +20,7 @@ from glacierbase.model.catalog import Catalog, DriftRule
 from glacierbase.model.command import command
 from glacierbase.model.differences import Difference
 from glacierbase.model.names import name_parts
+from glacierbase.model.text import counted, quoted
 from glacierbase.sql.targets import table_names
 from glacierbase.stores.iceberg.past import Past, Version
 from glacierbase.stores.live import LiveTables
@@ -32,7 +34,7 @@ _AGAIN = 3
 
 
 def drift(target: Target, result: DriftResult, choice: TableChoice, spark: Any) -> DriftResult:
-    """Return how the tables of a catalog differ from their records. Writes nothing.
+    """Return how the tables of a catalog differ from their records; with an error where one cannot be read. Writes nothing.
 
     Args:
         choice: of the tables.
@@ -40,7 +42,7 @@ def drift(target: Target, result: DriftResult, choice: TableChoice, spark: Any) 
     with target.opened(spark) as opened, LiveTables(target.catalog, opened.engine) as tables:
         state = read_state(opened)
         found = drift_in(opened, state, timelines(state.history), tables, result, choice)
-    return replace(found, warnings=state.warnings)
+    return replace(found, warnings=(*state.warnings, *found.warnings), error=_not_compared(found))
 
 
 def drift_in(
@@ -75,16 +77,32 @@ def _compared(
     past = tables.past({each.table: each.recorded.metadata_location for each in found.drifts if each.actual})
     drifts = tuple(each for one in found.drifts for each in _drifts(one, past.get(one.table), catalog.drift_rules))
     not_recorded = tuple(_existing(filter(choice.fits, unknown), tables))
-    beside = _not_of_others(_beside(catalog, known, choice, tables), opened)
+    names, unlisted = _beside(catalog, known, choice, tables)
+    beside = _not_of_others(iter(names), opened)
     return replace(
         result,
+        warnings=tuple(
+            f"unmanaged tables beside {name} are not known: their names could not be listed" for name in unlisted
+        ),
         drifts=drifts,
         compared=found.tables,
         unmanaged=tuple(name for name in beside if name not in not_recorded),
         not_recorded=not_recorded,
         unread=tuple(Unread(*each) for each in found.unread),
-        next=_ways_out(drifts, any(each.is_of_iceberg for each in found.drifts)),
+        next=_ways_out(drifts, any(each.is_of_iceberg and each.actual for each in found.drifts)),
     )
+
+
+def _not_compared(found: DriftResult) -> GlacierbaseError | None:
+    """Return the error for tables that cannot be read: a job that watches them must not take them for as recorded."""
+    if not found.unread:
+        return None
+    first, count = found.unread[0], len(found.unread)
+    what = (
+        f"catalog {found.catalog}: {count} of {counted(found.compared + count, 'table')} not compared with the record"
+    )
+    hint = f"remove the cause, and run `{command('drift')}` again; --table chooses other tables"
+    return EngineUnavailable("TABLES_NOT_READ", (what, *quoted(f"{first.table}: {first.why}")), hint)
 
 
 def _drifts(found: TableDrift, past: Past | None, rules: Sequence[DriftRule]) -> Iterator[Drift]:
@@ -120,14 +138,19 @@ def _has(version: Version, difference: Difference, found: TableDrift) -> bool:
     return then is not None and difference in then.differences
 
 
-def _beside(catalog: Catalog, known: Iterable[Timeline], choice: TableChoice, tables: LiveTables) -> Iterator[str]:
-    """Yield the chosen tables in the namespaces of recorded tables that are not recorded and not those of glacierbase."""
+def _beside(
+    catalog: Catalog, known: Iterable[Timeline], choice: TableChoice, tables: LiveTables
+) -> tuple[Sequence[str], Sequence[str]]:
+    """Return the chosen tables beside the recorded ones, and a recorded table of each namespace that could not be listed.
+
+    The former are in the namespaces of recorded tables, not recorded, and not those of glacierbase.
+    """
     managed = {each.table.casefold(): each.table for each in known if each.shape}
     beside = {tuple(name_parts(name)[:-1]): name for name in managed.values()}
     found = tables.names_beside(beside.values())
-    for name in (name for names in found.values() for name in sorted(names) if choice.fits(name)):
-        if name.casefold() not in managed and not _is_ours(name, catalog):
-            yield name
+    names = (name for each in found.values() for name in sorted(each) if choice.fits(name))
+    unknown = [name for name in names if name.casefold() not in managed and not _is_ours(name, catalog)]
+    return unknown, [name for name in beside.values() if tables.is_near(name) and name not in found]
 
 
 def _not_of_others(names: Iterator[str], opened: OpenCatalog) -> Iterator[str]:
@@ -168,7 +191,7 @@ def _ways_out(drifts: Iterable[Drift], has_statements: bool) -> tuple[str, ...]:
         return ()
     ignoring = f"ignore them: `{command('drift', 'ignore', reason=True)}`"
     if not has_statements:
-        return f"write a migration that undoes them: `{command('new', 'what it undoes')}`", ignoring
+        return f"write a migration by hand: `{command('new', 'what it changes')}`", ignoring
     return (
         f"keep the changes: `{command('drift', 'adopt', reason=True)}`",
         f"undo them: `{command('drift', 'revert', reason=True)}`",

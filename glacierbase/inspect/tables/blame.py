@@ -9,6 +9,7 @@ from typing import Any
 
 from glacierbase.errors import ConfigurationError
 from glacierbase.history.opening import Target
+from glacierbase.history.records import History
 from glacierbase.history.state import current_state
 from glacierbase.history.timeline import Origin
 from glacierbase.inspect.tables.before import moments_before
@@ -17,11 +18,14 @@ from glacierbase.inspect.tables.lineage import Traced, how_it_was, trace
 from glacierbase.inspect.tables.since import Since
 from glacierbase.inspect.tables.since_record import with_changes_since
 from glacierbase.model.command import command
+from glacierbase.model.migration import State
 from glacierbase.model.result import Result
 from glacierbase.model.spelling import did_you_mean
 from glacierbase.model.text import Cell, Line, Mark, table
 from glacierbase.stores.live import LiveTables
 
+# Of a version whose file has not ended.
+_STOPPED = frozenset({State.RUNNING, State.UNKNOWN, State.FAILED, State.INTERRUPTED})
 _LABELS = {"partition": "partitioned by", "sort order": "sorted by", "identifiers": "identified by"}
 
 
@@ -83,21 +87,23 @@ class BlameResult(Result):
         table: its name; None where the history has no such table.
         dropped: by what it was dropped, if it was; there are no lines then.
         not_recorded: the versions that touched it after the last record, and that recorded nothing.
+        next: what makes known what those changed, or what to do about changes that no migration made; may be empty.
     """
 
     table: str | None = None
     lines_: tuple[BlamedLine, ...] = ()
     dropped: Since | None = None
     not_recorded: tuple[str, ...] = ()
+    next: str = ""
 
     def lines(self) -> Sequence[Line]:
         if self.table is None:
             return ["no such table"]
         rows = table(("", "type", "since", "version", "author", "why"), (each.row() for each in self.lines_))
-        return [Mark(self.table), *rows, *state_lines(self.dropped, bool(rows), self.not_recorded)]
+        return [Mark(self.table), *rows, *state_lines(self.dropped, bool(rows), self.not_recorded, self.next)]
 
 
-def state_lines(dropped: Since | None, is_recorded: bool, not_recorded: Sequence[str]) -> Iterator[Line]:
+def state_lines(dropped: Since | None, is_recorded: bool, not_recorded: Sequence[str], next_: str) -> Iterator[Line]:
     """Yield what the history does not know of a table, and what to do about it."""
     if dropped:
         yield f"dropped: {dropped.line}"
@@ -105,7 +111,17 @@ def state_lines(dropped: Since | None, is_recorded: bool, not_recorded: Sequence
         yield "not recorded: no file had created or changed it"
     if not_recorded:
         yield f"not recorded: {', '.join(not_recorded)} touched it and left no record; what it changed is not shown"
-        yield "next: the next file that touches the table records it; a view has no record"
+    if next_:
+        yield f"next: {next_}"
+
+
+def next_after(history: History, not_recorded: Iterable[str]) -> str:
+    """Return what makes known what versions changed that left no record of it; empty where there are none."""
+    gaps = tuple(not_recorded)
+    stopped = (each for each in gaps if each and (found := history.records.get(int(each))) and found.state in _STOPPED)
+    if version := next(stopped, None):
+        return f"`{command('show', version)}` prints the next step for its run"
+    return "the next file that touches the table records it; a view has no record" if gaps else ""
 
 
 def blame(target: Target, result: BlameResult, search: TableSearch, spark: Any) -> BlameResult:
@@ -133,7 +149,17 @@ def blame(target: Target, result: BlameResult, search: TableSearch, spark: Any) 
     name = current_name(life, table_.name)
     if column is not None and life.moments and life.moments[-1].shape:
         lines = of_column(lines, column, name)
-    return replace(result, table=name, lines_=lines, dropped=dropped_by(life), not_recorded=life.gaps)
+    dropped = dropped_by(life)
+    next_ = next_after(state.history, life.gaps) or _way_out(
+        name, [*(each.since for each in lines), *([dropped] if dropped else [])]
+    )
+    return replace(result, table=name, lines_=lines, dropped=dropped, not_recorded=life.gaps, next=next_)
+
+
+def _way_out(name: str, origins: Iterable[Since]) -> str:
+    """Return what to do about what no migration made, and no later one found; nothing where there is none."""
+    is_drift = any(each.origin is Origin.OUTSIDE and each.seen_by is None for each in origins)
+    return f"keep, undo or ignore what no migration made: `{command('drift', '--table', name)}`" if is_drift else ""
 
 
 def current_name(life: Life, name: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 from glacierbase.errors import ConfigurationError
 from glacierbase.history.opening import Target
 from glacierbase.history.state import current_state
-from glacierbase.inspect.tables.blame import current_name, dropped_by, state_lines
+from glacierbase.inspect.tables.blame import current_name, dropped_by, next_after, state_lines
 from glacierbase.inspect.tables.choice import Life, Table, TableSearch
 from glacierbase.inspect.tables.points import Point, point_given
 from glacierbase.inspect.tables.since import Since
@@ -64,6 +64,7 @@ class SchemaResult(Result):
         shape: None where it was dropped, or not recorded yet; with `differences`, the later one.
         since: what gave it this shape, or dropped it; None where that is not recorded.
         not_recorded: the versions that touched it after the last record, and that recorded nothing.
+        next: what makes known what those changed; empty where there are none.
         later: the next change, where no migration made it: it may have been there already.
         differences: between two points; None where none were asked for.
         sql: the statements that create it; None where they were not asked for.
@@ -76,6 +77,7 @@ class SchemaResult(Result):
     later: Since | None = None
     differences: tuple[Difference, ...] | None = None
     sql: str | None = None
+    next: str = ""
 
     def lines(self) -> Sequence[Line]:
         if self.table is None:
@@ -85,7 +87,7 @@ class SchemaResult(Result):
         else:
             shown = list(_described(self.shape)) if self.shape else []
         dropped = self.since if self.shape is None else None
-        lines = [*_head(self), *shown, *state_lines(dropped, self.since is not None, self.not_recorded)]
+        lines = [*_head(self), *shown, *state_lines(dropped, self.since is not None, self.not_recorded, self.next)]
         if self.later:
             lines.append(f"note: may have changed already: {self.later.line}")
         return lines
@@ -148,6 +150,7 @@ def _at(result: SchemaResult, found: Table, life: Life) -> SchemaResult:
         shape=last.shape if last else None,
         since=since,
         not_recorded=life.gaps,
+        next=next_after(found.history, life.gaps),
         later=later if later and later.at_most else None,
     )
 
@@ -157,7 +160,8 @@ def _compared(result: SchemaResult, found: Table, begin: Point, end: Point) -> S
     earlier, later = ({each.table or "": each.shape} if each.shape else {} for each in (before, after))
     changes = compare(earlier, later)
     gaps = tuple(dict.fromkeys((*before.not_recorded, *after.not_recorded)))
-    return replace(after, not_recorded=gaps, differences=tuple(each for change in changes for each in change.diff))
+    found_differences = tuple(each for change in changes for each in change.diff)
+    return replace(after, not_recorded=gaps, next=next_after(found.history, gaps), differences=found_differences)
 
 
 def _sql(result: SchemaResult) -> str:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from shlex import quote
+from typing import Any
 
 from glacierbase.errors import (
     CommitConflict,
@@ -67,7 +68,7 @@ def database_locked(file: str, error: BaseException) -> EngineError | None:
 
 def _mapped(error: Exception) -> EngineError:
     innermost = _innermost(error)
-    text = str(innermost).strip()
+    text = _invalid(innermost) or str(innermost).strip()
     # Masked before it is cut, because a part of a secret would not be found.
     message = next(iter(mask(text).splitlines()), "")[:_LONGEST] or type(innermost).__name__
     url = getattr(getattr(error, "request", None), "url", None)  # Of a server that did not answer.
@@ -78,6 +79,17 @@ def _mapped(error: Exception) -> EngineError:
     if _EMPTY_CATALOG.search(text):
         kind = TableNotFound
     return kind(type(innermost).__name__, message)
+
+
+def _invalid(error: BaseException) -> str | None:
+    """Return what is wrong with the metadata of a table, of which the message names only the class; None for other errors."""
+    causes: tuple[Any, ...] = (error, error.__cause__)
+    found = next((each for each in causes if type(each).__module__ == "pydantic_core._pydantic_core"), None)
+    if found is None:
+        return None
+    first = found.errors(include_input=False, include_url=False)[0]
+    place = ".".join(map(str, first["loc"]))
+    return f"invalid metadata: {place + ': ' if place else ''}{first['msg']}"
 
 
 def _innermost(error: BaseException) -> BaseException:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from gzip import BadGzipFile
 from typing import Any
+from zlib import error as zlib_error
 
 from pyiceberg.catalog import Catalog
+from pyiceberg.exceptions import ValidationError
 from pyiceberg.serializers import ToOutputFile
 
-from glacierbase.errors import OutcomeUnknown
+from glacierbase.errors import EngineError, OutcomeUnknown
+from glacierbase.stores.iceberg.errors import mapped
 
 # All properties whose value PyIceberg imports and calls, and PyIceberg's own classes that they may name. `auth` is a mapping, in
 # which `impl` names a class; its other kinds would fetch this machine's credentials for the server.
@@ -41,6 +46,21 @@ def check_implementations(properties: Mapping[str, Any], source: str) -> None:
                 f"{source} sets {key} to {repr(value)[:_LONGEST]}, which PyIceberg would import and run; it was not loaded",
                 hint=f"find out who set {key} and remove it; `store: {{type: sql}}` reads history and lock without PyIceberg",
             )
+
+
+@contextmanager
+def reading_metadata(file: str | None) -> Iterator[None]:
+    """Name the metadata file of a table in an error about its content."""
+    try:
+        yield
+    except (ValidationError, UnicodeDecodeError, EOFError, BadGzipFile, zlib_error) as error:
+        try:
+            with mapped():
+                raise
+        except EngineError as found:
+            what = f"{file} cannot be read as metadata of Iceberg: {found.message}"
+            hint = "restore the file, or register the table with its last metadata file that can be read"
+            raise OutcomeUnknown(found.error_class, what, hint=hint) from error
 
 
 class Guarded(Catalog):  # type: ignore[misc]

@@ -10,7 +10,7 @@ from sqlalchemy import event, make_url
 
 from glacierbase.stores.bounded import CALL_SECONDS
 from glacierbase.stores.iceberg.errors import database_locked
-from glacierbase.stores.iceberg.guard import Guarded
+from glacierbase.stores.iceberg.guard import Guarded, reading_metadata
 
 
 class SqlCatalog(Guarded, _SqlCatalog):  # type: ignore[misc]
@@ -34,6 +34,10 @@ class SqlCatalog(Guarded, _SqlCatalog):  # type: ignore[misc]
             limit = f"SET LOCAL statement_timeout = {timeout}"
             event.listen(self.engine, "begin", lambda connection: connection.exec_driver_sql(limit))
         super()._init_catalog()
+
+    def _convert_orm_to_iceberg(self, orm_table: Any) -> Any:
+        with reading_metadata(orm_table.metadata_location):
+            return super()._convert_orm_to_iceberg(orm_table)
 
 
 def _with_literal_file(uri: str) -> str:

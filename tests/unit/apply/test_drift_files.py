@@ -204,13 +204,31 @@ def test_what_no_statement_does_is_refused(tables: RecordedTables, action: str) 
     assert "is another table than the recorded one" in refused.stderr
 
 
-def test_a_dropped_table_is_adopted_and_not_reverted(tables: RecordedTables) -> None:
-    """Its rows are gone: no statement brings them back."""
-    tables.client.drop_table("a.t")
-    assert tables.run("drift", "revert", *WHY).code == 3
-    assert settle(tables, "adopt").code == 0
-    assert rendered(tables, "other") == ["DROP TABLE lake.a.t;"]
-    assert tables.run("drift").code == 0
+@pytest.mark.parametrize("namespace", [None, "a", "b"])
+def test_a_table_that_is_gone_is_dropped_nowhere_else(tables: RecordedTables, namespace: str | None) -> None:
+    """It may have been renamed, also into another namespace; elsewhere a statement that drops it would destroy its rows."""
+    if namespace is None:
+        tables.client.drop_table("a.t")
+    else:
+        tables.client.create_namespace_if_not_exists(namespace)
+        tables.client.rename_table("a.t", f"{namespace}.u")
+    assert "drift adopt" not in tables.run("drift").stdout
+    for action, why in (("adopt", "lake.a.t was dropped or renamed"), ("revert", "lake.a.t is gone")):
+        refused = settle(tables, action)
+        assert (refused.code, why in refused.stderr) == (3, True), refused.stderr
+    assert files(tables) == ["1_make.sql"]
+
+
+def test_a_table_is_adopted_as_a_whole_or_not_at_all(tables: RecordedTables) -> None:
+    """What no statement does is not recorded as done: it would be missing in other environments, and be no drift here."""
+    change(tables)
+    with tables.client.load_table("a.t").update_schema(allow_incompatible_changes=True) as update:
+        update.update_column("id", required=True)
+    refused = settle(tables, "adopt")
+    assert refused.code == 3
+    assert "id cannot begin to refuse nulls" in refused.stderr
+    assert files(tables) == ["1_make.sql"]
+    assert tables.run("drift").code == 7
 
 
 @pytest.mark.parametrize("action", ["adopt", "revert", "ignore"])
@@ -237,15 +255,6 @@ def test_an_action_requires_its_reason(tables: RecordedTables) -> None:
 
 def files(tables: RecordedTables) -> list[str]:
     return sorted(each.name for each in (tables.project.root / "migrations" / "shop").iterdir())
-
-
-def test_a_renamed_table_is_not_dropped_elsewhere(tables: RecordedTables) -> None:
-    """It is gone from its name only; a statement that drops it would destroy the rows of other environments."""
-    tables.client.rename_table("a.t", "a.u")
-    refused = settle(tables, "adopt")
-    assert refused.code == 3
-    assert "lake.a.t was renamed to lake.a.u" in refused.stderr
-    assert files(tables) == ["1_make.sql"]
 
 
 @pytest.mark.parametrize("action", ["adopt", "revert"])

@@ -8,6 +8,8 @@ import pytest
 
 from glacierbase import GlacierbaseError, Project
 from glacierbase.errors.reference import ENTRIES
+from glacierbase.inspect.drift.drift import _not_compared
+from glacierbase.inspect.drift.results import DriftResult, Unread
 from tests.support.errors import text_error
 from tests.support.project_folder import ProjectFolder
 from tests.support.story import Story, asked, column, shape
@@ -20,6 +22,15 @@ ASKED: dict[str, Callable[[Project], object]] = {
     "INVALID_TIME": lambda project: project.schema("sleep.events", at="yesterday"),
     "NO_STATEMENTS": lambda project: project.schema("sleep.events", sql=True),
 }
+
+
+def test_the_example_of_a_table_that_was_not_read_is_what_drift_prints() -> None:
+    """Message and hint."""
+    found = DriftResult("shop", "default", compared=1, unread=(Unread("lake.a.broken", "the bucket is gone"),))
+    error = _not_compared(found)
+    assert error is not None
+    lines = text_error(error).splitlines()
+    assert [line for line in lines if not line.startswith("more: ")] == ENTRIES[error.code].example.splitlines()
 
 
 @pytest.mark.parametrize("code", ASKED)

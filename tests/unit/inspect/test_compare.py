@@ -78,9 +78,9 @@ def test_each_difference_is_named_and_nothing_else(different: Fleet) -> None:
         for line in (
             "shop (dev, staging, prod)",
             "version dev staging prod description",
-            "0003 applied 2d applied 2d out of order behind Name the users",
+            "0003 applied 2d applied 2d out_of_order behind Name the users",
             "0004 applied 2d 7d2f34 changed 2d 77ab91 applied 2d 7d2f34 edited Set a property",
-            "0005 applied 2d failed at 1/1 out of order failed Drop the legacy column",
+            "0005 applied 2d failed at 1/1 out_of_order failed Drop the legacy column",
             "0006 - - missing 2d extra Hotfix",
             "7 versions: 2 equal, 1 rendered with other variables, 4 different",
             "by design (variables): 0001, lake.dev.orders",

@@ -13,10 +13,12 @@ from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.types import IntegerType, LongType, NestedField, StringType
 
+from glacierbase.errors import StatementRefused
 from glacierbase.history.lockrow import free_row
 from glacierbase.model.migration import Event, EventType, State
 from glacierbase.stores.iceberg import open_store
 from tests.support.documents import checked
+from tests.support.hostileserver import metadata_file
 from tests.support.project_folder import ProjectFolder
 from tests.support.recorded import RecordedTables
 
@@ -31,9 +33,9 @@ def tables(project: ProjectFolder) -> RecordedTables:
     return tables
 
 
-def create(client: SqlCatalog) -> Table:
+def create(client: SqlCatalog, name: str = "a.t") -> Table:
     columns = Schema(NestedField(1, "id", LongType()), NestedField(2, "name", StringType()))
-    return client.create_table("a.t", columns, properties={"format-version": "2", "x": "1"})
+    return client.create_table(name, columns, properties={"format-version": "2", "x": "1"})
 
 
 def drifts(tables: RecordedTables, *arguments: str) -> tuple[int, list[tuple[str, str, str | None, str | None]]]:
@@ -67,6 +69,50 @@ def test_a_column_added_past_the_migrations_is_structural(tables: RecordedTables
     assert before.replace(microsecond=0) <= at["column legacy"] < at["property y"]
     assert not found["column legacy"]["is_bound"]
     assert "glacierbase drift adopt" in entry["next"][0]
+
+
+def test_a_table_that_cannot_be_read_fails_whatever_the_others_are(project: ProjectFolder) -> None:
+    """The exit code is 5, the differences of other tables are printed, and the message names table, file and what is wrong."""
+    tables = RecordedTables(project)
+    tables.apply("1_make.sql", CREATE, create, "lake.a.t")
+    tables.apply("2_more.sql", CREATE.replace("a.t", "a.u"), lambda client: create(client, "a.u"), "lake.a.u")
+    file = metadata_file(tables.client.load_table("a.t"))
+    with tables.client.load_table("a.u").update_schema() as update:
+        update.add_column("legacy", StringType())
+    for content, why in ((b"", "EOF"), (b"[]", "object"), (b"\x80", "utf-8"), (b'{"format-version": 9}', "9")):
+        file.write_bytes(content)
+        output = tables.run("drift", "--format", "json")
+        [entry] = output.document["catalogs"]
+        assert (output.code, output.document["error"]["code"], entry["compared"]) == (5, "TABLES_NOT_READ", 1)
+        assert [each["what"] for each in entry["drifts"]] == ["column legacy"]
+        [unread] = entry["unread"]
+        assert unread["table"] == "lake.a.t"
+        assert f"{file} cannot be read as metadata of Iceberg: " in unread["why"]
+        assert why in unread["why"]
+    shown = tables.run("drift", "--table", "lake.a.t")
+    assert shown.code == 5
+    assert "as recorded" not in shown.stdout
+    assert tables.run("drift", "--table", "lake.a.u").code == 7
+
+
+def test_a_migration_file_that_is_broken_keeps_no_drift_from_being_found(tables: RecordedTables) -> None:
+    """`drift` compares history and tables."""
+    tables.project.file("2_broken.sql", "SELECT 1", description="")
+    assert tables.run("drift").code == 0
+    (tables.project.root / "migrations/shop/2_broken.sql").write_text("no headers")
+    assert tables.run("drift").code == 0
+
+
+def test_differences_are_shown_as_compare_shows_them(tables: RecordedTables) -> None:
+    """The table, then a sign for what is added, removed or changed, and the part of the table."""
+    with tables.client.load_table("a.t").update_schema() as update:
+        update.add_column("legacy", StringType())
+        update.delete_column("name")
+    with tables.client.load_table("a.t").transaction() as transaction:
+        transaction.set_properties(x="2")
+    shown = tables.run("drift").stdout
+    for line in ("+ column legacy: string", "- column name: string", "~ property x: 1 -> 2"):
+        assert f"\n  lake.a.t  {line}  " in shown
 
 
 def test_a_property_fails_only_with_fail_on_any(tables: RecordedTables) -> None:
@@ -103,6 +149,18 @@ def test_tables_that_no_migration_made_are_counted_and_listed_on_request(tables:
     listed = tables.run("drift", "--list").stdout
     assert "unmanaged: lake.a.other" in listed
     assert "history_" not in listed
+
+
+def test_a_namespace_that_cannot_be_listed_is_named(tables: RecordedTables, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A login may read tables and not list them: no unmanaged table is found then, and a warning says so."""
+
+    def refused(*_: object) -> None:
+        raise StatementRefused("Forbidden", "not yours")
+
+    monkeypatch.setattr("glacierbase.stores.shapes.TableShapes.names_beside", refused)
+    output = tables.run("drift")
+    assert output.code == 0
+    assert "unmanaged tables beside lake.a.t are not known" in output.stdout + output.stderr
 
 
 def test_a_table_that_files_of_another_catalog_made_is_not_unmanaged(tables: RecordedTables) -> None:

@@ -56,13 +56,6 @@ def read(names: Sequence[str]) -> Mapping[str, Reading]:
         return found.read(names)
 
 
-def raising(error: Exception) -> Callable[[str], Any]:
-    def answer(_: str) -> Any:
-        raise error
-
-    return staticmethod(answer)  # type: ignore[return-value]
-
-
 def test_tables_are_read_by_several_readers_and_no_more_than_four(tables: type[Tables]) -> None:
     """Each table once. A few tables need one reader."""
     assert read(NAMES) == dict.fromkeys(NAMES, Reading(SHAPE))
@@ -79,36 +72,77 @@ def test_what_only_an_engine_reads_is_not_asked_for(tables: type[Tables]) -> Non
     assert tables.asked == []
 
 
+def failing_after(seconds: float, error: Exception, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Any]:
+    """Return what raises the error, after so many seconds by the clock of its reader."""
+    now = threading.local()
+    monkeypatch.setattr(live, "monotonic", lambda: getattr(now, "at", 0.0))
+
+    def answer(_: str) -> Any:
+        now.at = getattr(now, "at", 0.0) + seconds
+        raise error
+
+    return staticmethod(answer)  # type: ignore[return-value]
+
+
 @pytest.mark.parametrize(
-    ("error", "asked"),
+    ("error", "seconds", "asked"),
     [
-        (OutcomeUnknown("NoAnswer", "no answer"), 4),
-        (OutcomeUnknown("ConnectionError", "refused"), 12),
-        (StatementRefused("Forbidden", "not yours"), 40),
-        (ConfigurationError("STORE_NOT_ICEBERG", "not here"), 40),
+        (OutcomeUnknown("NoAnswer", "no answer"), 300, 4),
+        (OutcomeUnknown("ConnectTimeout", "no connection"), 10, 12),
+        (OutcomeUnknown("ServerError", "500"), 0.01, 40),
+        (StatementRefused("Forbidden", "not yours"), 30, 40),
+        (ConfigurationError("STORE_NOT_ICEBERG", "not here"), 0, 40),
     ],
 )
 def test_a_catalog_that_is_unreachable_is_not_asked_for_every_table(
-    error: Exception, asked: int, tables: type[Tables], monkeypatch: pytest.MonkeyPatch
+    error: Exception, seconds: float, asked: int, tables: type[Tables], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A wait to the time limit ends a reader at once, three lost connections in a row do; an answer is one about its table."""
-    monkeypatch.setattr(tables, "answer", raising(error))
+    """Long waits end a reader, and the tables that it did not ask for say so; quick errors and answers are about their tables."""
+    monkeypatch.setattr(tables, "answer", failing_after(seconds, error, monkeypatch))
     found = read(NAMES)
     assert len(tables.asked) == asked
     assert set(found) == set(NAMES)
-    assert all(each.unread == str(error) for each in found.values())
+    for name, each in found.items():
+        not_asked = f"not asked, because the catalog did not answer for another table: {error}"
+        assert each.unread == (str(error) if name in tables.asked else not_asked)
 
 
 def test_a_catalog_that_was_unreachable_is_asked_for_nothing_more(
     tables: type[Tables], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A catalog that does not answer delays a command once for each reader, not once for each kind of question."""
-    monkeypatch.setattr(tables, "answer", raising(OutcomeUnknown("NoAnswer", "no answer")))
+    monkeypatch.setattr(tables, "answer", failing_after(300, OutcomeUnknown("NoAnswer", "no answer"), monkeypatch))
     with LiveTables(None) as found:  # type: ignore[arg-type]
         found.read(NAMES)
         tables.asked.clear()
         assert found.past(dict.fromkeys(NAMES)) == {}
     assert tables.asked == []
+
+
+def test_readers_end_with_the_command(tables: type[Tables], monkeypatch: pytest.MonkeyPatch) -> None:
+    """After an interrupt no further table is asked for, and the threads end."""
+    begun, goes_on = threading.Semaphore(0), threading.Event()
+
+    def answer(_: str) -> Any:
+        begun.release()
+        goes_on.wait(30)
+        return SHAPE
+
+    def interrupted(*_: object) -> Any:
+        for _each in range(4):
+            begun.acquire()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(tables, "answer", staticmethod(answer))
+    monkeypatch.setattr(live, "result", interrupted)
+    before = set(threading.enumerate())
+    with pytest.raises(KeyboardInterrupt):
+        read(NAMES)
+    goes_on.set()
+    for thread in set(threading.enumerate()) - before:
+        thread.join(30)
+        assert not thread.is_alive()
+    assert len(tables.asked) == 4
 
 
 def test_the_secrets_of_the_caller_are_masked_in_what_readers_report(
