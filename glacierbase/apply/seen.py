@@ -16,10 +16,11 @@ from functools import cache
 
 from glacierbase.apply.holding import LockedCatalog
 from glacierbase.apply.table_ids import TableIds, origins
-from glacierbase.apply.touched import touched_tables
+from glacierbase.apply.touched import dropped_namespaces, may_be_within, touched_tables
 from glacierbase.errors import GlacierbaseError
 from glacierbase.executors import Session
 from glacierbase.history.entries import Entry
+from glacierbase.history.mentions import written
 from glacierbase.history.shapes import TableRecord, as_recorded, last_shapes, to_document
 from glacierbase.history.timeline import differ
 from glacierbase.migrations.compiled import Compiled
@@ -28,7 +29,7 @@ from glacierbase.model.shape import Shape
 from glacierbase.model.tableversion import TableVersion
 from glacierbase.run.waiting import Caller, NoAnswer, result
 from glacierbase.secrets import mask
-from glacierbase.stores.shapes import TableShapes
+from glacierbase.stores.shapes import TableShapes, qualified
 
 logger = logging.getLogger("glacierbase")
 
@@ -103,7 +104,20 @@ class TablesSeen:
             yield session
 
     def _touched(self, statements: Sequence[Statement]) -> Mapping[str, str | None]:
-        return touched_tables(self._catalog, statements) if self._catalog.records_tables else {}
+        if not self._catalog.records_tables:
+            return {}
+        return {**touched_tables(self._catalog, statements), **self._dropped_with_namespaces(statements)}
+
+    def _dropped_with_namespaces(self, statements: Sequence[Statement]) -> Mapping[str, str]:
+        """Return the recorded tables that statements such as DROP SCHEMA may drop: no statement names them."""
+        namespaces = dropped_namespaces(statements, self._catalog.executor_type)
+        if not namespaces:
+            return {}
+        mentions = self._held.state.history.mentions.values()
+        names = {name for found in mentions for each in found for name in written(each)} | self._known.keys()
+        tables = {name: each.table for name, each in self.known(names).items() if each}
+        tables |= {name: qualified(self._catalog, name) for name in self.newest}  # Of the last file, not recorded yet.
+        return {name: table for name, table in sorted(tables.items()) if may_be_within(table, namespaces)}
 
     def origins(self, statements: Iterable[Statement]) -> Mapping[str, str | None]:
         """Return what tables were before statements of the catalog's files, as `origins` does."""

@@ -9,7 +9,7 @@ from glacierbase.model.catalog import Catalog
 from glacierbase.model.migration import Statement
 from glacierbase.model.names import name_of, name_parts
 from glacierbase.sql import read
-from glacierbase.sql.parts import Call
+from glacierbase.sql.parts import Call, DroppedNamespace
 from glacierbase.sql.statement import ParsedStatement
 from glacierbase.stores.shapes import qualified
 
@@ -35,6 +35,22 @@ def touched_tables(catalog: Catalog, statements: Sequence[Statement]) -> Mapping
             if parsed.options.temporary:
                 temporary.add(name)
     return {name: whole for name, whole in found.items() if name not in temporary}
+
+
+def dropped_namespaces(statements: Sequence[Statement], dialect: str) -> tuple[tuple[str, ...], ...]:
+    """Return the names of the namespaces that the statements drop, or replace by empty ones."""
+    parts = (part for each in statements for part in read(each.text, dialect).parts)
+    return tuple(each.name for each in parts if isinstance(each, DroppedNamespace))
+
+
+def may_be_within(table: str, namespaces: Sequence[Sequence[str]]) -> bool:
+    """Return whether a table is in one of the namespaces by its whole name. The first parts of theirs may be left out."""
+    return any(_folded(each) in _folded(name_parts(table)[:-1]) for each in namespaces)
+
+
+def _folded(parts: Sequence[str]) -> str:
+    """Return the parts of a name as one text that contains that of each section of the name."""
+    return "".join(f"\0{part.casefold()}\0" for part in parts)
 
 
 def _switches(found: ParsedStatement, sql: str) -> bool:

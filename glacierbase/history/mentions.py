@@ -15,13 +15,17 @@ def mention(document: Mapping[str, object]) -> Mention:
 
 def may_be_about(found: Mention, names: Collection[str]) -> bool:
     """Return whether a record is about a table that a file wrote with one of these names; True also where it has no name."""
-    written = [name for kind, name in found if kind == "written"]
-    return not written or written[0] in names
+    return all(name in names for name in written(found))
+
+
+def written(found: Mention) -> tuple[str, ...]:
+    """Return the name as the file wrote it; none where the record has no name."""
+    return tuple(name for kind, name in found if kind == "written")
 
 
 def _mentioned(document: Mapping[str, object]) -> Iterator[tuple[str, str]]:
-    if isinstance(written := document.get("table"), str):
-        yield "written", written
+    if isinstance(name := document.get("table"), str):
+        yield "written", name
     for shape in (document.get("before"), document.get("after")):
         if isinstance(shape, Mapping):
             yield "table", str(shape.get("table"))

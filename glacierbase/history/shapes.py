@@ -10,6 +10,7 @@ from typing import TypeVar
 from glacierbase.errors import NeedsRepair
 from glacierbase.history.checked import checked, optional, texts
 from glacierbase.history.details import damaged, details_of
+from glacierbase.history.mentions import may_be_about
 from glacierbase.history.records import History
 from glacierbase.model.migration import Event
 from glacierbase.model.shape import Column, PartitionField, Shape, SortField
@@ -84,9 +85,8 @@ def last_shapes(history: History, tables: Collection[str]) -> dict[str, Shape | 
     for event in reversed(history.events):
         if not left:
             break
-        if (event.fence, event.sequence) in history.late or not any(
-            json.dumps(name) in (event.details or "") for name in left
-        ):
+        mentions = history.mentions.get((event.fence, event.sequence), ())  # Late events have none.
+        if not any(may_be_about(each, left) for each in mentions):
             continue
         try:
             records = table_records(event)

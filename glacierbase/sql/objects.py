@@ -9,6 +9,7 @@ from glacierbase.sql import alter_table, snowflake
 from glacierbase.sql.clauses import if_exists, if_not_exists, properties
 from glacierbase.sql.create import create_table, create_view
 from glacierbase.sql.cursor import Cursor, NotUnderstood
+from glacierbase.sql.parts import DroppedNamespace
 from glacierbase.sql.queries import Sources
 from glacierbase.sql.statement import Name, Options, ParsedStatement
 
@@ -73,9 +74,10 @@ def _created(cursor: Cursor, kind: str, options: Options) -> ParsedStatement:
         return _index(cursor, options)
     options = replace(options, if_not_exists=if_not_exists(cursor))
     if kind in _NAMESPACES:
-        cursor.table()
+        place, name = cursor.place(), cursor.table()
         cursor.skip_to(";")
-        return ParsedStatement("create_namespace", options=options)
+        parts = (DroppedNamespace("drop_namespace", place, name.parts),) if options.or_replace else ()
+        return ParsedStatement("create_namespace", parts=parts, options=options)
     if kind in _CREATED:
         _skip_body(cursor)
         return ParsedStatement(_CREATED[kind], (), None, options=options)
@@ -117,9 +119,10 @@ def drop(cursor: Cursor) -> ParsedStatement:
     if kind in _RELATIONS:
         return _drop_relation(cursor, options)
     if kind in _NAMESPACES:
-        cursor.table()
+        place, name = cursor.place(), cursor.table()
         cascade = cursor.take_any("CASCADE", "RESTRICT") == "CASCADE"
-        return ParsedStatement("drop_namespace", options=replace(options, cascade=cascade))
+        parts = (DroppedNamespace("drop_namespace", place, name.parts),)
+        return ParsedStatement("drop_namespace", parts=parts, options=replace(options, cascade=cascade))
     if kind == "FUNCTION":
         cursor.skip_to(";")
         return ParsedStatement("drop_function", options=options)

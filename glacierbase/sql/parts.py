@@ -217,6 +217,17 @@ class Argument:
 
 
 @dataclass(frozen=True, slots=True)
+class DroppedNamespace(Part):
+    """A namespace that is dropped, or replaced by an empty one.
+
+    Attributes:
+        name: its parts, as written, without quotes.
+    """
+
+    name: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Call(Part):
     """A procedure that is called.
 

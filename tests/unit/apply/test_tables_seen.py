@@ -95,6 +95,34 @@ def test_a_table_that_a_file_writes_under_two_names_changes_once(world: World, m
     assert found == ["spark_catalog.main.t"] * 4
 
 
+@pytest.mark.parametrize(
+    "sql", ["DROP SCHEMA default CASCADE", "DROP DATABASE SPARK_CATALOG.`default`", "CREATE OR REPLACE SCHEMA default"]
+)
+def test_a_dropped_schema_drops_the_recorded_tables_in_it(
+    world: World, monkeypatch: pytest.MonkeyPatch, sql: str
+) -> None:
+    """The file that drops the schema drops its tables, also those of the same run; a table elsewhere is not read."""
+    query = FakeSession.query
+
+    def run(self: FakeSession, sql: str, *more: Any) -> Any:
+        is_drop = sql.startswith(("DROP SCHEMA", "DROP DATABASE", "CREATE OR REPLACE SCHEMA"))
+        return [query(self, f"DROP TABLE {table}") for table in "tu"] if is_drop else query(self, sql, *more)
+
+    monkeypatch.setattr(FakeSession, "query", run)
+    world.file("1_a.sql", f"{CREATE}; CREATE TABLE main.o (a INT)")
+    world.migrate()
+    world.file("2_b.sql", "CREATE TABLE u (a INT)")
+    world.file("3_c.sql", sql)
+    found = looks(monkeypatch)
+    world.migrate()
+    assert found.count("spark_catalog.main.o") == 0
+    moments = {each.table.rpartition(".")[2]: each.moments for each in timelines(fold(world.events))}
+    assert {table: [each.event.version for each in found] for table, found in moments.items()} == {
+        "t": ["1", "3"], "o": ["1"], "u": ["2", "3"],
+    }  # fmt: skip
+    assert {str(each.origin) for found in moments.values() for each in found} == {"migration"}
+
+
 def test_a_file_that_fails_records_what_ran(world: World) -> None:
     """The first statement took effect, and the file names it."""
     world.file("1_a.sql", f"{CREATE}; {ADD_B}; INSERT INTO missing VALUES (1)")
@@ -313,5 +341,5 @@ def test_a_masked_shape_is_no_change(world: World) -> None:
     details = json.dumps({"tables": [to_document(TableRecord("lake.a.t", as_recorded(shape))), {"table": 7}]})
     [damaged] = [replace(event, details=details) for event in world.events if event.event == "applied"]
     for event in (damaged, replace(damaged, details=details.replace(', {"table": 7}', ""))):
-        history = replace(fold(world.events), events=(event,))
+        history = fold([world.events[0], event])
         assert last_shapes(history, ["lake.a.t"]) == {"lake.a.t": None if event is damaged else as_recorded(shape)}
