@@ -110,13 +110,14 @@ class TablesSeen:
         return origins(statements, self._catalog.executor_type)
 
     def begin(self, tables: Mapping[str, str | None], session: Session | None) -> dict[str, _Look]:
-        """Begin a look at each table, those without a whole name left out."""
+        """Begin a look at each table, however many names it has; names that are not whole are left out."""
         deadline = time.monotonic() + LOOK_SECONDS
         whole = {name: each for name, each in tables.items() if each is not None}
-        return {
-            name: self._begin(number % _THREADS, table, session, deadline)
-            for number, (name, table) in enumerate(whole.items())
+        begun = {
+            table: self._begin(number % _THREADS, table, session, deadline)
+            for number, table in enumerate(dict.fromkeys(whole.values()))
         }
+        return {name: begun[table] for name, table in whole.items()}
 
     def _begin(self, number: int, table: str, session: Session | None, deadline: float) -> _Look:
         try:
@@ -250,7 +251,7 @@ class FileLooks:
             return TableRecord(name, unread=_DEPENDS)
         try:
             after = self._ids.after(name, self._seen.answer(self._after[name]))
-            if name not in self._before:
+            if name not in self._before or self._has_another_name(name):
                 return TableRecord(name, after)
             before = self._ids.before(name, self._seen.answer(self._before[name]))
         except NoAnswer:
@@ -261,6 +262,10 @@ class FileLooks:
         if _shows_less(known, before, after):
             return TableRecord(name, unread=_LESS)
         return TableRecord(name, after, before, is_changed=True) if differ(known, before) else TableRecord(name, after)
+
+    def _has_another_name(self, name: str) -> bool:
+        """Return whether the file has written another name of the table before: the record of that name tells what it was."""
+        return next(each for each, table in self._tables.items() if table == self._tables[name]) != name
 
 
 def _looked(look: Callable[[], Shape | None]) -> Shape | None:

@@ -6,9 +6,9 @@ import json
 import logging
 import time
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import datetime, timezone
-from typing import Protocol
+from typing import Any, Protocol
 
 from glacierbase.errors import EngineError, NeedsRepair, StatementRefused
 from glacierbase.executors.engine import Engine
@@ -162,7 +162,7 @@ class Recorder:
             engine=self._engine.name,
             details=to_json(details),
         )
-        return _with_outcome(_with_file(event, entry), entry)
+        return _encodable(_with_outcome(_with_file(event, entry), entry))
 
     def _numbered(self) -> list[Event]:
         """Return the deferred events as they are appended; the same ones each time until they are in the history."""
@@ -236,6 +236,13 @@ def _with_outcome(event: Event, entry: Entry) -> Event:
         reason=_masked(entry.reason),
         query_id=_masked(entry.query_id),
     )
+
+
+def _encodable(event: Event) -> Event:
+    """Return the event with an escape for each lone surrogate, such as a byte of a path that is not UTF-8: no store takes one."""
+    texts = {each.name: value for each in fields(event) if isinstance(value := getattr(event, each.name), str)}
+    changed: dict[str, Any] = {name: text.encode(errors="backslashreplace").decode() for name, text in texts.items()}
+    return replace(event, **changed)
 
 
 def _masked(text: str | None) -> str | None:

@@ -49,11 +49,13 @@ class Difference:
 
     def line(self) -> str:
         """Return the difference as a line of text: `- column legacy: string`."""
-        sign = "+" if self.before is None else "-" if self.after is None else "~"
-        subject = self.subject
-        if self.before is not None and self.after is not None:
-            return f"{sign} {subject}: {self.before} -> {self.after}"
-        return f"{sign} {subject}: {self.before if self.after is None else self.after}"
+        return change_line(self.subject, self.before, self.after)
+
+
+def change_line(subject: str, before: str | None, after: str | None) -> str:
+    """Return a difference as a line of text: `- column legacy: string`; None stands for nothing."""
+    sign = "+" if before is None else "-" if after is None else "~"
+    return f"{sign} {subject}: {' -> '.join(each for each in (before, after) if each is not None)}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,6 +64,13 @@ def test_every_page_can_be_reached_from_the_start_page() -> None:
     assert sorted(set(DOCS.rglob("*.md")) - reached) == []
 
 
+def test_the_table_of_commands_has_every_command() -> None:
+    """The table above the generated part of the page of commands groups all of them by purpose."""
+    written = (DOCS / "reference" / "commands.md").read_text("utf-8").partition("<!-- generated")[0]
+    rows = [line.split("|")[2] for line in written.splitlines() if line.startswith("| ")]
+    assert {name for row in rows for name in re.findall(r"`([a-z-]+)", row)} == set(build.cli.commands)
+
+
 def test_the_json_page_has_the_fields_of_every_document() -> None:
     """The fields beside those that all documents and all entries have."""
     text = (DOCS / "reference" / "json.md").read_text("utf-8").partition("## Schemas")[0]

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
-from itertools import groupby
 from typing import ClassVar
 
+from glacierbase.model.differences import change_line
 from glacierbase.model.result import Result
-from glacierbase.model.text import Line, Mark, counted, table, time_of
+from glacierbase.model.text import Line, counted, table, time_of
 
 
 class DriftClass(str, Enum):
@@ -53,11 +53,11 @@ class Drift:
 
     def row(self) -> tuple[str, str, str, str]:
         """Return the difference as the cells of a table."""
-        change = " -> ".join(each if each is not None else "nothing" for each in (self.expected, self.actual))
         bound = "<= " if self.is_bound else ""
         when = f"{bound}{time_of(self.since)}" if self.since else ""
         why = f"ignored: {self.reason}" if self.reason else str(self.class_)
-        return f"  {self.what}", change, why, " ".join(filter(None, (when, f"by {self.by}" if self.by else "")))
+        origin = " ".join(filter(None, (when, f"by {self.by}" if self.by else "")))
+        return self.table, change_line(self.what, self.expected, self.actual), why, origin
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,9 +99,7 @@ class DriftResult(Result):
 
     def _shown(self) -> Iterator[Line]:
         matter = [each for each in self.drifts if each.class_ is not DriftClass.ENGINE]
-        for name, group in groupby(matter, lambda each: each.table):
-            yield Mark(name)
-            yield from table((), (each.row() for each in group))
+        yield from table(("table", "difference", "class", "since"), (each.row() for each in matter))
         yield from (f"{each.table}: not compared: {each.why}" for each in self.unread)
         yield from (f"{name}: not recorded, so not compared" for name in self.not_recorded)
         if not matter and (self.compared or not self.unread):

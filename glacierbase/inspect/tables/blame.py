@@ -87,7 +87,7 @@ class BlameResult(Result):
         table: its name; None where the history has no such table.
         dropped: by what it was dropped, if it was; there are no lines then.
         not_recorded: the versions that touched it after the last record, and that recorded nothing.
-        next: what makes known what those changed; empty where there are none.
+        next: what makes known what those changed, or what to do about changes that no migration made; may be empty.
     """
 
     table: str | None = None
@@ -111,6 +111,7 @@ def state_lines(dropped: Since | None, is_recorded: bool, not_recorded: Sequence
         yield "not recorded: no file had created or changed it"
     if not_recorded:
         yield f"not recorded: {', '.join(not_recorded)} touched it and left no record; what it changed is not shown"
+    if next_:
         yield f"next: {next_}"
 
 
@@ -148,8 +149,17 @@ def blame(target: Target, result: BlameResult, search: TableSearch, spark: Any) 
     name = current_name(life, table_.name)
     if column is not None and life.moments and life.moments[-1].shape:
         lines = of_column(lines, column, name)
-    next_ = next_after(state.history, life.gaps)
-    return replace(result, table=name, lines_=lines, dropped=dropped_by(life), not_recorded=life.gaps, next=next_)
+    dropped = dropped_by(life)
+    next_ = next_after(state.history, life.gaps) or _way_out(
+        name, [*(each.since for each in lines), *([dropped] if dropped else [])]
+    )
+    return replace(result, table=name, lines_=lines, dropped=dropped, not_recorded=life.gaps, next=next_)
+
+
+def _way_out(name: str, origins: Iterable[Since]) -> str:
+    """Return what to do about what no migration made, and no later one found; nothing where there is none."""
+    is_drift = any(each.origin is Origin.OUTSIDE and each.seen_by is None for each in origins)
+    return f"keep, undo or ignore what no migration made: `{command('drift', '--table', name)}`" if is_drift else ""
 
 
 def current_name(life: Life, name: str) -> str:

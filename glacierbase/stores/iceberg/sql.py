@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import Any
 
 from pyiceberg.catalog.sql import SqlCatalog as _SqlCatalog
-from sqlalchemy import event
+from sqlalchemy import event, make_url
 
 from glacierbase.stores.bounded import CALL_SECONDS
 from glacierbase.stores.iceberg.errors import database_locked
@@ -19,6 +19,9 @@ class SqlCatalog(Guarded, _SqlCatalog):  # type: ignore[misc]
     SQLAlchemy returns a connection whose COMMIT failed to the pool without a rollback, although SQLite keeps the transaction
     open: every later read through that connection shows the uncommitted rows.
     """
+
+    def __init__(self, name: str, **properties: str) -> None:
+        super().__init__(name, **properties | {"uri": _with_literal_file(properties["uri"])})
 
     def _init_catalog(self) -> None:
         """Register the listeners before the engine is first used."""
@@ -35,6 +38,12 @@ class SqlCatalog(Guarded, _SqlCatalog):  # type: ignore[misc]
     def _convert_orm_to_iceberg(self, orm_table: Any) -> Any:
         with reading_metadata(orm_table.metadata_location):
             return super()._convert_orm_to_iceberg(orm_table)
+
+
+def _with_literal_file(uri: str) -> str:
+    """Return a URI from which SQLAlchemy takes a SQLite file as it is named: version 2.1 decodes `%20`, version 2.0 does not."""
+    decodes = make_url("sqlite:///%25").database == "%"
+    return uri.replace("%", "%25") if decodes and uri.startswith("sqlite:") else uri
 
 
 def _discard(context: Any) -> Exception | None:

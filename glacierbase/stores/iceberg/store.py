@@ -229,8 +229,12 @@ class IcebergStore:
         """Append as `Transaction.append` does, without its schema check, which takes a fifth of the time."""
         from glacierbase.stores.iceberg.datafile import write_rows  # Read-only commands write nothing.
 
-        with _committing(table) as transaction, transaction.update_snapshot().fast_append() as added:
-            added.append_data_file(write_rows(table, rows))
+        with _committing(table) as transaction:
+            if not table.spec().is_unpartitioned():  # By another client: each partition gets a file.
+                transaction.append(rows)
+                return
+            with transaction.update_snapshot().fast_append() as added:
+                added.append_data_file(write_rows(table, rows))
 
     def compare_and_set(self, expected: LockRow, new: LockRow) -> bool:
         return settle(lambda: self._set(expected, new), self.read_lock, expected, new)

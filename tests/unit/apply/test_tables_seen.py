@@ -80,6 +80,21 @@ def test_what_the_next_run_finds_changed_is_from_outside(world: World) -> None:
     assert told(world) == [("1", "a", "migration"), ("2", "ax", "outside"), ("2", "axb", "migration")]
 
 
+def test_a_table_that_a_file_writes_under_two_names_changes_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One look after the file answers for both names, and what the file changed is not taken for a change from outside."""
+    query, shape = FakeSession.query, FakeSession.shape
+    monkeypatch.setattr(
+        FakeSession, "query", lambda self, sql, *more: query(self, sql.replace("spark_catalog.", ""), *more)
+    )
+    monkeypatch.setattr(FakeSession, "shape", lambda *of: (found := shape(*of)) and replace(found, uuid="1"))
+    found = looks(monkeypatch)
+    world.file("1_a.sql", "CREATE TABLE main.t (a INT)")
+    world.file("2_b.sql", "ALTER TABLE main.t ADD COLUMN b INT; INSERT INTO spark_catalog.main.t VALUES (1, 2)")
+    world.migrate()
+    assert told(world) == [("1", "a", "migration"), ("2", "ab", "migration")]
+    assert found == ["spark_catalog.main.t"] * 4
+
+
 def test_a_file_that_fails_records_what_ran(world: World) -> None:
     """The first statement took effect, and the file names it."""
     world.file("1_a.sql", f"{CREATE}; {ADD_B}; INSERT INTO missing VALUES (1)")

@@ -47,6 +47,13 @@ def test_only_the_first_event_of_a_run_names_the_fence_that_was_read(world: Worl
     assert '"behind": 1' in (world.events[2].details or "")
 
 
+def test_a_text_that_is_not_utf_8_is_recorded_with_escapes(world: World) -> None:
+    """A byte of an argument or a path that cannot be decoded does not keep the event from being stored."""
+    with holding(world) as held:
+        held.recorder.append(environment_accepted("a", "caf\udce9"))
+    assert world.events[0].reason == r"caf\udce9"
+
+
 def test_every_text_of_an_entry_is_masked(world: World) -> None:
     """The history table is readable by people who may not see the secret."""
     secret = "canary-of-the-recorder"

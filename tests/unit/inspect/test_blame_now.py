@@ -36,6 +36,20 @@ def test_a_column_added_past_the_migrations_is_not_from_one(project: ProjectFold
     assert "not from a migration" in tables.run("blame", "lake.a.t.legacy").stdout
 
 
+def test_what_no_migration_made_has_a_next_step_until_a_file_has_found_it(project: ProjectFolder) -> None:
+    """The step is `drift` for that table, also of a dropped one. What a later file recorded is no drift any more."""
+    tables = RecordedTables(project)
+    tables.apply("1_make.sql", CREATE, create, "lake.a.t")
+    step = "`glacierbase drift --table lake.a.t"
+    assert step not in tables.run("blame", "t").stdout
+    with tables.client.load_table("a.t").update_schema() as update:
+        update.add_column("legacy", StringType())
+    assert step in tables.run("blame", "t").stdout
+    assert step not in tables.run("blame", "t.id").stdout
+    tables.client.drop_table("a.t")
+    assert step in tables.run("blame", "t").stdout
+
+
 def test_a_table_that_was_made_anew_by_hand_is_from_no_migration(project: ProjectFolder) -> None:
     """Its columns have the same names and ids as those that the migration made, and other rows."""
     tables = RecordedTables(project)

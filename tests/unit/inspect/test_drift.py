@@ -103,6 +103,18 @@ def test_a_migration_file_that_is_broken_keeps_no_drift_from_being_found(tables:
     assert tables.run("drift").code == 0
 
 
+def test_differences_are_shown_as_compare_shows_them(tables: RecordedTables) -> None:
+    """The table, then a sign for what is added, removed or changed, and the part of the table."""
+    with tables.client.load_table("a.t").update_schema() as update:
+        update.add_column("legacy", StringType())
+        update.delete_column("name")
+    with tables.client.load_table("a.t").transaction() as transaction:
+        transaction.set_properties(x="2")
+    shown = tables.run("drift").stdout
+    for line in ("+ column legacy: string", "- column name: string", "~ property x: 1 -> 2"):
+        assert f"\n  lake.a.t  {line}  " in shown
+
+
 def test_a_property_fails_only_with_fail_on_any(tables: RecordedTables) -> None:
     """Properties and comments do not change what is stored."""
     with tables.client.load_table("a.t").transaction() as transaction:

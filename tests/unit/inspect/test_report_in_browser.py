@@ -10,9 +10,16 @@ from pathlib import Path
 import pytest
 
 from glacierbase.errors import GlacierbaseError
-from glacierbase.inspect.compare.results import ComparedEnvironment, ComparedVersion, CompareResult
+from glacierbase.inspect.compare.results import (
+    Cause,
+    ComparedEnvironment,
+    ComparedTable,
+    ComparedVersion,
+    CompareResult,
+    TableDifference,
+)
 from glacierbase.inspect.report.page import page_text
-from glacierbase.inspect.report.results import PageResult
+from glacierbase.inspect.report.results import PageResult, ReportedTable
 from tests.support.chromium import Chromium, chromium
 from tests.support.project_folder import ProjectFolder
 from tests.support.story import Story, asked, column, shape
@@ -231,6 +238,27 @@ def test_a_compared_environment_that_was_not_read_has_no_state(tab: Chromium, tm
     )
     cells = tab.evaluate("[...document.querySelectorAll('tbody td')].slice(0, 2).map(each => each.textContent)")
     assert cells == ["not read", "not known there"]
+
+
+def test_each_difference_of_a_table_has_its_own_cause(tab: Chromium, tmp_path: Path) -> None:
+    """A difference by design beside one by hand is named as such, in the words of `compare`."""
+    by_hand = TableDifference("prod", Cause.OUTSIDE, "column", "legacy", None, "string")
+    by_design = TableDifference(
+        "prod", Cause.VARIABLES, "partitioning", "", "bucket(4, id)", "bucket(32, id)", ("0001",)
+    )
+    table = ComparedTable("lake.a.t", "outside", {}, (by_hand, by_design))
+    compared = CompareResult("shop", "", environments=(ComparedEnvironment("prod"),), tables=(table,))
+    shown = replace(planted(ReportedTable), name="lake.a.t")
+    path = tmp_path / "page.html"
+    path.write_text(page_text("shop", [PageResult("shop", "prod", tables=(shown,))], [compared]))
+    tab.open(path, "#/shop/lake.a.t")
+    assert tab.evaluate("document.querySelector('.strip').innerText").split("\n")[-4:] == [
+        "+ column legacy: string", "not from a migration",
+        "~ partitioning: bucket(4, id) -> bucket(32, id)", "by their variables: 0001",
+    ]  # fmt: skip
+    tab.open(path, "#compare")
+    whys = tab.evaluate("[...document.querySelectorAll('tbody tr td:last-child')].map(each => each.textContent)")
+    assert whys == ["not from a migration", "by their variables: 0001"]
 
 
 def test_the_policy_stops_another_script(tab: Chromium, page: Path) -> None:

@@ -67,6 +67,18 @@ def test_a_column_that_was_renamed_is_read_by_its_id(store: IcebergStore, vendor
     assert "why" in vendor.load_table("glacierbase.history_shop").scan().to_arrow()["motive"].to_pylist()
 
 
+def test_a_history_that_another_client_partitioned_is_appended_to(store: IcebergStore, vendor: SqlCatalog) -> None:
+    """Events of several partitions in one append are read back, and a compaction keeps them."""
+    with vendor.load_table("glacierbase.history_shop").update_spec() as update:
+        update.add_identity("event")
+    store.append([event(2), replace(event(3), event="applied")])
+    store.compact()
+    store.append([event(4)])
+    assert [each.sequence for each in store.read_history()] == [1, 2, 3, 4]
+    found = vendor.load_table("glacierbase.history_shop").scan("event = 'applied'").to_arrow()
+    assert found["sequence"].to_pylist() == [3]
+
+
 def test_an_append_makes_few_requests_to_the_storage(store: IcebergStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """No request asks for the size of the data file, or whether a file with a new name exists."""
     store.append([event(2)])

@@ -125,6 +125,22 @@ def test_a_question_creates_no_database(iceberg_catalog: Catalog, lake_project: 
     assert not (lake_project.root / "warehouse").exists()
 
 
+def test_a_percent_sign_in_a_folder_is_itself(iceberg_catalog: Catalog, tmp_path: Path) -> None:
+    """Some CI servers name the folders of jobs so; the database is where the JDBC address says, for every SQLAlchemy."""
+    folder = tmp_path / "feature%2Fa%20b"
+    conf = {
+        **iceberg_catalog.spark_conf,
+        URI: f"jdbc:sqlite:{folder}/catalog.db",
+        URI.replace("uri", "warehouse"): f"file://{folder}",
+    }
+    store = open_store(replace(iceberg_catalog, spark_conf=conf))
+    store.create(FREE)
+    store.append([event(1)])
+    store.compact()
+    assert sequences(store) == [1]
+    assert (folder / "catalog.db").stat().st_size > 0
+
+
 def test_a_question_creates_no_tables_of_the_catalogs_own(
     iceberg_catalog: Catalog, lake_project: ProjectFolder
 ) -> None:

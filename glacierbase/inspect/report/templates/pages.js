@@ -115,8 +115,21 @@ function tablePage(catalog, each) {
     })
   ]];
 }
+// As `compare` calls them.
+var CAUSES = {
+  outside: "not from a migration", unexplained: "neither versions nor variables explain it", versions: "as the versions are", variables: "by their variables"
+};
 function isByDesign(differences) {
   return differences.every(function (each) { return each.cause === "variables"; });
+}
+function causeOf(difference) {
+  return CAUSES[difference.cause] + (difference.versions.length ? ": " + difference.versions.join(", ") : "");
+}
+function byCause(differences) {
+  var causes = differences.map(causeOf).filter(function (cause, at, all) { return all.indexOf(cause) === at; });
+  return causes.map(function (cause) {
+    return [lines(differences.filter(function (each) { return causeOf(each) === cause; })), make("div", { "class": "faint" }, cause)];
+  });
 }
 function strip(catalog, each) {
   var compared = comparedNamed(catalog.catalog);
@@ -127,7 +140,7 @@ function strip(catalog, each) {
   return [make("h2", {}, "Environments"), make("ul", { "class": "strip" }, compared.environments.map(function (one) {
     var differences = found ? found.differences.filter(function (difference) { return difference.environment === one.name; }) : [];
     var verdict = one.error || one.skipped || !found || found.verdict === "unknown" ? make("span", { "class": "faint" }, "not known")
-      : differences.length ? [state(isByDesign(differences) ? "by design" : "differs"), lines(differences), make("span", { "class": "faint" }, "cause: " + differences[0].cause)] : state("equal");
+      : differences.length ? [state(isByDesign(differences) ? "by design" : "differs"), byCause(differences)] : state("equal");
     return make("li", {}, [make("strong", {}, one.name), " ", verdict]);
   }))];
 }
@@ -214,7 +227,7 @@ function comparePage() {
       each.skipped ? null : make("h3", {}, "Tables"),
       each.skipped ? null : make("p", {}, count(each.tables.length, "table") + ": " + each.tables.filter(function (one) { return one.verdict === "equal"; }).length + " equal."),
       tables.length ? table(count(tables.length, "difference"), ["table", "environment", "difference", "why"], tables, function (pair) {
-        return [pair[0].table, pair[1].environment, code(line(pair[1])), [pair[1].cause, pair[1].versions.length ? " " + pair[1].versions.join(", ") : null]];
+        return [pair[0].table, pair[1].environment, code(line(pair[1])), causeOf(pair[1])];
       }) : null];
   })]];
 }
