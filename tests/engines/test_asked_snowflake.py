@@ -101,7 +101,7 @@ def test_what_is_changed_by_hand_on_snowflake_is_found_and_no_statement_is_guess
         ],
     )
     ways = done.entry()["next"]
-    assert [line.partition(":")[0] for line in ways] == ["write a migration that undoes them", "ignore them"]
+    assert [line.partition(":")[0] for line in ways] == ["write a migration by hand", "ignore them"]
     files = sorted(folder.root.rglob("*.sql"))
     for way in ("adopt", "revert"):
         refused = run_here(folder, "drift", way, "--reason", "test", "--author", "Ann", "--yes")
