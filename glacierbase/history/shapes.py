@@ -133,6 +133,8 @@ def _shape(values: Mapping[str, object] | None) -> Shape | None:
         properties={key: _unless_secret(key, checked(value, str, "properties")) for key, value in properties.items()},
         metadata_location=optional(values, "metadata_location", str),
         schema_id=optional(values, "schema_id", int),
+        spec_id=optional(values, "spec_id", int),
+        sort_order_id=optional(values, "sort_order_id", int),
     )
 
 

@@ -76,6 +76,8 @@ class Shape:
         identifiers: the names of the columns that identify a row.
         properties: those that the table's metadata lists.
         metadata_location: the metadata that it was read from.
+        schema_id, spec_id, sort_order_id: of Iceberg: which of the schemas, partition specs and sort orders in the metadata these
+            are. https://iceberg.apache.org/spec/#table-metadata-fields
     """
 
     table: str
@@ -89,3 +91,5 @@ class Shape:
     properties: Mapping[str, str] = field(default_factory=dict, hash=False)
     metadata_location: str | None = None
     schema_id: int | None = None
+    spec_id: int | None = None
+    sort_order_id: int | None = None

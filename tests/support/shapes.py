@@ -145,4 +145,6 @@ def comparable(shape: Shape) -> Shape:
         properties={key: value for key, value in shape.properties.items() if key != "owner"},
         metadata_location=None,
         schema_id=None,
+        spec_id=None,
+        sort_order_id=None,
     )

@@ -180,4 +180,6 @@ def _plain(shape: Shape | None) -> Shape | None:
         partitioning=tuple(replace(each, id=None, name="") for each in shape.partitioning),
         metadata_location=None,
         schema_id=None,
+        spec_id=None,
+        sort_order_id=None,
     )

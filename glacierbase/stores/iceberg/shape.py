@@ -140,6 +140,8 @@ def shape_of(name: str, table: Any) -> Shape:
         properties=dict(sorted(metadata.properties.items())),
         metadata_location=table.metadata_location or None,
         schema_id=schema.schema_id,
+        spec_id=metadata.default_spec_id,
+        sort_order_id=metadata.default_sort_order_id,
     )
 
 

@@ -99,6 +99,8 @@ def test_a_table_is_read_whole(vendor: SqlCatalog, reader: ShapeReader) -> None:
         properties={"write.format.default": "orc"},
         metadata_location=table.metadata_location,
         schema_id=0,
+        spec_id=0,
+        sort_order_id=1,
     )
 
 
