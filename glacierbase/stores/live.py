@@ -122,7 +122,7 @@ class LiveTables:
 
 
 class _Reader:
-    """Asks for one table after the other in a thread. Once the catalog is unreachable, it is not asked any more."""
+    """Asks for one table after the other in a thread. Once the catalog is unreachable, it asks for nothing."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._shapes = TableShapes(catalog)

@@ -138,7 +138,9 @@ def test_only_the_chosen_tables_are_compared(fleet: Fleet) -> None:
     assert "by_hand" not in output.stdout
 
 
-@pytest.mark.parametrize("action", [(), ("adopt", "--yes"), ("revert",), ("ignore",)])
+@pytest.mark.parametrize(
+    "action", [(), ("adopt", "--yes", "--author", "Team"), ("revert", "--author", "Team"), ("ignore",)]
+)
 def test_a_pattern_that_fits_no_table_is_an_error(fleet: Fleet, action: tuple[str, ...]) -> None:
     """The nearest table is named; `as recorded` would be said of no table at all."""
     added("a.users", "legacy")(fleet["dev"].client)
