@@ -27,7 +27,7 @@ from tests.support.catalog_files import (
     WEB,
     WEB_TOKEN,
 )
-from tests.support.processes import one_at_a_time
+from tests.support.processes import one_at_a_time, shared_folder
 from tests.support.project_folder import REPOSITORY, ProjectFolder, only_catalog
 from tests.support.snowflake.bed import ACCOUNT, SnowflakeServer, account_catalog
 from tests.support.snowflake.bed import snowflake_server as start_snowflake_server
@@ -77,8 +77,7 @@ def lake_text(request: pytest.FixtureRequest) -> str:
 @pytest.fixture(scope="session")
 def warm_cache(lake_text: str, tmp_path_factory: pytest.TempPathFactory) -> None:
     """The jars of most tests and a class archive in the user's cache, which the first worker of a run fills."""
-    base = tmp_path_factory.getbasetemp()
-    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    shared = shared_folder(tmp_path_factory)
     with one_at_a_time(shared):
         if (shared / "cache-is-warm").exists():
             return

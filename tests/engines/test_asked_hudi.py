@@ -8,8 +8,7 @@ import pytest
 
 from glacierbase.project import Project
 from tests.engines.test_asked import lines
-from tests.engines.test_migrate_hudi import ENVIRONMENT, REQUIREMENTS, with_hudi
-from tests.support.environments import environment
+from tests.engines.test_migrate_hudi import hudi_programs, with_hudi
 from tests.support.one_engine import steps_of
 from tests.support.program import run_here
 from tests.support.project_folder import ProjectFolder
@@ -38,9 +37,9 @@ T, U = "spark_catalog.default.t", "spark_catalog.default.u"
 
 
 @pytest.fixture(scope="module")
-def python() -> Path:
+def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The Python in Hudi's environment, which is created if it is absent."""
-    return environment(ENVIRONMENT, REQUIREMENTS) / "python"
+    return hudi_programs(tmp_path_factory) / "python"
 
 
 def test_the_answers_are_right_for_hudi_tables_that_were_changed_in_every_way(

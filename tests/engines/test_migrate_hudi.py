@@ -13,6 +13,7 @@ from glacierbase.review.table_properties import is_later, known
 from tests.support.catalog_files import LAKE, RUNTIME
 from tests.support.environments import environment
 from tests.support.jar_properties import properties_of
+from tests.support.processes import one_at_a_time, shared_folder
 from tests.support.project_folder import REPOSITORY, Output, ProjectFolder
 
 pytestmark = pytest.mark.hudi
@@ -32,9 +33,25 @@ BOTH = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 
 
 @pytest.fixture(scope="module")
-def glacierbase() -> Path:
+def glacierbase(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The program in that environment, which is created if it is absent."""
-    return environment(ENVIRONMENT, REQUIREMENTS) / "glacierbase"
+    return hudi_programs(tmp_path_factory) / "glacierbase"
+
+
+def hudi_programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of programs of that environment, after one worker has fetched the jars.
+
+    Two Sparks that download the same jar into an empty cache at a time disturb each other.
+    """
+    programs, shared = environment(ENVIRONMENT, REQUIREMENTS), shared_folder(tmp_path_factory)
+    with one_at_a_time(ENVIRONMENT):
+        if not (shared / "hudi-is-warm").exists():
+            folder = ProjectFolder(tmp_path_factory.mktemp("hudi") / "project")
+            folder.catalog(with_hudi(folder.root / "warehouse"))
+            warmed = run(programs / "glacierbase", folder, "warm")
+            assert warmed.code == 0, warmed.stdout
+            (shared / "hudi-is-warm").touch()
+    return programs
 
 
 def with_hudi(warehouse: Path) -> str:

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import pytest
+
 
 @contextmanager
 def one_at_a_time(folder: Path) -> Iterator[None]:
@@ -21,6 +23,12 @@ def one_at_a_time(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
+
+
+def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder of this run that its workers share."""
+    base = tmp_path_factory.getbasetemp()
+    return base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
 
 
 def free_port() -> int:
