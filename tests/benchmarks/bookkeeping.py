@@ -52,7 +52,7 @@ def rows(order: Order) -> Iterator[Row | Absent]:
 
         def record() -> None:
             """Record as `Runner` does between two files."""
-            ended = seen.of_file(compiled, None).ended(entry)
+            ended = seen.of_file(compiled, 1, None).ended(entry)
             version = held.store.table_version("lake.a.t")
             held.lock.renew_if_expired()
             held.recorder.append(replace(ended, details=replace(entry.details, before=version)))
