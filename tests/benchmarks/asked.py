@@ -7,13 +7,19 @@ from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
 
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.schema import Schema as PyIcebergSchema
+from pyiceberg.types import LongType, NestedField
+
 from glacierbase.apply.holding import locked
 from glacierbase.history.details import Details
 from glacierbase.history.entries import Entry, started, took_effect
 from glacierbase.history.shapes import TableRecord, to_document
 from glacierbase.history.state import read_state
 from glacierbase.migrations.compiled import Compiled
+from glacierbase.model.catalog import Catalog
 from glacierbase.model.shape import Column, Shape
+from glacierbase.stores.live import LiveTables
 from tests.benchmarks.applied import lake_project, target_of
 from tests.benchmarks.measure import Command, by_turns, glacierbase, python
 from tests.benchmarks.order import Order
@@ -50,18 +56,38 @@ def recorded_project(folder: Path, events: int) -> Path:
         project.file(f"{number:05d}_step.sql", f"ALTER TABLE {_table(number)} ADD COLUMN c{number} bigint;")
     target = target_of(folder)
     with target.opened() as opened, locked(opened, read_state(opened), 0) as held:
-        held.recorder.append(*(entry for file in target.compile(target.migrations) for entry in _entries(file)))
+        asked = _asked_table(folder, target.catalog, max(range(1, events // 2 + 1, TABLES)))
+        files = target.compile(target.migrations)
+        held.recorder.append(*(entry for file in files for entry in _entries(file, asked)))
     return folder
 
 
-def _entries(file: Compiled) -> tuple[Entry, Entry]:
+def _asked_table(folder: Path, catalog: Catalog, number: int) -> Shape:
+    """Make the table that is asked for, as the file with this number left it: what `blame` finds is as recorded."""
+    home = folder / "warehouse"
+    lake = SqlCatalog("lake", uri=f"sqlite:///{home}/catalog.db", warehouse=f"file://{home}/tables")
+    lake.create_namespace_if_not_exists("a")
+    fields = (NestedField(column.id or 0, column.name, LongType()) for column in _columns(number))
+    lake.create_table("a.t1", PyIcebergSchema(*fields), properties={"write.format.default": "parquet"})
+    lake.close()
+    with LiveTables(catalog) as tables:
+        shape = tables.read(["lake.a.t1"])["lake.a.t1"].shape
+    assert shape
+    return shape
+
+
+def _entries(file: Compiled, asked: Shape) -> tuple[Entry, Entry]:
     number = file.migration.number
     begin = started(file, 1, NOW, {})
     end = took_effect(file, file.statements[0], NOW)
-    columns = tuple(Column(each, f"column_{each}", "bigint") for each in range(1, COLUMNS + number // TABLES + 1))
     name = _table(number)
-    shape = Shape(name, f"uuid-{name}", "iceberg", 2, columns, properties={"write.format.default": "parquet"})
+    known = asked if name == asked.table else replace(asked, table=name, uuid=f"uuid-{name}")
+    shape = replace(known, columns=_columns(number))
     return begin, replace(end, details=Details(tables=(to_document(TableRecord(name, shape)),)))
+
+
+def _columns(number: int) -> tuple[Column, ...]:
+    return tuple(Column(each, f"column_{each}", "bigint") for each in range(1, COLUMNS + number // TABLES + 1))
 
 
 def _table(number: int) -> str:
