@@ -28,7 +28,7 @@ from glacierbase.inspect.statuses import statuses
 from glacierbase.inspect.tables.lineage import Traced, how_it_was, trace
 from glacierbase.inspect.tables.since import Since
 from glacierbase.inspect.versions.made import MadeChange, made_by_each
-from glacierbase.inspect.versions.outcomes import ci_actors
+from glacierbase.inspect.versions.outcomes import ci_actors, statement_of
 from glacierbase.inspect.versions.show import allows_shown, next_step, shown_run, statements_of
 from glacierbase.model.differences import compare
 from glacierbase.model.migration import Event, State
@@ -116,11 +116,10 @@ def _migration(
 
 
 def _event(event: Event, actors: Mapping[str, str]) -> ReportedEvent:
-    place = (event.statement_index, event.statement_total)
     return ReportedEvent(
         at=event.recorded_at,
         event=event.event,
-        statement=f"{event.statement_index}/{event.statement_total}" if None not in place else "",
+        statement=statement_of(event),
         user=user_of(event.os_user, event.host, actors.get(event.run_id)),
         run_id=event.run_id,
         why=event.error_message or event.reason,

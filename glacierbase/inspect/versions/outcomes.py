@@ -100,13 +100,19 @@ def event_table(events: Sequence[Event]) -> list[Line]:
     return table(header, [_event_row(event, actors.get(event.run_id)) for event in events])
 
 
+def statement_of(event: Event) -> str:
+    """Return which statement of how many an event is about; empty where it does not say."""
+    place = (event.statement_index, event.statement_total)
+    return f"{event.statement_index}/{event.statement_total}" if None not in place else ""
+
+
 def _event_row(event: Event, ci_actor: str | None) -> tuple[Cell, ...]:
     return (
         event.recorded_at,
         f"{event.fence}.{event.sequence}",
         Mark(event.event),
         event.version,
-        f"{event.statement_index}/{event.statement_total}" if event.statement_total is not None else "",
+        statement_of(event),
         user_of(event.os_user, event.host, ci_actor),
         event.run_id[:8],
         event.error_message or event.reason,
