@@ -22,6 +22,7 @@ from glacierbase.errors import GlacierbaseError, collected, raise_all
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.command import git_command
 from glacierbase.model.spelling import did_you_mean
+from glacierbase.model.text import first_of
 
 DEFAULT_ENVIRONMENT = "default"
 
@@ -150,7 +151,7 @@ def _catalog_file(path: Path, location: str, shared: MappingNode, content: Mappi
 
 def _instead(chosen: str, names: tuple[str, ...]) -> str:
     if len(names) > _MOST_COMPARED:
-        return f"there are: {', '.join(names[:_MOST_COMPARED])} and {len(names) - _MOST_COMPARED} more"
+        return f"there are: {first_of(names, _MOST_COMPARED)}"
     return did_you_mean(chosen, names, f"there are: {', '.join(names)}")
 
 

@@ -10,6 +10,7 @@ from glacierbase.history.timeline import Timeline
 from glacierbase.model.arguments import check_not_empty
 from glacierbase.model.names import matches
 from glacierbase.model.spelling import did_you_mean
+from glacierbase.model.text import first_of
 
 T = TypeVar("T")
 
@@ -55,5 +56,4 @@ class TableChoice:
 
     def _named(self) -> str:
         names = sorted(self._known)
-        more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
-        return f"the tables are {', '.join(names[:_MOST_NAMED])}{more}" if names else "no table is recorded"
+        return f"the tables are {first_of(names, _MOST_NAMED)}" if names else "no table is recorded"

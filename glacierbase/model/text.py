@@ -67,6 +67,12 @@ def counted(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
+def first_of(names: Sequence[str], most: int) -> str:
+    """Return names for a message: all, or `a, b and 3 more`."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return f"{', '.join(names[:most])}{more}"
+
+
 def numbered(noun: str, first: int, last: int) -> str:
     """Return `statement 2` or `statements 2 to 5`."""
     return f"{noun} {first}" if first == last else f"{noun}s {first} to {last}"

@@ -34,6 +34,7 @@ from glacierbase.model.differences import compare
 from glacierbase.model.migration import Event, State
 from glacierbase.model.result import Status, user_of
 from glacierbase.model.shape import Shape
+from glacierbase.model.text import first_of
 from glacierbase.stores.live import LiveTables
 
 _SETTLED = frozenset({State.APPLIED, State.ABANDONED})
@@ -83,8 +84,7 @@ def _not_compared(unread: Iterable[Unread]) -> Iterator[str]:
     for each in unread:
         tables.setdefault(each.why, []).append(each.table)
     for why, names in tables.items():
-        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-        yield f"{names[0]}{more} could not be compared with the record: {why}"
+        yield f"{first_of(names, 1)} could not be compared with the record: {why}"
 
 
 def _migrations(

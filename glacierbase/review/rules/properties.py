@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from glacierbase.model.text import first_of
 from glacierbase.review import table_properties
 from glacierbase.review.rule import CREATES, File, Found, Proof, Rule, Step, statement_rule
 from glacierbase.review.severity import Severity
@@ -102,8 +103,8 @@ def columns_without_metrics(step: Step, file: File) -> Iterator[Found]:
     beyond = added[max(int(most) - len(known.columns), 0) :]
     without = [each for each in beyond if f"{_METRICS}column.{each.path[0]}" not in properties]
     if without:
-        more = f" and {len(without) - 1} more" if len(without) > 1 else ""
-        yield Found(f"column {without[0].path[0]}{more}: beyond the first {most}", step, without[0].place)
+        names = first_of([each.path[0] for each in without], 1)
+        yield Found(f"column {names}: beyond the first {most}", step, without[0].place)
 
 
 def _set_from(step: Step, file: File) -> dict[str, str]:
