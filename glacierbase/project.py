@@ -199,12 +199,13 @@ class Project(ReportingProject):
     def unlock(
         self,
         catalogs: Collection[str] = (),
-        *, force: bool = False, reason: str | None = None, dry_run: bool = False, spark: Any = None,
+        *, force: bool = False, rebuild: bool = False, reason: str | None = None, dry_run: bool = False, spark: Any = None,
     ) -> tuple[UnlockResult, ...]:  # fmt: skip
         """Release the lock of a run that died. Its former holder fails its next check of the lock, and runs nothing more.
 
         Args:
             force: also release the lock of a run that may be alive.
+            rebuild: replace the rows of a damaged lock table by one (`LOCK_DAMAGED`).
             reason: why; recorded.
             dry_run: only return the lock holder, and whether that run is alive.
 
@@ -212,21 +213,24 @@ class Project(ReportingProject):
             LockHeld: the run may be alive, and `force` was not given.
         """
         self._choice.only(catalogs)
-        return self._each(catalogs, UnlockResult, apply.unlock, reason, force, dry_run, spark)
+        return self._each(catalogs, UnlockResult, apply.unlock, reason, force, rebuild, dry_run, spark)
 
     @with_own_scope
     def baseline(
         self,
         to: str,
         catalogs: Collection[str] = (),
-        *, reason: str, accept_differences: bool = False, lock_timeout: float = 0, spark: Any = None,
+        *, reason: str, accept: Collection[str] = (), lock_timeout: float = 0, spark: Any = None,
     ) -> tuple[BaselineResult, ...]:  # fmt: skip
         """Record the files up to version `to` as applied and do not run them, because their tables exist already.
 
+        Args:
+            accept: patterns of the differences that do not matter: `partitioning`, `column legacy`, `property *`.
+
         Raises:
-            HistoryDisagrees: a table that they create does not exist, or its columns differ and `accept_differences` is not set.
+            HistoryDisagrees: a table that they create does not exist, or is not as they declare it and that is not accepted.
         """
-        options = (version_given(to), reason, accept_differences, lock_timeout, spark)
+        options = (version_given(to), reason, accept, lock_timeout, spark)
         check_reason(reason)
         self._choice.only(catalogs)
         return self._each(catalogs, BaselineResult, apply.baseline, *options)

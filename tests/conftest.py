@@ -196,9 +196,11 @@ LONG_FIXTURES = {"clone", "warmed"}
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Restore the handler of SIGINT, which a background job ignores: tests interrupt their own process."""
+    """Restore the handlers of signals that a background job or `nohup` ignores: tests send them, and processes inherit them."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from glacierbase.apply.comparison import Comparison, compare
+from glacierbase.apply.comparison import Comparison, ExistingTables, compare
 from glacierbase.apply.holding import LockedCatalog, locked
 from glacierbase.apply.recording import recording
 from glacierbase.apply.seen import TablesSeen
 from glacierbase.errors import HistoryDisagrees, raise_all
-from glacierbase.executors.engine import Engine
 from glacierbase.history.entries import Entry, baselined
-from glacierbase.history.opening import Target
+from glacierbase.history.opening import OpenCatalog, Target
 from glacierbase.history.records import SETTLED, History
 from glacierbase.history.squashes import fitted
 from glacierbase.history.state import read_state
 from glacierbase.migrations.compiled import Compiled
 from glacierbase.migrations.headers import check_required
+from glacierbase.model.accepted import DeclaredDifference
 from glacierbase.model.arguments import unknown_version
-from glacierbase.model.columns import ColumnDifference
 from glacierbase.model.command import command
 from glacierbase.model.text import quoted
 from glacierbase.sql.declared_tables import declared_tables
@@ -32,13 +31,32 @@ class Baselined:
 
     Attributes:
         files: the files, in order.
-        differences: accepted ones between the columns that the files declare and those of the tables.
-        warnings: which tables were not compared, and why.
+        differences: accepted ones between the tables that the files declare and those that exist.
+        warnings: what was not compared, and why.
     """
 
     files: tuple[Compiled, ...] = ()
-    differences: tuple[ColumnDifference, ...] = ()
+    differences: tuple[DeclaredDifference, ...] = ()
     warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What exists of what the files declare.
+
+    Attributes:
+        missing: the tables and views that do not exist.
+        differences: by the version of the file that creates the table.
+        warnings: what was not compared, and why.
+    """
+
+    missing: tuple[str, ...]
+    differences: Mapping[str, Sequence[DeclaredDifference]]
+    warnings: tuple[str, ...]
+
+    @property
+    def all_differences(self) -> tuple[DeclaredDifference, ...]:
+        return tuple(difference for each in self.differences.values() for difference in each)
 
 
 def baseline(
@@ -48,17 +66,17 @@ def baseline(
     lock_timeout: float = 0,
     session: Any = None,
     *,
-    accept_differences: bool = False,
+    accept: Collection[str] = (),
 ) -> Baselined:
     """Record every file up to version `to` that was never started as applied, in one append.
 
     Args:
-        accept_differences: record the files although the tables have other columns than the files declare.
+        accept: patterns of the differences that do not matter: `partitioning`, `column legacy`, `property *`.
 
     Raises:
         ConfigurationError: there is no file of that version.
-        HistoryDisagrees: a table or view that the files create does not exist or has other columns, or one of the files was
-            started and is not settled.
+        HistoryDisagrees: a table or view that the files create does not exist or is not as they declare it, or one of the
+            files was started and is not settled.
         MigrationFileError: a file lacks a required header.
         Stopped: for a KeyboardInterrupt, with what was recorded.
     """
@@ -67,24 +85,24 @@ def baseline(
         state = read_state(opened)
         files = _not_started(candidates, state.history)
         check_required((compiled.migration for compiled in files), target.catalog.required_headers)
-        found = _compared(opened.engine, files, target.dialect)
-        _check(found, candidates[-1].migration.version, accept_differences)
         if not files:
             return Baselined()
+        found = _compared(opened, candidates, files)
+        _check(found, candidates[-1].migration.version, accept)
         with locked(opened, state, lock_timeout) as held:
             files = _not_started(candidates, held.state.history)
             entries = _entries(held, files, reason, found)
             done = f"recorded as applied: {', '.join(compiled.migration.version for compiled in files)}"
             change.make(done, lambda: held.recorder.append(*entries))
-    return Baselined(files, found.all_differences, found.not_compared)
+    return Baselined(files, found.all_differences, found.warnings)
 
 
-def _entries(held: LockedCatalog, files: Sequence[Compiled], reason: str, found: Comparison) -> list[Entry]:
+def _entries(held: LockedCatalog, files: Sequence[Compiled], reason: str, found: _Found) -> list[Entry]:
     """Return the event of each file. The last one that touches a table records it."""
     seen, entries = TablesSeen(held), []
-    for file in reversed(files):
+    for number, file in reversed(list(enumerate(files, start=1))):
         entry = baselined(file, reason, found.differences.get(file.migration.version, ()))
-        entries.append(seen.settled(entry, file.statements, compares=False))
+        entries.append(seen.settled(entry, file.statements, files=files[:number]))
     return entries[::-1]
 
 
@@ -112,14 +130,28 @@ def _not_started(candidates: Sequence[Compiled], history: History) -> tuple[Comp
     return tuple(compiled for compiled in candidates if compiled.migration.number in numbers)
 
 
-def _compared(engine: Engine, files: Sequence[Compiled], dialect: str) -> Comparison:
-    tables = declared_tables(((each.migration.version, each.statements) for each in files), dialect)
-    return compare(engine.start(), tables) if tables else Comparison()
+def _compared(opened: OpenCatalog, candidates: Sequence[Compiled], files: Sequence[Compiled]) -> _Found:
+    """Compare what the files are about with the tables that exist.
+
+    Args:
+        candidates: these files and those before them, which declare the tables together.
+    """
+    recorded, dialect = {compiled.migration.version for compiled in files}, opened.target.dialect
+    statements = ((compiled.migration.version, compiled.statements) for compiled in candidates)
+    with ExistingTables(opened.target.catalog, opened.engine) as existing:
+        declared = declared_tables(statements, dialect, existing.names)
+        tables = [each for each in declared.tables.values() if not recorded.isdisjoint(each.versions)]
+        found = compare(existing, tables, dialect) if tables else Comparison()
+    by_version: dict[str, list[DeclaredDifference]] = {}
+    for table in tables:
+        version = next(each for each in table.versions if each in recorded)
+        by_version.setdefault(version, []).extend(found.differences.get(table.whole.key, ()))
+    unclear = tuple(why for version, why in declared.not_understood if version in recorded)
+    return _Found(found.missing, by_version, (*unclear, *found.not_compared))
 
 
-def _check(found: Comparison, to: str, accept_differences: bool) -> None:
+def _check(found: _Found, to: str, accept: Collection[str]) -> None:
     """Refuse tables that are not as the files up to version `to` declare them."""
-    accept = command("baseline", "--to", to, "--accept-differences", reason=True)
     if found.missing:
         raise HistoryDisagrees(
             "BASELINE_REFUSED",
@@ -127,13 +159,16 @@ def _check(found: Comparison, to: str, accept_differences: bool) -> None:
             "choose a lower --to, and let migrate run the rest; or create them as the file does",
             missing=list(found.missing),
         )
-    if found.all_differences and not accept_differences:
+    refused = [each for each in found.all_differences if not each.is_accepted(accept)]
+    if refused:
+        accepted = dict.fromkeys([*accept, *(each.subject for each in refused)])
+        options = [part for subject in accepted for part in ("--accept", subject)]
         raise HistoryDisagrees(
             "BASELINE_REFUSED",
             (
-                "tables have other columns than the files declare; nothing was recorded",
-                *quoted("\n".join(difference.line() for difference in found.all_differences)),
+                "tables are not as the files declare them; nothing was recorded",
+                *quoted("\n".join(difference.line() for difference in refused)),
             ),
-            f"correct the files; or record the differences as accepted: `{accept}`",
-            differences=list(found.all_differences),
+            f"correct the files; or record the differences as accepted: `{command('baseline', '--to', to, *options, reason=True)}`",
+            differences=refused,
         )

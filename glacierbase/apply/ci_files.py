@@ -17,8 +17,7 @@ import glacierbase
 from glacierbase.apply.new_files import NewFiles
 from glacierbase.catalogs.folder import CatalogFile, load_catalog_files
 from glacierbase.errors import ConfigurationError
-from glacierbase.migrations.new_files import writing
-from glacierbase.run.files import FileReader
+from glacierbase.run.files import FileReader, writing
 from glacierbase.run.git import work_tree
 
 # The extra of glacierbase that runs an engine, by the type of a catalog.
@@ -28,6 +27,9 @@ _REFERENCE = re.compile(r"\$\{(env|secret):([A-Za-z_]\w*)\}", re.ASCII)
 _KINDS = {"env": "vars", "secret": "secrets"}
 # Variables that a runner sets itself.
 _OF_RUNNERS = re.compile(r"HOME|USER|PATH|PWD|CI|TMPDIR|(GITHUB|RUNNER|CI)_.*")
+# Of a project's folder below the top of the repository. Others are syntax of YAML, of `${{ … }}` or of CODEOWNERS, which cannot
+# write them literally; beyond U+FFFF, the escapes of JSON and of YAML differ.
+_FOLDER = re.compile(r"(?:(?![\U00010000-\U0010ffff])[\w /.,()'+=:\"-])*")
 # A larger file is none that was written here.
 _LARGEST = 2**20
 
@@ -105,7 +107,8 @@ def write_ci_files(root: Path, service: str, new: NewFiles) -> CiFiles:
         new: writes the files.
 
     Raises:
-        GlacierbaseError: a catalog file is invalid; a file exists and differs (`ALREADY_EXISTS`), or cannot be written.
+        GlacierbaseError: a catalog file is invalid; a file exists and differs (`ALREADY_EXISTS`), or cannot be written; the files
+            cannot carry the name of the project's folder (`INVALID_NAME`).
     """
     root = root.resolve()
     top = work_tree(root) or root
@@ -135,6 +138,9 @@ def _facts(root: Path, top: Path, catalogs: Sequence[CatalogFile]) -> dict[str, 
     extras = dict.fromkeys(_EXTRAS[each.executor_type] for each in read)
     protected = {each.environment for each in read if each.protected}
     folder = root.relative_to(top).as_posix()
+    if not _FOLDER.fullmatch(folder):
+        what = f"a CI file cannot carry the name of the folder {folder!r}; nothing was written"
+        raise ConfigurationError("INVALID_NAME", what, "rename it: use letters, digits, spaces and _-.,()'+=:\"")
     return {
         "requirement": f"glacierbase[{','.join(extras)}]=={glacierbase.__version__}",
         "environments": [
@@ -155,7 +161,10 @@ def _variables(root: Path) -> Iterator[tuple[str, str]]:
 
 
 def _texts(service: str, facts: Mapping[str, object]) -> Iterator[tuple[str, str]]:
-    """Yield the name and the text of each file. The templates are YAML: what is rendered are comments and names."""
+    """Yield the name and the text of each file.
+
+    The templates are YAML: what is rendered are names of environments and variables, and of the folder, each of known characters.
+    """
     from jinja2 import Environment, StrictUndefined  # Other commands that write files need no templates.
 
     environment = Environment(

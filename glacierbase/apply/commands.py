@@ -166,15 +166,16 @@ class Repair:
 
 
 def unlock(
-    target: Target, result: UnlockResult, reason: str | None, force: bool, dry_run: bool, spark: Any
+    target: Target, result: UnlockResult, reason: str | None, force: bool, rebuild: bool, dry_run: bool, spark: Any
 ) -> UnlockResult:
     """Release the lock, or with `dry_run` return its holder only."""
-    held = (
-        unlocking.held_lock(target, spark) if dry_run else unlocking.unlock(target, reason, force=force, session=spark)
-    )
+    if dry_run:
+        held = unlocking.held_lock(target, spark, rebuild=rebuild)
+    else:
+        held = unlocking.unlock(target, reason, force=force, rebuild=rebuild, session=spark)
     if held is None:
         return result
-    return replace(result, lock=lock_holder(held.row), says=held.evidence, released=not dry_run)
+    return replace(result, lock=lock_holder(held.row), says=held.evidence, released=held.is_freed)
 
 
 def baseline(
@@ -182,14 +183,14 @@ def baseline(
     result: BaselineResult,
     to: int,
     reason: str,
-    accept_differences: bool,
+    accept: Collection[str],
     lock_timeout: float,
     spark: Any,
 ) -> BaselineResult:
     """Record the files up to version `to` as applied."""
     from glacierbase.apply import baseline as baselining  # Only this command reads lists of columns.
 
-    done = baselining.baseline(target, to, reason, lock_timeout, spark, accept_differences=accept_differences)
+    done = baselining.baseline(target, to, reason, lock_timeout, spark, accept=accept)
     recorded = (BaselinedFile(file.migration.version, file.migration.location) for file in done.files)
     return replace(result, baselined=tuple(recorded), differences=done.differences, warnings=done.warnings)
 

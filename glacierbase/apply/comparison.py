@@ -1,19 +1,31 @@
-"""Compare the columns that files declare with those of the tables that exist."""
+"""Compare the tables that files declare with those that exist, part by part, as `drift` compares them with their records."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 
-from glacierbase.errors import StatementRefused, TableNotFound
-from glacierbase.executors import Executor, Session
-from glacierbase.executors.columns import described_columns
-from glacierbase.model.columns import ColumnDifference
-from glacierbase.sql.column_types import normalised
-from glacierbase.sql.cursor import NotUnderstood
-from glacierbase.sql.declared_columns import DeclaredColumn
+from glacierbase.apply.touched import is_whole, names_in, switches
+from glacierbase.errors import ConfigurationError, EngineError, TableNotFound
+from glacierbase.executors import Session
+from glacierbase.executors.engine import Engine
+from glacierbase.history.shapes import as_recorded
+from glacierbase.model import differences
+from glacierbase.model.accepted import DeclaredDifference
+from glacierbase.model.catalog import Catalog
+from glacierbase.model.names import name_of, name_parts, snowflake_identifier
+from glacierbase.model.qualified import qualified
+from glacierbase.model.shape import Shape
+from glacierbase.sql import read
+from glacierbase.sql.declared_shape import declared_shape
 from glacierbase.sql.declared_tables import Declared
+from glacierbase.sql.known_table import KnownTable
+from glacierbase.sql.statement import Name, ParsedStatement
+from glacierbase.stores.live import LiveTables, Reading
+from glacierbase.stores.shapes import TableShapes
+
+_Key = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,71 +34,135 @@ class Comparison:
 
     Attributes:
         missing: the tables and views that do not exist.
-        differences: by the version of the file that creates the table.
-        not_compared: a sentence for each table or view whose columns were not compared.
+        differences: by the key of the table's whole name.
+        not_compared: a sentence for each table or view that was not compared, or not as a whole.
     """
 
     missing: tuple[str, ...] = ()
-    differences: Mapping[str, tuple[ColumnDifference, ...]] = field(default_factory=dict)
+    differences: Mapping[_Key, tuple[DeclaredDifference, ...]] = field(default_factory=dict)
     not_compared: tuple[str, ...] = ()
 
-    @property
-    def all_differences(self) -> tuple[ColumnDifference, ...]:
-        return tuple(difference for found in self.differences.values() for difference in found)
 
-
-def compare(executor: Executor, tables: Sequence[Declared]) -> Comparison:
-    """Look up each table, and compare its columns where the files declare them. Changes nothing."""
-    missing: list[str] = []
-    differences: dict[str, tuple[ColumnDifference, ...]] = {}
-    not_compared: list[str] = []
-    for table in tables:
-        try:
-            found = _compare(executor, table)
-            if found:
-                differences[table.version] = (*differences.get(table.version, ()), *found)
-        except TableNotFound:
-            missing.append(table.name)
-        except NotUnderstood as error:
-            not_compared.append(f"columns not compared: {table.name} ({error})")
-    return Comparison(tuple(missing), differences, tuple(not_compared))
-
-
-def _compare(executor: Executor, table: Declared) -> tuple[ColumnDifference, ...]:
-    """Return the differences of one table.
+def compare(existing: ExistingTables, tables: Collection[Declared], dialect: str) -> Comparison:
+    """Compare each declared table with the one that exists. Changes nothing.
 
     Raises:
-        TableNotFound: it does not exist.
-        NotUnderstood: its columns, or those that the files declare, are not known.
+        EngineError: the engine does not answer whether one of them exists.
     """
-    with closing(executor.open_session()) as session:
-        for use in table.uses:
-            session.execute(use)
-        session.query(f"SELECT 1 FROM {table.name} LIMIT 0")
-        if table.columns is None:
-            raise NotUnderstood(table.why)
-        actual = _actual(session, executor.dialect, table.name)
-    return tuple(_differences(table.name, table.columns, actual))
+    missing: list[str] = []
+    found: dict[_Key, tuple[DeclaredDifference, ...]] = {}
+    not_compared: list[str] = []
+    for table, reading in zip(tables, existing.read(tables), strict=True):
+        if reading.unread is None and reading.shape is None:
+            missing.append(table.name)
+        elif reading.shape is None or table.known is None:
+            not_compared.append(f"not compared: {table.name} ({table.why or reading.unread})")
+        else:
+            found[table.whole.key], unknown = _compared(table.name, table.known, reading.shape, dialect)
+            if unknown:
+                not_compared.append(f"not compared: {table.name}: {', '.join(unknown)} (not derived from the files)")
+    return Comparison(tuple(missing), found, tuple(not_compared))
 
 
-def _actual(session: Session, dialect: str, table: str) -> dict[str, str]:
-    """Return the types of the table's columns by name, in one spelling."""
-    try:
-        found = described_columns(session, dialect, table)
-    except StatementRefused as error:
-        raise NotUnderstood(f"the engine does not describe it: {error.message}") from error
-    if not found:
-        raise NotUnderstood("the engine does not describe it")
-    lower = dialect == "spark"
-    return {name.lower() if lower else name: normalised(spelling, dialect) for name, spelling in found}
+def _compared(
+    name: str, known: KnownTable, actual: Shape, dialect: str
+) -> tuple[tuple[DeclaredDifference, ...], Sequence[str]]:
+    """Return the differences of a table, and its parts that are not known."""
+    declared = declared_shape(known, actual, dialect)
+    changes = differences.compare({name: as_recorded(declared.shape)}, {name: as_recorded(actual)})
+    found = (each for change in changes for each in change.diff)
+    return (
+        tuple(DeclaredDifference(name, each.name, each.before, each.after, each.what) for each in found),
+        declared.unknown,
+    )
 
 
-def _differences(
-    table: str, declared: Mapping[str, DeclaredColumn], actual: Mapping[str, str]
-) -> Iterator[ColumnDifference]:
-    for name, column in declared.items():
-        if actual.get(name) not in column.types:
-            yield ColumnDifference(table, name, column.types[0], actual.get(name))
-    for name, spelling in actual.items():
-        if name not in declared:
-            yield ColumnDifference(table, name, None, spelling)
+class ExistingTables:
+    """The tables and views of a catalog as they exist. A context manager, which closes what it opened."""
+
+    def __init__(self, catalog: Catalog, engine: Engine) -> None:
+        """Contact nothing. The engine is started when it is needed."""
+        self._catalog = catalog
+        self._engine = engine
+        self._shapes = TableShapes(catalog)
+        # By the statements of a session: catalog and namespace after them; None where they do not exist.
+        self._places: dict[_Key, Sequence[str] | None] = {}
+        self._nowhere: set[_Key] = set()
+
+    def names(self, parsed: ParsedStatement, uses: Sequence[str]) -> Sequence[Name]:
+        """Return the whole names of what a statement changes, after the statements of its session before it."""
+        dialect = self._catalog.executor_type
+        is_switched = any(switches(read(sql, dialect), sql) for sql in uses)
+        written = [text for _, text in names_in(parsed, dialect)] or [name.recorded for name in parsed.targets]
+        names = zip(parsed.targets, written, strict=True)
+        return [self._whole(name, text, tuple(uses) if is_switched else ()) for name, text in names]
+
+    def read(self, tables: Collection[Declared]) -> Sequence[Reading]:
+        """Return each table as it is, in the same order; of a view, why it is not read.
+
+        Raises:
+            EngineError: the engine does not answer whether one of them exists.
+        """
+        near = [each.whole.recorded for each in tables if not each.uses and not each.is_view]
+        with LiveTables(self._catalog, self._engine) as live:
+            found = live.read(near)
+        return [self._read(each, found.get(each.whole.recorded)) for each in tables]
+
+    def _read(self, table: Declared, reading: Reading | None) -> Reading:
+        if reading and reading.unread is None:
+            return reading
+        name = table.whole.recorded
+        if table.whole.key in self._nowhere:
+            return Reading()
+        with self._session(table.uses) as session:
+            try:
+                session.query(f"SELECT 1 FROM {name} LIMIT 0")
+            except TableNotFound:
+                return Reading()
+            try:
+                return Reading(unread="a view") if table.is_view else Reading(self._shapes.read(name, session))
+            except (ConfigurationError, EngineError) as error:
+                return Reading(unread=error.message)
+
+    def _whole(self, name: Name, written: str, uses: _Key) -> Name:
+        """Return a name that the rest of its statement has completed, with its catalog and namespace."""
+        if not uses or is_whole(self._catalog, written):
+            return self._with_parts(name, name_parts(qualified(self._catalog, written)))
+        if uses not in self._places:
+            self._places[uses] = self._place(uses)
+        place = self._places[uses]
+        if place is None:
+            self._nowhere.add((*uses, *name.key))
+            return Name((*uses, *name.parts), (*uses, *name.key), (*uses, *name.written))
+        above = place if len(name.parts) == 1 else place[:1]
+        return self._with_parts(name, (*above, *name.parts))
+
+    def _with_parts(self, name: Name, parts: Sequence[str]) -> Name:
+        """Return a name with further parts before it."""
+        above = tuple(parts[: len(parts) - len(name.parts)])
+        is_exact = self._catalog.executor_type == "snowflake"
+        key = above if is_exact else tuple(map(str.lower, above))
+        written = (snowflake_identifier(f'"{each}"') if is_exact else name_of((each,)) for each in above)
+        return Name((*above, *name.parts), (*key, *name.key), (*written, *name.written))
+
+    def _place(self, uses: _Key) -> Sequence[str] | None:
+        try:
+            with self._session(uses) as session:
+                context = session.context()
+        except TableNotFound:
+            return None
+        catalog, namespace = context.catalog or "", context.namespace or ""
+        return (catalog, *name_parts(namespace)) if self._catalog.executor_type == "spark" else (catalog, namespace)
+
+    @contextmanager
+    def _session(self, uses: Sequence[str]) -> Iterator[Session]:
+        with closing(self._engine.start().open_session()) as session:
+            for sql in uses:
+                session.execute(sql)
+            yield session
+
+    def __enter__(self) -> ExistingTables:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._shapes.close()

@@ -30,12 +30,31 @@ def statement_failed(compiled: Compiled, step: Step, statement: Statement, error
             *_first_lines(statement.text),
             f"{done}{rolled_back}",
         ),
-        f"remove the cause and run `{command('migrate')}` again: it continues at statement {first}; or"
-        f" `{repair_as(compiled.migration.version, 'done')}` (somebody completed it by hand); or"
-        f" `{repair_as(compiled.migration.version, 'abandoned')}` (the file ends here, the fix is a new one); or correct {rest}"
-        " where no other environment has applied the file",
+        _ways_out(compiled, first, rest),
         **_place(compiled, statement),
         error_class=error.error_class,
+    )
+
+
+def _ways_out(compiled: Compiled, first: int, rest: str) -> str:
+    """Return how to go on from a failed statement; the file may not be able to continue in another session."""
+    from glacierbase.migrations.sessions import unrepeatable  # Imports the grammar.
+
+    version = compiled.migration.version
+    if found := unrepeatable(compiled.statements, first - 1, compiled.dialect):
+        return f"{_ending(version, rest)}: statement {found[0].index} {found[1]}, so that this file cannot continue"
+    return (
+        f"remove the cause and run `{command('migrate')}` again: it continues at statement {first}; or"
+        f" `{repair_as(version, 'done')}` (somebody completed it by hand); or"
+        f" `{repair_as(version, 'abandoned')}` (the file ends here, the fix is a new one); or correct {rest}"
+        " where no other environment has applied the file"
+    )
+
+
+def _ending(version: str, rest: str) -> str:
+    return (
+        f"`{repair_as(version, 'abandoned')}` ends the file here; put {rest} into a new file, after the statements that"
+        " set its session"
     )
 
 
@@ -53,6 +72,30 @@ def outcome_unknown(compiled: Compiled, statement: Statement, error: EngineError
         " until that is settled",
         **_place(compiled, statement),
         error_class=error.error_class,
+    )
+
+
+def session_not_restored(
+    compiled: Compiled, resumes_at: int, why: str, statement: Statement, way: str = ""
+) -> NeedsRepair:
+    """Return the error for a file that cannot be resumed in the session that its done statements had set.
+
+    Args:
+        why: a clause.
+        statement: the one that prevents it.
+        way: another way out, for the hint.
+    """
+    total, version = len(compiled.statements), compiled.migration.version
+    return NeedsRepair(
+        "SESSION_NOT_RESTORED",
+        (
+            f"{compiled.migration.location}, line {statement.line}: {why}",
+            *_first_lines(statement.text),
+            f"the file cannot continue at statement {resumes_at} in another session; nothing of it ran now",
+        ),
+        way + _ending(version, numbered("statement", resumes_at, total)),
+        **_place(compiled, statement),
+        resumes_at=resumes_at,
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from glacierbase.apply.lock import Lock
+from glacierbase.apply.lock import Lock, lost
 from glacierbase.executors.engine import Engine
 from glacierbase.history.entries import lock_taken
 from glacierbase.history.lockrow import free_row
@@ -38,10 +38,15 @@ class LockedCatalog:
     unreadable: set[str] = field(default_factory=set)
 
 
-def new_lock(opened: OpenCatalog) -> Lock:
-    """Create the tables that are missing, and return the catalog's lock, not acquired yet."""
+def new_lock(opened: OpenCatalog, seen: CatalogState) -> Lock:
+    """Create the tables that are missing, and return the catalog's lock, not acquired yet.
+
+    Args:
+        seen: the state that was read before.
+    """
     terms = opened.target.terms
-    opened.store.create(free_row(terms))
+    is_first = seen.lock is None and not seen.history.events
+    opened.store.create(free_row(terms, None if is_first else seen.history.fence))
     return Lock(opened.store, terms, opened.target.run, opened.engine.process)
 
 
@@ -56,7 +61,7 @@ def locked(
         lock_timeout: seconds to wait for another run's lock.
         environment: the one that the history must belong to; default the catalog's.
     """
-    lock = new_lock(opened)
+    lock = new_lock(opened, seen)
     try:
         with doing(f"{opened.target.catalog.name}: waiting for the lock", announce=False):
             lock.acquire(seen.lock, seen.history.fence, lock_timeout, opened.engine.cancelled)
@@ -87,6 +92,8 @@ def holding(
         # A session that was opened before may not see what the last holder committed.
         store = opened.open_another_store()
         state = read_history(target.catalog, store, lock.row, environment)
+        if state.history.fence >= lock.row.fence:
+            raise lost(target.catalog.name, "the history has its fence or a higher one: the row was lost or restored")
         recorder = Recorder(store, lock, target.run, opened.engine, state.history)
         if lock.taken_from is not None:
             recorder.defer(lock_taken(taken, lock.taken_from, reason))

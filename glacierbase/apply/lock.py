@@ -11,21 +11,25 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
 from datetime import timedelta
 from typing import Any
 
 from glacierbase.apply.heartbeat import Heartbeat
-from glacierbase.errors import EngineError, GlacierbaseError, Interrupted, LockHeld, LockLost
+from glacierbase.errors import EngineError, GlacierbaseError, Interrupted, LockHeld, LockLost, NeedsRepair
 from glacierbase.history.lockrow import (
     HolderWatch,
     Terms,
     describe_holder,
+    free_row,
     holder_values,
+    in_place_of,
     is_held,
     lease_of,
+    next_fence,
+    who_holds,
 )
 from glacierbase.model.command import command
 from glacierbase.model.text import as_clock
@@ -95,33 +99,59 @@ class Lock:
         """
         deadline = time.monotonic() + timeout_seconds
         watch = HolderWatch(self._terms.lease_seconds, self._store)
-        is_waiting = False
+        is_waiting, refused = False, 0
         while True:
             row, seen = seen or self._store.read_lock(), None
             if row is None:
-                raise _lost(self._terms.catalog, "its table is gone")
-            if (not is_held(row) or watch.is_dead(row)) and self.seize(row, history_fence):
-                return
-            if is_held(row):
-                _check_deadline(row, deadline, watch)
+                self._add_row(history_fence)
+                refused += 1
+            elif not watch.may_be_held(row) or watch.is_dead(row):
+                if self.seize(row, history_fence):
+                    return
+                refused += 1
+            if refused >= _TRIES and time.monotonic() >= deadline:
+                raise _contended(self._terms.catalog, refused)
+            is_waiting = is_waiting or refused >= _TRIES
+            if row is not None and watch.may_be_held(row):
+                history_fence = max(history_fence, row.fence)  # The row may be lost before an event shows this fence.
+                if is_held(row) and time.monotonic() >= deadline and not watch.is_undecided(row):
+                    raise _held(row)
                 if not is_waiting:
                     _log_wait(row, watch)
                 is_waiting = True
-                note(f"{as_clock(max(0, deadline - time.monotonic()))} left, {holder_values(row).who}")
+                note(f"{as_clock(max(0, deadline - time.monotonic()))} left, {who_holds(row)}")
             if cancelled():
                 raise Interrupted("INTERRUPTED", "stopped while waiting for the lock; nothing ran")
             if is_waiting:
                 time.sleep(_pause(deadline))
 
+    def _add_row(self, history_fence: int) -> None:
+        """Add the row to a lock table from which it was deleted, unless another run adds it."""
+        if self._store.replace_rows((), free_row(self._terms, history_fence)):
+            logger.warning("%s: the lock table had no row; it was added", self._terms.catalog)
+
     def seize(self, row: LockRow, history_fence: int) -> bool:
         """Take the lock from the holder in `row`, dead or alive. Return False if the row has changed."""
+        return self._take(row, history_fence, lambda mine: self._store.compare_and_set(row, mine))
+
+    def rebuild(self, rows: Sequence[LockRow], history_fence: int) -> bool:
+        """Acquire the lock by one row in place of `rows`, which damage the table. Return False if they have changed.
+
+        A run that held the lock by one of them has lost it by the damage: it can prove nothing.
+        """
+        row = in_place_of(rows, self._terms, history_fence)
+        has_it = self._take(row, history_fence, lambda mine: self._store.replace_rows(rows, mine))
+        self.taken_from = row
+        return has_it
+
+    def _take(self, row: LockRow, history_fence: int, change: Callable[[LockRow], bool]) -> bool:
+        """Write this run into `row` by `change`, which returns whether it did so."""
         now = self._store.now()
         mine = replace(
             row,
             environment=self._terms.environment,
             owner=self._run.id,
-            # Above the history's fence too: a lost or restored lock table must not give out a fence twice.
-            fence=max(row.fence, history_fence) + 1,
+            fence=next_fence(row, history_fence),
             beat=0,
             acquired_at=now,
             expires_at=now + timedelta(seconds=self._terms.lease_seconds),
@@ -130,7 +160,7 @@ class Lock:
         )
         started = mark()
         try:
-            has_it = self._store.compare_and_set(row, mine)
+            has_it = change(mine)
             if has_it:
                 self._hold(mine, started)
                 self.taken_from = row if is_held(row) else None
@@ -219,17 +249,36 @@ class Lock:
         Raises:
             LockLost: another run holds the lock.
         """
-        with suppress(EngineError):
-            self._check_holder(self._store.read_lock())
+        self.check_not_taken()
         return self.is_leased
+
+    def check_not_taken(self) -> None:
+        """Look at the row, if it can be read. Call it after a failure, which another holder of the lock may have caused.
+
+        Raises:
+            LockLost: this run does not hold the lock any more.
+        """
+        with suppress(EngineError):
+            self._check_holder(self._read())
+
+    def _read(self) -> LockRow | None:
+        """Return the row.
+
+        Raises:
+            LockLost: the table is damaged, so that nothing can be proven.
+        """
+        try:
+            return self._store.read_lock()
+        except NeedsRepair as error:
+            raise lost(self._terms.catalog, error.message) from error
 
     def _renew_or_lose(self, why: str) -> None:
         try:
             renewed = self._renew(self._store)
-        except EngineError as error:
-            raise _lost(self._terms.catalog, error.message) from error
+        except (EngineError, NeedsRepair) as error:
+            raise lost(self._terms.catalog, error.message) from error
         if not renewed:
-            raise _lost(self._terms.catalog, why)
+            raise lost(self._terms.catalog, why)
 
     def prove(self) -> None:
         """Prove that no run can have taken the lock. Call it after an append, before the statement that it announced.
@@ -239,18 +288,19 @@ class Lock:
         """
         if self._store.proves_by_lease:
             if not self.is_leased:
-                raise _lost(self._terms.catalog, "the lease ran out")
+                raise lost(self._terms.catalog, "the lease ran out")
             return
         try:
-            row = self._store.read_lock()
+            row = self._read()
         except EngineError as error:
-            raise _lost(self._terms.catalog, error.message) from error
+            raise lost(self._terms.catalog, error.message) from error
         self._check_holder(row)
 
     def _check_holder(self, row: LockRow | None) -> None:
+        if row is None:
+            raise lost(self._terms.catalog, "its row is gone")
         if self._if_mine(row) is None:
-            by_another = row is not None and is_held(row)
-            raise _lost(self._terms.catalog, describe_holder(row) if row and by_another else "another run released it")
+            raise lost(self._terms.catalog, describe_holder(row) if is_held(row) else "another run released it")
 
     def finish(self) -> None:
         """Release the lock at the end of a run.
@@ -259,7 +309,7 @@ class Lock:
             LockLost: this run did not hold it any more: its last events may not count.
         """
         if not self.release():
-            raise _lost(self._terms.catalog, "it was taken before the run ended")
+            raise lost(self._terms.catalog, "it was taken before the run ended")
 
     def release(self) -> bool:
         """Release the lock. Return False if this run did not hold it any more. Never raises: errors pass through here.
@@ -277,8 +327,8 @@ class Lock:
             self._run.held.discard(self)
             self._row = None
             return result(answer, max(self._terms.lease_seconds, _RELEASE_SECONDS))
-        except (EngineError, NoAnswer) as error:
-            why = error.message if isinstance(error, EngineError) else "the catalog does not answer"
+        except (EngineError, NeedsRepair, NoAnswer) as error:
+            why = "the catalog does not answer" if isinstance(error, NoAnswer) else error.message
             logger.warning(
                 "%s: the lock could not be released (%s); it expires at %s", row.catalog, why, row.expires_at
             )
@@ -311,9 +361,12 @@ class Lock:
         return {**self._run.holder(engine), "lease_seconds": self._terms.lease_seconds}
 
 
-def _check_deadline(row: LockRow, deadline: float, watch: HolderWatch) -> None:
-    if time.monotonic() >= deadline and not watch.is_undecided(row):
-        raise _held(row)
+def _contended(catalog: str, times: int) -> LockHeld:
+    return LockHeld(
+        "LOCK_HELD",
+        f"the lock of {catalog} was changed by others at each of {times} attempts to acquire it; nothing ran",
+        f"wait for it with --lock-timeout 5m; `{command('doctor')}` tests the lock",
+    )
 
 
 def _log_wait(row: LockRow, watch: HolderWatch) -> None:
@@ -337,7 +390,8 @@ def _held(row: LockRow) -> LockHeld:
     )
 
 
-def _lost(catalog: str, why: str) -> LockLost:
+def lost(catalog: str, why: str) -> LockLost:
+    """Return the error of a run that does not hold the lock any more, or under a fence that is not its own."""
     return LockLost(
         "LOCK_LOST",
         f"this run lost the lock of {catalog}: {why}; it runs nothing more",

@@ -7,6 +7,7 @@ they take no lock and write nothing.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache, partial
@@ -18,7 +19,7 @@ from glacierbase.apply import hooks, recover
 from glacierbase.apply.approved import check_approved
 from glacierbase.apply.failures import stopped_before
 from glacierbase.apply.holding import LockedCatalog, locked
-from glacierbase.apply.plan import Plan, Selection, check_resumes, make_plan
+from glacierbase.apply.plan import Plan, Selection, check_resumes, check_substitutions, make_plan
 from glacierbase.apply.progress import Progress
 from glacierbase.executors.engine import Engine
 from glacierbase.history.lockrow import is_held
@@ -28,6 +29,8 @@ from glacierbase.migrations.git_lost import find_lost
 from glacierbase.migrations.git_tracked import untracked
 from glacierbase.migrations.headers import check_required
 from glacierbase.stores import LockRow
+
+logger = logging.getLogger("glacierbase")
 
 
 class Migrator:
@@ -75,9 +78,19 @@ class Migrator:
                 return
             executors.check_installed(self._target.catalog, session)
             hooks.before(self._target, plan, cancelled)
+            if state.lock is None and not state.history.events:
+                self._begin(opened, plan, progress)
             _start_early(opened.engine, state.lock)
             with locked(opened, state, lock_timeout) as held:
                 self._run(held, selection, progress)
+
+    def _begin(self, opened: OpenCatalog, plan: Plan, progress: Progress) -> None:
+        """Check, before the first run creates the history, that there was none."""
+        from glacierbase.apply.lost import check_not_lost  # Later runs do without it.
+
+        if warning := check_not_lost(opened, self._target.compile(plan.migrations)):
+            logger.warning("%s", warning)
+            progress.expect(replace(plan, warnings=(*plan.warnings, warning)))
 
     def _settled(
         self, opened: OpenCatalog, state: CatalogState, selection: Selection, progress: Progress, lock_timeout: float
@@ -112,7 +125,9 @@ class Migrator:
         """Compile the files of the plan, and check them against the statements that are done and against an approved plan."""
         new = (planned.migration for planned in plan.pending if planned.record is None)
         check_required(new, self._target.catalog.required_headers)
-        check_resumes(plan, self._target.compile(plan.migrations))
+        files = self._target.compile(plan.migrations)
+        check_resumes(plan, files)
+        check_substitutions(plan, files)
         check_approved(self._target, plan)
 
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from glacierbase.migrations.new_files import already_exists, writing
-from glacierbase.run.files import create_file
+from glacierbase.migrations.new_files import already_exists
+from glacierbase.run.files import create_file, writing
 
 
 class NewFiles:

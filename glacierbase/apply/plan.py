@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import TypeAlias
 
+from glacierbase.apply.failures import session_not_restored
 from glacierbase.apply.results import PlanResult
 from glacierbase.errors import ConfigurationError, GlacierbaseError, HistoryDisagrees, NeedsRepair, raise_all
 from glacierbase.history.records import History, Record
@@ -14,6 +15,7 @@ from glacierbase.history.squashes import fitted
 from glacierbase.history.status import is_late, is_settled, newest_number
 from glacierbase.migrations.compiled import Compiled
 from glacierbase.migrations.git_lost import LostFile, Trace
+from glacierbase.migrations.substitution import refused_substitution
 from glacierbase.model.arguments import unknown_version
 from glacierbase.model.command import command, git_command, move_command, repair_as, runs_plans_only
 from glacierbase.model.migration import EventType, Migration, State, version_number
@@ -148,16 +150,48 @@ def _without_file(migrations: Sequence[Migration], history: History) -> tuple[li
 
 
 def check_resumes(plan: Plan, files: Sequence[Compiled]) -> None:
-    """Refuse a file in which a statement that is already done was edited. The statements after it may be edited.
+    """Refuse a file in which a statement that is already done was edited, or whose session cannot be set again.
+
+    The statements after the done ones may be edited.
 
     Args:
         files: those of the plan, compiled.
 
     Raises:
-        HistoryDisagrees: for each such file.
+        HistoryDisagrees: for each file with such an edit.
+        NeedsRepair: for each file with such a session.
+    """
+    raise_all(
+        [error for planned, file in zip(plan.pending, files, strict=True) for error in _not_resumed(planned, file)]
+    )
+
+
+def _not_resumed(planned: Planned, compiled: Compiled) -> Iterator[GlacierbaseError]:
+    if planned.resumes_at == 1:
+        return
+    from glacierbase.migrations.sessions import unrepeatable  # Imports the grammar.
+
+    if edited := _edited(planned, compiled):
+        yield _done_changed(planned, edited[0])
+    elif found := unrepeatable(compiled.statements, planned.resumes_at - 1, compiled.dialect):
+        statement, why = found
+        yield session_not_restored(compiled, planned.resumes_at, f"statement {statement.index} {why}", statement)
+
+
+def check_substitutions(plan: Plan, files: Sequence[Compiled]) -> None:
+    """Refuse a file in which the engine may replace text of a statement that is to run. Statements that are done may hold it.
+
+    Args:
+        files: those of the plan, compiled.
+
+    Raises:
+        MigrationFileError: for each such file.
     """
     pairs = zip(plan.pending, files, strict=True)
-    raise_all([_done_changed(planned, index) for planned, file in pairs for index in _edited(planned, file)[:1]])
+    errors = (
+        refused_substitution(file.migration.location, file.substituted, planned.resumes_at) for planned, file in pairs
+    )
+    raise_all([error for error in errors if error])
 
 
 def _edited(planned: Planned, compiled: Compiled) -> list[int]:

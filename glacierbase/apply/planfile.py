@@ -17,7 +17,7 @@ from glacierbase.model.command import command, plan_commands
 from glacierbase.model.migration import Migration, version_number
 from glacierbase.model.reading import WrongShape, from_json
 from glacierbase.model.result import document, json_text
-from glacierbase.run.files import FileRefused, read_anywhere, replace_file
+from glacierbase.run.files import FileRefused, read_anywhere, replace_file, writing
 
 _SCHEMA = "glacierbase/plan/1"
 # Twice what all migrations of a project may hold: a document has their SQL with escapes.
@@ -134,10 +134,8 @@ def write_plan(path: str | Path, plans: Sequence[PlanResult]) -> None:
     if str(path) == "-":
         hint = f"`{command('plan', '--format', 'json')}` prints the plan to stdout"
         raise ConfigurationError("INVALID_VALUE", "output is -, which is no file", hint)
-    try:
+    with writing(path):
         replace_file(Path(path), json_text(document("plan", plans, None)) + "\n")
-    except FileRefused as error:
-        raise ConfigurationError(error.code, f"{path}: {error.what}", error.hint, path=str(path)) from error
 
 
 def read_plan(path: str | Path) -> GivenPlan:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from glacierbase.apply.plan import Plan
@@ -29,6 +30,10 @@ class Progress:
         self.warnings = plan.warnings
         self.not_run = tuple(planned.migration.version for planned in plan.pending)
         self.had_pending = self.had_pending or bool(plan.pending)
+
+    def warn(self, found: Iterable[str]) -> None:
+        """Add warnings, each once."""
+        self.warnings = tuple(dict.fromkeys((*self.warnings, *found)))
 
     def add_applied(self, file: AppliedFile) -> None:
         """Move the next expected file to the applied ones."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from glacierbase.apply.failures import stopped_before
@@ -80,28 +80,30 @@ def settle(held: LockedCatalog, progress: Progress) -> LockedCatalog:
     found = [_settle(held, each, each.before) for each in records if each.before and _may_be_proven(catalog, each)]
     if not found:
         return held
-    progress.warnings = (*progress.warnings, *found)
+    progress.warn(line for lines in found for line in lines)
     return replace(held, state=read_history(catalog, held.store, held.lock.row))
 
 
-def _settle(held: LockedCatalog, record: Record, before: TableVersion) -> str:
-    """Record the outcome of the statement if its table proves it. Return what was found."""
+def _settle(held: LockedCatalog, record: Record, before: TableVersion) -> Sequence[str]:
+    """Record the outcome of the statement if its table proves it. Return what was found, a line each."""
     index = record.statements_done + 1
     what = f"statement {index} of {record.statements_total} of version {record.version}"
-    name, run_id = held.target.catalog.name, record.started.run_id
+    name, run_id, others = held.target.catalog.name, record.started.run_id, list[str]()
     took_effect, why = _look(held, before, statement_tag(run_id, record.version, index), f"{name}: {what}")
     if took_effect is not None:
         resolution = Resolution.DONE if took_effect else Resolution.NOT_DONE
         from glacierbase.apply.seen import TablesSeen  # Commands that settle nothing do without it.
 
         entry = resolution_entry(held.target, State.UNKNOWN, record, Decision(resolution, why))
-        entry = TablesSeen(held).settled(entry, statements_of(held.target, record))
+        seen = TablesSeen(held)
+        entry = seen.settled(entry, statements_of(held.target, record))
+        others = seen.found
         held.lock.prove()
         held.recorder.append(replace(entry, principal=_PRINCIPAL))
         why += f"; recorded as {resolution}"
     found = f"{what} was lost in run {run_id}: {why}"
     logger.info("%s: %s", name, found)
-    return found
+    return found, *others
 
 
 def _look(held: LockedCatalog, before: TableVersion, tag: str, what: str) -> tuple[bool | None, str]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from glacierbase.migrations.allows import Allow
-from glacierbase.model.columns import ColumnDifference
+from glacierbase.model.accepted import DeclaredDifference
 from glacierbase.model.migration import State
 from glacierbase.model.result import LockHolder, Result
 from glacierbase.model.text import (
@@ -324,10 +324,10 @@ class BaselinedFile:
 
 @dataclass(frozen=True, slots=True)
 class BaselineResult(Result):
-    """What `baseline` recorded, in order, and the differences of columns that were accepted."""
+    """What `baseline` recorded, in order, and the differences between tables and files that were accepted."""
 
     baselined: tuple[BaselinedFile, ...] = ()
-    differences: tuple[ColumnDifference, ...] = ()
+    differences: tuple[DeclaredDifference, ...] = ()
 
     def lines(self) -> list[str]:
         lines = [f"baselined  {file.path}" for file in self.baselined]

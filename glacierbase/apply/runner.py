@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import time
-from contextlib import closing
+from contextlib import ExitStack, closing
+from dataclasses import replace
 from datetime import datetime, timezone
 
 from glacierbase.apply import recover
@@ -14,7 +15,8 @@ from glacierbase.apply.plan import Plan, Planned
 from glacierbase.apply.progress import Progress
 from glacierbase.apply.results import AppliedFile, FailedFile
 from glacierbase.apply.seen import TablesSeen
-from glacierbase.errors import EngineError, EngineUnavailable, GlacierbaseError, LockLost, StatementRefused
+from glacierbase.apply.session import FileSession
+from glacierbase.errors import EngineError, GlacierbaseError, LockLost, StatementRefused
 from glacierbase.executors import InFlight, Session
 from glacierbase.executors.cancel import cancelling
 from glacierbase.history import entries
@@ -44,6 +46,8 @@ class Runner:
         except LockLost:
             self._recorder.flush_without_lock()
             raise
+        finally:
+            self._progress.warn(self._tables.found)
 
     def _run_all(self, plan: Plan) -> None:
         for planned, compiled in zip(plan.pending, self._held.target.compile(plan.migrations), strict=True):
@@ -68,8 +72,7 @@ class Runner:
         process = self._held.target.run.holder(self._held.engine.process)
         why = (plan.jumped_over, plan.selection.reason, plan.digest)
         announcement = entries.started(compiled, planned.resumes_at, started_at, process, *why)
-        with closing(self._open_session()) as session:
-            self._looks = self._tables.of_file(compiled, planned.resumes_at, session)
+        with closing(self._begin(planned, compiled)) as session:
             for step in remaining:
                 self._announce(announcement, compiled, step[0])
                 announcement = self._run_step(session, compiled, step, started_at)
@@ -87,16 +90,26 @@ class Runner:
             self._recorder.flush()
             raise
 
-    def _open_session(self) -> Session:
-        try:
-            return self._held.engine.start().open_session()
-        except EngineUnavailable:
-            self._recorder.flush()  # The file before is applied.
-            raise
+    def _begin(self, planned: Planned, compiled: Compiled) -> Session:
+        """Open the session of a file, set as its statements did that are done."""
+        with ExitStack() as opened:
+            try:
+                session = self._held.engine.start().open_session()
+                opened.callback(session.close)
+                self._session = FileSession(session, planned, compiled)
+                self._session.restore()
+                self._looks = self._tables.of_file(compiled, planned.resumes_at, session)
+            except BaseException:
+                self._recorder.flush()  # The file before is applied, and nothing of this one is in flight.
+                raise
+            opened.pop_all()
+        return session
 
     def _announce(self, announcement: Entry, compiled: Compiled, statement: Statement) -> None:
         """Record that the statement is about to start, wait for the answer, then prove the lock."""
         try:
+            in_session = replace(announcement.details, session=self._session.at(statement.index))
+            announcement = replace(announcement, details=in_session)
             versioned = recover.with_version(announcement, self._held, compiled, statement)
             self._looks.begin(versioned.details.before)
             self._recorder.see_tables()
@@ -188,14 +201,18 @@ class Runner:
         migration = compiled.migration
         # Before its last statement, the end of the session rolls a transaction back, whatever happened.
         had_no_effect = isinstance(error, StatementRefused) or statement is not step[-1]
+        if had_no_effect:
+            self._recorder.append(self._looks.ended(entries.failed(compiled, statement, duration_ms, error)))
+        else:
+            self._recorder.append(entries.unknown(compiled, statement, duration_ms, error))
+        # The run that took the lock may have caused the error, and what was recorded may not count.
+        self._held.lock.check_not_taken()
         state = State.FAILED if had_no_effect else State.UNKNOWN
         self._progress.add_failed(
             FailedFile(migration.version, migration.location, statement.index, statement.line, error.message, state)
         )
         if had_no_effect:
-            self._recorder.append(self._looks.ended(entries.failed(compiled, statement, duration_ms, error)))
             return statement_failed(compiled, step, statement, error)
-        self._recorder.append(entries.unknown(compiled, statement, duration_ms, error))
         return outcome_unknown(compiled, statement, error)
 
 

@@ -14,8 +14,8 @@ from glacierbase.migrations.new_files import as_template
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.migration import Migration
 from glacierbase.model.names import NAME, QUOTED, recorded_name
+from glacierbase.model.qualified import qualified
 from glacierbase.sql.creates import table_name
-from glacierbase.stores.shapes import qualified
 
 _EXPRESSION = r"\{\{[^{}]*\}\}"
 _PART = rf"(?:{QUOTED}|{_EXPRESSION}|[\w$])+"

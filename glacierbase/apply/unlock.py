@@ -4,52 +4,72 @@ from __future__ import annotations
 
 import logging
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from glacierbase.apply.holding import holding, new_lock
+from glacierbase.apply.lock import Lock
 from glacierbase.apply.recording import recording
-from glacierbase.errors import LockHeld
-from glacierbase.history.lockrow import describe_holder, holder_of, is_held, lease_of
-from glacierbase.history.opening import Target
-from glacierbase.history.state import read_state
+from glacierbase.errors import LockHeld, NeedsRepair
+from glacierbase.history.lockrow import describe_holder, holder_of, in_place_of, is_held, lease_of
+from glacierbase.history.opening import OpenCatalog, Target
+from glacierbase.history.state import CatalogState, read_history, read_state
 from glacierbase.model.migration import EventType
 from glacierbase.run.activity import doing
 from glacierbase.run.processes import is_gone, is_running_here
 from glacierbase.stores import LockRow, Store
+from glacierbase.stores.damaged import the_row
 
 logger = logging.getLogger("glacierbase")
 
+# Attempts to replace the rows of a damaged table, while others do so.
+_TRIES = 5
 _PROCESS_NOT_VISIBLE = "its process is not visible from this machine"
 
 
 @dataclass(frozen=True, slots=True)
 class HeldLock:
-    """A lock whose row names a run as its holder.
+    """A lock whose row names a run as its holder, or whose table does not hold one row.
 
     Attributes:
+        row: of a damaged table, the one that stands for all its rows.
         is_gone: whether this machine shows that the process and the engine of the run have ended.
-        is_over: whether that is so, or the lease is over.
+        is_over: whether that is so, or the lease is over by this machine's clock.
         evidence: that in words.
+        is_freed: whether `unlock` has freed the lock.
     """
 
     row: LockRow
     is_gone: bool
     is_over: bool
     evidence: str
+    is_freed: bool = False
 
 
-def held_lock(target: Target, session: Any = None) -> HeldLock | None:
-    """Return the lock, or None when it is free. Writes nothing."""
+def held_lock(target: Target, session: Any = None, *, rebuild: bool = False) -> HeldLock | None:
+    """Return the lock, or None when it is free. Writes nothing.
+
+    Args:
+        rebuild: also where its table is damaged.
+    """
     with target.opened(session) as opened:
-        return _examined(opened.store, read_state(opened).lock)
+        rows = opened.store.lock_rows() if rebuild else None
+        if rows is not None and not _is_sound(rows):
+            return _damaged(rows, target)
+        return _found(opened, read_state(opened))
 
 
-def unlock(target: Target, reason: str | None, *, force: bool = False, session: Any = None) -> HeldLock | None:
+def unlock(
+    target: Target, reason: str | None, *, force: bool = False, rebuild: bool = False, session: Any = None
+) -> HeldLock | None:
     """Free the lock, and record from which run it was taken. That run can prove nothing any more, and runs nothing.
+
+    The holder is watched as `migrate` does it: a lock whose lease is over by this machine's clock is freed after a lease in which
+    it was not renewed.
 
     Args:
         force: also free it from a run that may be alive.
+        rebuild: first replace what the table holds by one row, where that is not one row.
 
     Returns:
         The lock as it was; None when it was free.
@@ -59,29 +79,99 @@ def unlock(target: Target, reason: str | None, *, force: bool = False, session: 
         Stopped: for a KeyboardInterrupt: after the lock was freed and the event recorded, or before anything was changed.
     """
     with recording() as change:
-        return change.make("the lock is free", lambda: _unlock(target, reason, force, session))
+        return change.make("the lock is free", lambda: _unlock(target, reason, force, rebuild, session))
 
 
-def _unlock(target: Target, reason: str | None, force: bool, session: Any) -> HeldLock | None:
+def _unlock(target: Target, reason: str | None, force: bool, rebuild: bool, session: Any) -> HeldLock | None:
     with target.opened(session) as opened:
+        if rebuild and (rebuilt := _rebuild(opened, reason)):
+            return rebuilt
         state = read_state(opened)
-        held = _examined(opened.store, state.lock)
-        if held is None:
-            return None
+        held = _found(opened, state)
+        if held is None or not is_held(held.row):
+            return held
         if not held.is_over and not force:
             raise _may_be_alive(held)
-        lock = new_lock(opened)
-        if not lock.seize(held.row, state.history.fence):
-            raise _may_be_alive(held)
-        if opened.store.proves_by_lease and not held.is_gone:
-            # The holder checks its lease and not the row: it may start a statement until the lease is over, and the history
-            # is complete only then.
-            logger.info("%s: waiting until the former holder's lease is over", target.catalog.name)
-            with doing(f"{target.catalog.name}: waiting for the former holder's lease", announce=False):
-                time.sleep(lease_of(held.row, target.catalog.store.lease_seconds))
-        with holding(opened, lock, taken=EventType.UNLOCKED, reason=reason) as locked:
-            locked.recorder.flush()
-        return held
+        lock = new_lock(opened, state)
+        if force:
+            _take(opened, lock, held, state)
+        else:
+            _take_over(opened, lock, held, state)
+        _free(opened, lock, reason)
+        return replace(held, is_freed=True)
+
+
+def _take(opened: OpenCatalog, lock: Lock, held: HeldLock, state: CatalogState) -> None:
+    """Take the lock at once."""
+    if not lock.seize(held.row, state.history.fence):
+        raise _may_be_alive(held)
+    if opened.store.proves_by_lease and not held.is_gone:
+        _wait_for_lease(opened, lease_of(held.row, lock.lease_seconds))
+
+
+def _wait_for_lease(opened: OpenCatalog, seconds: float) -> None:
+    """Wait until the lease of a run that held the lock is over, where that run checks its lease and not the row.
+
+    It may start a statement until then, and the history is complete only then.
+    """
+    name = opened.target.catalog.name
+    logger.info("%s: waiting until the former holder's lease is over", name)
+    with doing(f"{name}: waiting for the former holder's lease", announce=False):
+        time.sleep(seconds)
+
+
+def _take_over(opened: OpenCatalog, lock: Lock, held: HeldLock, state: CatalogState) -> None:
+    """Take the lock once its holder is seen to be dead."""
+    try:
+        lock.acquire(held.row, state.history.fence, 0, opened.engine.cancelled)
+    except LockHeld as error:
+        raise _may_be_alive(replace(held, evidence="its lease was renewed while it was watched")) from error
+
+
+def _rebuild(opened: OpenCatalog, reason: str | None) -> HeldLock | None:
+    """Replace the rows of a damaged lock table by one, and free it. Return None where it holds one row."""
+    target, store = opened.target, opened.store
+    for _ in range(_TRIES):
+        rows = store.lock_rows()
+        if rows is None or _is_sound(rows):
+            return None
+        history = read_history(target.catalog, store, None).history
+        lock = Lock(store, target.terms, target.run, opened.engine.process)
+        if lock.rebuild(rows, history.fence):
+            if store.proves_by_lease:
+                _wait_for_lease(opened, max(lease_of(row, lock.lease_seconds) for row in (lock.row, *rows)))
+            _free(opened, lock, reason)
+            return replace(_damaged(rows, target), is_freed=True)
+    raise LockHeld(
+        "LOCK_HELD",
+        f"the lock table of {target.catalog.name} was changed by others at each of {_TRIES} attempts to rebuild it",
+        "stop the runs and jobs that write to it, and run the command again",
+    )
+
+
+def _free(opened: OpenCatalog, lock: Lock, reason: str | None) -> None:
+    with holding(opened, lock, taken=EventType.UNLOCKED, reason=reason) as locked:
+        locked.recorder.flush()
+
+
+def _is_sound(rows: tuple[LockRow, ...]) -> bool:
+    try:
+        return the_row(rows, "") is not None
+    except NeedsRepair:
+        return False
+
+
+def _damaged(rows: tuple[LockRow, ...], target: Target) -> HeldLock:
+    row = in_place_of(rows, target.terms, 0)
+    what = "no row" if not rows else "a damaged row" if len(rows) == 1 else f"{len(rows)} rows"
+    return HeldLock(row, False, True, f"the lock table held {what} instead of one")
+
+
+def _found(opened: OpenCatalog, state: CatalogState) -> HeldLock | None:
+    """Return the lock as it was read, or None when it is free."""
+    if state.lock is None and state.history.events and (rows := opened.store.lock_rows()) is not None:
+        return replace(_damaged(rows, opened.target), evidence="the lock table has no row; the next run adds it")
+    return _examined(opened.store, state.lock)
 
 
 def _examined(store: Store, row: LockRow | None) -> HeldLock | None:

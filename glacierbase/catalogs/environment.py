@@ -18,6 +18,7 @@ from glacierbase.catalogs.values import SCHEMA, STORE_CATALOG, ValueType
 from glacierbase.catalogs.yamlfile import MOST_ERRORS
 from glacierbase.errors import GlacierbaseError, collected, raise_all
 from glacierbase.model.catalog import Catalog, DriftRule, Hooks, LintOptions, StoreOptions
+from glacierbase.sql.dialects import SUBSTITUTES
 
 # The key under `conf` that names the engine's own default catalog.
 _DEFAULT_CATALOG = {"spark": ("sparkConf", "spark.sql.defaultCatalog"), "snowflake": ("connection", "database")}
@@ -123,6 +124,9 @@ class EnvironmentReader:
         if isinstance(node, MappingNode):
             known = {key: value for key, value in found.items() if not self._references.is_unread(value)}
             self._errors += wrong_catalogs(node, known)
+            if known.get(SUBSTITUTES, "false") != "false":
+                what = f"{SUBSTITUTES} is false in every session, because Spark would change the text of the files"
+                self._errors.append(node.keys[SUBSTITUTES].error("INVALID_VALUE", what, "remove it"))
         return found
 
     def _connection(self) -> dict[str, Any]:

@@ -181,8 +181,9 @@ def repair(options: Options, versions: Sequence[str], lock_timeout: float, yes: 
 @with_options()
 @click.option("--reason", metavar="TEXT", help="Why the lock is released; recorded in the history.")
 @click.option("--force", is_flag=True, help="Also if the run may be alive; it then runs nothing more.")
+@click.option("--rebuild", is_flag=True, help="First replace the rows of a damaged lock table by one (LOCK_DAMAGED).")
 @with_yes
-def unlock(options: Options, reason: str | None, force: bool, yes: bool) -> None:
+def unlock(options: Options, reason: str | None, force: bool, rebuild: bool, yes: bool) -> None:
     """Release the lock of a run that died.
 
     Shows the lock holder first.
@@ -190,11 +191,11 @@ def unlock(options: Options, reason: str | None, force: bool, yes: bool) -> None
 
     def run(project: Project) -> Sequence[Result]:
         if not yes:
-            held = project.unlock(options.catalogs, dry_run=True)
-            if not any(result.lock for result in held):
+            held = project.unlock(options.catalogs, rebuild=rebuild, dry_run=True)
+            if not rebuild and not any(result.lock for result in held):
                 return held
             options.terminal.confirm(project.protected(options.catalogs), held)
-        return project.unlock(options.catalogs, force=force, reason=reason)
+        return project.unlock(options.catalogs, force=force, rebuild=rebuild, reason=reason)
 
     options.report(run)
 
@@ -210,14 +211,17 @@ def unlock(options: Options, reason: str | None, force: bool, yes: bool) -> None
 )
 @click.option("--reason", metavar="TEXT", required=True, help="Why; recorded in the history.")
 @click.option(
-    "--accept-differences", is_flag=True, help="Also where tables have other columns than declared; recorded."
+    "--accept",
+    metavar="WHAT",
+    multiple=True,
+    help="A difference that does not matter, such as 'partitioning'; recorded.",
 )
 @with_lock_timeout
 @with_yes
 def baseline(options: Options, to: str, yes: bool, **decision: Any) -> None:
     """Adopt existing tables: record migrations as applied.
 
-    They do not run. Refused if a table that they create does not exist, or has other columns than the files declare.
+    They do not run. Refused if a table that they create does not exist, or is not as the files declare it.
     """
 
     def run(project: Project) -> Sequence[Result]:

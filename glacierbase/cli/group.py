@@ -91,5 +91,5 @@ def cli() -> None:
 
     Exit codes: 0 done or nothing to do, 1 a migration failed, 2 usage or configuration error, 3 invalid files, or files and
     history differ, 4 lock held or lost, 5 engine or catalog unreachable, 6 the history needs `repair`, 7 found (by
-    drift; by pending and compare with --exit-code), 70 internal error, 130 and 143 stopped by a signal.
+    drift; by pending and compare with --exit-code), 70 internal error, 129, 130 and 143 stopped by a signal.
     """

@@ -1,13 +1,14 @@
-"""SIGINT and SIGTERM while a command runs."""
+"""SIGINT, SIGTERM and SIGHUP while a command runs."""
 
 from __future__ import annotations
 
 import logging
 import os
+import select
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 
 import click
@@ -18,6 +19,10 @@ from glacierbase.run.held import HeldLocks
 from glacierbase.run.user_command import kill_running
 
 logger = logging.getLogger("glacierbase")
+
+# Windows has no SIGHUP, by which a terminal that is closed ends its programs.
+_HANGUP = getattr(signal, "SIGHUP", None)
+_STANDARD_OUTPUTS = (1, 2)
 
 
 class Signals:
@@ -69,11 +74,13 @@ class Signals:
     def _handled(self, first: Callable[[], None]) -> Iterator[None]:
         def handle(number: int, _frame: FrameType | None) -> None:
             self._received.append(number)
+            if number == _HANGUP:
+                _leave_terminal()
             if len(self._received) > 1:
                 self._end_process(number)
             first()
 
-        before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+        before = {number: signal.signal(number, handle) for number in _handled_signals()}
         try:
             yield
         finally:
@@ -87,3 +94,21 @@ class Signals:
         for description in (each for locks in self._locks for each in locks.descriptions()):
             click.echo(printable([f"a lock is left behind: {description}"]), err=True)
         os._exit(128 + number)
+
+
+def _handled_signals() -> list[int]:
+    # Under `nohup`, SIGHUP is ignored and stays so.
+    is_heeded = _HANGUP is not None and signal.getsignal(_HANGUP) is not signal.SIG_IGN
+    return [signal.SIGINT, signal.SIGTERM, *([_HANGUP] if _HANGUP is not None and is_heeded else [])]
+
+
+def _leave_terminal() -> None:
+    """Discard what is written to a terminal that is closed: it would raise an error in place of the command's end."""
+    null = os.open(os.devnull, os.O_WRONLY)
+    for descriptor in _STANDARD_OUTPUTS:
+        with suppress(OSError):
+            poll = select.poll()
+            poll.register(descriptor, select.POLLOUT)
+            if any(events & (select.POLLHUP | select.POLLERR) for _, events in poll.poll(0)):
+                os.dup2(null, descriptor)
+    os.close(null)

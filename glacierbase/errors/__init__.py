@@ -9,7 +9,7 @@
       EngineUnavailable             exit 5: engine, catalog or login unreachable
       NeedsRepair                   exit 6: nothing runs until `repair` or a restored history settles it
       MigrationFailed               exit 1: the engine rejected a statement
-      Interrupted                   exit 130, 143: a signal or the caller stopped the run
+      Interrupted                   exit 129, 130, 143: a signal or the caller stopped the run
       EngineError                   an engine's error for one statement; commands raise one of the above from it
         StatementRefused            the statement had no effect, which is proven
           TableNotFound

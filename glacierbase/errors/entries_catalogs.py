@@ -83,6 +83,7 @@ ENTRIES = (
         "INVALID_NAME",
         (ConfigurationError,),
         "The name of a catalog or environment has characters that are not allowed. "
+        "So has, for `init --ci`, the name of the project's folder in its repository. "
         "A catalog's name becomes part of the names of its history and lock tables. Nothing was contacted.",
         "error: INVALID_NAME: catalogs/Sales-EU.yaml, line 1: 'Sales-EU' cannot be a catalog's name, which"
         " becomes part of a table's\n"
@@ -92,6 +93,7 @@ ENTRIES = (
             "Catalog: use lower-case letters, digits and `_`, with a letter first. "
             "Rename the file, or write `name: sales_eu` into it.",
             "Environment: use letters, digits, `.`, `_` and `-`, with a letter or digit first.",
+            "Folder: rename it. A CI file cannot carry line breaks, `$`, `#`, `@`, `*` and other characters that are syntax there.",
             "Do not rename a catalog that has a history: the name is its identity there (see `CATALOG_RENAMED`).",
         ),
     ),

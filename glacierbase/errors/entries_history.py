@@ -37,7 +37,7 @@ ENTRIES = (
         "It is unknown whether a statement took effect. "
         "Its run died, its answer was lost, it was cancelled, or it failed in one of several steps. "
         "Nothing runs on this catalog until the next `migrate` settles it, because the table proves the outcome, or `repair` does. "
-        "After a signal the exit code is 130 or 143.",
+        "After a signal the exit code is 129, 130 or 143.",
         "error: OUTCOME_UNKNOWN: migrations/analytics/0007_add_device.sql: run 5d0c2f1e of deploy on ci-7 ended"
         " inside statement 2 of 3; whether it took effect is unknown; nothing ran\n"
         "next: `glacierbase repair 0007` shows the statement, the evidence of the engine, and the choices",
@@ -123,10 +123,33 @@ ENTRIES = (
         ),
     ),
     Entry(
+        "SESSION_NOT_RESTORED",
+        (NeedsRepair,),
+        "A file stopped after some of its statements, and the session in which they ran cannot be set up again. "
+        "A resumed file runs its `USE`, `SET` and other statements of that kind again. "
+        "Catalog, schema and role must then be those of the session before. "
+        "A script, a procedure, `EXECUTE IMMEDIATE`, a temporary table, or a variable with a computed value cannot be repeated. "
+        "No table was changed.",
+        "error: SESSION_NOT_RESTORED: migrations/analytics/0007_add_device.sql, line 4: statement 1 may have changed the"
+        " session in a way that cannot be repeated\n"
+        "    | SET VAR newest = (SELECT max(id) FROM lake.sleep.event)\n"
+        "the file cannot continue at statement 2 in another session; nothing of it ran now\n"
+        "next: `glacierbase repair 0007 --as abandoned --reason '…'` ends the file here; put statements 2 to 3 into a new file,"
+        " after the statements that set its session",
+        (
+            "If catalog, schema or role differ because the catalog file changed (`spark.sql.defaultCatalog`, `connection`), "
+            "restore the value until the file is applied. Then `glacierbase migrate`.",
+            "Otherwise end the file: `glacierbase repair 0007 --as abandoned --reason 'superseded by 0009'`. "
+            "Put the rest into a new file that begins with what its session needs.",
+            "To avoid it: a script or a computed variable belongs into a file of its own, or at the end of one. "
+            "`glacierbase lint` reports such a file (`FL114`).",
+        ),
+    ),
+    Entry(
         "BASELINE_REFUSED",
         (HistoryDisagrees,),
         "`baseline` found that the existing tables are not those that the files create. "
-        "A table or view is missing, a table has other columns than the files declare, "
+        "A table or view is missing, a table is not as the files declare it, "
         "or a file has begun and is not settled. Nothing was recorded.",
         "error: BASELINE_REFUSED: these tables or views of the files do not exist: lake.sleep.scores; nothing was recorded\n"
         "next: choose a lower --to, and let migrate run the rest; or create them as the file does",
@@ -134,9 +157,9 @@ ENTRIES = (
             "If the table does not exist yet, choose the last version whose tables do: "
             "`glacierbase baseline --to 0005 --reason 'tables of the old jobs'`. `migrate` runs the rest.",
             "If the table exists under another name or catalog, correct the files or the catalog file first.",
-            "If columns differ, correct the files, so that a new environment gets the table as it is.",
+            "If a part of the table differs, correct the files, so that a new environment gets the table as it is.",
             "If a difference is intended: "
-            "`glacierbase baseline --to 0005 --accept-differences --reason 'amount is a double since 2019'`.",
+            "`glacierbase baseline --to 0005 --accept 'type amount' --reason 'amount is a double since 2019'`.",
             "If a version has begun, settle it first: `glacierbase repair 0005` shows how.",
         ),
     ),
@@ -286,7 +309,8 @@ ENTRIES = (
         "HISTORY_LOST",
         (NeedsRepair,),
         "The history ends before an event that was written for sure. "
-        "The history table was dropped, or restored to an older state. Nothing ran.",
+        "Or there is none, and a table that the files create exists already. "
+        "The history table was dropped or restored to an older state, or the catalog's database was emptied. Nothing ran.",
         "error: HISTORY_LOST: the history of analytics ends at event 40, but event 52 was acknowledged: the table was lost"
         " or restored to an older state; nothing ran\n"
         "next: restore the history table from a snapshot or backup that holds all events",
@@ -295,6 +319,8 @@ ENTRIES = (
             "Restore the newest state. On Iceberg: roll back to its newest snapshot, or register its newest metadata file. "
             "On Snowflake: `UNDROP TABLE`, or a clone by Time Travel.",
             "If user tables were restored to the same older state, restore the table `lock_NAME` to that state as well.",
+            "If the tables were made without glacierbase and there never was a history, adopt them: "
+            "run the `baseline` of the message.",
             "Only if no copy exists: drop `history_NAME` and `lock_NAME`, then adopt the tables: "
             "`glacierbase baseline --to VERSION --reason 'history lost on 22 November'`.",
         ),
@@ -302,13 +328,16 @@ ENTRIES = (
     Entry(
         "HISTORY_DAMAGED",
         (NeedsRepair,),
-        "An event is missing between two others in the history. "
-        "Rows were deleted from the history table, or it was restored in part. Nothing ran.",
+        "The history is not as the runs wrote it. "
+        "An event is missing between two others, or a column of an event has no value, or one that no run writes. "
+        "Or the table lacks a column. "
+        "Rows were deleted or changed, or the table was altered or restored in part. Nothing ran.",
         "error: HISTORY_DAMAGED: the history of analytics lacks event 17: the next one is event 18 of 2026-11-20"
         " 09:41:07+00:00\n"
         "next: restore the history table from a snapshot or backup that holds all events; nothing runs until then",
         (
-            "Find the snapshot or backup of the table `history_NAME` that still holds the event. Restore it whole.",
+            "Find the snapshot or backup of the table `history_NAME` that still holds the event as it was. Restore it whole.",
+            "For a dropped or renamed column, rename it back, or register the table's newest metadata file that has it.",
             "Stop retention or cleaning jobs that delete rows of the table. Compacting and expiring snapshots is allowed.",
             "If events were appended since that snapshot, put the missing rows back instead of restoring: "
             "nothing may be lost.",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from glacierbase.errors import ConfigurationError, EngineUnavailable, Interrupted, LockHeld, LockLost
+from glacierbase.errors import ConfigurationError, EngineUnavailable, Interrupted, LockHeld, LockLost, NeedsRepair
 from glacierbase.errors.entry import Entry
 
 ENTRIES = (
@@ -28,7 +28,8 @@ ENTRIES = (
         "LOCK_LOST",
         (LockLost,),
         "This run could not prove that it still holds the lock, and stopped before its next statement. "
-        "It was silent for longer than its lease, another run took over, or the lock could not be read. "
+        "It was silent for longer than its lease, another run took over, or the lock table could not be read or was damaged. "
+        "A statement that failed meanwhile may have failed because of the other run, which goes on with the file. "
         "Statements before it took effect and are recorded where possible.",
         "error: LOCK_LOST: this run lost the lock of analytics: the lease ran out; it runs nothing more\n"
         "next: `glacierbase status` shows what was applied; run `glacierbase migrate` again",
@@ -38,6 +39,22 @@ ENTRIES = (
             "Otherwise `glacierbase migrate`. It continues where this run stopped.",
             "If it happens again, find what paused the process: a suspended machine, a full CPU, a slow catalog. "
             "A longer `store.lockLease` tolerates longer pauses.",
+        ),
+    ),
+    Entry(
+        "LOCK_DAMAGED",
+        (NeedsRepair,),
+        "The lock table holds several rows, or a row that lacks a value, or it lacks a column. "
+        "Somebody changed it by hand, or restored it in part. No run can acquire the lock; a run that held it runs nothing more.",
+        "error: LOCK_DAMAGED: the lock table lake.glacierbase.lock_analytics holds 2 rows instead of one; no run can acquire"
+        " the lock\n"
+        "next: `glacierbase unlock --rebuild --reason '…'` replaces what it holds by one row, with a fence above all of them",
+        (
+            "Find out who wrote to the table `lock_NAME`, and stop jobs that would do it again.",
+            "`glacierbase unlock --rebuild --reason 'rows copied by a restore job'`. A run that still executes a statement "
+            "can start no further one; its statement is unknown until it is settled (see `OUTCOME_UNKNOWN`).",
+            "If a column is missing, make sure that no run is at work, and drop the table `lock_NAME` "
+            "with the statement of the message. The next run creates it.",
         ),
     ),
     Entry(
@@ -61,7 +78,7 @@ ENTRIES = (
         "A signal or the caller stopped the command. No statement was in flight. "
         "What ran before is recorded, and the lock is released. "
         "The message of `repair`, `baseline` and `unlock` states whether their change was recorded. "
-        "Exit code 130 is SIGINT (Ctrl-C), 143 is SIGTERM.",
+        "Exit code 130 is SIGINT (Ctrl-C), 143 is SIGTERM, 129 is SIGHUP (the terminal was closed).",
         "error: INTERRUPTED: stopped before statement 2 of migrations/analytics/0007_add_device.sql; what ran before is"
         " recorded\n"
         "next: run `glacierbase migrate` again: it continues where this run stopped",

@@ -187,8 +187,9 @@ ENTRIES = (
     Entry(
         "OUTSIDE_PROJECT",
         (ConfigurationError, MigrationFileError),
-        "A symbolic link leads out of the project's folder. What it points to was neither read nor written. "
-        "Nothing was contacted. Exit code 2 for `catalogs` and for files to write, 3 for migrations.",
+        "A symbolic link leads out of the project's folder. git's own files count as outside. "
+        "What it points to was neither read nor written. Nothing was contacted. "
+        "Exit code 2 for `catalogs` and for files to write, 3 for migrations.",
         "error: OUTSIDE_PROJECT: migrations/analytics/0007_add_device.sql, line 1: leads to /srv/shared/0007.sql, outside"
         " of the project /home/ana/lake\n"
         "next: copy the files into the project, or choose the folder that holds both as its root\n"
@@ -202,15 +203,16 @@ ENTRIES = (
     Entry(
         "UNREADABLE_FILE",
         (ConfigurationError, MigrationFileError),
-        "A file or folder of the project, or a plan file, cannot be read or written. "
-        "Its permissions forbid it, it is not a regular file, or it is too large. "
+        "A file or folder of the project, or a file to write, cannot be read or written. "
+        "Its permissions forbid it, it is not a regular file, or it is too large. No link is replaced. "
         "Nothing ran. Exit code 2 for catalog files, plan files and new files, 3 for migrations.",
         "error: UNREADABLE_FILE: migrations/analytics/0007_add_device.sql, line 1: cannot be read: Permission denied\n"
         "next: restore the file or its permissions\n"
         "state: nothing ran",
         (
             "If permission is denied, give the user who runs glacierbase read access: `chmod u+r FILE`.",
-            "If it is a folder, a FIFO or a device, remove or rename it.",
+            "If it is a folder, a FIFO or a device, remove or rename it. "
+            "If a file to write is a link, name the file that it leads to.",
             "If it is too large, move the data out. Limits: 10 MiB for a migration and 256 MiB for all of them, "
             "1 MiB for a catalog file and 16 MiB for all of them. A plan file may have 512 MiB.",
         ),

@@ -150,6 +150,25 @@ ENTRIES = (
         ("Write a space after the backslash, or remove the backslash.",),
     ),
     Entry(
+        "SPARK_SUBSTITUTION",
+        (MigrationFileError,),
+        "A statement of a Spark file holds `${…}`, or changes `spark.sql.variable.substitute`. "
+        "Spark by default replaces `${…}`, everywhere in a statement, by environment variables, system properties and settings; "
+        "the sessions of glacierbase do not, and other sessions may. No statement ran.",
+        "error: SPARK_SUBSTITUTION: migrations/analytics/0007_add_device.sql, line 5, column 4: Spark may replace `${env:USER}`"
+        " before it reads the statement\n"
+        "next: write `\\u0024{env:USER}` for the same text in a string, or a variable of the catalog file;"
+        " `glacierbase validate --base REF` accepts a file that REF has\n"
+        "state: nothing ran",
+        (
+            "For the text itself in a string: `\\u0024{…}`, or `concat('$', '{…}')` in an expression.",
+            "For a value that differs between environments: `{{ variables.NAME }}`, with the value in the catalog file.",
+            "If the file is applied already, do not edit it: `glacierbase validate --base REF` accepts it, where REF is the branch "
+            "that has it, and `migrate` does not run it again.",
+            "If a run of the file stopped after such a statement, it is resumed: only the statements that are to run are refused.",
+        ),
+    ),
+    Entry(
         "NUL_CHARACTER",
         (MigrationFileError,),
         "The SQL of a migration holds a NUL character, which engines treat differently. No statement ran.",

@@ -37,4 +37,5 @@ class Entry:
 
 
 def _exit_codes(error: type[GlacierbaseError]) -> tuple[int, ...]:
-    return (130, 143) if error is Interrupted else (error.exit_code,)  # 128 and the number of SIGINT or SIGTERM.
+    # 128 and the number of SIGHUP, SIGINT or SIGTERM.
+    return (129, 130, 143) if error is Interrupted else (error.exit_code,)

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 
 from glacierbase.errors import ConfigurationError
 from glacierbase.model.catalog import Catalog
+from glacierbase.model.session import SessionContext
 from glacierbase.model.shape import Shape
 from glacierbase.run.run import Run
 
@@ -64,6 +65,16 @@ class Session(Protocol):
         Raises:
             EngineError: the engine does not describe it.
         """
+
+    def context(self) -> SessionContext:
+        """Return where the session is.
+
+        Raises:
+            EngineError: the engine does not show it.
+        """
+
+    def select(self, context: SessionContext) -> None:
+        """Make the catalog and the namespace of the context the current ones. Raises as `execute` does."""
 
     def close(self) -> None:
         """Close the session. Never raises."""

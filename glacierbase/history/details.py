@@ -7,11 +7,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from glacierbase.errors import NeedsRepair
 from glacierbase.history.checked import checked, optional, texts
+from glacierbase.history.damaged import damaged
 from glacierbase.migrations.allows import Allow
-from glacierbase.model.columns import ColumnDifference
+from glacierbase.model.accepted import DeclaredDifference
 from glacierbase.model.migration import Event, Squashed, version_number
+from glacierbase.model.session import RecordedSession, SessionContext
 from glacierbase.model.tableversion import TableVersion
 from glacierbase.secrets import masked
 
@@ -38,12 +39,13 @@ class Details:
         squashes: the files that the file replaces, where it is a squash (started, baselined).
         jumped_over: versions that a run with `--only` passed by (started).
         plan: the digest of the plan file that the run applied (started).
-        differences: accepted ones between declared and existing columns (baselined).
+        differences: accepted ones between tables as declared and as they exist (baselined).
         former_holder: the run that the lock was taken from (taken_over, unlocked).
         resolution: the value of `repair --as` (repaired).
         engine_stopped: whether a person vouched that the lost run's engine has stopped (repaired).
         environment_was: the former name of the environment (repaired).
         before: the version of the table of the announced statement, before it (started, statement_done).
+        session: the session at the announcement of a statement (started, statement_done).
         tables: what the run saw of the tables that the file touches, as `glacierbase.history.shapes` writes and reads it
             (applied, failed, interrupted, unknown, repaired, baselined).
         read_fence: the newest fence that a run had read before its first append (the first event of each run).
@@ -57,12 +59,13 @@ class Details:
     ci_actor: str | None = None
     jumped_over: tuple[str, ...] = ()
     plan: str | None = None
-    differences: tuple[ColumnDifference, ...] = ()
+    differences: tuple[DeclaredDifference, ...] = ()
     former_holder: FormerHolder | None = None
     resolution: str | None = None
     engine_stopped: bool = False
     environment_was: str | None = None
     before: TableVersion | None = None
+    session: RecordedSession | None = None
     tables: tuple[Mapping[str, object], ...] = ()
     read_fence: int | None = None
 
@@ -94,19 +97,7 @@ def details_of(event: Event) -> Details:
     try:
         return _from_document(json.loads(event.details))
     except (ValueError, RecursionError) as error:
-        raise damaged(event, error) from error
-
-
-def damaged(event: Event, error: Exception) -> NeedsRepair:
-    """Return the error for an event whose details cannot be read."""
-    return NeedsRepair(
-        "HISTORY_DAMAGED",
-        f"the history of {event.catalog}: the column `details` of event {event.sequence} (fence {event.fence}) is not"
-        f" readable: {error or 'too deeply nested'}",
-        "restore the history table from a snapshot or backup in which the column is intact; nothing runs until then",
-        fence=event.fence,
-        sequence=event.sequence,
-    )
+        raise damaged(event, "details", f"not readable: {error or 'too deeply nested'}") from error
 
 
 def to_json(details: Details) -> str | None:
@@ -134,10 +125,16 @@ def _to_document(details: Details) -> dict[str, object]:
         "environment_was": details.environment_was,
         "ci_actor": details.ci_actor,
         "before": {key: getattr(before, key) for key in _VERSION} if before else None,
+        "session": _session_document(details.session) if details.session else None,
         "tables": [dict(each) for each in details.tables] or None,
         "behind": details.read_fence,
     }
     return {key: value for key, value in document.items() if value is not None}
+
+
+def _session_document(session: RecordedSession) -> dict[str, object]:
+    document = {**asdict(session.context), "statements": list(session.statements)}
+    return {key: value for key, value in document.items() if value}
 
 
 def _from_document(document: object) -> Details:
@@ -168,16 +165,19 @@ def _allows(values: list[object]) -> tuple[Allow, ...]:
     )
 
 
-def _differences(values: list[object]) -> tuple[ColumnDifference, ...]:
-    found = [checked(value, dict, "differences") for value in values]
-    return tuple(
-        ColumnDifference(
-            table=checked(each.get("table"), str, "differences"),
-            column=checked(each.get("column"), str, "differences"),
-            declared=optional(each, "declared", str),
-            actual=optional(each, "actual", str),
-        )
-        for each in found
+def _differences(values: list[object]) -> tuple[DeclaredDifference, ...]:
+    return tuple(_difference(checked(value, dict, "differences")) for value in values)
+
+
+def _difference(values: Mapping[str, object]) -> DeclaredDifference:
+    declared, actual = (optional(values, key, str) for key in ("declared", "actual"))
+    return DeclaredDifference(
+        table=checked(values.get("table"), str, "differences"),
+        column=checked(values.get("column"), str, "differences"),
+        declared=declared,
+        actual=actual,
+        # Former versions compared only columns and their types, and wrote no `what`.
+        what=optional(values, "what", str) or ("column" if declared is None or actual is None else "type"),
     )
 
 
@@ -195,6 +195,12 @@ def _headers(values: Mapping[str, object]) -> dict[str, str]:
 def _table_version(values: Mapping[str, object]) -> TableVersion:
     """Return the version of a table, without what only a look at the table itself shows."""
     return TableVersion(**{key: checked(values.get(key), kind, f"before.{key}") for key, kind in _VERSION.items()})
+
+
+def _session(values: Mapping[str, object]) -> RecordedSession:
+    context = SessionContext(**{name: optional(values, name, str) for name in ("catalog", "namespace", "role")})
+    indexes = optional(values, "statements", list) or []
+    return RecordedSession(context, tuple(checked(index, int, "session.statements") for index in indexes))
 
 
 def _versions(values: list[object]) -> tuple[str, ...]:
@@ -235,6 +241,7 @@ _READERS: Mapping[str, tuple[str, type[Any], Callable[[Any], object]]] = {
     "engine_stopped": ("engine_stopped", bool, _as_it_is),
     "environment_was": ("environment_was", str, _as_it_is),
     "before": ("before", dict, _table_version),
+    "session": ("session", dict, _session),
     "tables": ("tables", object, _tables),
     "behind": ("read_fence", int, _as_it_is),
 }

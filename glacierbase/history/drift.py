@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
@@ -10,8 +10,9 @@ from glacierbase.history.file_tables import FileTables
 from glacierbase.history.shapes import as_recorded
 from glacierbase.history.timeline import Timeline
 from glacierbase.model.differences import Difference, compare
+from glacierbase.model.names import name_parts
 from glacierbase.model.shape import Shape
-from glacierbase.stores.live import LiveTables
+from glacierbase.stores.live import LiveTables, Reading
 
 # Properties that engines and catalogs set themselves.
 _KEPT = (
@@ -31,7 +32,7 @@ class TableDrift:
 
     Attributes:
         recorded: its shape by the last record.
-        actual: its shape now; None where it is gone.
+        actual: its shape now, under another name where it was renamed; None where it is gone.
         differences: at least one.
         is_certain: whether no file is changing the table, or has touched it since without leaving a record of it.
     """
@@ -44,6 +45,10 @@ class TableDrift:
     @property
     def table(self) -> str:
         return self.recorded.table
+
+    @property
+    def is_renamed(self) -> bool:
+        return self.actual is not None and self.actual.table != self.recorded.table
 
     @property
     def is_of_iceberg(self) -> bool:
@@ -74,13 +79,31 @@ def look(timelines: Iterable[Timeline], tables: LiveTables, files: FileTables) -
     """
     recorded = {each.shape.table: each for each in timelines if each.shape}
     found = tables.read(recorded)
+    gone = [each.shape for name, each in recorded.items() if found[name] == Reading()]
+    renamed = _renamed(gone, recorded, tables)
     drifts = (
-        drift_of(each.shape, now.shape, is_certain=each.is_certain and not files.is_changing(name))
+        drift_of(
+            each.shape,
+            now.shape or renamed.get(each.shape.uuid),
+            is_certain=each.is_certain and not files.is_changing(name),
+        )
         for name, each in recorded.items()
         if each.shape and (now := found[name]).unread is None
     )
     unread = tuple((name, each.unread) for name, each in found.items() if each.unread is not None)
     return Looked(len(recorded) - len(unread), tuple(filter(None, drifts)), unread)
+
+
+def _renamed(gone: Iterable[Shape | None], recorded: Collection[str], tables: LiveTables) -> Mapping[str | None, Shape]:
+    """Return the tables that were recorded under other names, by their ids: those in the namespaces of recorded tables."""
+    wanted = {each.uuid for each in gone if each and each.uuid}
+    if not wanted:
+        return {}
+    beside = tables.names_beside({tuple(name_parts(name)[:-1]): name for name in recorded}.values())
+    known = {name.casefold() for name in recorded}
+    others = [name for names in beside.values() for name in names if name.casefold() not in known]
+    shapes = (each.shape for each in tables.read(others).values())
+    return {each.uuid: each for each in shapes if each and each.uuid in wanted}
 
 
 def drift_of(recorded: Shape, actual: Shape | None, *, is_certain: bool) -> TableDrift | None:

@@ -11,9 +11,9 @@ from glacierbase.history.details import NO_DETAILS, Details, FormerHolder
 from glacierbase.history.lockrow import holder_of
 from glacierbase.migrations.allows import allows_of
 from glacierbase.migrations.compiled import Compiled
-from glacierbase.model.columns import ColumnDifference
+from glacierbase.model.accepted import DeclaredDifference
 from glacierbase.model.migration import EventType, State, Statement
-from glacierbase.sql.targets import target_tables
+from glacierbase.sql.targets import named_tables, target_tables
 from glacierbase.stores import LockRow
 
 
@@ -88,7 +88,7 @@ def started(
         file=FileColumns.of(compiled),
         rendered_sql=compiled.text,
         statement_index=resumes_at,
-        tables=target_tables(compiled.statements, compiled.dialect),
+        tables=_tables(compiled),
         started_at=started_at,
         reason=reason,
         details=Details(
@@ -122,7 +122,7 @@ def took_effect(
         file=FileColumns.of(compiled),
         statement_index=statement.index if statement else 0,
         statement_checksum=statement.checksum if statement else None,
-        tables=target_tables([statement], compiled.dialect) if statement else None,
+        tables=_tables(compiled, statement) if statement else None,
         started_at=started_at,
         duration_ms=duration_ms,
         query_id=query_id,
@@ -153,7 +153,7 @@ def _ended(
         file=FileColumns.of(compiled),
         statement_index=statement.index,
         statement_checksum=statement.checksum,
-        tables=target_tables([statement], compiled.dialect),
+        tables=_tables(compiled, statement),
         duration_ms=duration_ms,
         error_class=error.error_class if error else None,
         error_message=error.message if error else None,
@@ -171,7 +171,7 @@ def interrupted(compiled: Compiled, statements_done: int) -> Entry:
     )
 
 
-def baselined(compiled: Compiled, reason: str, differences: Sequence[ColumnDifference] = ()) -> Entry:
+def baselined(compiled: Compiled, reason: str, differences: Sequence[DeclaredDifference] = ()) -> Entry:
     """Record a file as applied although it was not run.
 
     Args:
@@ -183,7 +183,7 @@ def baselined(compiled: Compiled, reason: str, differences: Sequence[ColumnDiffe
         file=FileColumns.of(compiled),
         rendered_sql=compiled.text,
         statement_index=len(compiled.statements),
-        tables=target_tables(compiled.statements, compiled.dialect),
+        tables=_tables(compiled),
         reason=reason,
         details=Details(
             statement_checksums=compiled.statement_checksums,
@@ -218,3 +218,10 @@ def repaired(
         reason=reason,
         details=Details(resolution=resolution, engine_stopped=engine_stopped),
     )
+
+
+def _tables(compiled: Compiled, only: Statement | None = None) -> str | None:
+    """Return the tables that a file changes, or one of its statements."""
+    if compiled.catalog is None:
+        return target_tables(compiled.statements if only is None else [only], compiled.dialect)
+    return named_tables(each for each in compiled.named if only is None or each.statement is only)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
@@ -13,9 +13,13 @@ from glacierbase.run.clock import SKEW, seconds
 from glacierbase.run.processes import is_gone, is_same_boot
 from glacierbase.stores import FORMAT_VERSION, LockRow, Store
 
+# More acquisitions than there are without an event: those of runs that found nothing to do.
+_UNRECORDED = 1000
 # The longest lease that a catalog file may set.
 _LONGEST_LEASE = 86_400.0
 _ZERO = timedelta(0)
+# The holder where a row was added in place of a lost one.
+_LOST_HOLDER = "a run whose row is lost"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,13 +31,18 @@ class Terms:
     lease_seconds: float
 
 
-def free_row(terms: Terms) -> LockRow:
-    """Return the row with which a new lock table is created."""
+def free_row(terms: Terms, history_fence: int | None = None) -> LockRow:
+    """Return the row of a lock table that has none, with a fence above all that runs were given.
+
+    Args:
+        history_fence: the newest one that is known, where a row may be lost. A run that has recorded nothing may have a higher
+            one, also where the history is empty. None where no run ever had a fence.
+    """
     return LockRow(
         catalog=terms.catalog,
         environment=terms.environment,
         owner="",
-        fence=0,
+        fence=0 if history_fence is None else _above(history_fence),
         beat=0,
         acquired_at=None,
         expires_at=None,
@@ -41,6 +50,35 @@ def free_row(terms: Terms) -> LockRow:
         head_sequence=0,
         holder=None,
         format_version=FORMAT_VERSION,
+    )
+
+
+def _above(history_fence: int) -> int:
+    """Return a fence above all that runs were given, where only the history is left to tell."""
+    return history_fence + _UNRECORDED
+
+
+def next_fence(row: LockRow, history_fence: int) -> int:
+    """Return the fence of the run that acquires the lock; a row that is older than the history was restored or made anew."""
+    return (row.fence if row.fence >= history_fence else _above(history_fence)) + 1
+
+
+def in_place_of(rows: Sequence[LockRow], terms: Terms, history_fence: int) -> LockRow:
+    """Return the row that stands for all rows of a damaged table: the newest one, with the highest fence and head of all."""
+    free = free_row(terms, history_fence)
+    if not rows:
+        return free
+    newest = max(rows, key=lambda row: (row.fence or 0, row.owner or ""))
+    head = max((row.head_fence or 0, row.head_sequence or 0) for row in rows)
+    return replace(
+        newest,
+        catalog=terms.catalog,
+        owner=newest.owner or "",
+        fence=max(newest.fence or 0, free.fence),
+        beat=0,
+        head_fence=head[0],
+        head_sequence=head[1],
+        format_version=newest.format_version or FORMAT_VERSION,
     )
 
 
@@ -64,8 +102,13 @@ def holder_of(row: LockRow) -> Mapping[str, Any]:
 
 
 def describe_holder(row: LockRow) -> str:
-    """Return `held by` the run that holds the lock."""
-    return f"held by {holder_values(row).run}"
+    """Return `held by` the run that holds the lock, or may hold it by a row that is lost."""
+    return f"held by {holder_values(row).run}" if is_held(row) else f"perhaps held by {_LOST_HOLDER}"
+
+
+def who_holds(row: LockRow) -> str:
+    """Return the person, machine and process of the run that holds the lock, or may hold it by a row that is lost."""
+    return holder_values(row).who if is_held(row) else _LOST_HOLDER
 
 
 def lease_of(row: LockRow, lease_seconds: float) -> float:
@@ -99,6 +142,11 @@ class HolderWatch:
         self._claim: tuple[str, int, int] | None = None
         self._was_renewed = False
         self._since = 0.0
+
+    def may_be_held(self, row: LockRow) -> bool:
+        """Return whether the row names a holder, or is in place of a lost one whose holder may still prove its lease."""
+        is_added = row.acquired_at is None and row.fence > 0
+        return is_held(row) or (is_added and self._store.proves_by_lease)
 
     def is_dead(self, row: LockRow) -> bool:
         """Return whether the lock may be taken over. Call it with each row that was read."""

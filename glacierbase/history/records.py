@@ -7,9 +7,11 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from glacierbase.errors import HistoryDisagrees, NeedsRepair
+from glacierbase.history.damaged import check_event
 from glacierbase.history.details import Details, details_of
 from glacierbase.history.mentions import Mention, mention
 from glacierbase.model.migration import AppliedBy, Event, EventType, Migration, Squashed, State
+from glacierbase.model.session import RecordedSession
 from glacierbase.model.tableversion import TableVersion
 
 # The file of a version in one of these states must not change, and does not run again.
@@ -30,6 +32,7 @@ class Record:
         applied_at, applied_by: of the outcome; of the repair only where a person completed a failed statement by hand.
         announced_at: when the newest statement that was announced was about to start.
         before: the version of that statement's table then; None where it was not recorded.
+        session: the session in which that statement was about to start; None where it was not recorded.
         squashes: the files that the file replaced when it was last started, where it is a squash.
         is_removed: whether `repair --as removed` recorded that its file was deleted on purpose.
     """
@@ -48,6 +51,7 @@ class Record:
     announced_at: datetime | None
     is_removed: bool
     before: TableVersion | None = None
+    session: RecordedSession | None = None
     squashes: tuple[Squashed, ...] = ()
 
     @property
@@ -130,8 +134,15 @@ def fold(events: Iterable[Event], holding_fence: int | None = None) -> History:
 
 
 def _distinct(events: Iterable[Event]) -> list[Event]:
-    """Return the events in order, each once: an append whose answer was lost may have been repeated."""
+    """Return the events in order, each once: an append whose answer was lost may have been repeated.
+
+    Raises:
+        NeedsRepair: one is damaged.
+    """
     found: dict[tuple[int, int, str], Event] = {}
+    events = tuple(events)
+    for event in events:
+        check_event(event)
     for event in sorted(events, key=lambda event: (event.fence, event.sequence)):
         found.setdefault((event.fence, event.sequence, event.run_id), event)
     return list(found.values())
@@ -194,6 +205,7 @@ def _advance(record: Record | None, event: Event, details: Details) -> Record:
         announced_at=event.recorded_at if state is State.RUNNING else record.announced_at if record else None,
         is_removed=_is_removed(record, kind, details),
         before=details.before if state is State.RUNNING else record.before if record else None,
+        session=details.session if state is State.RUNNING else record.session if record else None,
         squashes=details.squashes if begins else record.squashes,  # type: ignore[union-attr]
     )
 

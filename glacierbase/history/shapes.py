@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
+from datetime import datetime
+from enum import Enum
 from typing import TypeVar
 
 from glacierbase.errors import NeedsRepair
 from glacierbase.history.checked import checked, optional, texts
-from glacierbase.history.details import damaged, details_of
+from glacierbase.history.damaged import damaged
+from glacierbase.history.details import details_of
 from glacierbase.history.mentions import may_be_about
 from glacierbase.history.records import History
 from glacierbase.model.migration import Event
@@ -17,6 +20,40 @@ from glacierbase.model.shape import Column, PartitionField, Shape, SortField
 from glacierbase.secrets import MASK, is_secret, mask, masked
 
 T = TypeVar("T")
+
+
+class Origin(str, Enum):
+    """What gave a table its shape."""
+
+    # A statement of the file is about what changed.
+    MIGRATION = "migration"
+    # It was found before a file ran, and no migration of this history made it.
+    OUTSIDE = "outside"
+    # It came about while a file ran, and none of its statements is about it.
+    DURING = "during"
+    # It was there when `baseline` recorded the files, and no statement of them is about it.
+    BASELINE = "baseline"
+    # It was found after a file that touched the table, or may have, and left no record, or when the outcome of a file was settled
+    # after its run: the file may have made it, or not.
+    NOT_RECORDED = "not recorded"
+
+    __str__ = str.__str__
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A change of a table.
+
+    Attributes:
+        shape: the table after it; None where there was none.
+        at: when it was committed, by the metadata of the table; None where nothing tells.
+        version: of the file that made it, where that is not the file of the record.
+    """
+
+    shape: Shape | None
+    origin: Origin
+    at: datetime | None = None
+    version: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +66,8 @@ class TableRecord:
         before: its shape before the first statement, where that is not what the record before says.
         is_changed: whether that is so: None as `before` then means that there was no such table.
         unread: why the table could not be read; its shapes are not known then.
+        steps: what else is known of the changes up to `before`, which are from outside, and from there to `after`, in order. A
+            file without statements about a part did not change it: shapes between may lack what others changed meanwhile.
     """
 
     table: str
@@ -36,6 +75,24 @@ class TableRecord:
     before: Shape | None = None
     is_changed: bool = False
     unread: str | None = None
+    steps: tuple[Step, ...] = ()
+
+    def is_about(self, name: str, whole: str | None) -> bool:
+        """Return whether it is about the table of a name, which may be written in another way."""
+        return self.table == name or (whole is not None and whole in self.names)
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The whole names that the table had."""
+        return frozenset(each.table for each in (self.before, self.after) if each)
+
+    def changes(self) -> Iterator[Step]:
+        """Yield the changes since the record before, in order: the last one is what the file itself did."""
+        yield from (each for each in self.steps if each.origin is Origin.OUTSIDE)
+        if self.is_changed:
+            yield Step(self.before, Origin.OUTSIDE)
+        yield from (each for each in self.steps if each.origin is not Origin.OUTSIDE)
+        yield Step(self.after, Origin.MIGRATION)
 
 
 def to_document(record: TableRecord) -> Mapping[str, object]:
@@ -45,7 +102,17 @@ def to_document(record: TableRecord) -> Mapping[str, object]:
         document["before"] = record.before and _compact(asdict(record.before))
     if record.unread is not None:
         document["unread"] = record.unread
+    if record.steps:
+        document["steps"] = [_step_document(each) for each in record.steps]
     return document
+
+
+def _step_document(step: Step) -> Mapping[str, object]:
+    found = {"origin": step.origin.value, "at": step.at and step.at.isoformat(), "version": step.version}
+    return {
+        "shape": step.shape and _compact(asdict(step.shape)),
+        **{key: value for key, value in found.items() if value is not None},
+    }
 
 
 def table_records(event: Event) -> tuple[TableRecord, ...]:
@@ -68,7 +135,7 @@ def read_records(event: Event, documents: Iterable[Mapping[str, object]]) -> tup
     try:
         return tuple(map(_record, documents))
     except ValueError as error:
-        raise damaged(event, error) from error
+        raise damaged(event, "details", f"not readable: {error}") from error
 
 
 def as_recorded(shape: Shape) -> Shape:
@@ -78,21 +145,32 @@ def as_recorded(shape: Shape) -> Shape:
     return found
 
 
-def last_shapes(history: History, tables: Collection[str]) -> dict[str, Shape | None]:
-    """Return the shape of each table by its last record; None where there is none, or where there was no such table."""
-    left = {mask(table): table for table in tables}
+def last_shapes(history: History, tables: Mapping[str, str | None]) -> dict[str, Shape | None]:
+    """Return the shape of each table by its last record; None where there is none, or where there was no such table.
+
+    Args:
+        tables: the names that the history records, each with the whole name, where that is known: another file may have written
+            another part of it.
+    """
+    left = {mask(name): (name, whole and mask(whole)) for name, whole in tables.items()}
     found: dict[str, Shape | None] = dict.fromkeys(tables)
     for event in reversed(history.events):
         if not left:
             break
         mentions = history.mentions.get((event.fence, event.sequence), ())  # Late events have none.
-        if not any(may_be_about(each, left) for each in mentions):
+        wholes = {("table", whole) for _, whole in left.values()}
+        if not any(may_be_about(each, left) or each & wholes for each in mentions):
             continue
         try:
             records = table_records(event)
         except NeedsRepair:  # The next command that reads it reports it.
             continue
-        found |= {left.pop(each.table): each.after for each in records if each.unread is None and each.table in left}
+        for key, (name, whole) in list(left.items()):
+            about = [each for each in records if each.unread is None and each.is_about(key, whole)]
+            if about:
+                # Of a table that was renamed to this name, and of one that had it.
+                found[name] = next((each.after for each in about if each.after), None)
+                del left[key]
     return found
 
 
@@ -114,6 +192,17 @@ def _record(document: Mapping[str, object]) -> TableRecord:
         before=_shape(optional(document, "before", dict)),
         is_changed="before" in document,
         unread=optional(document, "unread", str),
+        steps=tuple(map(_step, _listed(document, "steps"))),
+    )
+
+
+def _step(values: Mapping[str, object]) -> Step:
+    at = optional(values, "at", str)
+    return Step(
+        shape=_shape(optional(values, "shape", dict)),
+        origin=Origin(checked(values.get("origin"), str, "origin")),
+        at=datetime.fromisoformat(at) if at else None,
+        version=optional(values, "version", str),
     )
 
 

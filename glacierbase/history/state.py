@@ -86,7 +86,8 @@ def _warnings(catalog: Catalog, history: History, row: LockRow | None, store: St
             f" differ from the clock of that run: {describe_holder(row)}; the next migrate watches whether it is renewed"
         )
     if history.events and row is None:
-        yield f"the lock table of {catalog.name} is gone; the next run creates it again"
+        lost, made = ("is gone", "creates") if store.lock_rows() is None else ("has no row", "adds")
+        yield f"the lock table of {catalog.name} {lost}; the next run {made} it again, with a fence above the history's"
     if row is not None and row.fence < history.fence:
         yield (
             f"the lock table of {catalog.name} is older than its history (fence {row.fence} against"

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
-from enum import Enum
+from dataclasses import dataclass, field, replace
 from itertools import compress
 
 from glacierbase.history.details import details_of
 from glacierbase.history.mentions import may_be_about
 from glacierbase.history.records import History
-from glacierbase.history.shapes import TableRecord, read_records
+from glacierbase.history.shapes import Origin, Step, TableRecord, read_records
 from glacierbase.model.differences import compare
 from glacierbase.model.migration import Event, EventType
 from glacierbase.model.shape import Shape
@@ -22,19 +21,7 @@ ENDS = frozenset(
         EventType.APPLIED, EventType.FAILED, EventType.INTERRUPTED, EventType.UNKNOWN, EventType.BASELINED, EventType.REPAIRED,
     }
 )  # fmt: skip
-
-
-class Origin(str, Enum):
-    """What gave a table its shape."""
-
-    MIGRATION = "migration"
-    # It was found before a file ran, and no migration of this history made it.
-    OUTSIDE = "outside"
-    # It was found after a file that touched the table, or may have, and left no record, or when the outcome of a file was settled
-    # after its run: the file may have made it, or not.
-    NOT_RECORDED = "not recorded"
-
-    __str__ = str.__str__
+_OF_OTHERS = frozenset({Origin.OUTSIDE, Origin.DURING})
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +31,13 @@ class Moment:
     Attributes:
         shape: None where the table was dropped.
         event: that recorded it. Of a change from outside, it is the first one that saw it: the change is older.
+        is_exact: whether the time of the event is that of the change, by the metadata of the table.
     """
 
     shape: Shape | None
     event: Event
     origin: Origin
+    is_exact: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +83,15 @@ def timelines(history: History, names: Collection[str] | None = None) -> tuple[T
     return found.done()
 
 
+def is_lost(history: History, record: TableRecord) -> bool:
+    """Return whether a file of a history that left no record may have made what the next record of a table finds."""
+    found = _Tables()
+    for event in history.events:
+        if event.version is not None and (event.fence, event.sequence) not in history.late:
+            found.add(event, records_in(history, event, [record.table]))
+    return found.is_lost(record)
+
+
 def records_in(history: History, event: Event, names: Collection[str] | None = None) -> tuple[TableRecord, ...]:
     """Return the records of an event, of tables with these names; None is all.
 
@@ -105,7 +103,7 @@ def records_in(history: History, event: Event, names: Collection[str] | None = N
     return read_records(event, compress(details_of(event).tables, wanted)) if any(wanted) else ()
 
 
-@dataclass
+@dataclass(eq=False)
 class _Growing:
     """A timeline while the events are read."""
 
@@ -113,10 +111,16 @@ class _Growing:
     unrecorded: list[Event] = field(default_factory=list)
     doubts: int = 0
 
-    def add(self, shape: Shape | None, event: Event, origin: Origin) -> None:
+    def add(self, moment: Moment) -> None:
         last = self.moments[-1].shape if self.moments else None
-        if differ(last, shape):
-            self.moments.append(Moment(shape, event, origin))
+        if differ(last, moment.shape):
+            self.moments.append(moment)
+
+    @property
+    def name(self) -> str:
+        """The whole name of the table; empty where it was dropped."""
+        shape = self.moments[-1].shape if self.moments else None
+        return shape.table if shape else ""
 
     def reappear(self) -> None:
         """Forget that the table was dropped: it had left its name, and another record has found it under a new one."""
@@ -134,8 +138,12 @@ class _Tables:
         self.all: list[_Growing] = []
         self._by_uuid: dict[str, _Growing] = {}
         self._by_name: dict[str, _Growing] = {}
+        # By the last part of their names: files may leave out the first ones.
+        self._by_last: dict[str, list[_Growing]] = {}
         # By version number: the tables that the file of the version touches; None where it may touch any.
         self._touched: dict[int, frozenset[str] | None] = {}
+        # By version number: the event that recorded it as a baseline.
+        self._baselined: dict[int, Event] = {}
         # The numbers of versions whose file has not ended, or whose run was lost.
         self._open: set[int] = set()
         self._gaps: dict[str, list[Event]] = {}
@@ -147,6 +155,8 @@ class _Tables:
         number = int(event.version or 0)
         if event.event in (EventType.STARTED, EventType.BASELINED):
             self._touched[number] = None if event.tables is None else frozenset(table_names(event.tables))
+        if event.event == EventType.BASELINED:
+            self._baselined[number] = event
         if event.event == EventType.STARTED:
             self._open.add(number)
         if event.event not in ENDS:
@@ -172,38 +182,56 @@ class _Tables:
 
     def _miss(self, name: str, event: Event) -> None:
         self._gaps.setdefault(name, []).append(event)
-        if name in self._by_name:
-            self._by_name[name].unrecorded.append(event)
+        meant = [each for each in self._by_last.get(_last(name), ()) if _may_mean(name, each.name)]
+        if name in self._by_name and self._by_name[name] not in meant:
+            meant.append(self._by_name[name])
+        for each in meant:
+            each.unrecorded.append(event)
 
     def _see(self, record: TableRecord, event: Event, renamed: Mapping[str, str]) -> None:
-        gap = self._gaps.pop(record.table, None)
-        if record.is_changed:
-            # The run that could have told was lost, or a person completed the file.
-            is_doubtful = self._doubts_at.get(record.table, 0) < self._doubts
-            is_lost = gap is not None or is_doubtful or self._has_gap(record) or event.event == EventType.REPAIRED
-            origin = Origin.NOT_RECORDED if is_lost else Origin.OUTSIDE
-            self._enter(record.table, record.before, event, origin, renamed)
-        self._enter(record.table, record.after, event, Origin.MIGRATION, renamed)
+        is_lost = self.is_lost(record) or event.event == EventType.REPAIRED
+        for name in self._gaps_of(record):
+            del self._gaps[name]
+        for step in record.changes():
+            self._enter(record.table, self._moment(step, event, is_lost=is_lost), renamed)
         if record.table in self._by_name:
             self._by_name[record.table].unrecorded.clear()
 
+    def is_lost(self, record: TableRecord) -> bool:
+        """Return whether a file that left no record may have made what a record finds: its run was lost."""
+        is_doubtful = self._doubts_at.get(record.table, 0) < self._doubts
+        return bool(self._gaps_of(record)) or is_doubtful or self._has_gap(record)
+
+    def _gaps_of(self, record: TableRecord) -> list[str]:
+        """Return the names without a record that may mean the table of a record."""
+        return [gap for gap in self._gaps if gap == record.table or any(_may_mean(gap, name) for name in record.names)]
+
+    def _moment(self, step: Step, event: Event, *, is_lost: bool) -> Moment:
+        """Return a step of a record as a moment, at the place of the event that has the record."""
+        origin = Origin.NOT_RECORDED if is_lost and step.origin in _OF_OTHERS else step.origin
+        if step.version is not None and (made := self._baselined.get(int(step.version))):
+            event = replace(made, fence=event.fence, sequence=event.sequence)
+        return Moment(
+            step.shape, replace(event, recorded_at=step.at) if step.at else event, origin, step.at is not None
+        )
+
     def _has_gap(self, record: TableRecord) -> bool:
         """Return whether a file touched the table, maybe under another name, and left no record of it since."""
-        known = self._by_uuid.get(record.before.uuid) if record.before and record.before.uuid else None
-        return known is not None and bool(known.unrecorded)
+        ids = {each.uuid for each in (record.before, record.after) if each and each.uuid}
+        return any(self._by_uuid[each].unrecorded for each in ids if each in self._by_uuid)
 
-    def _enter(self, name: str, shape: Shape | None, event: Event, origin: Origin, renamed: Mapping[str, str]) -> None:
-        """Add a shape to the timeline of its table."""
-        known = self._by_name.get(name)
+    def _enter(self, name: str, moment: Moment, renamed: Mapping[str, str]) -> None:
+        """Add a moment to the timeline of its table."""
+        known, shape = self._by_name.get(name), moment.shape
         uuid = known.moments[-1].shape.uuid if known and known.moments[-1].shape else None
         if shape is not None:
             if known is not None and shape.uuid is not None and uuid not in (None, shape.uuid) and uuid not in renamed:
-                known.add(None, event, origin)  # Another table has its name.
-            self._of(name, shape).add(shape, event, origin)
+                known.add(replace(moment, shape=None))  # Another table has its name.
+            self._of(name, shape).add(moment)
         elif known is not None:
             del self._by_name[name]
             if renamed.get(uuid or "", name) == name:
-                known.add(None, event, origin)
+                known.add(moment)
 
     def _of(self, name: str, shape: Shape) -> _Growing:
         known = self._by_name.get(name)
@@ -217,6 +245,9 @@ class _Tables:
             self._by_uuid[shape.uuid] = found
             found.reappear()
         self._by_name[name] = found
+        alike = self._by_last.setdefault(_last(shape.table), [])
+        if found not in alike:
+            alike.append(found)
         return found
 
 
@@ -226,6 +257,15 @@ def differ(before: Shape | None, after: Shape | None) -> bool:
         return before is not after
     # Equal columns may have got ids, by which their renames are recognised.
     return bool(compare({before.table: before}, {after.table: after})) or _ids(before) != _ids(after)
+
+
+def _may_mean(name: str, whole: str) -> bool:
+    """Return whether a name as a file wrote it may be that of a table: its first parts may be left out."""
+    return f".{whole}".casefold().endswith(f".{name}".casefold())
+
+
+def _last(name: str) -> str:
+    return name.rpartition(".")[2].casefold()
 
 
 def _ids(shape: Shape) -> list[int | None]:

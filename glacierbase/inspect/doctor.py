@@ -19,6 +19,7 @@ from glacierbase.errors import EngineError, EngineUnavailable, GlacierbaseError
 from glacierbase.executors.engine import Engine
 from glacierbase.history.lockrow import describe_holder, free_row, is_held
 from glacierbase.history.opening import OpenCatalog, Target
+from glacierbase.history.state import read_history
 from glacierbase.inspect.results import Check
 from glacierbase.model.command import command
 from glacierbase.run.waiting import in_context
@@ -57,17 +58,22 @@ def _checked_connection(engine: Engine) -> Check:
 
 
 def _examine_history(target: Target, engine: Engine) -> Iterator[Check]:
-    history = _checked("history", lambda: _summary(target.open_store(target.catalog, engine)))
+    history = _checked("history", lambda: _summary(target, target.open_store(target.catalog, engine)))
     yield history
     if history.error is None:
         yield from _examine_store(OpenCatalog(target, engine, target.open_store(target.catalog, engine)))
 
 
-def _summary(store: Store) -> str:
-    row = store.read_lock()
-    events = store.read_history()
-    lock = "no lock yet" if row is None else describe_holder(row) if is_held(row) else "the lock is free"
-    return f"{len(events)} events, {lock}" if events or row else "none yet; the first migrate creates it"
+def _summary(target: Target, store: Store) -> str:
+    state = read_history(target.catalog, store, store.read_lock())
+    events, row = state.history.events, state.lock
+    if row is None:
+        return (
+            "; ".join((f"{len(events)} events", *state.warnings))
+            if events
+            else "none yet; the first migrate creates it"
+        )
+    return f"{len(events)} events, {describe_holder(row) if is_held(row) else 'the lock is free'}"
 
 
 def _examine_store(opened: OpenCatalog) -> Iterator[Check]:

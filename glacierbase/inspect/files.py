@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,10 +13,14 @@ from glacierbase.catalogs.choice import CatalogChoice
 from glacierbase.errors import GlacierbaseError, collected, joined, raise_all
 from glacierbase.inspect.results import RenderedFile, RenderResult, ValidateResult
 from glacierbase.inspect.unread import about
+from glacierbase.migrations.compiled import Compiled
+from glacierbase.migrations.git_base import read_base
 from glacierbase.migrations.git_check import check_against_base
 from glacierbase.migrations.headers import PREFIX
+from glacierbase.migrations.substitution import refused_substitution
 from glacierbase.model.arguments import unknown_version
 from glacierbase.model.catalog import Catalog
+from glacierbase.model.command import command
 from glacierbase.model.migration import Migration, version_number
 from glacierbase.model.result import Results
 from glacierbase.model.text import counted
@@ -24,7 +29,7 @@ if TYPE_CHECKING:
     from glacierbase.migrations.in_environments import InEnvironment
     from glacierbase.migrations.sandbox import Sandbox
 
-Keep = Callable[[Migration], bool]
+Keep = Callable[[Compiled, Catalog, Sequence[Migration]], bool]
 
 
 def validate(
@@ -39,7 +44,7 @@ def validate(
     Raises:
         GlacierbaseError: all that is wrong. Its `results` have an entry per catalog and environment, each with its own errors.
     """
-    rendered, errors = _render_all(root, choice, catalogs, resolve, lambda _: False)
+    rendered, errors = _render_all(root, choice, catalogs, resolve, _refusing_substitutions(root, choice, base))
     migrations = {each.catalog: each.migrations for each in rendered}
     required = {file.name: file.required_headers for file in choice.files}
     warnings: Mapping[str, tuple[str, ...]] = {}
@@ -53,6 +58,23 @@ def validate(
     results = Results(_validated(each, warnings.get(each.catalog, ())) for each in rendered)
     raise_all(errors, results)
     return results
+
+
+def _refusing_substitutions(root: Path, choice: CatalogChoice, base: str | None) -> Keep:
+    """Return a check of a compiled file for what the engine would replace in it. It spares the files that the base has."""
+    stems = {file.name: file.stem for file in choice.files}
+    read = cache(lambda ref: read_base(root, ref, stems, read_name))
+    # A file that is applied must not be edited any more.
+    accepts = f"; `{command('validate', '--base', 'REF')}` accepts a file that REF has"
+    or_else = accepts if base is None else ""
+
+    def check(compiled: Compiled, catalog: Catalog, migrations: Sequence[Migration]) -> bool:
+        error = refused_substitution(compiled.migration.location, compiled.substituted, or_else=or_else)
+        if error and (base is None or compiled.migration in read(base).compared(catalog.name, migrations).new()):
+            raise error
+        return False
+
+    return check
 
 
 def _lacking(migrations: Sequence[Migration], required: Collection[str]) -> Iterator[str]:
@@ -81,7 +103,9 @@ def render(
     wanted = set(map(version_number, versions))
     groups: dict[tuple[str, tuple[RenderedFile, ...]], list[str]] = {}
     known: set[int] = set()
-    rendered, errors = _render_all(root, choice, catalogs, resolve, lambda file: not versions or file.number in wanted)
+    rendered, errors = _render_all(
+        root, choice, catalogs, resolve, lambda file, *_: not versions or file.migration.number in wanted
+    )
     raise_all(errors)
     for each in rendered:
         known.update(migration.number for migration in each.migrations)
@@ -101,12 +125,15 @@ def _render_all(
     """Render and split every file of every chosen catalog and environment in a sandbox; return also all that is wrong.
 
     Args:
-        keep: selects the files whose rendered text is returned.
+        keep: selects the files whose rendered text is returned. May raise an error of the file.
     """
     from glacierbase.migrations.in_environments import in_environments  # Only these commands start a worker process.
 
     def render_each(sandbox: Sandbox, catalog: Catalog, migrations: Sequence[Migration]) -> Iterator[RenderedFile]:
-        for each in sandbox.compile_all(migrations, catalog, catalog.executor_type, keep):
+        def kept(compiled: Compiled) -> bool:
+            return keep(compiled, catalog, migrations)
+
+        for each in sandbox.compile_all(migrations, catalog, catalog.executor_type, kept):
             yield RenderedFile(each.migration.version, each.migration.location, each.text)
 
     return in_environments(root, choice.in_every_environment(catalogs), resolve, render_each)

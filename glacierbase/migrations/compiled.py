@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Protocol
 
 from glacierbase.errors import GlacierbaseError, MigrationFileError, collected, raise_all
 from glacierbase.migrations.statements import split_statements
+from glacierbase.migrations.substitution import Substituted, substituted
 from glacierbase.migrations.transactions import Step, steps
+from glacierbase.model.catalog import Catalog
 from glacierbase.model.migration import Migration, Statement, checksum
+
+if TYPE_CHECKING:
+    from glacierbase.sql.completed import Named
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
 
@@ -24,6 +29,8 @@ class Compiled:
         checksum: of the rendered text.
         steps: the statements; those of one transaction are one step.
         dialect: of their SQL.
+        substituted: what the engine would replace in them, or could.
+        catalog: that they run in; None where only their text matters.
     """
 
     migration: Migration
@@ -31,6 +38,18 @@ class Compiled:
     checksum: str
     steps: tuple[Step, ...]
     dialect: str
+    substituted: tuple[Substituted, ...] = ()
+    catalog: Catalog | None = field(default=None, repr=False, compare=False)
+    _named: list[Named] = field(default_factory=list, init=False, repr=False, compare=False)
+
+    @property
+    def named(self) -> tuple[Named, ...]:
+        """The statements with the tables that they change in the catalog; read once."""
+        if not self._named and self.catalog is not None:
+            from glacierbase.sql.completed import named  # Only what runs needs the grammar.
+
+            self._named.extend(named(self.catalog, self.statements))
+        return tuple(self._named)
 
     @property
     def statements(self) -> tuple[Statement, ...]:
@@ -67,7 +86,8 @@ def compile_migration(migration: Migration, catalog: TemplateNames, dialect: str
     def file_line(line: int, column: int) -> int:
         return rendered.file_line(starts[line - 1] + column - 1)
 
-    return _split(migration, rendered.text, dialect, file_line)
+    compiled = _split(migration, rendered.text, dialect, file_line)
+    return replace(compiled, catalog=catalog) if isinstance(catalog, Catalog) else compiled
 
 
 def split_file(file: Migration, dialect: str) -> Compiled:
@@ -85,7 +105,9 @@ def _split(migration: Migration, text: str, dialect: str, file_line: Callable[[i
     except MigrationFileError as error:
         raise _in_file(error, migration.location, file_line(error.data["line"], error.data["column"])) from error
     placed = tuple(tuple(replace(each, line=file_line(each.line, each.column)) for each in step) for step in found)
-    return Compiled(migration, text, checksum(text.encode()), placed, dialect)
+    marked = (mark for step in found for each in step if (mark := substituted(each, dialect)))
+    in_file = tuple(replace(mark, line=file_line(mark.line, mark.column)) for mark in marked)
+    return Compiled(migration, text, checksum(text.encode()), placed, dialect, in_file)
 
 
 def _in_file(error: MigrationFileError, location: str, line: int) -> MigrationFileError:

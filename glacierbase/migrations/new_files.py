@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Collection, Mapping
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from glacierbase.migrations.folder import FILE_NAME, highest_version
 from glacierbase.migrations.headers import AUTHOR, DESCRIPTION, PREFIX
 from glacierbase.migrations.template import UNWRITTEN
 from glacierbase.model.command import command, move_command
-from glacierbase.run.files import FileRefused, create_file, one_at_a_time
+from glacierbase.run.files import create_file, one_at_a_time, writing
 from glacierbase.run.git import GitFailed, git
 
 # A file without a statement would be valid, and applied as it is.
@@ -126,19 +125,6 @@ def file_words(description: str) -> str:
     ascii_only = "".join(each for each in letters if each.isascii() or not unicodedata.combining(each))
     words = re.sub(r"[^a-z0-9]+", "_", ascii_only).strip("_")[:60].strip("_")
     return words or ("migration" if any(map(str.isalnum, description)) else "")
-
-
-@contextmanager
-def writing(path: Path) -> Iterator[None]:
-    """Raise a refusal to write `path` as the error of a command.
-
-    Raises:
-        ConfigurationError: `OUTSIDE_PROJECT` or `UNREADABLE_FILE`.
-    """
-    try:
-        yield
-    except FileRefused as error:
-        raise ConfigurationError(error.code, f"{path} {error.what}", error.hint, path=str(path)) from error
 
 
 def already_exists(path: Path, state: str, hint: str) -> ConfigurationError:

@@ -67,9 +67,12 @@ class Sandbox:
         self._end()
 
     def compile_all(
-        self, migrations: Iterable[Migration], catalog: TemplateNames, dialect: str, keep: Callable[[Migration], bool]
+        self, migrations: Iterable[Migration], catalog: TemplateNames, dialect: str, keep: Callable[[Compiled], bool]
     ) -> Iterator[Compiled]:
         """Yield the compiled files for which `keep` returns True, one after the other; the others are only checked.
+
+        Args:
+            keep: may raise an error of the file.
 
         Raises:
             MigrationFileError, SeveralErrors: all errors in all files, raised after the last one. `TEMPLATE_TOO_COSTLY`: a
@@ -78,7 +81,7 @@ class Sandbox:
 
         def compile_(migration: Migration) -> Compiled | None:
             compiled = from_answer(migration, dialect, self._answer(migration, catalog, dialect))
-            return self._kept(compiled) if keep(migration) else None
+            return self._kept(compiled) if keep(compiled) else None
 
         return self._each(migrations, compile_)
 

@@ -11,12 +11,12 @@ from pathlib import Path
 from glacierbase.errors import ConfigurationError
 from glacierbase.migrations.git_tracked import path_in_git
 from glacierbase.migrations.headers import AUTHOR, DESCRIPTION, PREFIX
-from glacierbase.migrations.new_files import already_exists, as_template, writing
+from glacierbase.migrations.new_files import already_exists, as_template
 from glacierbase.migrations.squashes import header_lines, squashed_by
 from glacierbase.model.command import git_command
 from glacierbase.model.escape import on_one_line
 from glacierbase.model.migration import Migration
-from glacierbase.run.files import create_file
+from glacierbase.run.files import create_file, writing
 from glacierbase.run.git import GitFailed, git, work_tree
 
 _VARIABLE = re.compile(r"\benvironment\b|\bvariables\b((?:\s*\.\s*\w+|\s*\[\s*['\"][^'\"]*['\"]\s*\])*)")

@@ -15,12 +15,13 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, astuple, dataclass
 from pathlib import Path
 from typing import Any
 
 from glacierbase.errors import GlacierbaseError, collected
 from glacierbase.migrations.compiled import Compiled, compile_migration
+from glacierbase.migrations.substitution import Substituted
 from glacierbase.model.migration import Migration, Statement
 
 NO_MEMORY = 3
@@ -58,7 +59,8 @@ def to_request(migration: Migration) -> dict[str, Any]:
 def from_answer(migration: Migration, dialect: str, answer: Mapping[str, Any]) -> Compiled:
     """Return what `compile_migration` returned in the worker."""
     steps = tuple(tuple(Statement(*statement) for statement in step) for step in answer["steps"])
-    return Compiled(migration, answer["text"], answer["checksum"], steps, dialect)
+    marks = tuple(Substituted(*mark) for mark in answer["substituted"])
+    return Compiled(migration, answer["text"], answer["checksum"], steps, dialect, marks)
 
 
 def main() -> None:
@@ -94,7 +96,13 @@ def _answer(request: Mapping[str, Any], names: _Names) -> dict[str, Any]:
             if examiner := request.get("examiner"):
                 examine = _function(examiner["function"])
                 return {"examined": examine(compiled, examiner["facts"])}
-            return {"text": compiled.text, "checksum": compiled.checksum, "steps": _plain(compiled)}
+            marks = [astuple(mark) for mark in compiled.substituted]
+            return {
+                "text": compiled.text,
+                "checksum": compiled.checksum,
+                "steps": _plain(compiled),
+                "substituted": marks,
+            }
     except MemoryError:
         raise
     except Exception:

@@ -30,7 +30,7 @@ class Difference:
 
     Attributes:
         what: of what: `table`, `column`, `type`, `required`, `comment`, `default`, `order of columns`, `partitioning`, `sorting`,
-            `identifiers`, `property` or `format version`.
+            `identifiers`, `property`, `format` or `format version`.
         name: of the column or the property; empty where there is only one.
         before, after: as text; None where there was nothing, or is nothing.
         destructive: whether rows, or the values of a column, are lost.
@@ -122,6 +122,8 @@ def _differences(before: Shape | None, after: Shape, *, is_replaced: bool = Fals
     # One of them may have been read without an id.
     if before is not None and (is_replaced or (before.uuid and after.uuid and before.uuid != after.uuid)):
         yield Difference("table", "", "replaced: its rows are gone", f"a new table {after.uuid}", destructive=True)
+    if before is not None:
+        yield from _one("format", "", before.format, after.format)
     yield from _columns(before.columns if before else (), after.columns)
     yield from _lists(before, after)
     yield from _properties(before.properties if before else {}, after.properties)

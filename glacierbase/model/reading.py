@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Mapping
-from dataclasses import is_dataclass
+from dataclasses import fields, is_dataclass
 from datetime import datetime, timezone
 from enum import Enum
 from functools import cache
@@ -14,6 +14,8 @@ from glacierbase.model.result import document_fields
 
 T = TypeVar("T")
 
+# The metadata of a field that was added to a document after its first version, and that has a default.
+ADDED: Mapping[str, bool] = {"added": True}
 _NAMES = {str: "a text", bool: "true or false", int: "a whole number", dict: "an object", list: "a list"}
 
 
@@ -22,7 +24,8 @@ class WrongShape(ValueError):
 
 
 def from_json(kind: type[T], value: object, place: str) -> T:
-    """Return a dataclass with the values of a JSON object. Further keys, which a later version may write, are ignored.
+    """Return a dataclass with the values of a JSON object. Further keys, which a later version may write, are ignored; a field
+    with the metadata `ADDED`, which an earlier version did not write, may be missing.
 
     Fields may be texts, numbers, booleans, times, enumerations, other dataclasses, tuples of these, objects with such values, and
     any of them or None.
@@ -34,12 +37,14 @@ def from_json(kind: type[T], value: object, place: str) -> T:
         WrongShape: a field is missing, or has a value of another type.
     """
     values = _checked(dict, value, place)
-    fields: dict[str, Any] = {}
+    found: dict[str, Any] = {}
     for name, hint in _types(kind).items():  # type: ignore[arg-type]  # A type is hashable.
         if name not in values:
+            if name in _optional(kind):  # type: ignore[arg-type]
+                continue
             raise WrongShape(f"{place} has no {name}")
-        fields[name] = _read(hint, values[name], f"{place}.{name}")
-    return kind(**fields)
+        found[name] = _read(hint, values[name], f"{place}.{name}")
+    return kind(**found)
 
 
 @cache
@@ -47,6 +52,12 @@ def _types(kind: type[Any]) -> Mapping[str, Any]:
     """Return the types of the fields; to evaluate the annotations takes longer than to read an object."""
     hints = get_type_hints(kind)
     return {name: hints[name] for name in document_fields(kind)}
+
+
+@cache
+def _optional(kind: type[Any]) -> frozenset[str]:
+    """Return the fields that earlier versions did not write."""
+    return frozenset(field.name for field in fields(kind) if ADDED.items() <= field.metadata.items())
 
 
 def _read(kind: Any, value: object, place: str) -> Any:

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from glacierbase.errors import ConfigurationError, GlacierbaseError, collected
+from glacierbase.errors import GlacierbaseError, collected
 from glacierbase.model.spelling import did_you_mean
 from glacierbase.output.documents import Outcome
 from glacierbase.output.formats import FORMATS
-from glacierbase.run.files import FileRefused, check_replaceable, replace_file
+from glacierbase.run.files import FileRefused, check_replaceable, replace_file, writing
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +58,7 @@ def write_files(files: Sequence[OutputFile], outcome: Outcome) -> list[Glacierba
     """Write the result into each file, in place of what it holds, and return the errors."""
     errors: list[GlacierbaseError] = []
     for file in files:
-        with collected(errors):
-            _write(file, FORMATS[file.format](outcome))
+        with collected(errors), writing(file.path, state=""):
+            text = FORMATS[file.format](outcome)
+            replace_file(file.path, f"{text}\n" if text else "")
     return errors
-
-
-def _write(file: OutputFile, text: str) -> None:
-    try:
-        replace_file(file.path, f"{text}\n" if text else "")
-    except FileRefused as error:
-        what = f"{file.path}: {error.what}"
-        raise ConfigurationError(error.code, what, error.hint, state="", path=str(file.path)) from error

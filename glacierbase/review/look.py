@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
@@ -14,17 +13,13 @@ from glacierbase.migrations.sandbox import Sandbox
 from glacierbase.migrations.worker import Examiner
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.migration import Migration
-from glacierbase.model.names import NAME, name_of, name_parts, recorded_name
+from glacierbase.model.names import name_of, name_parts
 from glacierbase.review.refused import names_local_path, not_replayed
 from glacierbase.sql import read
 from glacierbase.sql.parts import DropColumn
+from glacierbase.sql.statement import SessionEffect
 
 _FUNCTION = f"{__name__}:look"
-_USES_NAMESPACE = re.compile(rf"(?i)\s*USE\s+(?:(?:NAMESPACE|SCHEMA|DATABASE)\s+)?({NAME})")
-# A session that ran only these has the settings, the current namespace and the views of a new one.
-_KEEPS_SESSION = re.compile(
-    r"(?i)\s*(?:ALTER\s+TABLE|CREATE\s+(?:TABLE|NAMESPACE|SCHEMA|DATABASE)|DROP\s+TABLE|INSERT|UPDATE|DELETE|MERGE|CALL)\b"
-)
 Parts = tuple[str, ...]
 
 
@@ -148,19 +143,18 @@ def look(compiled: Compiled, facts: Mapping[str, Any]) -> dict[str, Any]:
 def _look(sql: str, dialect: str, allowed: Mapping[str, str]) -> Look:
     does = read(sql, dialect)
     refused = not_replayed(sql, does)
-    uses = _USES_NAMESPACE.match(sql)
     created = effect(sql).namespace if does.operation == "create_namespace" else None
     return Look(
         operations=tuple(dict.fromkeys((does.operation, *(part.operation for part in does.parts)))),
         targets=tuple(each.parts for each in does.targets),
         sources=tuple(each.parts for each in does.sources or ()),
         dropped=tuple(part.path for part in does.parts if isinstance(part, DropColumn)),
-        uses=tuple(name_parts(recorded_name(uses[1]))) if uses else None,
+        uses=does.selected.parts if does.selected and does.options.kind in ("", "namespace") else None,
         creates_namespace=tuple(name_parts(created)) if created else None,
         not_replayed=refused.why if refused else None,
         is_skipped=bool(refused and refused.is_skipped),
         names_local_path=names_local_path(does),
-        keeps_session=bool(_KEEPS_SESSION.match(sql)),
+        keeps_session=does.session is SessionEffect.NONE,
         allowed=allowed,
     )
 

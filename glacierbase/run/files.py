@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from glacierbase.errors import ConfigurationError
+
 # O_NONBLOCK: opening a FIFO that has no writer returns at once. O_NOCTTY: a terminal does not become this process's.
 _ANYWHERE = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _INSIDE = _ANYWHERE | os.O_NOFOLLOW
@@ -91,11 +93,11 @@ def path_inside(path: Path, root: Path) -> Path:
     """Return `path` with all symbolic links resolved; it need not exist.
 
     Raises:
-        FileRefused: `OUTSIDE_PROJECT`: it is outside of `root`.
+        FileRefused: `OUTSIDE_PROJECT`: it is outside of `root`, or among the files of git, which no branch contains.
     """
     # `Path.resolve` raises RuntimeError for a circle of links in Python 3.12 and earlier.
-    real = Path(os.path.realpath(path))
-    if real.is_relative_to(os.path.realpath(root)):
+    real, base = Path(os.path.realpath(path)), Path(os.path.realpath(root))
+    if real.is_relative_to(base) and ".git" not in map(str.lower, real.relative_to(base).parts):
         return real
     raise FileRefused(
         "OUTSIDE_PROJECT",
@@ -127,39 +129,27 @@ def create_file(path: Path, root: Path, text: str) -> None:
         ) from error
     place = folder / path.name
     try:
-        # `x` does not follow a link in the place of the file.
-        with place.open("x", encoding="utf-8", newline="\n") as target:
-            target.write(text)
+        place.open("x").close()  # `x` does not follow a link in the place of the file.
+        try:
+            _replace(place, text)
+        except BaseException:
+            place.unlink()
+            raise
     except FileExistsError:
         raise
     except OSError as error:
-        with suppress(OSError):
-            place.unlink()  # What was written of it, on a full disk.
-        what = f"cannot be written: {error.strerror}"
-        raise FileRefused("UNREADABLE_FILE", what, "correct the permissions of its folder") from error
+        raise _unwritable(error) from error
 
 
 def replace_file(path: Path, text: str) -> None:
     """Write a file, new or in place of a regular one, so that at any moment it holds the old text or the new one as a whole.
 
     Raises:
-        FileRefused: `UNREADABLE_FILE`: the folder or the file cannot be written.
+        FileRefused: `OUTSIDE_PROJECT`: a link in a project or a work tree of git leads out of it; `UNREADABLE_FILE`: the folder or
+            the file cannot be written, or a link is in its place.
     """
-    try:
-        _check_regular(path)
-        # A link leads to the file that is replaced.
-        real = Path(os.path.realpath(path))
-        draft = real.with_name(f".glacierbase-{os.urandom(8).hex()}")
-        try:
-            with draft.open("x", encoding="utf-8", newline="\n") as target:
-                target.write(text)
-                target.flush()
-                os.fsync(target.fileno())
-            draft.replace(real)
-        finally:
-            draft.unlink(missing_ok=True)
-    except (OSError, ValueError) as error:  # A NUL in the path.
-        raise _unwritable(error) from error
+    with _refusing():
+        _replace(_replaceable(path), text)
 
 
 def check_replaceable(path: Path) -> None:
@@ -168,40 +158,93 @@ def check_replaceable(path: Path) -> None:
     Raises:
         FileRefused: as `replace_file`.
     """
-    try:
-        _check_regular(path)
-        folder = Path(os.path.realpath(path)).parent
+    with _refusing():
+        folder = _replaceable(path).parent
         if not stat.S_ISDIR(folder.stat().st_mode):
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
         if not os.access(folder, os.W_OK | os.X_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-    except (OSError, ValueError) as error:
-        raise _unwritable(error) from error
 
 
-def _check_regular(path: Path) -> None:
-    if (kind := _kind(path)) is not None:
+@contextmanager
+def writing(path: str | Path, state: str | None = None) -> Iterator[None]:
+    """Raise a refusal to write `path` as the error of a command.
+
+    Args:
+        state: as for `GlacierbaseError`.
+
+    Raises:
+        ConfigurationError: `OUTSIDE_PROJECT` or `UNREADABLE_FILE`.
+    """
+    try:
+        yield
+    except FileRefused as error:
+        raise ConfigurationError(
+            error.code, f"{path}: {error.what}", error.hint, state=state, path=str(path)
+        ) from error
+
+
+def _replace(place: Path, text: str) -> None:
+    draft = place.with_name(f".glacierbase-{os.urandom(8).hex()}")
+    try:
+        with draft.open("x", encoding="utf-8", newline="\n") as target:
+            target.write(text)
+            target.flush()
+            os.fsync(target.fileno())
+        with suppress(FileNotFoundError):
+            draft.chmod(stat.S_IMODE(place.stat().st_mode))
+        draft.replace(place)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _replaceable(path: Path) -> Path:
+    """Return where a file is: links to its folder are followed, inside of a project or work tree only if they stay there.
+
+    Raises:
+        FileRefused: as `replace_file`.
+    """
+    folder = path.parent
+    # All of them, because the folder that a link leads to may be a work tree, too.
+    for above in Path(os.path.abspath(path)).parents:  # noqa: PTH100 (`resolve` follows the links)
+        if _is_of_a_branch(above):
+            path_inside(folder, above)
+    place = Path(os.path.realpath(folder)) / path.name
+    if (kind := _kind(place)) is not None:
         hint = "name a regular file, or a new one"
         raise FileRefused("UNREADABLE_FILE", f"cannot be written: it is {kind}", hint)
+    return place
+
+
+def _is_of_a_branch(folder: Path) -> bool:
+    """Return whether a folder is a project or a work tree of git, so that a branch chooses the links in it."""
+    return os.path.lexists(folder / ".git") or all(map(is_folder, (folder / "catalogs", folder / "migrations")))
+
+
+def _kind(place: Path) -> str | None:
+    """Return what is at a path that is no regular file; None for one, and where there is nothing."""
+    if place.is_symlink():
+        return f"a link to {place.readlink()}"
+    if any(place.is_relative_to(folder) for folder in _KERNEL):
+        return "a file of the kernel"
+    try:
+        mode = place.stat().st_mode
+    except FileNotFoundError:
+        return None
+    return None if stat.S_ISREG(mode) else _KINDS.get(stat.S_IFMT(mode), "a device")
+
+
+@contextmanager
+def _refusing() -> Iterator[None]:
+    try:
+        yield
+    except (OSError, ValueError) as error:  # A NUL in the path.
+        raise _unwritable(error) from error
 
 
 def _unwritable(error: OSError | ValueError) -> FileRefused:
     what = f"cannot be written: {getattr(error, 'strerror', None) or error}"
     return FileRefused("UNREADABLE_FILE", what, "correct the path, or the permissions of its folder")
-
-
-def _kind(path: Path) -> str | None:
-    """Return what is at a path that is no regular file; None for one, and where there is nothing."""
-    place = Path(os.path.realpath(path.parent)) / path.name
-    # A link such as /dev/stdout leads to what this process has open, which may be a regular file.
-    target = place.parent / place.readlink() if place.is_symlink() else place
-    if any(each.is_relative_to(folder) for each in (place, target) for folder in _KERNEL):
-        return "a file of the kernel"
-    try:
-        mode = path.stat().st_mode
-    except FileNotFoundError:
-        return None
-    return None if stat.S_ISREG(mode) else _KINDS.get(stat.S_IFMT(mode), "a device")
 
 
 @contextmanager

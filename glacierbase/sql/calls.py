@@ -11,7 +11,7 @@ from glacierbase.errors import MigrationFileError
 from glacierbase.sql.clauses import check_end
 from glacierbase.sql.cursor import Cursor, NotUnderstood
 from glacierbase.sql.parts import Argument, Call
-from glacierbase.sql.statement import Name, ParsedStatement
+from glacierbase.sql.statement import Name, ParsedStatement, SessionEffect
 
 # Of Iceberg, by the names of the first arguments. `table` is changed, except where a procedure only reads it.
 _ICEBERG = {
@@ -36,6 +36,8 @@ _HUDI = re.compile(
     r"|clean|hdfs_parquet_import|set_audit_lock)(?:_?[a-z_]*))"
 )
 _HUDI_COPIES = ("copy_to_table", "copy_to_temp_view")
+# These make a temporary view of what the table holds at that moment.
+_VIEW_MAKERS = ("create_changelog_view", "copy_to_temp_view")
 
 
 def call(cursor: Cursor) -> ParsedStatement:
@@ -50,7 +52,10 @@ def call(cursor: Cursor) -> ParsedStatement:
     check_end(cursor)
     part = Call("call", place, name.parts, tuple(arguments))
     changed, read = _tables(part, cursor.dialect)
-    return ParsedStatement("call", changed, read, (part,))
+    makes_view = name.parts[-1].lower() in _VIEW_MAKERS
+    return ParsedStatement(
+        "call", changed, read, (part,), session=SessionEffect.UNKNOWN if makes_view else SessionEffect.NONE
+    )
 
 
 def _argument(cursor: Cursor) -> Argument:

@@ -67,7 +67,7 @@ def _insert_all(cursor: Cursor) -> ParsedStatement:
 
 def _insert_target(cursor: Cursor, sources: Sources) -> tuple[str, tuple[Name, ...], Options]:
     """Move past the target of an INSERT and the clauses before its query."""
-    cursor.take("WITH", "SCHEMA", "EVOLUTION")
+    evolves = cursor.take("WITH", "SCHEMA", "EVOLUTION")
     overwrites = cursor.take("OVERWRITE")
     cursor.take("INTO")
     operation = "insert_overwrite" if overwrites else "insert"
@@ -80,6 +80,7 @@ def _insert_target(cursor: Cursor, sources: Sources) -> tuple[str, tuple[Name, .
     if cursor.take("WITH", "("):  # Options of the writer.
         cursor.skip_to(")")
         cursor.expect(")")
+        evolves = True  # One of them may be `mergeSchema`.
     if_exists_not = False
     spec = partition(cursor)
     if spec:
@@ -92,7 +93,7 @@ def _insert_target(cursor: Cursor, sources: Sources) -> tuple[str, tuple[Name, .
     if cursor.take("REPLACE"):
         return "insert_overwrite", (target,), _replaced(cursor, sources, spec)
     cursor.take("DEFAULT")
-    options = Options(by_name=by_name, columns=columns, partition=spec, if_not_exists=if_exists_not)
+    options = Options(by_name=by_name, columns=columns, partition=spec, if_not_exists=if_exists_not, evolves=evolves)
     return operation, (target,), options
 
 
@@ -163,7 +164,7 @@ def _rows(operation: str, cursor: Cursor, target: Name, sources: Sources) -> Par
 def merge(cursor: Cursor, sources: Sources | None = None) -> ParsedStatement:
     """Read MERGE after that word."""
     sources = sources or Sources(cursor)
-    cursor.take("WITH", "SCHEMA", "EVOLUTION")
+    evolves = cursor.take("WITH", "SCHEMA", "EVOLUTION")
     cursor.expect("INTO")
     target = cursor.table()
     if not cursor.skip_to("USING"):
@@ -171,7 +172,7 @@ def merge(cursor: Cursor, sources: Sources | None = None) -> ParsedStatement:
     cursor.next()
     sources.relation()
     check_end(cursor)
-    return ParsedStatement("merge", (target,), sources.without(target))
+    return ParsedStatement("merge", (target,), sources.without(target), options=Options(evolves=evolves))
 
 
 def truncate(cursor: Cursor) -> ParsedStatement:

@@ -8,6 +8,7 @@ Snowflake: https://docs.snowflake.com/en/sql-reference/intro-summary-data-types.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 from glacierbase.sql.cursor import Cursor, NotUnderstood
 
@@ -37,6 +38,8 @@ _SNOWFLAKE = {
     "TIMESTAMPLTZ": "TIMESTAMP_LTZ",
     "TIMESTAMPTZ": "TIMESTAMP_TZ",
 }
+# The names of what is inside a type; those of a struct's fields are declared.
+_INSIDE: Mapping[str, tuple[str, ...]] = {"STRUCT": (), "ARRAY": ("element",), "MAP": ("key", "value")}
 _INTEGERS = ("INT", "INTEGER", "BIGINT", "SMALLINT", "TINYINT", "BYTEINT")
 _ONE_CHARACTER = ("CHAR", "CHARACTER", "NCHAR")
 # The lengths that Snowflake reports for a type without a length, now and before its limits were raised.
@@ -107,6 +110,38 @@ def types_of(text: str, dialect: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(both))
 
 
+class Field(NamedTuple):
+    """A field directly inside a type, as declared."""
+
+    name: str
+    type: str
+    required: bool
+    comment: str | None
+
+
+def fields_of(text: str) -> tuple[Field, ...]:
+    """Return the fields of a struct of Spark, the element of an array, or key and value of a map; none of another type.
+
+    Raises:
+        NotUnderstood: it has a form that is not supported.
+    """
+    cursor, found = Cursor(text, "spark"), list[Field]()
+    kind = cursor.next()
+    names = _INSIDE.get(kind)
+    if names is None or not cursor.take("<"):
+        return ()
+    while not cursor.take(">"):
+        name = names[len(found)] if names else _field_name(cursor)
+        start = cursor.position
+        read_type(cursor)
+        found.append(Field(name, cursor.text_since(start), *_field_options(cursor)))
+        if name == "key" and names:  # A key is never null.
+            found[-1] = found[-1]._replace(required=True)
+        if cursor.word() != ">":
+            cursor.expect(",")
+    return tuple(found)
+
+
 def _nested(cursor: Cursor, word: str, stored: bool) -> str:
     """Return a type with types inside: `array<int>`, `map<string,int>`, `struct<a:int,b:string>`."""
     cursor.expect("<")
@@ -114,7 +149,7 @@ def _nested(cursor: Cursor, word: str, stored: bool) -> str:
     while not cursor.take(">"):
         field = f"{_field_name(cursor)}:" if word == "STRUCT" else ""
         inside.append(field + read_type(cursor, stored=stored))
-        _skip_field_options(cursor)
+        _field_options(cursor)
         if cursor.word() != ">":
             cursor.expect(",")
     return f"{word.lower()}<{','.join(inside)}>"
@@ -136,10 +171,10 @@ def _field_name(cursor: Cursor) -> str:
     return name
 
 
-def _skip_field_options(cursor: Cursor) -> None:
-    cursor.take("NOT", "NULL")
-    if cursor.take("COMMENT"):
-        cursor.next()
+def _field_options(cursor: Cursor) -> tuple[bool, str | None]:
+    """Move past the options of a field; return whether it refuses nulls, and its comment."""
+    required = cursor.take("NOT", "NULL")
+    return required, cursor.string() if cursor.take("COMMENT") else None
 
 
 def _parameters(cursor: Cursor) -> tuple[str, ...]:

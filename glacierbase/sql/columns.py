@@ -71,6 +71,7 @@ def column(cursor: Cursor, operation: str) -> Column:
     return Column(
         operation, place, name.parts, spelling or None, nullable=not found.get("required"), default=_text(found, "default"),
         generated=_text(found, "generated"), comment=_text(found, "comment"), position=_text(found, "position"), key=name.key,
+        primary_key=bool(found.get("primary_key")),
     )  # fmt: skip
 
 
@@ -135,6 +136,11 @@ def _not_null(cursor: Cursor, found: dict[str, str | bool]) -> None:
     found["required"] = True
 
 
+def _primary_key(cursor: Cursor, found: dict[str, str | bool]) -> None:
+    cursor.expect("KEY")
+    found["primary_key"] = True
+
+
 def _comment(cursor: Cursor, found: dict[str, str | bool]) -> None:
     found["comment"] = cursor.string()
 
@@ -151,6 +157,7 @@ def _generated(cursor: Cursor, found: dict[str, str | bool]) -> None:
 
 _READ: Mapping[str, Callable[[Cursor, dict[str, str | bool]], None]] = {
     "NOT": _not_null,
+    "PRIMARY": _primary_key,
     "COMMENT": _comment,
     "DEFAULT": _default,
     "GENERATED": _generated,

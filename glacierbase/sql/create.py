@@ -19,7 +19,7 @@ from glacierbase.sql.clauses import (
 )
 from glacierbase.sql.columns import column, column_list
 from glacierbase.sql.cursor import Cursor, NotUnderstood
-from glacierbase.sql.parts import Fields, Part, PartitionField
+from glacierbase.sql.parts import Fields, Part, PartitionField, Transform
 from glacierbase.sql.queries import QUERY_WORDS, Sources
 from glacierbase.sql.statement import Name, Options, ParsedStatement
 
@@ -149,10 +149,13 @@ def _partitioned(cursor: Cursor, creation: Creation) -> None:
     cursor.next()
     cursor.expect("BY", "(")
     while not cursor.take(")"):
+        place = cursor.place()
         if cursor.word(1) in (",", ")", "(", "."):
-            creation.parts.append(PartitionField("create_table", cursor.place(), transform(cursor)))
+            creation.parts.append(PartitionField("create_table", place, transform(cursor)))
         else:
-            creation.parts.append(column(cursor, "create_table"))
+            declared = column(cursor, "create_table")
+            field = Transform(f"`{declared.path[-1]}`", "", declared.path)
+            creation.parts += [declared, PartitionField("create_table", place, field)]
         if cursor.word() != ")":
             cursor.expect(",")
 

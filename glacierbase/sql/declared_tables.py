@@ -1,26 +1,26 @@
-"""The tables that files leave behind and the columns that they declare, followed from CREATE through ALTER and RENAME to DROP.
-
-What is not understood is not guessed: the table then has no columns, and the reason.
-"""
+"""The tables and views that files leave behind together, followed from CREATE through ALTER and RENAME to DROP."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 
 from glacierbase.model.migration import Statement
 from glacierbase.sql import read
+from glacierbase.sql.clauses import if_not_exists
 from glacierbase.sql.cursor import Cursor, NotUnderstood
-from glacierbase.sql.declared_columns import Columns, altered, created
+from glacierbase.sql.known_table import KnownTable
+from glacierbase.sql.known_tables import KnownTables
+from glacierbase.sql.statement import Name, ParsedStatement
 
-# The USE statements before it, and the parts of its name.
-_Key = tuple[tuple[str, ...], tuple[str, ...]]
-_USE = re.compile(r"(?i)USE\b")
-# USE statements that do not change what a name means.
-_USE_ROLE = re.compile(r"(?i)USE\s+(?:ROLE|WAREHOUSE|SECONDARY)\b")
-_FIRST_WORD = re.compile(r"\w+")
-# Words between CREATE or ALTER and TABLE or VIEW.
+# Returns the whole names of what a statement changes, after these statements of its session.
+WholeNames = Callable[[ParsedStatement, Sequence[str]], Sequence[Name]]
+
+_CREATES = frozenset({"create_table", "create_table_as", "replace_table", "create_view", "replace_view"})
+_DROPS = frozenset({"drop_table", "drop_view"})
+_RENAMES = frozenset({"rename_table", "rename_view"})
+_OF_SESSION = frozenset({"use", "set"})
+# Words between CREATE and TABLE or VIEW.
 _MOST_WORDS = 6
 
 
@@ -30,155 +30,140 @@ class Declared:
 
     Attributes:
         name: as the file writes it.
-        uses: the USE statements before it in its file.
-        version: of the file that creates it.
-        columns: None where they are not known.
-        why: why they are not known.
+        whole: its name after every USE.
+        uses: the statements of its session before it.
+        versions: of the files that create or change it.
+        known: what the statements declare of it; None for a view, and where it is not known.
+        why: why it is not known.
     """
 
     name: str
+    whole: Name
     uses: tuple[str, ...]
-    version: str
-    columns: Columns | None
+    versions: tuple[str, ...]
+    is_view: bool = False
+    known: KnownTable | None = None
     why: str = ""
 
 
-def declared_tables(files: Iterable[tuple[str, Sequence[Statement]]], dialect: str) -> tuple[Declared, ...]:
-    """Return the tables and views that the files create and do not drop again, by their last names.
+@dataclass(slots=True)
+class DeclaredTables:
+    """What files declare.
+
+    Attributes:
+        tables: by the key of the whole name.
+        not_understood: the versions of files, and a sentence for each of their statements that is not understood.
+    """
+
+    tables: dict[tuple[str, ...], Declared] = field(default_factory=dict)
+    not_understood: list[tuple[str, str]] = field(default_factory=list)
+
+
+def declared_tables(
+    files: Iterable[tuple[str, Sequence[Statement]]], dialect: str, names: WholeNames
+) -> DeclaredTables:
+    """Return what the files declare. What a statement may have changed that is not understood is not known afterwards.
 
     Args:
-        files: the version and the statements of each.
+        files: the version and the statements of each, from the first one of the catalog.
     """
-    follower = _Follower(dialect)
+    follower = _Follower(dialect, names)
     for version, statements in files:
-        uses: tuple[str, ...] = ()
-        for statement in statements:
-            if _USE.match(statement.text):
-                uses = (*uses, statement.text)
-            else:
-                follower.follow(statement.text, uses, version)
-    return tuple(follower.tables.values())
+        follower.follow_file(version, statements)
+    return follower.found
 
 
 class _Follower:
     """Follows tables from statement to statement."""
 
-    def __init__(self, dialect: str) -> None:
-        self.tables: dict[_Key, Declared] = {}
+    def __init__(self, dialect: str, names: WholeNames) -> None:
+        self.found = DeclaredTables()
         self._dialect = dialect
-        # Of the statement that is followed.
-        self._sql = ""
-        self._uses: tuple[str, ...] = ()
-        self._version = ""
-        self._verbs: Mapping[str, Callable[[Cursor], None]] = {
-            "CREATE": self._create, "REPLACE": self._create, "DROP": self._drop, "ALTER": self._alter,
-            "BEGIN": self._script, "DECLARE": self._script, "EXECUTE": self._script,
-        }  # fmt: skip
+        self._names = names
+        self._known = KnownTables()
 
-    def follow(self, sql: str, uses: tuple[str, ...], version: str) -> None:
-        first = _FIRST_WORD.match(sql)
-        verb = self._verbs.get(first[0].upper()) if first else None
-        if verb:
-            self._sql, self._uses, self._version = sql, uses, version
-            try:
-                verb(Cursor(sql, self._dialect))
-            except NotUnderstood:  # The name of what it changes.
-                self._forget((), "a later statement is not understood")
+    def follow_file(self, version: str, statements: Sequence[Statement]) -> None:
+        uses: tuple[str, ...] = ()
+        for statement in statements:
+            parsed = self._read(statement, version)
+            if parsed.operation in _OF_SESSION:
+                uses = (*uses, statement.text)
+            elif not parsed.options.temporary:
+                written = [name.recorded for name in parsed.targets]
+                whole = replace(parsed, targets=tuple(self._names(parsed, uses)))
+                self._known.follow(whole)
+                self._list(whole, written, uses, version)
+                self._explain(f"version {version}, statement {statement.index}: {_effect(parsed)}")
 
-    def _create(self, cursor: Cursor) -> None:
-        words = _words_before_object(cursor)
-        if words is None:
-            return
-        is_new = not cursor.take("IF", "NOT", "EXISTS")
-        key, name = self._name(cursor)
-        if key in self.tables and not is_new:
-            return
-        try:
-            columns, why = self._columns(cursor, words), ""
-        except NotUnderstood as error:
-            columns, why = None, str(error)
-        self.tables[key] = Declared(name, self._uses, self._version, columns, why)
+    def _read(self, statement: Statement, version: str) -> ParsedStatement:
+        """Return what a statement does; of one that is not understood, also what it creates."""
+        parsed = read(statement.text, self._dialect)
+        if parsed.understood:
+            return parsed
+        place = f"version {version}, statement {statement.index}"
+        self.found.not_understood.append((version, f"{place} is not understood: {parsed.why}"))
+        name = _created_name(statement.text, self._dialect)
+        return replace(parsed, targets=(name,) if name else ())
 
-    def _columns(self, cursor: Cursor, words: Sequence[str]) -> Columns:
-        if words[-1] == "VIEW":
-            raise NotUnderstood("a view")
-        if self._dialect == "snowflake" and not {"ICEBERG", "EXTERNAL"}.isdisjoint(words):
-            raise NotUnderstood("Snowflake has types and columns of its own for Iceberg and external tables")
-        statement = read(self._sql, self._dialect)
-        if not statement.understood:
-            raise NotUnderstood(statement.why)
-        if cursor.word() == "(":
-            cursor.parentheses()
-        _check_no_query(cursor)
-        return created(statement, self._dialect)
+    def _list(self, parsed: ParsedStatement, written: Sequence[str], uses: tuple[str, ...], version: str) -> None:
+        """Add, remove or rename the tables that a statement is about."""
+        tables, keys = self.found.tables, [name.key for name in parsed.targets]
+        is_new = parsed.operation in _CREATES or (not parsed.understood and keys)
+        if is_new and not (parsed.options.if_not_exists and keys[0] in tables):
+            is_view = parsed.operation.endswith("_view") or parsed.options.kind.endswith("view")
+            tables[keys[0]] = Declared(
+                written[0], parsed.targets[0], uses, (version,), is_view, why=_why(parsed, self._dialect)
+            )
+        elif parsed.operation in _DROPS:
+            tables.pop(keys[0], None)
+        elif parsed.operation in _RENAMES and keys[0] in tables:
+            renamed = tables.pop(keys[0])
+            tables[keys[1]] = replace(renamed, name=written[1], whole=parsed.targets[1], uses=uses)
+        for key in keys[-1:] if parsed.operation in _RENAMES else keys:
+            if key in tables and version not in tables[key].versions:
+                tables[key] = replace(tables[key], versions=(*tables[key].versions, version))
 
-    def _drop(self, cursor: Cursor) -> None:
-        if _words_before_object(cursor):
-            cursor.take("IF", "EXISTS")
-            self.tables.pop(self._name(cursor)[0], None)
-
-    def _alter(self, cursor: Cursor) -> None:
-        if not _words_before_object(cursor):
-            return
-        cursor.take("IF", "EXISTS")
-        key, _ = self._name(cursor)
-        table = self.tables.get(key)
-        if table is None:
-            self._forget(key[1])
-        elif cursor.take("RENAME", "TO"):
-            del self.tables[key]
-            new, name = self._name(cursor)
-            self.tables[new] = replace(table, name=name, uses=self._uses)
-        elif cursor.take("SWAP", "WITH"):
-            self._forget(key[1], "two tables were swapped")
-            self._forget(cursor.names(), "two tables were swapped")
-        elif table.columns is not None:
-            self.tables[key] = self._altered(table, table.columns)
-
-    def _altered(self, table: Declared, columns: Columns) -> Declared:
-        statement = read(self._sql, self._dialect)
-        if not statement.understood:
-            return replace(table, columns=None, why=statement.why)
-        try:
-            return replace(table, columns=altered(columns, statement, self._dialect))
-        except NotUnderstood as error:
-            return replace(table, columns=None, why=str(error))
-
-    def _script(self, cursor: Cursor) -> None:
-        if cursor.word(2):  # Else it begins a transaction.
-            self._forget((), "a script may have changed it")
-
-    def _forget(self, parts: tuple[str, ...], why: str = "it is altered under another name") -> None:
-        """Drop what is known of the columns of each table that this name may stand for."""
-        for key, table in self.tables.items():
-            shorter = min(len(parts), len(key[1]))
-            if key[1][len(key[1]) - shorter :] == parts[len(parts) - shorter :]:
-                self.tables[key] = replace(table, columns=None, why=table.why or why)
-
-    def _name(self, cursor: Cursor) -> tuple[_Key, str]:
-        """Move past the name of a table; return its key and the text of the name."""
-        start = cursor.position
-        parts = cursor.names()
-        # A name of three parts means the same after any USE.
-        relevant = () if len(parts) > 2 else tuple(use for use in self._uses if not _USE_ROLE.match(use))
-        return (relevant, parts), cursor.text_since(start)
+    def _explain(self, why: str) -> None:
+        """Keep what is known of each table, and the reason where that has ended."""
+        for key, table in self.found.tables.items():
+            known = None if table.is_view or (table.why and not table.known) else self._known.before(table.whole)
+            if known is None and not table.why:
+                self.found.tables[key] = replace(table, known=None, why="a view" if table.is_view else why)
+            else:
+                self.found.tables[key] = replace(table, known=known)
 
 
-def _words_before_object(cursor: Cursor) -> list[str] | None:
-    """Move past TABLE or VIEW and the words before it, and return them; None where the statement is about neither."""
-    words: list[str] = []
-    for _ in range(_MOST_WORDS):
-        words.append(cursor.next())
-        if words[-1] in ("TABLE", "VIEW"):
-            return words
+def _why(parsed: ParsedStatement, dialect: str) -> str:
+    """Return why the table that a statement creates cannot be known; empty where it can."""
+    if not parsed.understood:
+        return parsed.why
+    if dialect == "snowflake" and (parsed.options.kind != "table" or parsed.options.external):
+        return (
+            ""
+            if parsed.options.kind.endswith("view")
+            else f"Snowflake adds columns or maps types of an {parsed.options.kind}"
+        )
+    if parsed.operation in ("create_table", "replace_table") and parsed.sources:
+        return f"a copy of {parsed.sources[0]}"
+    return ""
+
+
+def _effect(parsed: ParsedStatement) -> str:
+    """Return in words what a statement may have done to a table of which nothing is known afterwards."""
+    what = parsed.operation.replace("_", " ") if parsed.understood else f"it is not understood ({parsed.why})"
+    return f"{what} may have changed it"
+
+
+def _created_name(sql: str, dialect: str) -> Name | None:
+    """Return the name of the table or view that a statement creates which is not understood further."""
+    try:
+        cursor = Cursor(sql, dialect)
+        if cursor.next() not in ("CREATE", "REPLACE"):
+            return None
+        for _ in range(_MOST_WORDS):
+            if cursor.next() in ("TABLE", "VIEW"):
+                if_not_exists(cursor)
+                return cursor.table()
+    except NotUnderstood:
+        pass
     return None
-
-
-def _check_no_query(cursor: Cursor) -> None:
-    """Refuse a table whose columns are those of a query or of another table. Does not move."""
-    ahead, depth = 0, 0
-    while word := cursor.word(ahead):
-        depth += (word == "(") - (word == ")")
-        if depth == 0 and word in ("AS", "LIKE", "CLONE", "TEMPLATE"):
-            raise NotUnderstood(f"CREATE … {word}")
-        ahead += 1

@@ -16,6 +16,9 @@ from functools import cached_property
 
 from glacierbase.errors import ConfigurationError
 
+# Spark's setting that lets it replace `${…}` in the text of a statement before it parses it; on by default.
+SUBSTITUTES = "spark.sql.variable.substitute"
+
 
 @dataclass(frozen=True)
 class Enclosure:
@@ -74,6 +77,7 @@ class Dialect:
         transactions: the tokens after a BEGIN that opens a transaction, not a block.
         definitions: the first or second word of a statement that may contain a script: `CREATE TASK`, `name PROCEDURE`.
         before_script: the words after which that script starts.
+        substituted: pattern of text that the engine may replace before it reads a statement, and of the setting that lets it.
     """
 
     space: str
@@ -88,6 +92,7 @@ class Dialect:
     transactions: frozenset[str] = frozenset()
     definitions: frozenset[str] = frozenset()
     before_script: frozenset[str] = frozenset()
+    substituted: str = r"(?!)"
 
     @cached_property
     def lexeme(self) -> re.Pattern[str]:
@@ -139,6 +144,7 @@ DIALECTS: Mapping[str, Dialect] = {
         scripts=frozenset({"BEGIN"}),
         before_statement=frozenset({"DO", "THEN"}),
         labels=True,
+        substituted=rf"\$\{{[^\s}}]{{0,60}}\}}?|{re.escape(SUBSTITUTES)}",
     ),
     "snowflake": Dialect(
         # Snowflake does not document its whitespace. None of these characters is part of a statement at its start or end.

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from glacierbase.sql.known_table import NOTHING, KnownTable, altered, created
+from glacierbase.sql.known_changes import altered, created
+from glacierbase.sql.known_table import NOTHING, KnownTable
 from glacierbase.sql.statement import Name, ParsedStatement
 
 _Key = tuple[str, ...]
@@ -16,7 +17,7 @@ _CREATES = ("create_table", "create_table_as", "replace_table")
 _HARMLESS = frozenset(
     {
         "insert", "insert_overwrite", "insert_multi", "update", "delete", "truncate", "select", "show", "describe", "explain",
-        "comment_on", "analyze", "refresh", "cache", "uncache", "optimize", "vacuum", "set", "reset", "grant", "revoke",
+        "analyze", "refresh", "cache", "uncache", "optimize", "vacuum", "set", "reset", "grant", "revoke",
         "create_namespace", "alter_namespace", "create_view", "replace_view", "alter_view", "drop_view", "rename_view",
         "create_function", "drop_function", "add_partition", "drop_partition", "set_location", "transaction",
     }
@@ -49,11 +50,12 @@ class KnownTables:
     def follow(self, statement: ParsedStatement) -> None:
         """Add what a statement declares."""
         operation, names = statement.operation, statement.targets
+        is_harmless = operation in _HARMLESS or (operation == "comment_on" and not names)
         if operation == "use":
             self._is_switched = True
-        elif not statement.understood or (not names and operation not in _HARMLESS):
+        elif not statement.understood or (not names and not is_harmless):
             self._tables.clear()
-        elif operation in _HARMLESS:
+        elif is_harmless:
             return
         elif operation in _CREATES:
             self._create(names[0].key, statement)

@@ -10,7 +10,7 @@ from glacierbase.model.names import spark_identifier
 from glacierbase.sql.clauses import check_end, if_exists, version
 from glacierbase.sql.cursor import Cursor, NotUnderstood
 from glacierbase.sql.queries import Sources
-from glacierbase.sql.statement import Name, Options, ParsedStatement
+from glacierbase.sql.statement import Name, Options, ParsedStatement, SessionEffect
 
 
 def table_or_path(cursor: Cursor) -> Name:
@@ -119,7 +119,8 @@ def cache(cursor: Cursor) -> ParsedStatement:
     if cursor.word() in ("", ";"):
         return ParsedStatement("cache", (), (table,))
     cursor.take("AS")
-    return ParsedStatement("cache", (table,), Sources(cursor).query().without(table))
+    sources = Sources(cursor).query().without(table)
+    return ParsedStatement("cache", (table,), sources, session=SessionEffect.UNKNOWN)  # A view that holds rows.
 
 
 def uncache(cursor: Cursor) -> ParsedStatement:

@@ -9,9 +9,9 @@ from glacierbase.sql import alter_table, snowflake
 from glacierbase.sql.clauses import if_exists, if_not_exists, properties
 from glacierbase.sql.create import create_table, create_view
 from glacierbase.sql.cursor import Cursor, NotUnderstood
-from glacierbase.sql.parts import DroppedNamespace
+from glacierbase.sql.parts import AlterColumn, DroppedNamespace
 from glacierbase.sql.queries import Sources
-from glacierbase.sql.statement import Name, Options, ParsedStatement
+from glacierbase.sql.statement import Name, Options, ParsedStatement, SessionEffect
 
 # Words before the kind of an object.
 _MODIFIERS = (
@@ -40,8 +40,19 @@ _OTHERS = (
 def create(cursor: Cursor) -> ParsedStatement:
     """Read CREATE after that word."""
     or_replace, or_alter = cursor.take("OR", "REPLACE"), cursor.take("OR", "ALTER") or cursor.take("OR", "REFRESH")
+    is_global = cursor.word() == "GLOBAL"
     kind, options = _kind(cursor)
-    return _created(cursor, kind, replace(options, or_replace=or_replace, or_alter=or_alter))
+    found = _created(cursor, kind, replace(options, or_replace=or_replace, or_alter=or_alter))
+    return _of_session(found, cursor.dialect, is_global=is_global) if options.temporary else found
+
+
+def _of_session(found: ParsedStatement, dialect: str, *, is_global: bool = False) -> ParsedStatement:
+    """Return a statement on a temporary object, which ends with its session, a global one with Spark.
+
+    A temporary table holds rows.
+    """
+    is_text = dialect == "spark" and not is_global and not found.options.kind.endswith("table")
+    return replace(found, session=SessionEffect.SET if is_text else SessionEffect.UNKNOWN)
 
 
 def replaced(cursor: Cursor) -> ParsedStatement:
@@ -77,11 +88,19 @@ def _created(cursor: Cursor, kind: str, options: Options) -> ParsedStatement:
         place, name = cursor.place(), cursor.table()
         cursor.skip_to(";")
         parts = (DroppedNamespace("drop_namespace", place, name.parts),) if options.or_replace else ()
-        return ParsedStatement("create_namespace", parts=parts, options=options)
+        return ParsedStatement("create_namespace", parts=parts, options=options, session=_moved(cursor), namespace=name)
     if kind in _CREATED:
         _skip_body(cursor)
         return ParsedStatement(_CREATED[kind], (), None, options=options)
     return _other(cursor, kind, options)
+
+
+def _moved(cursor: Cursor) -> SessionEffect:
+    """Return what a statement on a namespace does to its session.
+
+    On Snowflake, one that is created becomes the current one: https://docs.snowflake.com/en/sql-reference/sql/create-schema.
+    """
+    return SessionEffect.MOVE if cursor.dialect == "snowflake" else SessionEffect.NONE
 
 
 def _skip_body(cursor: Cursor) -> None:
@@ -113,6 +132,11 @@ def _index(cursor: Cursor, options: Options) -> ParsedStatement:
 def drop(cursor: Cursor) -> ParsedStatement:
     """Read DROP after that word."""
     kind, options = _kind(cursor)
+    found = _dropped(cursor, kind, options)
+    return _of_session(found, cursor.dialect) if options.temporary else found
+
+
+def _dropped(cursor: Cursor, kind: str, options: Options) -> ParsedStatement:
     if kind in _INDEXES:
         return _index(cursor, options)
     options = replace(options, if_exists=if_exists(cursor))
@@ -122,7 +146,8 @@ def drop(cursor: Cursor) -> ParsedStatement:
         place, name = cursor.place(), cursor.table()
         cascade = cursor.take_any("CASCADE", "RESTRICT") == "CASCADE"
         parts = (DroppedNamespace("drop_namespace", place, name.parts),)
-        return ParsedStatement("drop_namespace", parts=parts, options=replace(options, cascade=cascade))
+        options = replace(options, cascade=cascade)
+        return ParsedStatement("drop_namespace", parts=parts, options=options, session=_moved(cursor), namespace=name)
     if kind == "FUNCTION":
         cursor.skip_to(";")
         return ParsedStatement("drop_function", options=options)
@@ -152,8 +177,10 @@ def alter(cursor: Cursor) -> ParsedStatement:
     if kind in _RELATIONS:
         return _alter_other_relation(cursor, options)
     if kind in _NAMESPACES:
+        if_exists(cursor)
+        name = None if cursor.word(1) == "(" else cursor.table()
         cursor.skip_to(";")
-        return ParsedStatement("alter_namespace", options=options)
+        return ParsedStatement("alter_namespace", options=options, session=_moved(cursor), namespace=name)
     return _other(cursor, "TAG" if kind in _CREATED else kind, options)
 
 
@@ -224,7 +251,11 @@ def comment(cursor: Cursor) -> ParsedStatement:
     cursor.expect("IS")
     text = None if cursor.take("NULL") else cursor.string()
     options = replace(options, comment=text, if_exists=may_be_absent)
-    return ParsedStatement("comment_on", _tables_of(kind, name), options=options)
+    place, last = cursor.place(), slice(-1, None)
+    changed = AlterColumn("alter_column_comment", place, name.parts[last], comment=text or "", key=name.key[last])
+    parts = (changed,) if kind == "COLUMN" else ()
+    namespace = name if kind in _NAMESPACES else None
+    return ParsedStatement("comment_on", _tables_of(kind, name), parts=parts, options=options, namespace=namespace)
 
 
 def tag(cursor: Cursor) -> ParsedStatement:

@@ -38,6 +38,7 @@ class Column(Part):
         default: the text of its default expression.
         generated: the text of the expression after GENERATED ALWAYS AS.
         position: `first`, or `after` and a name.
+        primary_key: PRIMARY KEY among its options.
     """
 
     path: tuple[str, ...]
@@ -48,6 +49,7 @@ class Column(Part):
     comment: str | None = None
     position: str | None = None
     key: tuple[str, ...] = ()
+    primary_key: bool = False
 
 
 @dataclass(frozen=True, slots=True)

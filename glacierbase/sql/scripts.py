@@ -10,7 +10,7 @@ from collections.abc import Callable
 from glacierbase.sql.cursor import Cursor, NotUnderstood
 from glacierbase.sql.dialects import DIALECTS
 from glacierbase.sql.queries import Sources
-from glacierbase.sql.statement import Name, ParsedStatement
+from glacierbase.sql.statement import Name, ParsedStatement, SessionEffect
 
 # Words after which the next statement starts at once.
 _BEFORE_STATEMENT = ("LOOP", "REPEAT", "ELSE", "THEN", "DO", "EXCEPTION")
@@ -38,6 +38,7 @@ class Script:
         self._declares = False  # Whether Snowflake's declarations are read, before BEGIN.
         self._targets: dict[tuple[str, ...], Name] = {}
         self._sources: dict[tuple[str, ...], Name] | None = {}
+        self._session = SessionEffect.NONE
 
     def parsed(self) -> ParsedStatement:
         """Return what the script does.
@@ -52,7 +53,7 @@ class Script:
         sources = None
         if self._sources is not None:
             sources = tuple(name for key, name in self._sources.items() if key not in self._targets)
-        return ParsedStatement("script", tuple(self._targets.values()), sources)
+        return ParsedStatement("script", tuple(self._targets.values()), sources, session=self._session)
 
     def _step(self) -> None:
         """Move past one statement, or past the words before one."""
@@ -76,6 +77,8 @@ class Script:
         elif word == "DECLARE" and "HANDLER" in (cursor.word(1), cursor.word(2)):
             self._handler()
         elif word in _WITHOUT_TABLES or self._declares or self._assigns():
+            if word == "SET":  # Of a variable of the script, or of the session.
+                self._session = SessionEffect.UNKNOWN
             self._declaration()
         else:
             self._statement()
@@ -160,6 +163,8 @@ class Script:
         found = self._read(cursor.part(start))
         self._targets.update({name.key: name for name in found.targets})
         self._reads(found.sources)
+        if found.session is not SessionEffect.NONE:
+            self._session = SessionEffect.UNKNOWN
 
 
 def _skip_case(cursor: Cursor, sources: Sources) -> None:

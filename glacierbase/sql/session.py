@@ -2,34 +2,100 @@
 
 from __future__ import annotations
 
+import re
+from copy import copy
+
 from glacierbase.sql.clauses import check_end, partition
 from glacierbase.sql.cursor import Cursor, NotUnderstood
 from glacierbase.sql.maintenance import table_or_path
 from glacierbase.sql.queries import Sources
-from glacierbase.sql.statement import Name, ParsedStatement
+from glacierbase.sql.statement import Name, Options, ParsedStatement, SessionEffect
+
+_KINDS = {
+    **dict.fromkeys(("CATALOG", "DATABASE"), "catalog"),
+    **dict.fromkeys(("NAMESPACE", "SCHEMA"), "namespace"),
+    **{word: word.lower() for word in ("ROLE", "WAREHOUSE", "SECONDARY")},
+}
+_SPARK_KINDS = {**_KINDS, "DATABASE": "namespace"}
+# All words of an expression whose value is the same whenever it is computed; a function is not among them.
+_CONSTANT_WORDS = frozenset({"NULL", "TRUE", "FALSE", "DATE", "TIMESTAMP", "INTERVAL", "AND", "OR", "NOT"})
+
+# Spark computes others, such as DATE 'today': https://spark.apache.org/docs/latest/sql-ref-literals.html#datetime-literal
+_INSTANT = re.compile(r"\s*[+-]?\d")
 
 
 def use(cursor: Cursor) -> ParsedStatement:
-    """Read USE after that word."""
+    """Read USE after that word.
+
+    https://docs.snowflake.com/en/sql-reference/sql/use, https://spark.apache.org/docs/latest/sql-ref-syntax-ddl-usedb.html
+    """
+    kinds = _SPARK_KINDS if cursor.dialect == "spark" else _KINDS
+    kind = kinds[cursor.next()] if cursor.word() in kinds and cursor.word(1) not in ("", ".", ";") else ""
+    if kind == "secondary":
+        cursor.expect("ROLES")
+    return _selection(cursor, kind)
+
+
+def _selection(cursor: Cursor, kind: str) -> ParsedStatement:
+    selected: Name | None = None
+    if not _is_computed(cursor):
+        selected = cursor.table() if not cursor.is_string() else _named(cursor.string())
+    if cursor.dialect == "snowflake" and not kind and selected:
+        kind = "namespace" if len(selected.parts) > 1 else "catalog"
     cursor.skip_to(";")
-    return ParsedStatement("use")
+    effect = SessionEffect.SET if selected else SessionEffect.UNKNOWN
+    return ParsedStatement("use", options=Options(kind), session=effect, selected=selected)
+
+
+def _is_computed(cursor: Cursor) -> bool:
+    return (cursor.word() == "IDENTIFIER" and cursor.word(1) == "(") or cursor.word()[:1] == "$"
+
+
+def _named(text: str) -> Name:
+    return Name((text,), (text.lower(),), (text,))
 
 
 def set_(cursor: Cursor) -> ParsedStatement:
-    """Read SET after that word; only `SET VAR` holds expressions."""
+    """Read SET after that word; `SET VAR`, and SET on Snowflake, hold expressions."""
     if cursor.word() == "CATALOG" and cursor.word(1) not in (".", "="):
-        cursor.skip_to(";")
-        return ParsedStatement("use")
+        cursor.next()
+        return _selection(cursor, "catalog")
     if cursor.word() in ("VAR", "VARIABLE") or cursor.dialect == "snowflake":
-        return ParsedStatement("set", (), Sources(cursor).rest().without())
+        return _assignment("set", cursor)
+    start = cursor.position
     _skip_all(cursor)
-    return ParsedStatement("set")
+    text = cursor.text_since(start)
+    if not re.search(r"=|(?i:\ATIME\s+ZONE\b)", text):
+        return ParsedStatement("set")  # It shows settings.
+    of_machine = re.match(r"(?i)TIME\s+ZONE\s+LOCAL\b", text)
+    return ParsedStatement("set", session=SessionEffect.UNKNOWN if of_machine else SessionEffect.SET)
+
+
+def _assignment(operation: str, cursor: Cursor, *words: str) -> ParsedStatement:
+    """Read up to a value, which follows `=` or one of the words, and the value: an expression or a query."""
+    ahead = copy(cursor)
+    ahead.skip_others(frozenset({"=", *words}))
+    ahead.next()
+    effect = SessionEffect.SET if _is_constant(ahead) else SessionEffect.UNKNOWN
+    return ParsedStatement(operation, (), Sources(cursor).rest().without(), session=effect)
+
+
+def _is_constant(cursor: Cursor) -> bool:
+    """Return whether the rest is a value that does not depend on when it is computed, or nothing."""
+    while word := cursor.word():
+        is_name = word[0] in ("_", "`", '"') or word[0].isalpha()
+        if is_name and not cursor.is_string() and word not in _CONSTANT_WORDS:
+            return False
+        cursor.next()
+        if word in ("DATE", "TIMESTAMP") and cursor.is_string() and not _INSTANT.match(cursor.string()):
+            return False
+    return True
 
 
 def reset(cursor: Cursor) -> ParsedStatement:
     """Read RESET after that word."""
     _skip_all(cursor)
-    return ParsedStatement("reset")
+    return ParsedStatement("reset", session=SessionEffect.SET)
 
 
 def _skip_all(cursor: Cursor) -> None:
@@ -100,7 +166,7 @@ def add_resource(cursor: Cursor) -> ParsedStatement:
     if not cursor.take_any("JAR", "JARS", "FILE", "FILES", "ARCHIVE", "ARCHIVES"):
         raise NotUnderstood(f"ADD {cursor.word()}")
     _skip_all(cursor)
-    return ParsedStatement("add_resource")
+    return ParsedStatement("add_resource", session=SessionEffect.SET)
 
 
 def list_resources(cursor: Cursor) -> ParsedStatement:
@@ -132,4 +198,4 @@ def transaction(cursor: Cursor) -> ParsedStatement:
 
 def declare(cursor: Cursor) -> ParsedStatement:
     """Read Spark's DECLARE VARIABLE after DECLARE."""
-    return ParsedStatement("other", (), Sources(cursor).rest().without())
+    return _assignment("other", cursor, "DEFAULT")

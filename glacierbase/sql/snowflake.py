@@ -22,7 +22,7 @@ from glacierbase.sql.clauses import if_exists, if_not_exists
 from glacierbase.sql.columns import column, constraint, is_about_columns
 from glacierbase.sql.cursor import Cursor
 from glacierbase.sql.parts import Fields, Part, Property
-from glacierbase.sql.statement import ParsedStatement
+from glacierbase.sql.statement import ParsedStatement, SessionEffect
 
 
 def files(cursor: Cursor) -> ParsedStatement:
@@ -39,7 +39,7 @@ def session(cursor: Cursor) -> ParsedStatement:
     if operation == "set":
         cursor.expect("SET")
     cursor.skip_to(";")
-    return ParsedStatement(operation)
+    return ParsedStatement(operation, session=SessionEffect.SET)
 
 
 def _add(found: Alteration) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import Enum
 
 from glacierbase.model.names import recorded_name
 from glacierbase.sql.parts import Part
@@ -25,6 +26,15 @@ OPERATIONS = frozenset(
         "add_resource", "script", "transaction", "other", "several",
     }
 )  # fmt: skip
+
+
+class SessionEffect(Enum):
+    """What a statement changes for the statements after it in its session."""
+
+    NONE = "nothing"
+    SET = "the session, and nothing else: run again in a new session, it sets the same"
+    MOVE = "an object, and perhaps which namespace is the current one"
+    UNKNOWN = "perhaps the session, in a way that is not known or not repeatable"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +70,9 @@ class Options:
     """The words of a statement that stand outside of its clauses; False or None where they are absent.
 
     Attributes:
-        kind: of the object, in lower case: `table`, `view`, `materialized view`, `dynamic table`, `namespace`, …
+        kind: of the object, in lower case: `table`, `view`, `materialized view`, `dynamic table`, `namespace`, …; of USE
+            `catalog`, `namespace`, `role`, `warehouse` or `secondary`, and empty where the name may be that of a catalog or
+            of a namespace.
         using: the table format after USING, in lower case.
         location: the text of LOCATION, or of SET LOCATION.
         where: whether UPDATE, DELETE or OPTIMIZE has a WHERE; False means all rows.
@@ -71,6 +83,7 @@ class Options:
         retain: the text after RETAIN of VACUUM, such as `168 HOURS`.
         dry_run: VACUUM … DRY RUN.
         copy_grants: COPY GRANTS of Snowflake.
+        evolves: whether INSERT or MERGE may add columns to its table: WITH SCHEMA EVOLUTION, or options of the writer.
     """
 
     kind: str = ""
@@ -92,6 +105,7 @@ class Options:
     retain: str | None = None
     dry_run: bool = False
     copy_grants: bool = False
+    evolves: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +116,12 @@ class ParsedStatement:
         operation: one of `OPERATIONS`; `other` for a statement that has no word of its own, or is not understood.
         targets: the tables and views that it changes; of a rename, both names.
         sources: those that it only reads; None where they are not determined.
+        namespace: the namespace that it creates, changes or drops; None for other statements, and where the name is computed.
         parts: its clauses, in the order of the text. ADD COLUMNS (a, b) has two; where their operations differ, the
             operation of the statement is `several`.
         options: its words outside of the clauses, such as IF EXISTS.
+        session: what it changes for the statements after it.
+        selected: the name that USE or SET CATALOG selects, of the kind `options.kind`; None where it is computed.
         understood: False where the operation or the tables cannot be determined; then there are neither tables nor parts.
         why: why it is not understood.
     """
@@ -114,6 +131,9 @@ class ParsedStatement:
     sources: tuple[Name, ...] | None = ()
     parts: tuple[Part, ...] = ()
     options: Options = field(default_factory=Options)
+    session: SessionEffect = SessionEffect.NONE
+    selected: Name | None = None
+    namespace: Name | None = None
     understood: bool = True
     why: str = ""
 
@@ -130,4 +150,4 @@ class ParsedStatement:
 
 def not_understood(why: str) -> ParsedStatement:
     """Return the answer for a statement whose operation or tables cannot be determined."""
-    return ParsedStatement("other", sources=None, understood=False, why=why)
+    return ParsedStatement("other", sources=None, session=SessionEffect.UNKNOWN, understood=False, why=why)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -11,6 +11,7 @@ from glacierbase.model.migration import Statement
 from glacierbase.sql import read
 
 if TYPE_CHECKING:
+    from glacierbase.sql.completed import Named
     from glacierbase.sql.statement import ParsedStatement
 
 # Operations whose effect is a commit to their one table, or its beginning or end. A rename leaves no commit under the new name.
@@ -30,10 +31,23 @@ _LOGGED = frozenset(
 def target_tables(statements: Iterable[Statement], dialect: str) -> str | None:
     """Return the tables that the statements change, as a JSON list; None if a statement is not understood."""
     found = [read(statement.text, dialect) for statement in statements]
-    if not all(statement.understood for statement in found):
-        return None
-    names = (name.recorded for statement in found for name in statement.targets)
-    return json.dumps(list(dict.fromkeys(names)))
+    return _listed((statement, [each.recorded for each in statement.targets]) for statement in found)
+
+
+def named_tables(statements: Iterable[Named]) -> str | None:
+    """Return what `target_tables` returns, with names after USE completed; None also if it is not certain which table one means."""
+    return _listed(
+        (each.parsed, [None if whole is None else name for name, whole in each.names]) for each in statements
+    )
+
+
+def _listed(found: Iterable[tuple[ParsedStatement, Sequence[str | None]]]) -> str | None:
+    tables: dict[str, None] = {}
+    for statement, names in found:
+        if not statement.understood or None in names:
+            return None
+        tables.update(dict.fromkeys(filter(None, names)))
+    return json.dumps(list(tables))
 
 
 @lru_cache(4096)  # Most tables have many events.

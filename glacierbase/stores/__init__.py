@@ -80,7 +80,14 @@ class Store(Protocol):
         """Return the events of the other catalogs in the same namespace, by catalog name."""
 
     def read_lock(self) -> LockRow | None:
-        """Return the lock's row, or None if there is no lock table."""
+        """Return the lock's row; None if there is no lock table, or no row in it.
+
+        Raises:
+            NeedsRepair: the table holds several rows, or one that lacks a value.
+        """
+
+    def lock_rows(self) -> tuple[LockRow, ...] | None:
+        """Return what the lock table holds, unchecked, or None if there is no lock table."""
 
     def table_version(self, table: str) -> TableVersion | None:
         """Return the version of a user's table, uncached; None if this store cannot read it: it is in another catalog, or gone.
@@ -114,4 +121,12 @@ class Store(Protocol):
         """Replace the row by `new` if its claim is still that of `expected`; return whether it is `new` now.
 
         Of several callers with the same `expected`, exactly one gets True.
+        """
+
+    def replace_rows(self, seen: Sequence[LockRow], new: LockRow) -> bool:
+        """Let the lock table hold `new` alone if it still holds what was seen: no row, or any number. Return whether it does so.
+
+        The fence of `new` is above those of all rows. Several callers with the same rows seen do not all get True, unless they
+        have the same `new`. Where the engine compares nothing for an INSERT (Snowflake), several may add a row to an empty
+        table: it then holds several, with which no run acquires the lock.
         """

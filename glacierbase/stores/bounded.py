@@ -65,6 +65,10 @@ class BoundedStore:
         self._clock_source = self._store  # A store that was opened again has no server time before its first read.
         return row
 
+    def lock_rows(self) -> tuple[LockRow, ...] | None:
+        rows: tuple[LockRow, ...] | None = self._call("lock_rows")
+        return rows
+
     def table_version(self, table: str) -> TableVersion | None:
         version: TableVersion | None = self._call("table_version", table)
         return version
@@ -86,6 +90,9 @@ class BoundedStore:
 
     def compare_and_set(self, expected: LockRow, new: LockRow) -> bool:
         return bool(self._call("compare_and_set", expected, new))
+
+    def replace_rows(self, seen: Sequence[LockRow], new: LockRow) -> bool:
+        return bool(self._call("replace_rows", seen, new))
 
     def close(self) -> None:
         """End the thread of the calls. The wrapped stores are closed with the engine."""

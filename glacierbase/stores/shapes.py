@@ -8,14 +8,13 @@ from importlib.util import find_spec
 from glacierbase.errors import ConfigurationError, EngineError, TableNotFound
 from glacierbase.executors import Session
 from glacierbase.model.catalog import Catalog
-from glacierbase.model.names import name_of, name_parts, spark_identifier
+from glacierbase.model.names import name_parts, spark_identifier
+from glacierbase.model.qualified import qualified
 from glacierbase.model.shape import Shape
 from glacierbase.stores.iceberg.past import Past
 from glacierbase.stores.iceberg.properties import can_open
 from glacierbase.stores.iceberg.shape import ShapeReader, shape_from_json
 from glacierbase.stores.iceberg.version import identifier
-
-_DEFAULT_CATALOG = "spark_catalog"
 
 
 class TableShapes:
@@ -89,24 +88,6 @@ class TableShapes:
     def _reads(self) -> ShapeReader:
         self._reader = self._reader or ShapeReader(self._catalog)
         return self._reader
-
-
-def qualified(catalog: Catalog, table: str) -> str:
-    """Return the name of a table with its catalog in Spark, as a new session resolves it; in Snowflake as it is.
-
-    Args:
-        table: its name as the history records names.
-    """
-    parts, conf = name_parts(table), catalog.spark_conf
-    is_path = len(parts) == 2 and "/" in parts[1]
-    if catalog.executor_type != "spark" or not parts or is_path:
-        return table
-    if len(parts) > 1 and (f"spark.sql.catalog.{parts[0]}" in conf or parts[0] == _DEFAULT_CATALOG):
-        return name_of(parts)
-    default = conf.get("spark.sql.defaultCatalog", _DEFAULT_CATALOG)
-    if len(parts) == 1 and default == _DEFAULT_CATALOG:
-        parts = ["default", *parts]
-    return name_of((default, *parts))
 
 
 def _described(session: Session, table: str) -> Shape | None:

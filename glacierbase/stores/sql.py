@@ -2,176 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import Field, astuple, dataclass, fields
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import astuple, fields, replace
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
-from glacierbase.errors import ConfigurationError, EngineError, TableNotFound
+from glacierbase.errors import ConfigurationError, EngineError, StatementRefused, TableNotFound
 from glacierbase.executors import Executor, Row, Session
-from glacierbase.model.catalog import Catalog, StoreOptions
+from glacierbase.model.catalog import Catalog
 from glacierbase.model.migration import Event
-from glacierbase.model.names import snowflake_identifier, spark_identifier
 from glacierbase.model.tableversion import TableVersion
 from glacierbase.run.clock import seconds
 from glacierbase.stores import LockRow
+from glacierbase.stores.damaged import check_columns, the_row
+from glacierbase.stores.sql_text import SYNTAX, Tables
+from glacierbase.stores.sql_text import literal as _literal
 from glacierbase.stores.tables import (
-    ICEBERG_PROPERTIES,
     catalog_of,
     check_properties,
     ensure,
-    history_name,
+    in_order,
     instant,
     kind,
-    lock_name,
     settle,
 )
 
-
-@dataclass(frozen=True, slots=True)
-class _Syntax:
-    """The engine-specific SQL of the store.
-
-    Attributes:
-        begin: statements that a session starts with.
-        quoted: returns a name as an identifier.
-        types: column types, by the type of the values.
-        read_time: the expression for a timestamp in microseconds since the epoch, which does not depend on a time zone.
-        now: the same for the server's clock, if all runs share one; else empty.
-        refresh: the statement that empties the engine's cache of a table, run before every read; empty without a cache.
-        properties: the properties that the tables must have, whatever defaults the catalog has.
-        with_properties: the clause of CREATE TABLE that sets them.
-        show_properties: the query for the (key, value) properties of a table.
-        show_tables: the query for the tables of a namespace, the name in the second column.
-        show_namespace: the query that returns rows if the namespace exists.
-        purge: the clause of DROP TABLE that deletes the files.
-        compact: statements that compact the tables; none where the engine compacts them.
-        grants: statements that grant the least rights to the role that migrates.
-        proves_by_lease: as `Store.proves_by_lease`.
-    """
-
-    begin: Sequence[str]
-    quoted: Callable[[str], str]
-    types: Mapping[str, str]
-    read_time: str
-    now: str
-    refresh: str
-    properties: Mapping[str, str]
-    with_properties: str
-    show_properties: str
-    show_tables: str
-    show_namespace: str
-    purge: str
-    compact: Sequence[str]
-    grants: Sequence[str]
-    proves_by_lease: bool
-
-    def clause(self) -> str:
-        pairs = ", ".join(f"'{key}'='{value}'" for key, value in self.properties.items())
-        return self.with_properties.format(pairs)
-
-
-_SYNTAX = {
-    "spark": _Syntax(
-        # The tables are small: a job that finds the files to rewrite, and 200 shuffle partitions, cost more than they save.
-        begin=[
-            "SET spark.sql.optimizer.runtime.rowLevelOperationGroupFilter.enabled=false",
-            "SET spark.sql.shuffle.partitions=1",
-        ],
-        quoted=spark_identifier,
-        types={"int": "BIGINT", "str": "STRING", "datetime": "TIMESTAMP"},
-        read_time="unix_micros({})",
-        now="",
-        refresh="REFRESH TABLE {}",
-        properties=ICEBERG_PROPERTIES,
-        with_properties="USING iceberg TBLPROPERTIES ({})",
-        show_properties="SHOW TBLPROPERTIES {}",
-        show_tables="SHOW TABLES IN {}",
-        show_namespace="DESCRIBE NAMESPACE {namespace}",
-        purge=" PURGE",
-        # A rewrite replaces only the files that it has read, so concurrent appends are kept. The session may have cached an
-        # older version of the table. https://iceberg.apache.org/docs/latest/spark-procedures/
-        compact=[
-            "REFRESH TABLE {history}",
-            "CALL {catalog}.system.rewrite_data_files(table => '{history}', options => map('rewrite-all', 'true'))",
-            *(
-                f"CALL {{catalog}}.system.expire_snapshots(table => '{table}', older_than => TIMESTAMP '9999-12-31',"
-                " retain_last => 1)"
-                for table in ("{history}", "{lock}")
-            ),
-        ],
-        grants=[],
-        proves_by_lease=False,
-    ),
-    "snowflake": _Syntax(
-        begin=[],
-        quoted=snowflake_identifier,
-        types={"int": "BIGINT", "str": "STRING", "datetime": "TIMESTAMP_TZ"},
-        # Numbers, also because a driver may read an absent timestamp as one.
-        read_time="DATE_PART(EPOCH_MICROSECOND, {})",
-        now="DATE_PART(EPOCH_MICROSECOND, SYSDATE())",
-        refresh="",
-        properties={},
-        with_properties="",
-        show_properties="SELECT 1 FROM {} LIMIT 0",
-        show_tables="SHOW TERSE TABLES IN SCHEMA {}",
-        show_namespace="SELECT 1 FROM {catalog}.INFORMATION_SCHEMA.SCHEMATA WHERE SCHEMA_NAME = UPPER({name})",
-        purge="",
-        compact=[],
-        # https://docs.snowflake.com/en/user-guide/security-access-control-privileges
-        grants=[
-            "GRANT USAGE ON WAREHOUSE {warehouse} TO ROLE {role}",
-            "GRANT USAGE ON DATABASE {database} TO ROLE {role}",
-            "GRANT USAGE ON SCHEMA {namespace} TO ROLE {role}",
-            "GRANT SELECT, INSERT ON TABLE {history} TO ROLE {role}",
-            "GRANT SELECT, UPDATE ON TABLE {lock} TO ROLE {role}",
-        ],
-        proves_by_lease=True,
-    ),
-}
-
-
-@dataclass(frozen=True, slots=True)
-class _Tables:
-    """The two tables of one catalog: their names, and the SQL that creates them."""
-
-    syntax: _Syntax
-    store: StoreOptions
-    name: str
-
-    @property
-    def namespace(self) -> str:
-        return ".".join(map(self.syntax.quoted, [self.store.catalog, *self.store.namespace.split(".")]))
-
-    @property
-    def history(self) -> str:
-        return self.history_of(self.name)
-
-    def history_of(self, name: str) -> str:
-        return f"{self.namespace}.{self.syntax.quoted(history_name(name))}"
-
-    @property
-    def lock(self) -> str:
-        return f"{self.namespace}.{self.syntax.quoted(lock_name(self.name))}"
-
-    def create_namespace(self) -> str:
-        return f"CREATE SCHEMA IF NOT EXISTS {self.namespace}"
-
-    def create_history(self) -> str:
-        columns = ",\n  ".join(f"{self.syntax.quoted(field.name)} {self._type(field)}" for field in fields(Event))
-        return f"CREATE TABLE IF NOT EXISTS {self.history} (\n  {columns}\n) {self.syntax.clause()}".rstrip()
-
-    def create_lock(self, free: LockRow) -> str:
-        """Return the SQL that creates the lock table with its row in one commit."""
-        columns = ",\n  ".join(
-            f"CAST({_literal(value)} AS {self._type(field)}) AS {self.syntax.quoted(field.name)}"
-            for field, value in zip(fields(LockRow), astuple(free), strict=True)
-        )
-        clause = f"{self.syntax.clause()} ".lstrip()
-        return f"CREATE TABLE IF NOT EXISTS {self.lock} {clause}AS SELECT\n  {columns}"
-
-    def _type(self, field: Field[Any]) -> str:
-        return self.syntax.types[kind(field)]
+logger = logging.getLogger("glacierbase")
 
 
 def open_store(catalog: Catalog, executor: Executor) -> SqlStore:
@@ -185,8 +42,8 @@ def ddl(catalog: Catalog, free: LockRow) -> tuple[str, ...]:
     Raises:
         ConfigurationError: the name of a role or warehouse holds unprintable characters.
     """
-    syntax = _SYNTAX[catalog.executor_type]
-    tables = _Tables(syntax, catalog.store, catalog.name)
+    syntax = SYNTAX[catalog.executor_type]
+    tables = Tables(syntax, catalog.store, catalog.name)
     names = {
         "database": syntax.quoted(catalog.store.catalog),
         "namespace": tables.namespace,
@@ -215,10 +72,10 @@ class SqlStore:
 
     def __init__(self, catalog: Catalog, session: Session, dialect: str) -> None:
         self._session = session
-        self._syntax = _SYNTAX[dialect]
+        self._syntax = SYNTAX[dialect]
         for statement in self._syntax.begin:
             session.execute(statement)
-        self._tables = _Tables(self._syntax, catalog.store, catalog.name)
+        self._tables = Tables(self._syntax, catalog.store, catalog.name)
         self._clock: tuple[datetime, float] | None = None  # The server's time, and `seconds()` at that moment.
         self._known: dict[str, bool] = {}  # Whether a table existed when it was last read or created.
 
@@ -253,18 +110,19 @@ class SqlStore:
 
     def _read_events(self, table: str) -> tuple[Event, ...]:
         rows = self._read(table, Event)
-        return tuple(sorted((Event(*row) for row in rows or ()), key=lambda event: (event.fence, event.sequence)))
+        return in_order(Event(*row) for row in rows or ())
 
     def read_lock(self) -> LockRow | None:
+        return the_row(self.lock_rows(), self._tables.lock)
+
+    def lock_rows(self) -> tuple[LockRow, ...] | None:
         sent = seconds()
         rows = self._read(self._tables.lock, LockRow, *filter(None, [self._syntax.now]))
-        if not rows:
-            return None
         columns = len(fields(LockRow))
-        if self._syntax.now:
+        if rows and self._syntax.now:
             # The server read its clock between the query and its answer.
             self._clock = (instant(rows[0][columns]), (sent + seconds()) / 2)
-        return LockRow(*rows[0][:columns])
+        return None if rows is None else tuple(LockRow(*row[:columns]) for row in rows)
 
     def _read(self, table: str, row: type, *beside: str) -> list[list[Any]] | None:
         """Return the table's rows, instants in UTC, with the expressions `beside`; None if there is no table."""
@@ -274,7 +132,11 @@ class SqlStore:
             times.append(kind(field) == "datetime")
             columns.append(self._syntax.read_time.format(name) if times[-1] else name)
         sql = f"SELECT {', '.join([*columns, *beside])} FROM {table}"
-        found = self._found(table, sql)
+        try:
+            found = self._found(table, sql)
+        except StatementRefused:
+            check_columns(table, row, (str(each[0]) for each in self._session.query(f"DESCRIBE TABLE {table}")))
+            raise
         self._known[table] = found is not None
         if found is None:
             return None
@@ -378,16 +240,38 @@ class SqlStore:
 
         return settle(change, self.read_lock, expected, new)
 
+    def replace_rows(self, seen: Sequence[LockRow], new: LockRow) -> bool:
+        try:
+            if seen:
+                self._collapse(new)
+            else:
+                self._session.execute(self._tables.add_row(new))
+        except StatementRefused as error:
+            if self.lock_rows() == tuple(seen):
+                raise
+            logger.info("%s: %s", self._tables.lock, error.message)  # Another one was first.
+        return self.lock_rows() == (new,)
+
+    def _collapse(self, new: LockRow) -> None:
+        """Write `new` over all rows, add it once more, and delete the first ones: equal rows cannot be told apart.
+
+        At each moment the table holds a row, and no run acquires the lock while it holds several.
+        """
+        quoted, lock = self._syntax.quoted, self._tables.lock
+        names = [quoted(field.name) for field in fields(LockRow)]
+        over = replace(new, beat=-1)
+        sets, fence = ", ".join(f"{name} = ?" for name in names), quoted("fence")
+        is_lower = f"{fence} IS NULL OR {fence} < ?"
+        self._session.execute(f"UPDATE {lock} SET {sets} WHERE {is_lower}", [*astuple(over), over.fence])
+        if set(self.lock_rows() or ()) != {over}:  # Another one was first.
+            return
+        values = ", ".join("?" for _ in names)
+        self._session.execute(f"INSERT INTO {lock} ({', '.join(names)}) VALUES ({values})", astuple(new))
+        mine = " AND ".join(f"{quoted(name)} = ?" for name in ("owner", "fence"))
+        self._session.execute(f"DELETE FROM {lock} WHERE {mine} AND {quoted('beat')} = ?", over.claim)
+        if any((row.fence or 0) > new.fence for row in self.lock_rows() or ()):
+            self._session.execute(f"DELETE FROM {lock} WHERE {mine}", [new.owner, new.fence])
+
     def close(self) -> None:
         """Close the session. Never raises."""
         self._session.close()
-
-
-def _literal(value: str | int | None) -> str:
-    """Return a value of the lock's first row as a literal: CREATE TABLE … AS takes no parameters."""
-    if value is None:
-        return "NULL"
-    if isinstance(value, int):
-        return str(value)
-    # Both engines treat a backslash as an escape: https://spark.apache.org/docs/latest/sql-ref-literals.html
-    return "'" + value.replace("\\", r"\\").replace("'", r"\'") + "'"

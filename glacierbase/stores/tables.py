@@ -5,12 +5,13 @@ runs create and change them at the same time.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import Field
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from glacierbase.errors import CommitConflict, ConfigurationError, EngineError
+from glacierbase.model.migration import Event
 from glacierbase.stores import LockRow
 
 _TRIES = 5
@@ -62,6 +63,11 @@ def kind(field: Field[Any]) -> str:
 def instant(micros: int) -> datetime:
     """Return the instant of a number of microseconds since the epoch, in UTC."""
     return _EPOCH + timedelta(microseconds=micros)
+
+
+def in_order(events: Iterable[Event]) -> tuple[Event, ...]:
+    """Return the events by fence and sequence. Those of a damaged table may lack them, and come first."""
+    return tuple(sorted(events, key=lambda event: (event.fence or 0, event.sequence or 0)))
 
 
 def check_properties(table: str, must: Mapping[str, str], found: Mapping[str, str]) -> None:

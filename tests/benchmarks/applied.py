@@ -16,6 +16,7 @@ from glacierbase.history.opening import Target
 from glacierbase.migrations.folder import load_migrations
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.migration import Event
+from glacierbase.model.session import SessionContext
 from glacierbase.run.run import Run
 from glacierbase.stores import Store
 from glacierbase.stores.choice import open_store
@@ -102,6 +103,9 @@ class IdleExecutor:
         return self
 
     def execute(self, sql: str, parameters: Sequence[Any] = (), *, tag: str | None = None) -> None: ...
+
+    def context(self) -> SessionContext:
+        return SessionContext("lake", "default")
 
     def cancel(self) -> None: ...
 

@@ -1,6 +1,7 @@
 """A racer: `python -m tests.crash.raced` answers each line of stdin, `PROJECT SECONDS STORE`, by migrating there.
 
-The seconds are its lock time-out; with `ready?` in their place it only starts its engine. `STORE` is set in its environment, for
+The seconds are its lock time-out; with `ready?` in their place it only starts its engine, with
+`rebuild` it rebuilds the lock table. `STORE` is set in its environment, for
 the project's catalog file. The answer is a JSON document on one line. One Spark starts with the first project and serves all later
 ones, so that the race is between the paths of runs, not between the starts of engines.
 """
@@ -32,8 +33,13 @@ def main() -> None:
             answer: dict[str, Any] = {"ready": True}
         else:
             try:
-                [result] = Project.load(root).migrate(lock_timeout=float(seconds), spark=spark)
-                answer = {"applied": [each.version for each in result.applied], "error": None}
+                project = Project.load(root)
+                if seconds == "rebuild":
+                    [freed] = project.unlock(rebuild=True, reason="a race", spark=spark)
+                    answer = {"applied": [], "rebuilt": freed.released, "error": None}
+                else:
+                    [result] = project.migrate(lock_timeout=float(seconds), spark=spark)
+                    answer = {"applied": [each.version for each in result.applied], "error": None}
             except GlacierbaseError as error:
                 answer = {"applied": [], "error": error.code, "says": error.message, "pid": error.data.get("pid")}
         sys.stdout.write(json.dumps(answer) + "\n")

@@ -17,8 +17,8 @@ from glacierbase import Project
 from glacierbase.apply.results import RepairCase
 from glacierbase.errors import ConfigurationError, LockLost, NeedsRepair, TableNotFound
 from glacierbase.history.records import fold
-from glacierbase.history.shapes import table_records
-from glacierbase.history.timeline import Origin, timelines
+from glacierbase.history.shapes import Origin, table_records
+from glacierbase.history.timeline import timelines
 from glacierbase.model.migration import Event
 from glacierbase.stores.shapes import TableShapes
 from tests.support.beds import LakeBed, SnowBed

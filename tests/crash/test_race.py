@@ -16,9 +16,10 @@ import pytest
 
 from glacierbase import Project
 from glacierbase.history.records import fold
-from glacierbase.history.timeline import Origin, timelines
+from glacierbase.history.shapes import Origin
+from glacierbase.history.timeline import timelines
 from tests.support.beds import LakeBed, SnowBed
-from tests.support.project_folder import REPOSITORY, ProjectFolder
+from tests.support.project_folder import REPOSITORY, ProjectFolder, only_catalog
 
 
 class Racers:
@@ -68,6 +69,14 @@ class Course:
     def rows(self, table: str) -> list[int]:
         with closing(self._bed.executor.open_session()) as session:
             return sorted(row[0] for row in session.query(f"SELECT a FROM {table}"))
+
+    def execute(self, sql: str) -> None:
+        with closing(self._bed.executor.open_session()) as session:
+            session.execute(sql)
+
+    def lock(self, project: ProjectFolder) -> str:
+        store = only_catalog(project.root).store
+        return f"{store.catalog}.{store.namespace}.lock_shop"
 
     def events(self, project: ProjectFolder) -> Any:
         return Project.load(project.root).history(spark=self._spark)[0].events
@@ -159,6 +168,48 @@ def run_round(course: Course, racers: Racers, number: int, stores: tuple[str, ..
     [table] = timelines(fold(events))
     assert [(each.event.version, each.origin) for each in table.moments] == [("1", Origin.MIGRATION)]
     assert table.is_certain
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("rounds", [2, pytest.param(20, marks=pytest.mark.full)])
+@pytest.mark.parametrize(
+    ("racers", "stores"),
+    [("lake", MIXED), ("lake", ("iceberg",)), ("lake", ("sql",))],
+    indirect=["racers"],
+    ids=["mixed", "iceberg", "sql"],
+)
+def test_many_processes_repair_a_damaged_lock_table_and_one_applies(
+    rounds: int, stores: tuple[str, ...], racers: Racers, tmp_path: Path, lake: LakeBed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its row is deleted, then there are several; each time all processes find that at the same moment."""
+    monkeypatch.setenv("STORE", stores[0])
+    course = Course(lake, tmp_path)
+    project, schema = course.project()
+    using = f"CREATE SCHEMA {schema};\nCREATE TABLE {schema}.t (a INT) USING iceberg;"
+    project.file("1_create.sql", f"{using}\nINSERT INTO {schema}.t VALUES (1);")
+    racers.ask(project.root, "ready?", stores)
+    check(racers.ask(project.root, "300", stores), ["1"], set(), waits=True)
+    expected, lock = [1], course.lock(project)
+    for number in range(rounds):
+        course.execute(f"DELETE FROM {lock}")
+        expected += [10 * number + 11, 10 * number + 12]
+        project.file(f"{expected[-2]}_more.sql", f"INSERT INTO {schema}.t VALUES ({expected[-2]});")
+        answers = racers.ask(project.root, "300", stores)
+        check(answers, [str(expected[-2])], set(), waits=True)
+        course.execute(f"INSERT INTO {lock} SELECT * FROM {lock}")
+        project.file(f"{expected[-1]}_more.sql", f"INSERT INTO {schema}.t VALUES ({expected[-1]});")
+        assert {answer["error"] for answer in racers.ask(project.root, "300", stores)} == {"LOCK_DAMAGED"}
+        for _ in range(5):  # Those that disturb each other find several rows once more.
+            answers = racers.ask(project.root, "rebuild", stores)
+            assert {answer["error"] for answer in answers} <= {None, "LOCK_HELD", "LOCK_LOST", "LOCK_DAMAGED"}
+            if len(lake.rows(f"SELECT * FROM {lock}")) == 1:
+                break
+        check(racers.ask(project.root, "300", stores), [str(expected[-1])], set(), waits=True)
+    assert course.rows(f"{schema}.t") == expected
+    events = course.events(project)
+    assert [event.sequence for event in events] == list(range(1, len(events) + 1))
+    holders = [(event.fence, event.run_id) for event in events]
+    assert len(set(holders)) == len({fence for fence, _ in holders})
 
 
 def check(answers: list[dict[str, Any]], versions: list[str], pids: set[int], waits: bool) -> None:

@@ -111,7 +111,7 @@ def test_the_answers_are_right_for_delta_tables_that_were_changed_in_every_way(p
     assert [
         (each["table"], each["verdict"], [(one["what"], one["name"]) for one in each["differences"]])
         for each in entry["tables"]
-    ] == [(T, "unknown", []), (U, "unexplained", [("column", "hand")])]
+    ] == [(T, "unknown", []), (U, "outside", [("column", "hand")])]
     assert [each.partition(":")[0] for each in entry["warnings"]] == ["first", "second"]
     assert all("not read: only its engine" in each for each in entry["warnings"])
 

@@ -97,6 +97,31 @@ def test_the_columns_of_a_delta_table_keep_their_ids(project: ProjectFolder) -> 
     assert second.properties["delta.columnMapping.mode"] == "name"
 
 
+def test_what_fails_is_failed_in_delta_and_unknown_in_a_table_of_files_beside_it(project: ProjectFolder) -> None:
+    """Delta shows no part of a failed statement. An INSERT OVERWRITE of parquet deletes the rows before it fails."""
+    project.catalog(with_delta(project.root / "warehouse"))
+    delta, files, other = (project.root / name for name in ("delta", "files", "other"))
+    bad = "SELECT IF(id = 7, raise_error('no'), id) AS a FROM range(8)"
+    create = f"CREATE TABLE events (a BIGINT) USING delta LOCATION '{delta}'; INSERT INTO events VALUES (1)"
+    again = f"CREATE TABLE IF NOT EXISTS events USING delta LOCATION '{delta}'"
+    of_files = f"CREATE TABLE files (a BIGINT) USING parquet LOCATION '{files}'; INSERT INTO files VALUES (1)"
+    for done, wrong, code in (
+        (create, "INSERT INTO events VALUES (1, 2)", "STATEMENT_FAILED"),
+        (
+            f"{create}; {again}",
+            f"CREATE TABLE other USING delta LOCATION '{other}' AS SELECT nope FROM events",
+            "STATEMENT_FAILED",
+        ),
+        (f"{create}; {again}; {of_files}", f"INSERT OVERWRITE files {bad}", "OUTCOME_UNKNOWN"),
+    ):
+        project.file("1_a.sql", f"{done}; {wrong}")
+        failed = project.ask("migrate")
+        assert failed.document["error"]["code"] == code, failed.stdout
+    assert len(list(delta.glob("_delta_log/*.json"))) == 2
+    assert not list(other.glob("_delta_log/*.json"))
+    assert not list(files.glob("*.parquet"))
+
+
 def test_the_catalog_file_of_init_works_as_it_is_written(project: ProjectFolder) -> None:
     """The metastore is kept: a second run alters the table of the first by its name. History and lock need no Spark."""
     assert project.run("init", "--type", "delta", "web").code == 0

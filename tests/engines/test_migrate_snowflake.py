@@ -82,7 +82,7 @@ def test_each_statement_carries_its_tag(
     "sql",
     [
         "SELECT '100 %', 7 % 2, '%s %(name)s %%'",
-        "SELECT '?', ':name', ':1', '&x', '&&x', '$x', '<% y %>'",
+        "SELECT '?', ':name', ':1', '&x', '&&x', '$x', '${env:HOME}', '<% y %>'",
         "SELECT $$ it's; a \\ body %s ? $$ AS body",
         r"SELECT 'it\'s', 'a\\b', 'it''s; still', '\n'",
         'SELECT \'ünïcödé 🧊\' AS "Größe; ""quoted"""',

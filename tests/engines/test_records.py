@@ -44,7 +44,10 @@ def history_of(project: ProjectFolder) -> tuple[Event, ...]:
 def test_on_snowflake_a_file_costs_at_most_two_requests_more(
     emulated: SnowBed, snowflake_server: SnowflakeServer, project: ProjectFolder
 ) -> None:
-    """One request comes before the first file and one after each; a change from outside is recorded separately, without ids."""
+    """One request comes before the first file and one after each, and one more before a first run.
+
+    A change from outside is recorded separately, without ids.
+    """
 
     def requests(text: str, name: str, sql: str) -> list[str]:
         """Run one more file; return the statements that its run sent, and its logins."""
@@ -60,7 +63,7 @@ def test_on_snowflake_a_file_costs_at_most_two_requests_more(
 
     table, text = f"{emulated.schema()}.T", emulated.catalog_file()
     first = requests(text, "1_a.sql", f"CREATE TABLE {table} (ID INT NOT NULL)")
-    assert first.count(f"DESCRIBE TABLE {table}") == 2
+    assert first.count(f"DESCRIBE TABLE {table}") == 3
     without = requests(f"{text}record: off\n", "2_b.sql", f"ALTER TABLE {table} ADD COLUMN B VARCHAR(10)")
     more = requests(text, "3_c.sql", f"ALTER TABLE {table} ADD COLUMN C INT")
     assert len(more) - len(without) == more.count(f"DESCRIBE TABLE {table}") == 2
@@ -104,3 +107,31 @@ def test_the_history_of_a_table_of_iceberg_is_read_from_its_records(lake: LakeBe
     with closing(TableShapes(only_catalog(project.root))) as shapes:
         assert second.shape == shapes.read(f"{space}.u")
     assert [each.unread for event in events for each in table_records(event)].count(None) >= 5
+
+
+def test_names_after_use_are_those_that_spark_means(lake: LakeBed, project: ProjectFolder) -> None:
+    """A catalog and a namespace, a namespace alone, two in one file, and one in the part of a file that had run before."""
+    spaces = [f"r{uuid.uuid4().hex[:8]}" for _ in "ab"]
+    first, second = (f"lake.{each}" for each in spaces)
+    project.catalog(f"{lake.text}store: {{catalog: lake, namespace: {spaces[0]}}}\n")
+    with closing(lake.executor.open_session()) as session:
+        session.execute(f"CREATE NAMESPACE {second}")
+    create = "CREATE TABLE t (id BIGINT) USING iceberg"
+    project.file("1_a.sql", f"USE {first}; {create}; USE {second}; {create}")
+    project.file(
+        "2_b.sql", f"USE lake; USE {spaces[1]}; ALTER TABLE t ADD COLUMN b INT; INSERT INTO missing VALUES (1)"
+    )
+    with pytest.raises(GlacierbaseError):
+        Project.load(project.root).migrate(spark=lake.spark)
+    project.file(
+        "2_b.sql", f"USE lake; USE {spaces[1]}; ALTER TABLE t ADD COLUMN b INT; ALTER TABLE t ADD COLUMN c INT"
+    )
+    Project.load(project.root).migrate(spark=lake.spark)
+    asked = Project.load(project.root)
+    [drift] = asked.drift(tables=[f"{first}.t", f"{second}.t"])
+    assert (drift.drifts, drift.compared, drift.not_recorded) == ((), 2, ())
+    for space, made in ((first, {"id": "1"}), (second, {"id": "1", "b": "2", "c": "2"})):
+        [blamed] = asked.blame(f"{space}.t")
+        assert {each.name: each.version for each in blamed.lines_ if each.kind == "column"} == made
+        [history] = asked.history(table=f"{space}.t")
+        assert {each.version for each in history.events} == {"1", *made.values()}

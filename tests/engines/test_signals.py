@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import pty
 import signal
 import sqlite3
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing, suppress
@@ -50,10 +53,15 @@ def open_files(pid: int) -> list[str]:
     return found
 
 
+def is_program(pid: int) -> bool:
+    return b"\0glacierbase\0" in Path(f"/proc/{pid}/cmdline").read_bytes()
+
+
 @pytest.mark.parametrize("command", ["migrate", "pending", "repair", "doctor"])
 def test_one_signal_ends_a_command_whose_catalog_hangs(command: str, silent_project: ProjectFolder) -> None:
-    """It exits with the code of SIGTERM or SIGINT, in bounded time, and without a traceback."""
-    running = {number: silent_project.start(command) for number in (signal.SIGTERM, signal.SIGINT)}
+    """It exits with the code of the signal, in bounded time, and without a traceback."""
+    numbers = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+    running = {number: silent_project.start(command) for number in numbers}
     for process in running.values():
         wait_until_it_asks(process)
     began = time.monotonic()
@@ -65,6 +73,39 @@ def test_one_signal_ends_a_command_whose_catalog_hangs(command: str, silent_proj
         assert "Traceback" not in stdout + stderr
         assert "error: " in stderr
     assert time.monotonic() - began < SECONDS
+
+
+@pytest.mark.parametrize("command", ["migrate", "pending"])
+def test_a_closed_terminal_ends_a_command_as_sigterm_does(command: str, silent_project: ProjectFolder) -> None:
+    """The kernel sends SIGHUP, and nothing can be printed any more; the exit code is that of the signal all the same."""
+    pid, terminal = pty.fork()
+    if pid == 0:  # A process of its own session, whose terminal is the pseudo-terminal.
+        os.execv(sys.executable, [sys.executable, "-m", "glacierbase", command, "--project", str(silent_project.root)])
+    deadline = time.monotonic() + 60
+    # Before it is the program, the child has the files of this process.
+    while not (is_program(pid) and any(link.endswith("/catalog.db") for link in open_files(pid))):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    began = time.monotonic()
+    os.close(terminal)
+    _, status = os.waitpid(pid, 0)
+    assert os.waitstatus_to_exitcode(status) == 128 + signal.SIGHUP
+    assert time.monotonic() - began < SECONDS
+
+
+def test_under_nohup_a_closed_terminal_ends_nothing(silent_project: ProjectFolder) -> None:
+    """The caller chose that the program survives it."""
+    process = subprocess.Popen(
+        ["nohup", sys.executable, "-m", "glacierbase", "pending", "--project", str(silent_project.root)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    wait_until_it_asks(process)
+    process.send_signal(signal.SIGHUP)
+    time.sleep(1)
+    assert process.poll() is None
+    process.send_signal(signal.SIGTERM)
+    process.communicate(timeout=60)
+    assert process.returncode == 128 + signal.SIGTERM
 
 
 def test_the_second_signal_ends_it_at_once(silent_project: ProjectFolder) -> None:

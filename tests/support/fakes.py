@@ -12,9 +12,11 @@ from typing import Any
 from glacierbase.errors import OutcomeUnknown, StatementRefused, TableNotFound
 from glacierbase.executors import Evidence, InFlight
 from glacierbase.model.migration import Event
+from glacierbase.model.session import SessionContext
 from glacierbase.model.shape import Column, Shape
 from glacierbase.model.tableversion import TableVersion
 from glacierbase.stores import LockRow
+from glacierbase.stores.damaged import the_row
 
 _KINDS = {"no such table": TableNotFound, "interrupted": OutcomeUnknown}
 
@@ -28,6 +30,7 @@ class FakeSession:
         self._connection = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
         self._before = before
         self._progress = progress
+        self._context = SessionContext("sqlite", "main")
 
     def execute(self, sql: str, parameters: Sequence[Any] = (), *, tag: str | None = None) -> None:
         self.query(sql, parameters)
@@ -36,6 +39,8 @@ class FakeSession:
         self._before(sql)
         if sql.startswith("SET "):
             return []
+        if sql.startswith("USE "):
+            return self.select(SessionContext("sqlite", sql.removeprefix("USE "))) or []
         if sql.startswith("DESCRIBE TABLE "):
             table = sql.removeprefix("DESCRIBE TABLE ")
             return [(row[1], row[2]) for row in self.query(f"PRAGMA table_info({table})")]
@@ -56,6 +61,12 @@ class FakeSession:
         rows = self._connection.execute(f"PRAGMA table_info({name})").fetchall()
         columns = tuple(Column(None, row[1], row[2].lower(), required=bool(row[3])) for row in rows)
         return Shape(table, None, "sqlite", None, columns) if columns else None
+
+    def context(self) -> SessionContext:
+        return self._context
+
+    def select(self, context: SessionContext) -> None:
+        self._context = context
 
     def close(self) -> None:
         self._connection.close()
@@ -108,6 +119,7 @@ class MemoryTables:
     def __init__(self) -> None:
         self.histories: dict[str, list[Event]] = {}
         self.locks: dict[str, LockRow] = {}
+        self.rows: dict[str, tuple[LockRow, ...]] = {}  # Of a lock table that does not hold one row.
         self.mutex = threading.Lock()
         self.appends = 0
         self.compactions: list[int] = []  # The number of events at each.
@@ -144,7 +156,16 @@ class MemoryStore:
 
     def read_lock(self) -> LockRow | None:
         self._before("read_lock")
-        return self._tables.locks.get(self._name)
+        return the_row(self._lock_rows(), f"lake.glacierbase.lock_{self._name}")
+
+    def lock_rows(self) -> tuple[LockRow, ...] | None:
+        self._before("lock_rows")
+        return self._lock_rows()
+
+    def _lock_rows(self) -> tuple[LockRow, ...] | None:
+        if self._name in self._tables.rows:
+            return self._tables.rows[self._name]
+        return (self._tables.locks[self._name],) if self._name in self._tables.locks else None
 
     def table_version(self, table: str) -> TableVersion | None:
         self._before("table_version")
@@ -157,12 +178,14 @@ class MemoryStore:
         with self._tables.mutex:
             self._tables.histories.pop(self._name, None)
             self._tables.locks.pop(self._name, None)
+            self._tables.rows.pop(self._name, None)
 
     def create(self, free: LockRow) -> None:
         self._before("create")
         with self._tables.mutex:
             self._tables.histories.setdefault(self._name, [])
-            self._tables.locks.setdefault(self._name, free)
+            if self._name not in self._tables.rows:
+                self._tables.locks.setdefault(self._name, free)
 
     def append(self, events: Sequence[Event]) -> None:
         self._before("append")
@@ -181,8 +204,17 @@ class MemoryStore:
         self._before("compare_and_set")
         with self._tables.mutex:
             row = self._tables.locks.get(self._name)
-            if row is None or row.claim != expected.claim:
+            if self._name in self._tables.rows or row is None or row.claim != expected.claim:
                 return False
+            self._tables.locks[self._name] = new
+            return True
+
+    def replace_rows(self, seen: Sequence[LockRow], new: LockRow) -> bool:
+        self._before("replace_rows")
+        with self._tables.mutex:
+            if self._lock_rows() != tuple(seen):
+                return False
+            self._tables.rows.pop(self._name, None)
             self._tables.locks[self._name] = new
             return True
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
@@ -17,8 +17,10 @@ from glacierbase.history.details import Details, to_json
 from glacierbase.history.lockrow import free_row
 from glacierbase.history.opening import Target
 from glacierbase.history.shapes import TableRecord, to_document
+from glacierbase.history.timeline import differ
 from glacierbase.migrations.folder import load_migrations
 from glacierbase.model.migration import Event, EventType, State
+from glacierbase.model.shape import Shape
 from glacierbase.run.run import Run
 from glacierbase.sql.targets import table_names, target_tables
 from glacierbase.stores import Store
@@ -51,6 +53,7 @@ class Place:
     environment: str
     client: SqlCatalog
     sequence: int = field(default=0, init=False)
+    _known: dict[str, Shape | None] = field(default_factory=dict, init=False)
 
     @property
     def target(self) -> Target:
@@ -74,6 +77,7 @@ class Place:
         """
         target = self.target
         [compiled] = target.compile([each for each in target.migrations if each.version == version])
+        before = self._shapes(table_names(target_tables(compiled.statements, "spark")), names) if is_recorded else {}
         change(self.client)
         at = datetime.now(timezone.utc) - timedelta(days=2)
         start = Event(
@@ -81,9 +85,10 @@ class Place:
             State.RUNNING.value, version, compiled.migration.description, compiled.migration.author,
             compiled.migration.location, compiled.migration.checksum, compiled.checksum,
             statement_total=len(compiled.statements), tables=target_tables(compiled.statements, "spark"),
-            recorded_at=at, started_at=at, details=to_json(Details(squashes=compiled.migration.squashes)),
+            recorded_at=at, started_at=at, rendered_sql=compiled.text,
+            details=to_json(Details(squashes=compiled.migration.squashes)),
         )  # fmt: skip
-        details = Details(tables=tuple(self._records(start, names)) if is_recorded else ())
+        details = Details(tables=tuple(self._records(before, names)))
         ended = replace(
             start, sequence=start.sequence + 1, event=end.value, state=_STATES[end].value, details=to_json(details)
         )
@@ -92,10 +97,16 @@ class Place:
             store.append([start, replace(ended, **columns)])
         self.sequence += 2
 
-    def _records(self, event: Event, names: Mapping[str, str]) -> Iterator[Any]:
+    def _records(self, before: Mapping[str, Shape | None], names: Mapping[str, str]) -> Iterator[Any]:
+        """Yield what a run records of tables: also what they were before it, where that is not as the last record says."""
+        for table, after in self._shapes(before, names).items():
+            is_changed = differ(self._known.get(table), before[table])
+            self._known[table] = after
+            yield to_document(TableRecord(table, after, before[table] if is_changed else None, is_changed))
+
+    def _shapes(self, tables: Iterable[str], names: Mapping[str, str]) -> dict[str, Shape | None]:
         with closing(ShapeReader(self.target.catalog)) as reader:
-            for table in table_names(event.tables):
-                yield to_document(TableRecord(table, reader.read(names.get(table, table))))
+            return {table: reader.read(names.get(table, table)) for table in tables}
 
     @contextmanager
     def _store(self) -> Iterator[Store]:

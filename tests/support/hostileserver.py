@@ -1,4 +1,4 @@
-"""A catalog server that may be silent, or name classes for its client to load; and tables that it serves.
+"""A catalog server that may be silent or endless, lead elsewhere, or name classes for its client to load; and its tables.
 
 In Python alone: no engine, no JVM.
 """
@@ -9,11 +9,11 @@ import json
 import re
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, cast
 from urllib.parse import urlsplit
 
 CATALOG = """\
@@ -49,6 +49,9 @@ class HostileServer:
         table_config: goes with every table.
         table_properties: in the metadata of every table; `commit_properties` only in the answer to a commit.
         silent: whether a request is never answered, by its method and path.
+        writes: writes the answer to a request into the socket instead, by its method and path; returns whether it did.
+        leads_to: the status and the address of a redirection, by the method and path of the request.
+        received: the headers of each request.
     """
 
     address: str = ""
@@ -59,6 +62,9 @@ class HostileServer:
     table_properties: dict[str, str] = field(default_factory=dict)
     commit_properties: dict[str, str] = field(default_factory=dict)
     silent: Callable[[str], bool] = lambda request: False
+    writes: Callable[[str, BinaryIO], bool] = lambda request, socket: False
+    leads_to: dict[str, tuple[int, str]] = field(default_factory=dict)
+    received: list[dict[str, str]] = field(default_factory=list)
     requests: list[str] = field(default_factory=list)
     ended: threading.Event = field(default_factory=threading.Event)
 
@@ -68,6 +74,10 @@ class HostileServer:
         if self.silent(request):
             self.ended.wait()
             return None
+        if request in self.leads_to:
+            return self.leads_to[request]
+        if request == "POST /v1/oauth/tokens":
+            return 200, {"access_token": "fetched", "token_type": "bearer"}
         if request == "GET /v1/config":
             return 200, {"defaults": self.defaults, "overrides": self.config}
         found = re.fullmatch(r"(GET|POST) /v1/namespaces/\w+/tables/(\w+)", request)
@@ -102,12 +112,19 @@ def hostile_server() -> Iterator[HostileServer]:
     class Handler(BaseHTTPRequestHandler):
         def _serve(self) -> None:
             self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            answer = made.answer(f"{self.command} {urlsplit(self.path).path}")
+            made.received.append(dict(self.headers))
+            request = f"{self.command} {urlsplit(self.path).path}"
+            with suppress(ConnectionError):  # The client has closed the connection.
+                if made.writes(request, cast("BinaryIO", self.wfile)):
+                    return
+            answer = made.answer(request)
             if answer is None:
                 return
             status, document = answer
             said = json.dumps(document).encode()
             self.send_response(status)
+            if isinstance(document, str):
+                self.send_header("Location", document)
             self.send_header("Content-Length", str(len(said)))
             self.end_headers()
             self.wfile.write(said)

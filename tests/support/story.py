@@ -12,7 +12,8 @@ import pytest
 from glacierbase.history.details import Details, to_json
 from glacierbase.history.records import History, fold
 from glacierbase.history.shapes import TableRecord, to_document
-from glacierbase.model.migration import Event, EventType, State
+from glacierbase.migrations.statements import split_statements
+from glacierbase.model.migration import Event, EventType, State, checksum
 from glacierbase.model.shape import Column, Shape
 from glacierbase.project import Project
 from tests.support.project_folder import ProjectFolder
@@ -47,11 +48,13 @@ class Story:
     def file(
         self, version: int, changed: Mapping[str, Shape | None], *, recorded: bool = True, author: str | None = None,
         description: str | None = None, event: EventType = EventType.APPLIED, state: State = State.APPLIED,
+        sql: str = "SELECT 1",
     ) -> Story:  # fmt: skip
         """Run a file that changes tables.
 
         Args:
             recorded: whether its run records what it sees of them.
+            sql: the statements, rendered.
         """
         names = tuple(changed)
         before = {name: self.tables.get(name) for name in names}
@@ -61,8 +64,9 @@ class Story:
         start = Event(
             1, len(self.events) + 1, f"run-{version}", self._catalog, self._environment, EventType.STARTED.value,
             State.RUNNING.value, f"{version:04}", description or f"why {version}", author or f"Team {version}",
-            statement_index=1, statement_total=1, tables=json.dumps(names), recorded_at=at - timedelta(minutes=1),
-            os_user="ann", host="ci-7", rendered_sql="SELECT 1",
+            checksum=checksum(f"file {version}".encode()), rendered_checksum=checksum(sql.encode()), statement_index=1,
+            statement_total=len(split_statements(sql, "spark")), tables=json.dumps(names),
+            recorded_at=at - timedelta(minutes=1), os_user="ann", host="ci-7", rendered_sql=sql,
         )  # fmt: skip
         details = to_json(Details(tables=tuple(map(to_document, records))))
         end = replace(

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from datetime import datetime, timezone
 from typing import Any
 
 from pyiceberg.catalog.sql import SqlCatalog
@@ -27,7 +28,7 @@ Part = tuple[str, int | str]
 
 _STATEMENT = re.compile(
     r"(?P<verb>CREATE|DROP|ALTER|INSERT INTO|FROBNICATE)(?: TABLE)? lake\.a\.(?P<table>\w+)"
-    r"(?: (?P<change>ADD COLUMN|DROP COLUMN|RENAME COLUMN|RENAME TO|SET TBLPROPERTIES) ?(?P<rest>.*))?"
+    r"(?: (?P<change>ADD COLUMN|ALTER COLUMN|DROP COLUMN|RENAME COLUMN|RENAME TO|SET TBLPROPERTIES) ?(?P<rest>.*))?"
 )
 
 
@@ -48,6 +49,8 @@ class Witness(World):
         meanwhile, meanwhile_at: what another process does at a step, which takes the lock of the run for one of a dead process.
         loses_answers: whether the next append is committed twice, and not answered.
         done: the statements that took effect, each by version and index.
+        others: what another client does at a step, by its number.
+        times: by the table and the part that another client changed last, when it was committed.
     """
 
     def __init__(self, project: ProjectFolder) -> None:
@@ -74,6 +77,8 @@ class Witness(World):
         self.meanwhile_at = 0
         self.loses_answers = False
         self.tables.commit_seconds = 0.0
+        self.others: dict[int, str] = {}
+        self.times: dict[tuple[str, Part], datetime] = {}
 
     def step(self) -> None:
         """Count a step; the run ends at the one that was chosen."""
@@ -81,6 +86,9 @@ class Witness(World):
         if self.is_dead or self.steps == self.dies_at:
             self.is_dead = True
             raise Killed
+        if sql := self.others.pop(self.steps, None):
+            with suppress(StatementRefused):
+                self.execute(sql)
         if self.steps == self.meanwhile_at and self.meanwhile:
             call, self.meanwhile = self.meanwhile, None
             self.end_holder()
@@ -158,6 +166,9 @@ class Witness(World):
                     update.add_column(rest.split()[0], StringType())
                 elif change == "RENAME COLUMN":
                     update.rename_column(*rest.split(" TO "))
+                elif change == "ALTER COLUMN":
+                    column, _, comment = rest.partition(" COMMENT ")
+                    update.update_column(column, doc=comment.strip("'"))
                 else:
                     update.delete_column(rest)
 
@@ -169,9 +180,12 @@ class Witness(World):
         for part, value in now.items():
             if was.get(part) != value:
                 made[part] = self.version
+                if self.version == HAND and after and part[0] != "table":
+                    milliseconds = self.client.load_table(f"a.{table}").metadata.last_updated_ms
+                    self.times[table, part] = datetime.fromtimestamp(milliseconds / 1000, timezone.utc)
         for part in was.keys() - now.keys():
             made.pop(part, None)
-            gone[str(was[part]) if part[0] == "column" else str(part[1])] = self.version
+            gone[was[part].partition("\0")[0] if part[0] == "column" else str(part[1])] = self.version
         if after is None or old != table:
             self.gone.setdefault(old, {})[""] = self.version
         if after is None:
@@ -186,7 +200,7 @@ class Witness(World):
 def _parts(shape: Shape | None) -> dict[Part, str]:
     if shape is None:
         return {}
-    columns: dict[Part, str] = {("column", each.id or 0): each.name for each in shape.columns}
+    columns: dict[Part, str] = {("column", each.id or 0): f"{each.name}\0{each.comment}" for each in shape.columns}
     properties: dict[Part, str] = {("property", key): value for key, value in shape.properties.items()}
     return columns | properties | {("table", ""): shape.table}
 

@@ -64,6 +64,11 @@ class World:
             ),
         )
 
+    def begin(self) -> None:
+        """Create the tables of history and lock, as a first run does, which looks for a lost history before."""
+        self.tables.histories["shop"] = []
+        self.tables.locks["shop"] = free_row(Terms("shop", self.environment, 60))
+
     def migrate(self, selection: Selection = Selection(), **options: Any) -> Progress:  # noqa: B008 (frozen)
         progress = Progress()
         self.migrator().migrate(selection, progress, **options)

@@ -151,6 +151,8 @@ def _impossible(drift: TableDrift) -> str | None:
         return f"{drift.table} is no Iceberg table, and statements are written for Iceberg only"
     if drift.actual is not None and drift.actual.uuid != drift.recorded.uuid:
         return f"{drift.table} is another table than the recorded one"
+    if drift.is_renamed and drift.actual is not None:
+        return f"{drift.table} was renamed to {drift.actual.table}; a statement that renames it is written by hand"
     if any(column.id is None for each in shapes for column in each.columns):
         return (
             f"{drift.table} was read without the ids of its columns: a renamed column cannot be told from a dropped one"

@@ -11,8 +11,7 @@ from glacierbase.apply.drift.results import DriftIgnoreResult, IgnoredDrift
 from glacierbase.catalogs.drift_file import exact_rule, with_rules
 from glacierbase.history.opening import Target
 from glacierbase.history.state import read_state
-from glacierbase.migrations.new_files import writing
-from glacierbase.run.files import replace_file
+from glacierbase.run.files import replace_file, writing
 from glacierbase.stores.live import LiveTables
 
 

@@ -18,11 +18,14 @@ from glacierbase.executors.snowflake.progress import QueryState
 from glacierbase.executors.snowflake.shape import shape_of
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.names import snowflake_identifier
+from glacierbase.model.session import SessionContext
 from glacierbase.model.shape import Shape
 from glacierbase.run.activity import doing
 from glacierbase.run.clock import SKEW
 from glacierbase.run.run import Run, run_tag
 from glacierbase.run.waiting import Caller, result
+from glacierbase.sql import read
+from glacierbase.sql.statement import SessionEffect
 
 # Of a bookkeeping session. Snowflake aborts a query whose client has vanished, and waits at most 30 s for a table's lock.
 # https://docs.snowflake.com/en/sql-reference/parameters
@@ -43,16 +46,12 @@ _INTERACTIVE = re.compile("(?i)browser|mfa|authorization_code")
 
 # Attributes of a session that are set at login, and must be unchanged when the next migration gets the session.
 _STATE = ("role", "warehouse", "database", "schema")
-# Statements that do not change the state of their session; all others may.
-_KEEPS_SESSION_STATE = re.compile(
-    r"""(?ix)
-    (?: INSERT | UPDATE | DELETE | MERGE | TRUNCATE | COPY | SELECT | WITH | SHOW | DESC | DESCRIBE
-      | COMMENT | GRANT | REVOKE | UNDROP
-      | (?: CREATE (?:\s+ OR \s+ (?:REPLACE | ALTER))? | ALTER | DROP )
-        (?:\s+ (?:TRANSIENT | ICEBERG | DYNAMIC | SECURE | MATERIALIZED | RECURSIVE))*
-        \s+ (?:TABLE | VIEW | TASK | STREAM | SEQUENCE | STAGE | PIPE | TAG | PROCEDURE | FUNCTION)
-    ) \b"""
-)
+
+
+def _leaves_session(sql: str) -> bool:
+    """Return whether the session is certainly as it was before the statement."""
+    found = read(sql, "snowflake")
+    return found.session is SessionEffect.NONE and found.operation not in ("script", "transaction")
 
 
 def open_executor(catalog: Catalog, run: Run) -> Executor:
@@ -100,7 +99,7 @@ class SnowflakeSession:
         return self._send(sql, parameters, None)[1]
 
     def _send(self, sql: str, parameters: Sequence[Any], tag: str | None) -> tuple[str | None, list[Row]]:
-        clean, self.is_clean = self.is_clean and _KEEPS_SESSION_STATE.match(sql) is not None, False
+        clean, self.is_clean = self.is_clean and _leaves_session(sql), False
         self._tag = tag
         self._watched = self._watch(tag) if tag else None
         try:
@@ -151,6 +150,16 @@ class SnowflakeSession:
         except TableNotFound:
             self.is_clean = was_clean  # A refused DESCRIBE changes nothing, and a new session costs a login.
             return None
+
+    def context(self) -> SessionContext:
+        """Return database, schema and role, which the connector keeps from each answer; empty ones are none."""
+        return SessionContext(*(getattr(self._connection, name) or None for name in ("database", "schema", "role")))
+
+    def select(self, context: SessionContext) -> None:
+        """Run USE. A session may have no schema, or no database."""
+        parts = [snowflake_identifier(part) for part in (context.catalog, context.namespace) if part]
+        if parts:
+            self.execute(f"USE {'SCHEMA' if len(parts) > 1 else 'DATABASE'} {'.'.join(parts)}")
 
     def state_of(self, query_id: str) -> str:
         """Return the state of a query of this account, by a request that needs no warehouse."""

@@ -1,10 +1,11 @@
 """The list of Spark statements that are atomic: they take effect as a whole or not at all. A statement not listed may not be.
 
 A refusal proves only for an atomic statement that nothing happened. The list holds for tables of a format with commits (Iceberg,
-Delta, Hudi). Sources: Spark 4.1's `SqlBaseParser.g4`, the SQL extensions of Iceberg and Delta, and tests on Spark 4.1 with Iceberg
-1.12 and Delta 4.4. In those tests, the first part of these had an effect when the second failed, so they are not listed: a script,
-`FROM … INSERT … INSERT …`, `DROP TABLE … PURGE` (dropped, then the files are deleted), `EXPLAIN EXECUTE IMMEDIATE` (which
-executes), and `current-snapshot-id` beside another property.
+Delta, Hudi); `targets` asks the session for that. Sources: Spark 4.1's `SqlBaseParser.g4`, the SQL extensions of Iceberg and
+Delta, and tests on Spark 4.1 with Iceberg 1.12 and Delta 4.4. In those tests, the first part of these had an effect when the second
+failed, so they are not listed: a script, `FROM … INSERT … INSERT …`, `DROP TABLE … PURGE` (dropped, then the files are deleted),
+`EXPLAIN EXECUTE IMMEDIATE` (which executes), `WITH SCHEMA EVOLUTION` (columns are added before the rows), and `current-snapshot-id`
+beside another property.
 """
 
 from __future__ import annotations
@@ -25,9 +26,10 @@ _KNOWN = tuple(
         # One commit for each INSERT; a directory has no commits.
         (
             r"(?:\( )*(?:SELECT|VALUES|TABLE|FROM|WITH)|INSERT|UPDATE|DELETE",
-            r"\bINSERT .*\bINSERT\b|\bOVERWRITE (?:LOCAL )?DIRECTORY\b",
+            r"\bINSERT .*\bINSERT\b|\bOVERWRITE (?:LOCAL )?DIRECTORY\b|\bWITH SCHEMA EVOLUTION\b",
         ),
-        (r"MERGE", _NEVER),
+        # Columns are added in a commit before that of the rows.
+        (r"MERGE", r"\bWITH SCHEMA EVOLUTION\b"),
         # Spark drops what it created when the query fails.
         (r"CREATE (?:EXTERNAL |TEMPORARY )?TABLE", _NEVER),
         # Other formats drop, then create.
@@ -41,8 +43,9 @@ _KNOWN = tuple(
         (r"COMMENT ON|ANALYZE TABLE", _NEVER),
     )
 )
-# Variables that Spark replaces before it parses the statement (a SELECT is still one then), and properties that add commits.
-_HIDDEN = re.compile(r"(?is)\A(?!SELECT\b).*(?:\$\{|snapshot-id|enableRowTracking)")
+# Variables that Spark replaces before it parses the statement (a SELECT is still one then), and properties and options that add
+# commits.
+_HIDDEN = re.compile(r"(?is)\A(?!SELECT\b).*(?:\$\{|snapshot-id|enableRowTracking|merge-?schema)")
 
 
 def is_atomic(sql: str) -> bool:

@@ -1,30 +1,34 @@
-"""A cell: a JVM that reaches no file, address or program but those of its folder and of Spark.
+"""A cell: a JVM that reaches no file, address or program but those that starting Spark and running plain SQL need.
 
-The boundary is Java's security manager, which Java 17 and 21 have (JEP 411, https://openjdk.org/jeps/411): Java asks it before each
-file, connection and process, whatever library opens them. The environment has listed variables only.
+The first boundary is Java's security manager, which Java 17 and 21 have (JEP 411, https://openjdk.org/jeps/411): Java asks it
+before each file, connection and process, whatever library opens them, and rights belong to the jar that code was loaded from. The
+second is the kernel's, where Linux has it: `confine`. The environment has listed variables only.
 """
 
 from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from glacierbase.executors.spark import confine
 from glacierbase.executors.spark.installed import spark_home
+from glacierbase.executors.spark.java import java_files
+from glacierbase.run.cache import cache_folder
 
 # Variables without which scripts and Java do not work. None of them holds a secret.
 _KEPT = ("PATH", "LANG", "LC_ALL", "TZ")
-# What Spark does inside of the JVM. No permission to execute a program, to connect to any address (glacierbase connects to the
-# JVM), or to replace the security manager or its policy.
+# What all jars of Spark may do inside of the JVM. No permission to execute a program, to connect to any address (glacierbase
+# connects to the JVM), to make a class loader, or to replace the security manager or its policy.
 _INSIDE = """
   permission java.lang.RuntimePermission "accessClassInPackage.com.sun.*";
   permission java.lang.RuntimePermission "accessClassInPackage.jdk.*";
   permission java.lang.RuntimePermission "accessClassInPackage.sun.*";
   permission java.lang.RuntimePermission "accessDeclaredMembers";
   permission java.lang.RuntimePermission "closeClassLoader";
-  permission java.lang.RuntimePermission "createClassLoader";
   permission java.lang.RuntimePermission "enableContextClassLoaderOverride";
   permission java.lang.RuntimePermission "exitVM.*";
   permission java.lang.RuntimePermission "getClassLoader";
@@ -33,7 +37,7 @@ _INSIDE = """
   permission java.lang.RuntimePermission "getStackTrace";
   permission java.lang.RuntimePermission "getStackWalkerWithClassReference";
   permission java.lang.RuntimePermission "getenv.*";
-  permission java.lang.RuntimePermission "loadLibrary.*";
+  permission java.lang.RuntimePermission "loadLibrary.jaas";
   permission java.lang.RuntimePermission "manageProcess";
   permission java.lang.RuntimePermission "modifyThread";
   permission java.lang.RuntimePermission "modifyThreadGroup";
@@ -51,7 +55,6 @@ _INSIDE = """
   permission java.io.SerializablePermission "*";
   permission java.security.SecurityPermission "getProperty.*";
   permission java.security.SecurityPermission "putProviderProperty.*";
-  permission java.net.NetPermission "*";
   permission jdk.jfr.FlightRecorderPermission "registerEvent";
   permission javax.security.auth.AuthPermission "*";
   permission javax.security.auth.PrivateCredentialPermission "* * \\"*\\"", "read";
@@ -60,10 +63,29 @@ _INSIDE = """
   permission javax.management.MBeanTrustPermission "*";
   permission java.net.SocketPermission "localhost", "accept,listen,resolve";
   permission java.net.SocketPermission "127.0.0.1", "accept,listen,resolve";
-  permission java.io.FilePermission "${java.home}/-", "read";
+"""
+# Jars that keep the rows of a shuffle in files, or unpack their native libraries. All code between a statement and such a file is
+# in them. Hadoop, which opens the files that SQL names, is not, nor is any format.
+_KEEPS_FILES = ("spark-", "scala-library", "py4j-", "lz4-java", "snappy-java", "zstd-jni", "commons-crypto")
+_IN_FILES = """
+  permission java.lang.RuntimePermission "createClassLoader";
+  permission java.lang.RuntimePermission "loadLibrary.*";
+"""
+# The compiler of the classes that Spark writes itself. They have the rights of its jar.
+_COMPILES = ("janino", "commons-compiler")
+_IN_COMPILER = """
+  permission java.lang.RuntimePermission "createClassLoader";
 """
 # Packages whose classes are not loaded. Derby, a database that Spark ships for Hive, calls any static method of Java from SQL.
 _SECURITY = "package.access=sun.misc.,sun.reflect.,org.apache.derby.\n"
+# What programs and Java read of the system, if it is there. For the kernel; the security manager grants none of it.
+_SYSTEM = (
+    *("/bin", "/lib", "/lib32", "/lib64", "/sbin", "/usr/bin", "/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/libexec"),
+    *("/usr/share/locale", "/usr/share/zoneinfo", "/usr/local/lib", "/nix/store", "/gnu/store"),
+    *("/etc/group", "/etc/ld.so.cache", "/etc/localtime", "/etc/nsswitch.conf", "/etc/passwd", "/etc/timezone"),
+    *("/dev/null", "/dev/random", "/dev/urandom", "/proc/cpuinfo", "/proc/meminfo", "/proc/self", "/proc/stat"),
+    *("/proc/sys/net/core", "/proc/sys/vm", "/proc/version", "/sys/devices/system", "/sys/fs/cgroup", "/sys/kernel/mm"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +93,7 @@ class Cell:
     """What a JVM may reach.
 
     Attributes:
-        folder: the only folder that it may write to. Nothing else is in it.
+        folder: nothing else is in it. The JVM writes to its folder `tmp` only.
     """
 
     folder: Path
@@ -84,7 +106,7 @@ class Cell:
             "SPARK_CONF_DIR": self._path(
                 "no-configuration"
             ),  # It does not exist: an administrator's may hold credentials.
-            "SPARK_LOCAL_DIRS": self._path("local"),
+            "SPARK_LOCAL_DIRS": self._path("tmp"),
             "SPARK_LOCAL_IP": "127.0.0.1",
             # Without it, a JVM writes a file into the machine's folder for temporary files.
             "SPARK_LAUNCHER_OPTS": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData",
@@ -104,43 +126,75 @@ class Cell:
         Args:
             jars: files that it may read besides Spark's own.
         """
-        policy = self.folder / "policy"
-        policy.write_text(_policy(self.folder, [spark_home(), *jars]))
-        security = self.folder / "security"
-        security.write_text(_SECURITY)
+        (self.folder / "tmp").mkdir()
+        warehouse = self.folder / "warehouse"
+        warehouse.mkdir()
         hosts = self.folder / "hosts"
         hosts.write_text(f"127.0.0.1 localhost {socket.gethostname()}\n")
+        policy = self.folder / "policy"
+        policy.write_text(self._policy(jars, [hosts, warehouse]))
+        security = self.folder / "security"
+        security.write_text(_SECURITY)
         properties = {
             "java.io.tmpdir": self._path("tmp"),
-            "user.home": self._path("home"),
-            "derby.system.home": self._path("home"),
+            "user.home": self._path("tmp"),
+            "derby.system.home": self._path("tmp"),
             "jdk.net.hosts.file": str(hosts),  # In place of DNS, which the manager asks before it refuses an address.
             "java.security.manager": "default",
             "java.security.properties": str(security),
             "java.security.policy": f"={policy}",  # `==`: this policy, and not the machine's besides.
         }
         flags = ["-XX:-UsePerfData", *(f'"-D{key}={value}"' for key, value in properties.items())]
-        for name in ("tmp", "home", "local", "warehouse"):
-            (self.folder / name).mkdir(exist_ok=True)
         return {
             "spark.driver.extraJavaOptions": " ".join(flags),
-            "spark.sql.warehouse.dir": (self.folder / "warehouse").as_uri(),
+            "spark.sql.warehouse.dir": warehouse.as_uri(),
             "spark.sql.catalogImplementation": "in-memory",
+            # Classes that Spark writes for a statement are of the compiler's jar, which may open no file of a shuffle.
+            "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+            "spark.sql.codegen.wholeStage": "false",
+            # No file holds bytes that SQL chose, and so none is a jar or a library.
+            "spark.io.encryption.enabled": "true",
         }
+
+    def command(self, java_home: Path, jars: Iterable[str]) -> list[str]:
+        """Return what starts a program, put before it, so that the kernel confines it where it can."""
+        if sys.platform != "linux":
+            return []
+        java = [*java_files(java_home), cache_folder("archives")]
+        spark = [spark_home() / "bin", spark_home() / "jars"]
+        readable = [*_SYSTEM, *map(str, (*java, *spark, self.folder)), *jars]
+        writable = [self._path("tmp"), self._path("warehouse"), "/dev/null"]
+        return [sys.executable, "-I", "-S", confine.__file__, *readable, "--", *writable, "--"]
+
+    def _policy(self, jars: Sequence[Path], others: Sequence[Path]) -> str:
+        """Return the policy: https://docs.oracle.com/en/java/javase/17/security/permissions-jdk1.html
+
+        Args:
+            others: files that all jars read, and no more than the names in it where one is a folder.
+        """
+        own = spark_home() / "jars"
+        readable = [own, own / "*", *jars, *others, self.folder, Path("/")]
+        inside = _INSIDE + "".join(_file(each, "read") for each in readable) + _file(self.folder / "warehouse", "write")
+        tmp = self.folder / "tmp"
+        files = _IN_FILES + _file(tmp, "read,write") + _file(tmp / "-", "read,write,delete")
+        grants = [_grant(f"{own.as_uri()}/*", inside), *(_grant(each.as_uri(), inside + files) for each in jars)]
+        for each in sorted(own.glob("*.jar")):
+            if each.name.startswith(_KEEPS_FILES):
+                grants.append(_grant(each.as_uri(), files))
+            elif each.name.startswith(_COMPILES):
+                grants.append(_grant(each.as_uri(), _IN_COMPILER))
+        return "".join(grants)
 
     def _path(self, name: str) -> str:
         return str(self.folder / name)
 
 
-def _policy(folder: Path, readable: Sequence[Path]) -> str:
-    """Return the policy: https://docs.oracle.com/en/java/javase/17/security/permissions-jdk1.html"""
-    lines = [_INSIDE, *_files(folder, "read,write,delete")]
-    for each in readable:
-        lines += _files(each, "read")
-    return "grant {" + "\n".join(lines) + "\n};\n"
+def _grant(code: str, permissions: str) -> str:
+    """Return the entry for the code of a jar, or with `/*` of all jars in a folder, by its address."""
+    return f'grant codeBase "{code}" {{{permissions}}};\n'
 
 
-def _files(path: Path, actions: str) -> list[str]:
-    """Return the permissions on a file, or a folder and all inside."""
+def _file(path: Path, actions: str) -> str:
+    """Return the permission on a file or a folder; `/*` at its end means the files in it, `/-` all inside."""
     quoted = str(path).replace("\\", "\\\\").replace('"', '\\"')
-    return [f'  permission java.io.FilePermission "{each}", "{actions}";' for each in (quoted, f"{quoted}/-")]
+    return f'  permission java.io.FilePermission "{quoted}", "{actions}";\n'

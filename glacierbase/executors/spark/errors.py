@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from glacierbase.errors import CommitConflict, EngineError, OutcomeUnknown, StatementRefused, TableNotFound
+from glacierbase.executors import Session
 from glacierbase.executors.spark.atomic import is_atomic
+from glacierbase.executors.spark.targets import takes_back
 from glacierbase.secrets import mask
 
 _CONFLICT = ("org.apache.iceberg.exceptions.CommitFailedException", "io.delta.exceptions.Concurrent")
@@ -37,14 +39,15 @@ _REFUSED_SQLSTATES = ("0A", "21", "22", "23", "42", "P0")
 _STAGE_FAILED = "Job aborted due to stage failure"
 # Their message is only the name of the class.
 _CLASS_MISSING = ("java.lang.ClassNotFoundException", "java.lang.NoClassDefFoundError")
-# Raised before a change is sent to the catalog; all but the first are raised while the catalog is loaded.
-_NOTHING_SENT = (
-    "Unsupported table change",
+# Raised while a catalog is loaded, which is before the first effect of any single statement.
+_NOT_LOADED = (
     "Cannot find catalog plugin class",
     "Plugin class for catalog",
     "Cannot initialize JDBC catalog",
     "Cannot check and eventually update SQL schema",
 )
+# Raised before a change is sent to the catalog.
+_NOTHING_SENT = ("Unsupported table change", *_NOT_LOADED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +59,12 @@ class _Cause:
     unparsed: str | None = None  # The text that Spark's parser refused.
 
 
-def map_error(error: BaseException, sql: str) -> EngineError:
-    """Return the engine error for what `sql` raised: `StatementRefused` only where it proves that `sql` had no effect."""
+def map_error(error: BaseException, sql: str, session: Session | None = None) -> EngineError:
+    """Return the engine error for what `sql` raised: `StatementRefused` only where it is proven that `sql` had no effect.
+
+    Args:
+        session: the one that `sql` ran in, which is asked for the tables that `sql` names.
+    """
     causes = tuple(_causes(error))
     innermost = next((cause for cause in reversed(causes) if cause.message), causes[-1])
     condition = next((cause.condition for cause in causes if cause.condition), None)
@@ -65,16 +72,26 @@ def map_error(error: BaseException, sql: str) -> EngineError:
     message = _first_paragraph(mask(innermost.message)) or name
     if innermost.classes[0] in _CLASS_MISSING:
         message = f"no jar holds the class {message}; is one missing in dependencies?"
-    return _kind(causes, sql)(name, message)
+    return _kind(causes, sql, session)(name, message)
 
 
-def _kind(causes: tuple[_Cause, ...], sql: str) -> type[EngineError]:
+def _kind(causes: tuple[_Cause, ...], sql: str, session: Session | None) -> type[EngineError]:
     classes = [name for cause in causes for name in cause.classes]
     if any(_UNCERTAIN.search(name) for name in classes):
         return OutcomeUnknown
     # Scripts, dynamic SQL and stored views are parsed while they run, when earlier statements have taken effect.
-    if not is_atomic(sql) and all(cause.unparsed != sql for cause in causes):
+    if any(cause.unparsed == sql for cause in causes):
+        return StatementRefused
+    kind = _kind_if_atomic(causes, classes)
+    if kind is OutcomeUnknown or not is_atomic(sql):
         return OutcomeUnknown
+    if any(cause.message.startswith(_NOT_LOADED) for cause in causes):
+        return kind
+    return kind if takes_back(session, sql, not_found=kind is TableNotFound) else OutcomeUnknown
+
+
+def _kind_if_atomic(causes: tuple[_Cause, ...], classes: list[str]) -> type[EngineError]:
+    """Return the kind of an error of a statement that takes effect as a whole or not at all."""
     if any(cause.condition in _NOT_FOUND for cause in causes) or any(
         name.endswith(_NOT_FOUND_CLASSES) for name in classes
     ):

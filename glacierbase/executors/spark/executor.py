@@ -57,8 +57,11 @@ class SparkExecutor:
 
 
 def current_user(spark: Any) -> str:
-    """Return the user of a session."""
-    return str(SparkSessionPort(spark).query("SELECT current_user()")[0][0])
+    """Return the user of a session, which may be the caller's: no setting of it is changed."""
+    try:
+        return str(spark.sql("SELECT current_user()").collect()[0][0])
+    except Exception as error:
+        raise map_error(error, "") from error
 
 
 def application_id(spark: Any) -> str | None:

@@ -20,6 +20,7 @@ from glacierbase.executors.spark.cell import Cell
 from glacierbase.executors.spark.installed import spark_home
 from glacierbase.executors.spark.properties import with_properties
 from glacierbase.run.activity import note
+from glacierbase.run.files import FileRefused, path_inside
 from glacierbase.run.run import Run
 from glacierbase.run.waiting import start_thread
 from glacierbase.secrets import mask
@@ -63,7 +64,7 @@ class Gateway:
         """
         output = _log_file(run)
         self.log = Path(output.name)
-        with tempfile.TemporaryDirectory(dir=cell.folder if cell else None) as folder:
+        with tempfile.TemporaryDirectory(dir=cell.folder / "tmp" if cell else None) as folder:
             self._process = _launch(conf, java_home, Path(folder), cell)
             try:
                 self.pid = self._process.pid
@@ -119,14 +120,16 @@ def _launch(conf: Mapping[str, str], java_home: Path, folder: Path, cell: Cell |
     values = {key: value for key, value in conf.items() if key.startswith(_LAUNCH)}
     given = cell.arguments if cell else shlex.split(os.environ.get("PYSPARK_SUBMIT_ARGS", "pyspark-shell"))
     home = spark_home()
+    jars = filter(None, conf.get("spark.driver.extraClassPath", "").split(":"))
+    confined = cell.command(java_home, jars) if cell else []
     return subprocess.Popen(
-        [home / "bin" / "spark-submit", *with_properties(values, given, folder / "properties")],
+        [*confined, home / "bin" / "spark-submit", *with_properties(values, given, folder / "properties")],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         errors="replace",
         start_new_session=True,  # Signals to the process group must not end the JVM; glacierbase ends it.
-        cwd=cell.folder if cell else None,
+        cwd=cell.folder / "tmp" if cell else None,
         env={
             "SPARK_LAUNCHER_OPTS": _LAUNCHER_OPTS,
             **(cell.environment if cell else os.environ),
@@ -161,12 +164,12 @@ def _environ(**values: str) -> Iterator[None]:
 
 def _log_file(run: Run) -> IO[str]:
     """Open a new file that only this user can read: in the project, or in the folder for temporary files if that is read-only."""
-    folder = Path(run.project, ".glacierbase", "logs")
     try:
+        folder = path_inside(Path(run.project, ".glacierbase", "logs"), Path(run.project))
         folder.parent.mkdir(parents=True, exist_ok=True)
         folder.mkdir(0o700, exist_ok=True)
         return _new_file(run, folder)
-    except OSError:
+    except (OSError, FileRefused):
         return _new_file(run, Path(tempfile.gettempdir()))
 
 

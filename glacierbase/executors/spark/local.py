@@ -17,6 +17,7 @@ from glacierbase.executors.spark.gateway import Gateway
 from glacierbase.executors.spark.jars import check_digests, check_jars, record_jars, resolved_jars
 from glacierbase.executors.spark.java import find_java_home
 from glacierbase.executors.spark.launch import GRACE_SECONDS, launch_conf, resolve, resolving, start_jvm
+from glacierbase.executors.spark.substitution import fix_off
 from glacierbase.executors.spark.unresolved import explaining
 from glacierbase.model.catalog import Catalog
 from glacierbase.run.activity import doing
@@ -52,16 +53,21 @@ class LocalExecutor(SparkExecutor):
             logger.debug("%s: the JVM's output is in %s", catalog.name, self._gateway.log)
             try:
                 spark = _create_session(self._gateway, conf)
+                fix_off(spark)
                 if jars is None:
                     found = spark.sparkContext.getConf().get("spark.jars", "")
                     record_jars(catalog.spark_conf, catalog.dependencies, list(filter(None, found.split(","))))
                 process = {**engine_process(self._gateway.pid), "application": application_id(spark)}
                 super().__init__(catalog, spark, process, spark.sparkContext.sparkUser())
-            except BaseException as error:
+            except Exception as error:
+                try:  # Before the end of the JVM, which is asked for the message.
+                    failed = unavailable(catalog, error, f"see {self._gateway.log}")
+                finally:
+                    self.close()
+                raise failed from error
+            except BaseException:  # A signal.
                 self.close()
-                if not isinstance(error, Exception):  # A signal.
-                    raise
-                raise unavailable(catalog, error, f"see {self._gateway.log}") from error
+                raise
 
     def close(self, grace_seconds: float = GRACE_SECONDS) -> None:
         """End the JVM, which stops Spark. The next catalog starts its own."""

@@ -7,13 +7,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from typing import Any
 
-from glacierbase.errors import TableNotFound
+from glacierbase.errors import StatementRefused, TableNotFound
 from glacierbase.executors import STATEMENT_TAG, Row
 from glacierbase.executors.spark.catalogs import close_catalogs
 from glacierbase.executors.spark.errors import map_error
 from glacierbase.executors.spark.literals import bound
 from glacierbase.executors.spark.shape import read_shape
+from glacierbase.executors.spark.substitution import keep_off
 from glacierbase.executors.spark.tasks import Tasks
+from glacierbase.model.names import spark_identifier
+from glacierbase.model.session import SessionContext
 from glacierbase.model.shape import Shape
 
 # Delta writes its value into the userMetadata of each commit:
@@ -59,10 +62,13 @@ class SparkSessionPort:
     @contextmanager
     def _mapping_errors(self, sql: str) -> Iterator[None]:
         try:
+            keep_off(self._spark)
             with _in_pool(self._spark, self._pool) if self._pool else nullcontext():
                 yield
+        except StatementRefused:
+            raise
         except Exception as error:
-            raise map_error(error, sql) from error
+            raise map_error(error, sql, self) from error
 
     @contextmanager
     def _tagged(self, tag: str, sql: str) -> Iterator[None]:
@@ -128,6 +134,17 @@ class SparkSessionPort:
                 return read_shape(self._spark, table)
         except TableNotFound:
             return None
+
+    def context(self) -> SessionContext:
+        """Return the current catalog and namespace. Contacts no catalog."""
+        with self._mapping_errors("SELECT current_catalog(), current_schema()"):
+            catalog = self._spark.catalog
+            return SessionContext(catalog.currentCatalog(), catalog.currentDatabase())
+
+    def select(self, context: SessionContext) -> None:
+        """Run USE. Spark returns the name of a namespace with the quotes that it needs."""
+        catalog = spark_identifier(context.catalog or "")
+        self.execute(f"USE {catalog}.{context.namespace}" if context.namespace else f"SET CATALOG {catalog}")
 
     def close(self) -> None:
         """Close the session's catalogs; Spark keeps the rest of a session until its JVM ends."""

@@ -45,7 +45,7 @@ def read_shape(spark: Any, table: str) -> Shape | None:
     name = ".".join(map(spark_identifier, name_parts(table)))
     spark.sql(f"REFRESH TABLE {name}").collect()
     described = [tuple(row) for row in spark.sql(f"DESCRIBE TABLE EXTENDED {name}").collect()]
-    details = {str(row[0]): str(row[1]) for row in _section(described, "# Detailed Table Information")}
+    details = table_details(described)
     if not details or details.get("Type") == "VIEW":
         return None
     listed = dict(tuple(row) for row in spark.sql(f"SHOW TBLPROPERTIES {name}").collect())
@@ -65,6 +65,11 @@ def read_shape(spark: Any, table: str) -> Shape | None:
         partitioning=tuple(_partitioning(described)),
         properties=dict(sorted(properties.items())),
     )
+
+
+def table_details(described: Sequence[_Row]) -> dict[str, str]:
+    """Return what `DESCRIBE TABLE EXTENDED` shows of the table itself, such as its `Provider`; nothing for a temporary view."""
+    return {str(row[0]): str(row[1]) for row in _section(described, "# Detailed Table Information")}
 
 
 def _delta(spark: Any, name: str, location: str, schema: str) -> tuple[str, str]:

@@ -72,8 +72,13 @@ def _why_skipped(sides: Sequence[Side]) -> str:
 
 
 def _warnings(name: str, state: StateResult) -> Iterator[str]:
-    """Yield the warnings about an environment: its own, and one for each reason why tables were not read."""
+    """Yield the warnings about an environment: its own, and one for each reason why less is known of tables."""
     yield from (f"{name}: {warning}" for warning in state.warnings)
+    if any(each.is_recorded and each.parts is None for each in state.tables):
+        yield (
+            f"{name}: version {state.tool_version} exported this state without what changed each part of a table; where tables"
+            " differ, the cause is not known: export it with this version"
+        )
     for why in dict.fromkeys(each.unread for each in state.tables if each.unread is not None):
         unread = [each for each in state.tables if each.unread == why]
         recorded = [each.recorded_at for each in unread if each.is_recorded and each.recorded_at]

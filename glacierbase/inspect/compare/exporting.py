@@ -11,14 +11,15 @@ import glacierbase
 from glacierbase.history.file_tables import FileTables
 from glacierbase.history.opening import Target
 from glacierbase.history.records import History, Record
-from glacierbase.history.shapes import as_recorded
+from glacierbase.history.shapes import Origin, as_recorded
 from glacierbase.history.squashes import fitted
 from glacierbase.history.state import CatalogState, read_state
 from glacierbase.history.status import make_status
-from glacierbase.history.timeline import Origin, Timeline, timelines
+from glacierbase.history.timeline import Timeline, timelines
 from glacierbase.inspect.compare.differences import differences
+from glacierbase.inspect.compare.parts import Ran
 from glacierbase.inspect.compare.state import StateResult, TableState, VersionState
-from glacierbase.model.catalog import Catalog, DriftRule
+from glacierbase.model.catalog import DriftRule
 from glacierbase.model.migration import Event, EventType, Migration, Squashed
 from glacierbase.model.result import Status
 from glacierbase.stores.live import LiveTables, Reading
@@ -42,7 +43,7 @@ class _Read:
     @classmethod
     def of(cls, target: Target, state: CatalogState, live: LiveTables) -> _Read:
         touched = FileTables.of(target.catalog, state.history)
-        return cls(state, touched.by_version, _tables(target.catalog, state.history, touched, live))
+        return cls(state, touched.by_version, _tables(target, state.history, touched, live))
 
 
 def export(target: Target, result: StateResult, spark: Any = None) -> StateResult:
@@ -117,7 +118,7 @@ def _version(status: Status, record: Record | None, file: Migration | None, tabl
     )
 
 
-def _tables(catalog: Catalog, history: History, touched: FileTables, live: LiveTables) -> Sequence[TableState]:
+def _tables(target: Target, history: History, touched: FileTables, live: LiveTables) -> Sequence[TableState]:
     """Return the tables that the history knows, in the order of the versions that touch them, each as it is now."""
     recorded: dict[str, Timeline] = {}
     for each in timelines(history):
@@ -126,10 +127,11 @@ def _tables(catalog: Catalog, history: History, touched: FileTables, live: LiveT
             recorded[each.table] = each
     files = touched.by_version
     names = list(dict.fromkeys([*(name for number in sorted(files) for name in files[number]), *recorded]))
-    found, rules = live.read(names), catalog.drift_rules
+    found, rules = live.read(names), target.catalog.drift_rules
     # While a statement may be changing a table, and after a file without a record, the last record may be outdated.
     known = {name: each for name, each in recorded.items() if each.is_certain and not touched.is_changing(name)}
-    return [_table(name, known.get(name), found[name], rules) for name in names]
+    ran = Ran(target.catalog, history)
+    return [_table(name, known.get(name), found[name], rules, ran) for name in names]
 
 
 def _last(found: Timeline) -> tuple[int, int]:
@@ -137,7 +139,7 @@ def _last(found: Timeline) -> tuple[int, int]:
     return event.fence, event.sequence
 
 
-def _table(name: str, record: Timeline | None, live: Reading, rules: Sequence[DriftRule]) -> TableState:
+def _table(name: str, record: Timeline | None, live: Reading, rules: Sequence[DriftRule], ran: Ran) -> TableState:
     found = live.shape and as_recorded(live.shape)
     if record is None:
         return TableState(name, found, False, None, False, live.unread, ())
@@ -151,6 +153,7 @@ def _table(name: str, record: Timeline | None, live: Reading, rules: Sequence[Dr
         is_whole=_is_whole(record),
         unread=live.unread,
         altered=tuple(each for each in altered if not any(rule.matches(name, each.subject) for rule in rules)),
+        parts=ran.parts_of(record),
     )
 
 

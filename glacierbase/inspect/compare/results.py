@@ -98,8 +98,8 @@ class TableDifference:
 
     Attributes:
         environment: where the table differs.
-        before, after: in the environment that it is compared with, or in its own record if the cause is `outside`; and in this one.
-        versions: that explain it.
+        before, after: in the environment that it is compared with, or in its own record if it is not as that says; and in this one.
+        versions: that explain it; of a change from outside that is recorded, the one whose run found it.
     """
 
     environment: str
@@ -112,6 +112,13 @@ class TableDifference:
 
     def line(self) -> str:
         return Difference(self.what, self.name, self.before, self.after).line()
+
+    @property
+    def why(self) -> str:
+        """The cause, where neither versions nor variables are the cause; else empty."""
+        if self.cause is Cause.OUTSIDE and self.versions:
+            return f"{_WHY[self.cause]}, seen first by {self.versions[0]}"
+        return _WHY.get(self.cause, "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,12 +174,12 @@ class CompareResult(Result):
     def _table_rows(self) -> Iterator[tuple[Cell, ...]]:
         """Yield a row for each difference that neither versions nor variables explain; environments that share it share the row."""
         for each in self.tables:
-            rows: dict[tuple[str, Cause], list[str]] = {}
+            rows: dict[tuple[str, str], list[str]] = {}
             for found in each.differences:
-                if found.cause in _WHY:
-                    rows.setdefault((found.line(), found.cause), []).append(found.environment)
-            for (line, cause), environments in rows.items():
-                yield each.table, Mark(", ".join(environments)), line, _WHY[cause]
+                if found.why:
+                    rows.setdefault((found.line(), found.why), []).append(found.environment)
+            for (line, why), environments in rows.items():
+                yield each.table, Mark(", ".join(environments)), line, why
 
     def _by_design(self) -> Iterator[str]:
         """Yield what variables make different."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 
+from glacierbase.history.shapes import Origin
 from glacierbase.model.differences import Difference
 from glacierbase.model.migration import AppliedBy, State
+from glacierbase.model.reading import ADDED
 from glacierbase.model.result import Result
 from glacierbase.model.shape import Shape
 from glacierbase.model.text import counted
@@ -49,6 +51,45 @@ def render_differently(states: Iterable[VersionState]) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
+class PartChanges:
+    """Parts of a table that were changed at one time, and not since.
+
+    Attributes:
+        version: that made the changes; of changes that no migration is known to have made, the one whose run found them.
+        parts: in lower case, as `Difference.subject` names them; the facts of a column that changed with it are left out.
+    """
+
+    version: str | None
+    origin: Origin
+    parts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PartStatements:
+    """What the statements of a version say about the parts of a table.
+
+    Attributes:
+        parts: a digest of it, by the subject that `glacierbase.sql.subjects` gives; none where the statement was not understood.
+    """
+
+    version: str
+    parts: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class TableParts:
+    """Where the parts of a table are from.
+
+    Attributes:
+        changes: the last one of each part that ever changed, in order.
+        statements: of the versions that are about the table, in the order in which they began; without those that did not run.
+    """
+
+    changes: tuple[PartChanges, ...] = ()
+    statements: tuple[PartStatements, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class TableState:
     """A table that migrations of one environment touch.
 
@@ -59,6 +100,7 @@ class TableState:
         is_whole: whether all that made the shape is recorded, from the creation on, and nothing came from outside.
         unread: why the table itself could not be read; None where it was.
         altered: how the table differed from its record when it was read, without what engines set and what rules ignore.
+        parts: where they are from; None where the table is not recorded, and in files that earlier versions wrote.
     """
 
     table: str
@@ -68,6 +110,7 @@ class TableState:
     is_whole: bool
     unread: str | None
     altered: tuple[Difference, ...]
+    parts: TableParts | None = field(default=None, metadata=ADDED)
 
     @property
     def is_known(self) -> bool:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 
 from glacierbase.errors import ConfigurationError
@@ -15,7 +14,7 @@ from glacierbase.model.command import command
 from glacierbase.model.migration import version_number
 from glacierbase.model.reading import WrongShape, from_json
 from glacierbase.model.result import document, json_text
-from glacierbase.run.files import FileRefused, check_replaceable, read_anywhere, replace_file
+from glacierbase.run.files import FileRefused, check_replaceable, read_anywhere, replace_file, writing
 
 _SCHEMA = "glacierbase/export-state/1"
 _FORMAT = re.compile(r"glacierbase/export-state/[0-9]{1,9}")
@@ -33,7 +32,7 @@ def check_output(path: str | Path) -> None:
     if not str(path).endswith(".json"):
         hint = f"`{command('export-state', '--output', 'state.json')}` writes one that `compare` reads"
         raise ConfigurationError("INVALID_VALUE", f"output is {path}, which does not end in .json", hint)
-    with _writing(path):
+    with writing(path):
         check_replaceable(Path(path))
 
 
@@ -43,16 +42,8 @@ def write_states(path: str | Path, states: Sequence[StateResult]) -> None:
     Raises:
         ConfigurationError: `UNREADABLE_FILE`.
     """
-    with _writing(path):
+    with writing(path):
         replace_file(Path(path), json_text(document("export-state", states, None)) + "\n")
-
-
-@contextmanager
-def _writing(path: str | Path) -> Iterator[None]:
-    try:
-        yield
-    except FileRefused as error:
-        raise ConfigurationError(error.code, f"{path}: {error.what}", error.hint, path=str(path)) from error
 
 
 def read_states(path: str | Path) -> tuple[StateResult, ...]:

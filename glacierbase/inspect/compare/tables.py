@@ -12,15 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
+from glacierbase.inspect.compare.causes import Causes, Pair, Parts, parts_of
 from glacierbase.inspect.compare.differences import differences
 from glacierbase.inspect.compare.results import Cause, ComparedTable, ComparedVersion, TableDifference, Verdict
-from glacierbase.inspect.compare.state import StateResult, TableState, render_differently
+from glacierbase.inspect.compare.state import StateResult, TableParts, TableState, render_differently
 from glacierbase.model.differences import Difference
 from glacierbase.model.shape import Shape
-
-# What a variable rarely decides: where not all of a table is recorded, such a difference may have come from outside.
-_STRUCTURAL = frozenset({"table", "column", "type", "required", "default", "order of columns", "identifiers"})
 
 # The tables that are one, by environment.
 _Group = dict[str, TableState]
@@ -40,11 +39,16 @@ def compare_tables(states: Mapping[str, StateResult], versions: Sequence[Compare
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """One table of a group in one environment: the shape that the migrations left, None where there is no table."""
+    """One table of a group in one environment.
+
+    Attributes:
+        shape: that the migrations left; None where there is no table.
+        parts: where its parts are from; None where that is not known.
+    """
 
     environment: str
     shape: Shape | None
-    is_whole: bool
+    parts: Parts | None
 
 
 class _History:
@@ -97,7 +101,12 @@ class _History:
         if not any(each.shape for each in seen) and not any(each.altered for each in group.values()):
             return None
         reference = _reference(seen)
-        found = [*_outside(group), *(one for each in seen for one in self._between(reference, each, touching))]
+        between = (one for each in seen for one in self._between(reference, each, touching))
+        # A change in the environment of the reference differs from all others.
+        found = {
+            (each.environment, each.cause, each.what, each.name, each.after): each
+            for each in (*between, *_outside(group))
+        }.values()
         name = group[reference.environment if reference and reference.environment in group else next(iter(group))].table
         names = {environment: each.table for environment, each in group.items() if each.table != name}
         verdict = "unknown" if len(seen) < 2 else "equal"
@@ -107,28 +116,42 @@ class _History:
     def _seen(self, name: str, table: TableState | None, touching: Sequence[int]) -> _Seen | None:
         """Return the table in one environment; None where it is not known whether there is one, and which."""
         if table is not None:
-            return _Seen(name, table.shape, table.is_whole) if table.is_known else None
+            parts = Parts(table.parts) if table.parts else None
+            return _Seen(name, table.shape, parts) if table.is_known else None
         # Of a version whose statements were not understood, or that is in a squash, it is not known what it touched here.
         states = (
             self._versions[number].states.get(name) for number in touching if self._progress(number, name) is not None
         )
-        return None if any(state and not state.tables for state in states) else _Seen(name, None, is_whole=True)
+        return None if any(state and not state.tables for state in states) else _Seen(name, None, Parts(TableParts()))
 
     def _between(self, reference: _Seen | None, seen: _Seen, touching: Sequence[int]) -> Iterator[TableDifference]:
         """Yield how a table differs from that of the reference, each difference with its cause."""
         if reference is None or seen is reference:
             return
-        versions = [number for number in touching if self._differs(number, reference.environment, seen.environment)]
-        variables = [number for number in touching if self._renders(number, reference.environment, seen.environment)]
-        is_whole = reference.is_whole and seen.is_whole
-        for each in differences(_plain(reference.shape), _plain(seen.shape)):
-            if versions:
-                cause, why = Cause.VERSIONS, versions
-            elif variables and (is_whole or each.what not in _STRUCTURAL):
-                cause, why = Cause.VARIABLES, variables
-            else:
-                cause, why = Cause.UNEXPLAINED, []
-            yield _difference(seen.environment, cause, each, [self._versions[number].version for number in why])
+        differ = partial(self._differs, one=reference.environment, other=seen.environment)
+        sides = {each.environment: each.parts for each in (reference, seen) if each.parts is not None}
+        pair = Pair(sides, differ, partial(self._renders, one=reference.environment, other=seen.environment))
+        one, other = _plain(reference.shape), _plain(seen.shape)
+        for each in differences(one, other):
+            causes = pair.causes(parts_of(each.what, each.name, one, other))
+            if len(sides) < 2:  # What the versions did to the part is not known.
+                causes.versions |= set(filter(differ, touching))
+            yield from self._explained(reference, seen, each, causes)
+
+    def _explained(
+        self, reference: _Seen, seen: _Seen, difference: Difference, causes: Causes
+    ) -> Iterator[TableDifference]:
+        """Yield a difference once for each of its causes."""
+        before, after = difference.before, difference.after
+        for name, version in causes.outside.items():
+            found = replace(difference, before=after, after=before) if name == reference.environment else difference
+            yield _difference(name, Cause.OUTSIDE, found, [version] if version else [])
+        for cause, numbers in ((Cause.VERSIONS, causes.versions), (Cause.VARIABLES, causes.variables)):
+            if numbers:
+                versions = [self._versions[number].version for number in sorted(numbers)]
+                yield _difference(seen.environment, cause, difference, versions)
+        if not (causes.outside or causes.versions or causes.variables):
+            yield _difference(seen.environment, Cause.UNEXPLAINED, difference, ())
 
     def _progress(self, number: int, name: str) -> int | None:
         """Return how many statements of a version ran in an environment, -1 for all of them; None where none was started."""

@@ -20,11 +20,11 @@ from glacierbase.model.catalog import Catalog, DriftRule
 from glacierbase.model.command import command
 from glacierbase.model.differences import Difference
 from glacierbase.model.names import name_parts
+from glacierbase.model.qualified import qualified
 from glacierbase.model.text import counted, quoted
 from glacierbase.sql.targets import table_names
 from glacierbase.stores.iceberg.past import Past, Version
 from glacierbase.stores.live import LiveTables
-from glacierbase.stores.shapes import qualified
 from glacierbase.stores.tables import is_own_name
 
 # Properties and comments change neither what is stored nor what may be stored.
@@ -74,8 +74,13 @@ def _compared(
     unknown = _never_recorded(known, files)
     chosen = choice.of(known, unknown)
     found = look(chosen, tables, files)
-    past = tables.past({each.table: each.recorded.metadata_location for each in found.drifts if each.actual})
-    drifts = tuple(each for one in found.drifts for each in _drifts(one, past.get(one.table), catalog.drift_rules))
+    past = tables.past({each.actual.table: each.recorded.metadata_location for each in found.drifts if each.actual})
+    drifts = tuple(
+        each
+        for one in found.drifts
+        for each in _drifts(one, past.get(one.actual.table) if one.actual else None, catalog.drift_rules)
+    )
+    renamed = {each.actual.table for each in found.drifts if each.actual and each.is_renamed}
     not_recorded = tuple(_existing(filter(choice.fits, unknown), tables))
     names, unlisted = _beside(catalog, known, choice, tables)
     beside = _not_of_others(iter(names), opened)
@@ -86,10 +91,12 @@ def _compared(
         ),
         drifts=drifts,
         compared=found.tables,
-        unmanaged=tuple(name for name in beside if name not in not_recorded),
+        unmanaged=tuple(name for name in beside if name not in not_recorded and name not in renamed),
         not_recorded=not_recorded,
         unread=tuple(Unread(*each) for each in found.unread),
-        next=_ways_out(drifts, any(each.is_of_iceberg and each.actual for each in found.drifts)),
+        next=_ways_out(
+            drifts, any(each.is_of_iceberg and each.actual and not each.is_renamed for each in found.drifts)
+        ),
     )
 
 
@@ -125,7 +132,7 @@ def _class_of(difference: Difference, found: TableDrift, rule: DriftRule | None)
 
 def _dated(drift: Drift, difference: Difference, found: TableDrift, past: Past | None) -> Drift:
     """Return the drift with the time of the first version since when it is there."""
-    if past is None:
+    if past is None or (found.is_renamed and difference.before == found.table):  # No metadata says when it was renamed.
         return drift
     with_it = list(takewhile(lambda each: _has(each, difference, found), reversed(past.versions)))
     # Where all that are left have it, the record may be older than the first of them.

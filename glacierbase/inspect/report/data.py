@@ -52,7 +52,7 @@ def page_of(target: Target, result: PageResult, spark: Any) -> PageResult:
         warnings=(*state.warnings, *result.warnings),
         read_at=datetime.now(timezone.utc),
         migrations=tuple(_migrations(target, state, known, found)),
-        tables=tuple(sorted(map(_table, known), key=lambda each: each.name)),
+        tables=tuple(sorted(_tables(known), key=lambda each: each.name)),
         to_come=tuple(each.version for each in found if each.state not in _SETTLED),
     )
 
@@ -126,6 +126,17 @@ def _event(event: Event, actors: Mapping[str, str]) -> ReportedEvent:
     )
 
 
+def _tables(known: Iterable[Timeline]) -> Iterator[ReportedTable]:
+    """Yield a table for each name: the one that exists, or was dropped last, with the changes of those before it."""
+    by_name: dict[str, list[Timeline]] = {}
+    for each in known:
+        by_name.setdefault(each.table, []).append(each)
+    for named in by_name.values():
+        *earlier, last = map(_table, sorted(named, key=lambda each: each.shape is not None))
+        before = (change for each in reversed(earlier) for change in each.changes)
+        yield replace(last, changes=(*last.changes, *before))
+
+
 def _table(timeline: Timeline) -> ReportedTable:
     moments = timeline.moments
     names = dict.fromkeys(each.shape.table for each in moments if each.shape)
@@ -151,7 +162,8 @@ def _changes(moments: Sequence[Moment]) -> Iterator[ReportedChange]:
 def _part(traced: Traced) -> ReportedPart:
     part = traced.part
     was = how_it_was(traced.change, traced.former_names)
-    return ReportedPart(part.kind, part.name, part.text, part.required, was, _since(traced.since))
+    comment, _ = part.facts.get("comment", (None, ""))
+    return ReportedPart(part.kind, part.name, part.text, part.required, str(comment or ""), was, _since(traced.since))
 
 
 def _since(since: Since) -> ReportedSince:

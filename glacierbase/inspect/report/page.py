@@ -12,12 +12,11 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 import glacierbase
-from glacierbase.errors import ConfigurationError
 from glacierbase.inspect.compare.results import CompareResult
 from glacierbase.inspect.report.packed import packed
 from glacierbase.inspect.report.results import PageResult
 from glacierbase.model.escape import on_one_line
-from glacierbase.run.files import FileRefused, check_replaceable, replace_file
+from glacierbase.run.files import check_replaceable, replace_file, writing
 
 _SCRIPTS = ("data.js", "elements.js", "pages.js", "addresses.js", "search.js")
 
@@ -28,10 +27,8 @@ def check_output(path: str | Path) -> None:
     Raises:
         ConfigurationError: `UNREADABLE_FILE`.
     """
-    try:
+    with writing(path):
         check_replaceable(Path(path))
-    except FileRefused as error:
-        raise ConfigurationError(error.code, f"{path}: {error.what}", error.hint, path=str(path)) from error
 
 
 def write_page(path: str | Path, name: str, pages: Sequence[PageResult], compared: Sequence[CompareResult]) -> None:
@@ -40,10 +37,8 @@ def write_page(path: str | Path, name: str, pages: Sequence[PageResult], compare
     Raises:
         ConfigurationError: `UNREADABLE_FILE`.
     """
-    try:
+    with writing(path):
         replace_file(Path(path), page_text(name, pages, compared))
-    except FileRefused as error:
-        raise ConfigurationError(error.code, f"{path}: {error.what}", error.hint, path=str(path)) from error
 
 
 def page_text(name: str, pages: Sequence[PageResult], compared: Sequence[CompareResult]) -> str:

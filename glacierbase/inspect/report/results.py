@@ -61,6 +61,7 @@ class ReportedPart:
     """A line of `blame`.
 
     Attributes:
+        comment: of a column; else empty.
         was: how it was before its last change.
     """
 
@@ -68,6 +69,7 @@ class ReportedPart:
     name: str
     type: str
     required: bool
+    comment: str
     was: str
     since: ReportedSince
 
@@ -83,7 +85,7 @@ class ReportedChange:
 
 @dataclass(frozen=True, slots=True)
 class ReportedTable:
-    """A table, from its first record on.
+    """A table, from its first record on; before it, those that had its name and were dropped.
 
     Attributes:
         former_names: in order.

@@ -10,8 +10,8 @@ from typing import Any
 from glacierbase.errors import ConfigurationError
 from glacierbase.history.opening import Target
 from glacierbase.history.records import History
+from glacierbase.history.shapes import Origin
 from glacierbase.history.state import current_state
-from glacierbase.history.timeline import Origin
 from glacierbase.inspect.tables.before import moments_before
 from glacierbase.inspect.tables.choice import Life, TableSearch
 from glacierbase.inspect.tables.lineage import Traced, how_it_was, trace
@@ -66,7 +66,7 @@ class BlamedLine:
         part, since = traced.part, traced.since
         return cls(
             part.kind, part.name, part.text, since.version, since.at, since.author, since.description,
-            since.origin is Origin.OUTSIDE, part.required, traced.change, traced.former_names, since,
+            since.is_outside, part.required, traced.change, traced.former_names, since,
             None if traced.created == since else traced.created,
         )  # fmt: skip
 

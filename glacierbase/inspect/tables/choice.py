@@ -73,9 +73,13 @@ class Table:
         # One that had not got the name yet is chosen only where no other one had it.
         chosen = max(range(len(lives)), key=lambda index: (held[index] or (-1, -1), bool(lives[index])))
         moments, every = tuple(lives[chosen]), self.timelines[chosen]
-        names = self.written(self.name, *(moment.shape.table for moment in moments if moment.shape))
+        # Its former names may be those of other tables now.
+        current = next((moment.shape.table for moment in reversed(moments) if moment.shape), self.name)
+        missing = gaps(self.history, self.written(current), point)
+        if point is None:  # Also of files that wrote the name in yet another way.
+            missing = tuple(dict.fromkeys((*missing, *(event.version or "" for event in every.unrecorded))))
         later = next(iter(every.moments[len(moments) :]), None)
-        return Life(moments, later, gaps(self.history, names, point), every.is_doubtful)
+        return Life(moments, later, missing, every.is_doubtful)
 
 
 def _held_until(moments: Sequence[Moment], name: str) -> tuple[float, float] | None:

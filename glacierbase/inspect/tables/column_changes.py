@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from glacierbase.errors import ConfigurationError
-from glacierbase.history.timeline import Moment, Origin
+from glacierbase.history.timeline import Moment
 from glacierbase.inspect.tables.choice import Table
 from glacierbase.inspect.tables.points import Place, place_of
 from glacierbase.inspect.tables.since import Since
@@ -80,7 +80,7 @@ def _changes(moments: Iterable[Moment], column: str) -> Iterator[tuple[Moment, C
             since = Since.of(moment, is_first=index == 0)
             name = shape.table if shape else before.table if before else ""
             blamed = (since.version, since.at, since.author, since.description)
-            yield moment, ColumnChange(name, *blamed, since.origin is Origin.OUTSIDE, diff, since)
+            yield moment, ColumnChange(name, *blamed, since.is_outside, diff, since)
         before = shape
 
 

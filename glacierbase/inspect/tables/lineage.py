@@ -55,7 +55,7 @@ class Traced:
         since: of its last change.
         created: of its creation.
         change: what changed last, as it was before: `was float`; empty if it never changed.
-        former_names: in order.
+        former_names: in order, without the name that it has again.
     """
 
     part: Part
@@ -131,7 +131,7 @@ def _changed(earlier: Traced, part: Part, since: Since) -> Traced:
     changes = [text for fact, (value, text) in earlier.part.facts.items() if part.facts[fact][0] != value]
     former = earlier.former_names
     if "name" in part.facts and part.facts["name"][0] != earlier.part.facts["name"][0]:
-        former = (*former, earlier.part.name)
+        former = tuple(each for each in (*former, earlier.part.name) if each != part.name)
     if not changes:
         return replace(earlier, part=part)
     return Traced(part, since, earlier.created, ", ".join(changes), former)

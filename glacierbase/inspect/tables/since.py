@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timezone
 
-from glacierbase.history.timeline import Moment, Origin
+from glacierbase.history.shapes import Origin
+from glacierbase.history.timeline import Moment
 from glacierbase.model.migration import EventType
 
 
@@ -15,7 +16,8 @@ class Since:
 
     Attributes:
         version, author, description: of the migration; None where no migration is known to have made the change.
-        at: when it was recorded: after the file had ended.
+        at: when it was recorded: after the file had ended. Of a change that no migration made, when it was committed, if the
+            metadata of the table told that.
         at_most: whether the change may be older: it was found, not made, by the file, or the file was recorded by `baseline`.
         seen_by: the version that found a change that it did not make; else None.
         is_first: whether the table was as it is found in its first record.
@@ -39,9 +41,15 @@ class Since:
         """
         event = moment.event
         if moment.origin is not Origin.MIGRATION:
-            return cls(None, event.recorded_at, None, None, moment.origin, True, event.version, is_first)
+            at_most = not moment.is_exact
+            return cls(None, event.recorded_at, None, None, moment.origin, at_most, event.version, is_first)
         is_late = event.event == EventType.BASELINED
         return cls(event.version, event.recorded_at, event.author, event.description, moment.origin, is_late)
+
+    @property
+    def is_outside(self) -> bool:
+        """Whether another client is known to have made the change."""
+        return self.origin in (Origin.OUTSIDE, Origin.DURING)
 
     @property
     def day(self) -> str:
@@ -54,6 +62,10 @@ class Since:
         """The description of the migration, or why there is none."""
         if self.origin is Origin.MIGRATION:
             return self.description or ""
+        if self.origin is Origin.BASELINE:
+            return f"found at baseline of {self.seen_by}"
+        if self.origin is Origin.DURING:
+            return f"during {self.seen_by}, not by it"
         if self.is_first:
             return f"before the first record, seen by {self.seen_by}"
         what = "not from a migration" if self.origin is Origin.OUTSIDE else "not recorded"

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime, timezone
 
-from glacierbase.history.shapes import as_recorded
-from glacierbase.history.timeline import Moment, Origin, differ
+from glacierbase.history.shapes import Origin, as_recorded
+from glacierbase.history.timeline import Moment, differ
 from glacierbase.model.shape import Shape
-from glacierbase.stores.iceberg.past import Version
+from glacierbase.stores.iceberg.past import Past
 from glacierbase.stores.live import LiveTables
 
 
@@ -35,21 +35,25 @@ def with_changes_since(
         return moments, ""
     past = tables.past({last.shape.table: last.shape.metadata_location}).get(last.shape.table)
     origin = Origin.OUTSIDE if is_whole else Origin.NOT_RECORDED
-    found = _versions(recorded, current, past.versions if past else ())
-    return (*moments, *(_moment(last, at, shape, origin) for at, shape in found)), ""
+    nobody = replace(last.event, version=None, author=None, description=None)
+    return (
+        *moments,
+        *(
+            Moment(shape, replace(nobody, recorded_at=at), origin, is_exact)
+            for at, shape, is_exact in _versions(recorded, current, past)
+        ),
+    ), ""
 
 
-def _versions(recorded: Shape, now: Shape | None, since: Sequence[Version]) -> Iterator[tuple[datetime, Shape | None]]:
-    """Yield each shape since the record that differs from the one before, and when it came about."""
+def _versions(recorded: Shape, now: Shape | None, past: Past | None) -> Iterator[tuple[datetime, Shape | None, bool]]:
+    """Yield each shape since the record that differs from the one before, when it came about, and whether that is exact."""
     before: Shape | None = recorded
-    for version in since if now else ():
+    is_exact = past is not None and past.is_whole
+    for version in past.versions if past and now else ():
         shape = as_recorded(version.shape)
         if differ(before, shape):
-            yield version.at, shape
+            yield version.at, shape, is_exact
             before = shape
+        is_exact = True
     if differ(before, now):
-        yield datetime.now(timezone.utc), now
-
-
-def _moment(last: Moment, at: datetime, shape: Shape | None, origin: Origin) -> Moment:
-    return Moment(shape, replace(last.event, version=None, author=None, description=None, recorded_at=at), origin)
+        yield datetime.now(timezone.utc), now, False

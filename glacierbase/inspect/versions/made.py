@@ -6,12 +6,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from glacierbase.history.records import History
-from glacierbase.history.timeline import Moment, Origin, Timeline, records_in, timelines
+from glacierbase.history.shapes import Origin
+from glacierbase.history.timeline import Moment, Timeline, records_in, timelines
 from glacierbase.inspect.tables.points import place_of
 from glacierbase.model.differences import Change, Difference, compare
 from glacierbase.model.text import Line, Verbatim
 
-_FOUND = {Origin.OUTSIDE: "found before it, not from a migration", Origin.NOT_RECORDED: "found before it, not recorded"}
+_FOUND = {
+    Origin.OUTSIDE: "found before it, not from a migration",
+    Origin.DURING: "while it ran, not by it",
+    Origin.BASELINE: "found at baseline",
+    Origin.NOT_RECORDED: "found before it, not recorded",
+}
 
 
 @dataclass(frozen=True, slots=True)

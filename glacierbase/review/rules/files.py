@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from glacierbase.model.spelling import did_you_mean
 from glacierbase.review.rule import CREATES, File, Found, Proof, Rule, Step, file_rule, statement_rule
 from glacierbase.review.severity import Severity
-from glacierbase.sql.statement import Name
+from glacierbase.sql.statement import Name, SessionEffect
 
 _SHORTEST_DESCRIPTION = 10
 _DML = frozenset({"insert", "insert_overwrite", "insert_multi", "update", "delete", "merge", "truncate", "copy"})
@@ -144,7 +144,22 @@ def secret_in_sql(file: File) -> Iterator[Found]:
             yield Found("this looks like a secret", step)
 
 
+@file_rule(
+    code="FL114", name="session-cannot-be-restored", severity=Severity.WARNING, proof=Proof.CONVENTION,
+    why="If a later statement fails, the file cannot be resumed, because nothing can set this session again.",
+    fix="Move the statement into a file of its own, or to the end of the file.",
+    bad="EXECUTE IMMEDIATE 'USE lake.a';\nALTER TABLE lake.a.t ALTER COLUMN id COMMENT 'the key'",
+    good="USE lake.a;\nALTER TABLE lake.a.t ALTER COLUMN id COMMENT 'the key'",
+    source="A resumed file runs USE, SET and their kin again, and is refused (`SESSION_NOT_RESTORED`) where that is not enough.",
+)  # fmt: skip
+def session_cannot_be_restored(file: File) -> Iterator[Found]:
+    """Find the first statement after which the file cannot be resumed, unless it is the last one."""
+    unclear = [step for step in file.steps[:-1] if step.parsed.session is SessionEffect.UNKNOWN]
+    if unclear:
+        yield Found("this statement may change the session in a way that cannot be repeated", unclear[0])
+
+
 RULES: tuple[Rule, ...] = (
     short_description, hard_coded_environment, mixed_statements, unqualified_table, undeclared_catalog, create_if_not_exists,
-    secret_in_sql,
+    secret_in_sql, session_cannot_be_restored,
 )  # fmt: skip

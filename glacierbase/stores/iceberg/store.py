@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import fields, replace
@@ -15,6 +16,7 @@ from glacierbase.model.catalog import Catalog
 from glacierbase.model.migration import Event
 from glacierbase.model.tableversion import TableVersion
 from glacierbase.stores import LockRow
+from glacierbase.stores.damaged import check_columns, the_row
 from glacierbase.stores.iceberg import compaction
 from glacierbase.stores.iceberg.errors import mapped
 from glacierbase.stores.iceberg.opened import open_catalog
@@ -26,6 +28,7 @@ from glacierbase.stores.tables import (
     check_properties,
     ensure,
     history_name,
+    in_order,
     instant,
     kind,
     lock_name,
@@ -63,7 +66,7 @@ class IcebergStore:
         self._history = history_name(catalog.name)
         self._lock = lock_name(catalog.name)
         self._appended: Any = None
-        self._seen: tuple[tuple[Any, int | None], LockRow | None] | None = None
+        self._seen: tuple[tuple[Any, int | None], tuple[LockRow, ...]] | None = None
 
     @property
     def proves_by_lease(self) -> bool:
@@ -94,28 +97,35 @@ class IcebergStore:
         return {name: self._read_events(history_name(name)) for name in sorted(names)}
 
     def _read_events(self, name: str) -> tuple[Event, ...]:
-        found = self._read(name, _columns(Event))
-        events = (Event(*values) for values in _values(found[1], Event)) if found else ()
-        return tuple(sorted(events, key=lambda event: (event.fence, event.sequence)))
+        found = self._read(name, Event)
+        return in_order(Event(*values) for values in _values(found[1], Event)) if found else ()
 
     def read_lock(self) -> LockRow | None:
-        return self._of_table(self._row)
+        return the_row(self.lock_rows(), self._quoted(self._lock))
 
-    def _row(self) -> LockRow | None:
-        """Load the table, and read the row if its snapshot is new; a snapshot never changes."""
+    def lock_rows(self) -> tuple[LockRow, ...] | None:
+        return self._of_table(self._rows)
+
+    def _rows(self) -> tuple[LockRow, ...]:
+        """Load the table, and read the rows if its snapshot is new; a snapshot never changes."""
         table = self._load(self._lock)
         snapshot = (table.metadata.table_uuid, table.metadata.current_snapshot_id)
         if self._seen is None or self._seen[0] != snapshot:
-            rows = table.scan(selected_fields=_columns(LockRow)).to_arrow()
-            self._seen = snapshot, next((LockRow(*values) for values in _values(rows, LockRow)), None)
+            rows = self._scanned(table, self._lock, LockRow).to_arrow()
+            self._seen = snapshot, tuple(LockRow(*values) for values in _values(rows, LockRow))
         return self._seen[1]
 
-    def _read(self, name: str, columns: tuple[str, ...] = ("*",)) -> tuple[Any, Any] | None:
+    def _scanned(self, table: Any, name: str, row: type, columns: tuple[str, ...] | None = None) -> Any:
+        """Return a scan of a table that has the columns of its rows."""
+        check_columns(self._quoted(name), row, table.schema().column_names)
+        return table.scan(selected_fields=columns or _columns(row))
+
+    def _read(self, name: str, row: type, columns: tuple[str, ...] | None = None) -> tuple[Any, Any] | None:
         """Return the table, freshly loaded, and its rows; None if there is no such table."""
 
         def scan() -> tuple[Any, Any]:
             table = self._load(name)
-            return table, table.scan(selected_fields=columns).to_arrow()
+            return table, self._scanned(table, name, row, columns).to_arrow()
 
         return self._of_table(scan)
 
@@ -186,9 +196,13 @@ class IcebergStore:
                 properties = self._load(name).properties
         except TableNotFound:
             return False
-        levels = (self._opening.name, *".".join(self._namespace).split("."), name)
-        check_properties(".".join(f"`{level}`" for level in levels), ICEBERG_PROPERTIES, properties)
+        check_properties(self._quoted(name), ICEBERG_PROPERTIES, properties)
         return True
+
+    def _quoted(self, name: str) -> str:
+        """Return the name of one of the two tables in Spark SQL."""
+        levels = (self._opening.name, *".".join(self._namespace).split("."), name)
+        return ".".join(f"`{level}`" for level in levels)
 
     def has_namespace(self) -> bool:
         try:
@@ -237,17 +251,28 @@ class IcebergStore:
                 added.append_data_file(write_rows(table, rows))
 
     def compare_and_set(self, expected: LockRow, new: LockRow) -> bool:
-        return settle(lambda: self._set(expected, new), self.read_lock, expected, new)
+        return settle(lambda: self._set([expected], new), self.read_lock, expected, new)
 
-    def _set(self, expected: LockRow, new: LockRow) -> bool:
-        """Read the row, and commit `new` on its snapshot if its claim is that of `expected`; return whether it is."""
-        found = self._read(self._lock)
-        if not found or [LockRow(*values).claim for values in _values(found[1], LockRow)] != [expected.claim]:
+    def replace_rows(self, seen: Sequence[LockRow], new: LockRow) -> bool:
+        try:
+            return self._set(seen, new)
+        except CommitConflict:
+            return False
+
+    def _set(self, expected: Sequence[LockRow], new: LockRow) -> bool:
+        """Read the rows, and commit `new` on their snapshot if their claims are the expected ones; return whether they are."""
+        found = self._read(self._lock, LockRow, ("*",))
+        claims = Counter(row.claim for row in expected)
+        if not found or Counter(LockRow(*values).claim for values in _values(found[1], LockRow)) != claims:
             return False
         table, rows = found
-        [before] = rows.to_pylist()  # With the columns of a later version, which must be kept.
+        before: dict[str, Any] = next(
+            iter(rows.to_pylist()), {}
+        )  # With the columns of a later version, which must be kept.
         with _committing(table) as transaction:
-            transaction.overwrite(_rows([before | _named(new)], rows.schema))
+            # Both name the snapshot that was read, and are refused if it is not the table's any more.
+            change = transaction.overwrite if before else transaction.append
+            change(_rows([before | _named(new)], rows.schema))
         if len(table.snapshots()) > _MANY_SNAPSHOTS:
             with suppress(EngineError), mapped():
                 compaction.compact(table)

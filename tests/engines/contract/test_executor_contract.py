@@ -26,6 +26,7 @@ class Bed:
     table: Callable[[str], str]
     failing_question: str
     slow_row: str  # A query that takes seconds to return a row.
+    uses: tuple[str, str]  # Two statements, each of which selects another namespace.
     brings_mine: str = "CREATE TEMPORARY VIEW mine AS SELECT 1 AS a"  # Afterwards the session has a table `mine`.
 
 
@@ -50,19 +51,22 @@ SLOW_ON_SNOWFLAKE = {
 def bed(request: pytest.FixtureRequest) -> Iterator[Bed]:
     """Every executor in turn."""
     if request.param == "fake":
-        yield Bed(FakeExecutor(), lambda name: name, "SELECT abs(-9223372036854775807 - 1)", COUNTING)
+        yield Bed(
+            FakeExecutor(), lambda name: name, "SELECT abs(-9223372036854775807 - 1)", COUNTING, ("USE one", "USE two")
+        )
         return
     if request.param in ("emulated", "account"):
         snow: SnowBed = request.getfixturevalue(request.param)
         schema, slow_row = snow.schema(), SLOW_ON_SNOWFLAKE[request.param]
         snow.executor.open_session().execute(f"CREATE TABLE {schema}.mine AS SELECT 1 AS a")
-        begin = f"USE SCHEMA {schema}"
-        yield Bed(snow.executor, lambda name: f"{schema}.{name}", "SELECT TO_NUMBER('x')", slow_row, begin)
+        uses = (f"USE SCHEMA {schema}", f"USE SCHEMA {snow.schema()}")
+        yield Bed(snow.executor, lambda name: f"{schema}.{name}", "SELECT TO_NUMBER('x')", slow_row, uses, uses[0])
         return
     lake: LakeBed | RemoteLake = request.getfixturevalue(request.param)
     namespace = f"lake.c{uuid.uuid4().hex[:8]}"
     lake.executor.open_session().execute(f"CREATE NAMESPACE {namespace}")
-    yield Bed(lake.executor, lambda name: f"{namespace}.{name}", "SELECT raise_error('no') FROM range(1)", SLEEPING)
+    failing, uses = "SELECT raise_error('no') FROM range(1)", (f"USE {namespace}", "SET CATALOG spark_catalog")
+    yield Bed(lake.executor, lambda name: f"{namespace}.{name}", failing, SLEEPING, uses)
 
 
 def test_it_says_what_it_is(bed: Bed) -> None:
@@ -191,3 +195,15 @@ def test_a_table_is_described_as_it_is_now(bed: Bed) -> None:
         shape = session.shape(table)
     assert shape.table == table
     assert [(column.name.lower(), column.required) for column in shape.columns] == [("a", True), ("b", False)]
+
+
+def test_a_session_names_its_context_and_returns_to_one(bed: Bed) -> None:
+    """`USE` changes the context; `select` makes a former one current again, for the session alone."""
+    session = bed.executor.open_session()
+    session.execute(bed.uses[0])
+    first = session.context()
+    session.execute(bed.uses[1])
+    assert session.context() != first
+    session.select(first)
+    assert session.context() == first
+    assert bed.executor.open_session().context() != first

@@ -10,7 +10,7 @@ from glacierbase.apply.baseline import Baselined, baseline
 from glacierbase.apply.results import BaselinedFile, BaselineResult
 from glacierbase.errors import ConfigurationError, HistoryDisagrees, MigrationFailed
 from glacierbase.history.details import details_of
-from glacierbase.model.columns import ColumnDifference
+from glacierbase.model.accepted import DeclaredDifference
 from glacierbase.model.result import error_to_json
 from tests.support.project_folder import ProjectFolder
 from tests.support.world import World
@@ -89,7 +89,7 @@ def test_a_table_with_the_declared_columns_is_baselined(orders: World) -> None:
     exists(orders, "ID LONG, amount NUMERIC(12, 2), note string, at TIMESTAMP")
     done = baseline(orders.target(), 2, "made by hand")
     assert (len(done.files), done.differences) == (2, ())
-    assert done.warnings == ("columns not compared: sums (CREATE … AS)",)
+    assert done.warnings == ("not compared: sums: columns (not derived from the files)",)
     assert [details_of(event).differences for event in orders.events] == [(), ()]
 
 
@@ -100,43 +100,91 @@ def test_a_table_with_other_columns_is_refused_with_each_difference(orders: Worl
         baseline(orders.target(), 2, "made by hand")
     assert (caught.value.code, caught.value.exit_code, orders.events) == ("BASELINE_REFUSED", 3, [])
     found = [(each.column, each.declared, each.actual) for each in caught.value.data["differences"]]
-    assert found == [("amount", "decimal(12,2)", "double"), ("at", "timestamp", None), ("legacy", None, "string")]
-    assert "orders, column amount: declared decimal(12,2), actual double" in caught.value.message
-    assert "glacierbase baseline --to 2 --accept-differences --reason '…'" in caught.value.hint
+    assert found == [("at", "timestamp", None), ("amount", "decimal(12,2)", "double"), ("legacy", None, "string")]
+    assert "orders, type amount: declared decimal(12,2), actual double" in caught.value.message
+    options = "--accept 'column at' --accept 'type amount' --accept 'column legacy' --reason '…'"
+    assert f"glacierbase baseline --to 2 {options}" in caught.value.hint
     assert error_to_json(caught.value)["differences"][2] == {
-        "table": "orders", "column": "legacy", "declared": None, "actual": "string",
+        "table": "orders", "column": "legacy", "declared": None, "actual": "string", "what": "column",
     }  # fmt: skip
 
 
 def test_accepted_differences_are_recorded_with_the_file_that_creates_the_table(orders: World) -> None:
     """The reason is required as for any baseline."""
     exists(orders, "id BIGINT, amount DOUBLE, note STRING, at TIMESTAMP")
-    done = baseline(orders.target(), 2, "a float since 2019", accept_differences=True)
-    difference = ColumnDifference("orders", "amount", "decimal(12,2)", "double")
+    done = baseline(orders.target(), 2, "a float since 2019", accept=["type amount"])
+    difference = DeclaredDifference("orders", "amount", "decimal(12,2)", "double", "type")
     assert done.differences == (difference,)
     assert [details_of(event).differences for event in orders.events] == [(difference,), ()]
     assert {event.reason for event in orders.events} == {"a float since 2019"}
 
 
+def test_only_the_differences_that_are_named_are_accepted(orders: World) -> None:
+    """The refusal names the others, and its hint has all names."""
+    exists(orders, "id BIGINT NOT NULL, amount DOUBLE, note STRING, at TIMESTAMP")
+    with pytest.raises(HistoryDisagrees) as caught:
+        baseline(orders.target(), 2, "made by hand", accept=["type *"])
+    assert [each.line() for each in caught.value.data["differences"]] == [
+        "orders, required id: declared no, actual yes"
+    ]
+    assert "--accept 'type *' --accept 'required id'" in caught.value.hint
+    assert orders.events == []
+    done = baseline(orders.target(), 2, "made by hand", accept=["type *", "required id"])
+    assert [each.subject for each in done.differences] == ["required id", "type amount"]
+
+
+def test_a_later_file_is_compared_with_what_all_files_declare_together(orders: World) -> None:
+    """The table was created by a file that is applied; tables that the new files are not about are not compared."""
+    exists(orders, "id BIGINT, amount DECIMAL(12, 2), note STRING")
+    baseline(orders.target(), 1, "made by hand")
+    orders.engine.open_session().execute("ALTER TABLE orders ADD COLUMN wrong INT")
+    orders.file("2_b.sql", "CREATE TABLE sums (a INT)")
+    assert len(baseline(orders.target(), 2, "made by hand").files) == 1
+    orders.file("3_c.sql", "ALTER TABLE orders ADD COLUMN at TIMESTAMP")
+    with pytest.raises(HistoryDisagrees) as caught:
+        baseline(orders.target(), 3, "made by hand")
+    assert [each.line() for each in caught.value.data["differences"]] == [
+        "orders, column at: declared timestamp, actual absent",
+        "orders, column wrong: declared nowhere, actual int",
+    ]
+    baseline(orders.target(), 3, "made by hand", accept=["column *"])
+    assert [[each.subject for each in details_of(event).differences] for event in orders.events] == [
+        [], [], ["column at", "column wrong"],
+    ]  # fmt: skip
+
+
+def test_a_statement_that_is_not_understood_is_named(orders: World) -> None:
+    """What it may have changed is not compared."""
+    exists(orders, "id BIGINT, amount DOUBLE, note STRING, at TIMESTAMP")
+    orders.file("3_c.sql", "FROBNICATE orders")
+    done = baseline(orders.target(), 3, "made by hand")
+    why = "a statement that begins with FROBNICATE"
+    effect = f"version 3, statement 1: it is not understood ({why}) may have changed it"
+    assert done.warnings == (
+        f"version 3, statement 1 is not understood: {why}", f"not compared: orders ({effect})",
+        f"not compared: sums ({effect})",
+    )  # fmt: skip
+
+
 def test_accepted_differences_do_not_make_up_for_a_missing_table(orders: World) -> None:
     """A table that is not there has no columns to accept."""
     with pytest.raises(HistoryDisagrees) as caught:
-        baseline(orders.target(), 2, "made by hand", accept_differences=True)
+        baseline(orders.target(), 2, "made by hand", accept=["type amount"])
     assert caught.value.data["missing"] == ["orders"]
 
 
 def test_a_type_that_the_engine_spells_in_an_unknown_way_is_a_warning(orders: World) -> None:
     """It is neither equal nor different."""
-    exists(orders, 'id BIGINT, amount "?", note STRING')
+    exists(orders, 'id BIGINT, amount "?", note STRING, at TIMESTAMP')
     [warning, _] = baseline(orders.target(), 2, "made by hand").warnings
-    assert warning.startswith("columns not compared: orders (")
+    assert warning == "not compared: orders: type of amount (not derived from the files)"
 
 
 def test_the_result_of_baseline_names_what_was_accepted() -> None:
     """In text and JSON."""
-    difference = ColumnDifference("lake.s.t", "c", None, "string")
+    difference = DeclaredDifference("lake.s.t", "c", None, "string", "column")
     result = BaselineResult("shop", "dev", baselined=(BaselinedFile("1", "a.sql"),), differences=(difference,))
     assert result.lines() == ["baselined  a.sql", "accepted   lake.s.t, column c: declared nowhere, actual string"]
     assert result.to_dict()["differences"] == [
-        {"table": "lake.s.t", "column": "c", "declared": None, "actual": "string"}
+        {"table": "lake.s.t", "column": "c", "declared": None, "actual": "string", "what": "column"}
     ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -197,8 +198,8 @@ def test_a_workflow_gets_the_variables_that_the_catalog_files_read(project: Proj
 
 
 def test_the_files_of_a_project_in_a_folder_are_at_the_top_of_the_repository(tmp_path: Path) -> None:
-    """There the service looks for them; a variable names the project's folder, whatever characters it has."""
-    root = tmp_path / 'data "lake": #1'
+    """There the service looks for them; a variable names the project's folder."""
+    root = tmp_path / 'data "lake": (été) -1'
     root.mkdir()
     subprocess.run(["git", "init", "-q", tmp_path], check=True)
     init(str(root), None, "spark", "github")
@@ -207,6 +208,60 @@ def test_the_files_of_a_project_in_a_folder_are_at_the_top_of_the_repository(tmp
         env = workflow(tmp_path / f".github/workflows/glacierbase-{name}.yml")["env"]
         assert env["GLACIERBASE_PROJECT"] == root.name
     assert f"/{root.name.replace(' ', chr(92) + ' ')}/migrations/ @" in (tmp_path / ".github/CODEOWNERS").read_text()
+
+
+@pytest.mark.parametrize("service", SERVICES)
+@pytest.mark.parametrize(
+    "name",
+    [
+        "x ${{ github.token }}\n* @attacker", "x\n* @attacker", "x @attacker", "${{ github.token }}", "$HOME", "a#b", "*", "a?",
+        "[a]", "!a", "a\\b", "a\tb", "a\rb", "a\x1bb", "a\x85b", "a\u2028b", "a\u202eb", "a`b`", "a%0Ab", "a;b", "a|b", "{a}",
+        "<a>", "a&b", "~", "\U0001f9ca", "\udcff",
+    ],
+)  # fmt: skip
+def test_a_folder_whose_name_a_ci_file_cannot_carry_is_refused(name: str, service: str, tmp_path: Path) -> None:
+    """In the file it would be other code, or name other files and owners. Nothing is written, of the project neither."""
+    root = tmp_path / name
+    root.mkdir()
+    subprocess.run(["git", "init", "-q", tmp_path], check=True)
+    with pytest.raises(ConfigurationError) as caught:
+        init(str(root), None, "spark", service)
+    assert (caught.value.code, caught.value.exit_code) == ("INVALID_NAME", 2)
+    assert contents(tmp_path) == {}
+    assert list(root.iterdir()) == []
+
+
+def test_a_folder_above_the_repository_is_in_no_file(tmp_path: Path) -> None:
+    """Its name does not matter."""
+    root = tmp_path / "x ${{ github.token }}\n* @attacker"
+    root.mkdir()
+    subprocess.run(["git", "init", "-q", root], check=True)
+    init(str(root), None, "spark", "github")
+    assert not any(b"attacker" in content for content in contents(root).values())
+
+
+HOSTILE_NAME = "x ${{ github.token }}\\n* @attacker"
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        (f'{SPARK}environments: {{"{HOSTILE_NAME}": {{}}}}\n', "shop"),
+        (f'name: "{HOSTILE_NAME}"\n{SPARK}', "shop"),
+        (SPARK, "x ${{ github.token }} @attacker"),
+        (f"{SPARK}variables: {{a: '${{env:A ${{{{ github.token }}}}}}'}}\n", "shop"),
+    ],
+)
+@pytest.mark.parametrize("service", SERVICES)
+def test_no_other_value_of_a_project_is_code_in_a_ci_file(
+    text: str, name: str, service: str, project: ProjectFolder
+) -> None:
+    """The name of an environment, of a catalog or its file, or of a variable: refused, or in no file."""
+    project.catalog(text, name)
+    with suppress(GlacierbaseError):
+        init(str(project.root), None, "spark", service)
+    written = [content for path, content in contents(project.root).items() if not path.startswith("catalogs/")]
+    assert not any(b"@attacker" in content or b"A $" in content for content in written)
 
 
 def test_a_link_that_leads_out_of_the_repository_is_refused(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from glacierbase.stores import LockRow
 from glacierbase.stores.bounded import BoundedStore
 from glacierbase.stores.tables import settle
 from tests.support.fakes import MemoryStore, MemoryTables, lost_answer
+from tests.support.world import wait_until
 
 LEASE = 0.3
 
@@ -57,6 +58,25 @@ def test_a_lease_that_was_renewed_in_time_proves_the_lock_without_a_request(
     lock.renew_if_expired()
     lock.prove()
     assert verbs == ["compare_and_set"]
+
+
+def test_a_lease_proves_nothing_once_its_heartbeat_has_seen_another_holder(run: Run) -> None:
+    """`unlock --force` took the lock: what is left of the lease is no proof."""
+    tables = MemoryTables()
+    store = MemoryStore(tables, "shop")
+    store.proves_by_lease = True
+    terms = Terms("shop", "dev", 3)
+    store.create(free_row(terms))
+    lock = Lock(store, terms, run, {})
+    lock.acquire(None, 0, 0, lambda: False)
+    tables.locks["shop"] = replace(lock.row, owner="other", fence=2)
+    lock.prove()
+    lock.start_heartbeat(lambda: store)
+    began = time.monotonic()
+    wait_until(lambda: not lock.is_leased)
+    assert time.monotonic() - began < 2  # The heartbeat beats after one second, and the lease ends after three.
+    with pytest.raises(LockLost):
+        lock.prove()
 
 
 @pytest.mark.parametrize("clock", ["since boot", "of the day"])

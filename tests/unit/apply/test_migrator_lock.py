@@ -19,15 +19,11 @@ from glacierbase.apply.migrator import Migrator
 from glacierbase.apply.plan import Selection
 from glacierbase.apply.progress import Progress
 from glacierbase.apply.unlock import unlock
-from glacierbase.errors import (
-    LockHeld,
-    LockLost,
-    NeedsRepair,
-)
+from glacierbase.errors import LockHeld, LockLost, NeedsRepair, StatementRefused
 from glacierbase.history.lockrow import lease_of
 from glacierbase.model.migration import Event, State
 from glacierbase.secrets import register
-from tests.support.fakes import MemoryStore
+from tests.support.fakes import MemoryStore, lost_answer
 from tests.support.world import World, held_row, wait_until
 
 
@@ -103,6 +99,20 @@ def test_a_lease_that_ended_more_than_a_lease_ago_is_taken_over_and_recorded(
     assert json.loads(world.events[0].details or "")["owner"] == "dead"
     assert world.values() == []
     assert at_once or time.monotonic() - began >= 1
+
+
+@pytest.mark.parametrize("ago", [1, 30, 59])
+@pytest.mark.parametrize("machine", ["this", "another"])
+def test_a_lease_that_is_over_for_less_than_another_lease_is_not_taken_over(
+    world: World, machine: str, ago: int
+) -> None:
+    """Where the lease is the proof, its holder may still start a statement: it counts from when it sent the renewal."""
+    world.file("1_a.sql", "CREATE TABLE t (a INT)")
+    world.tables.histories["shop"] = []
+    row = world.tables.locks["shop"] = overdue_row(ago, machine)
+    with pytest.raises(LockHeld):
+        world.migrate()
+    assert (world.tables.locks["shop"], world.events) == (row, [])
 
 
 def overdue_row(seconds_ago: int, machine: str) -> Any:
@@ -183,6 +193,48 @@ def test_a_run_that_lost_the_lock_runs_nothing_more(world: World) -> None:
     assert world.values() == []
     assert world.kinds == [("started", "1"), ("statement_done", "1"), ("interrupted", "1")]
     assert world.tables.locks["shop"].owner == "thief"
+
+
+@pytest.mark.parametrize("error", [StatementRefused("Exists", "t exists"), lost_answer])
+def test_a_statement_that_fails_in_a_run_that_lost_the_lock_is_a_lost_lock(error: Any, world: World) -> None:
+    """The run that took the lock may have caused it, and goes on with the file: this one must not be continued from here."""
+    world.variables = "store: {lockLease: 1s}\n"
+    world.file("1_a.sql", "CREATE TABLE t (a INT); INSERT INTO t VALUES (1)")
+
+    def fail(*_: object) -> None:
+        unlock(world.target(), "by mistake", force=True)
+        if callable(error):
+            error()
+        raise error
+
+    world.break_at("CREATE", fail)
+    progress = Progress()
+    with pytest.raises(LockLost) as caught:
+        world.migrator().migrate(Selection(), progress)
+    assert (caught.value.code, progress.failed) == ("LOCK_LOST", None)
+    assert "STATEMENT_FAILED" not in str(caught.value)
+    [record] = world.state.history.records.values()
+    assert record.state is State.UNKNOWN  # What the run recorded afterwards does not count.
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_a_lock_that_is_taken_as_the_announcement_is_appended_stops_the_statement(world: World, number: int) -> None:
+    """The proof comes after the append: a taker that read the history before it does not know of the statement."""
+    world.file("1_a.sql", "CREATE TABLE t (a INT); INSERT INTO t VALUES (1)")
+    appended: list[str] = []
+
+    def steal(verb: str) -> None:
+        if verb == "append answered":
+            appended.append(verb)
+            if len(appended) == number:
+                world.tables.locks["shop"] = replace(held_row("thief"), fence=2)
+
+    world.store_before = steal
+    with pytest.raises(LockLost):
+        world.migrate()
+    assert world.engine.rows("SELECT name FROM sqlite_master") == [("t",)][: number - 1]
+    assert world.kinds == [*[("started", "1"), ("statement_done", "1")][:number], ("interrupted", "1")]
+    assert number == 1 or world.values() == []
 
 
 def test_without_the_proof_a_stopped_holder_would_run_a_second_time(

@@ -136,7 +136,7 @@ def test_a_file_that_cannot_be_written_is_one_error(name: str, lakes: Lakes) -> 
 
 
 def test_an_existing_file_is_replaced_as_a_whole(planned: Lakes, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A write that fails half way, and a plan that fails, leave the old file; a link is followed."""
+    """A write that fails half way, and a plan that fails, leave the old file; a link is refused."""
     before = Path("plan.json").read_bytes()
     planned.project.file("0004_d.sql", "INSERT INTO t VALUES (7)")
 
@@ -152,6 +152,7 @@ def test_an_existing_file_is_replaced_as_a_whole(planned: Lakes, monkeypatch: py
     assert (Path("plan.json").read_bytes(), [each.name for each in Path.cwd().iterdir()]) == (before, ["plan.json"])
     planned.project.file("0001_a.sql", "CREATE TABLE t (a INT)")
     Path("link.json").symlink_to("plan.json")
-    assert planned.run("plan --catalog shop --output link.json").code == 0
-    assert Path("link.json").is_symlink()
+    refused(planned, "plan --catalog shop --output link.json", "UNREADABLE_FILE", 2)
+    assert (Path("link.json").is_symlink(), Path("plan.json").read_bytes()) == (True, before)
+    assert planned.run(PLAN).code == 0
     assert b"0004_d.sql" in Path("plan.json").read_bytes()

@@ -62,6 +62,7 @@ def world(project: ProjectFolder, shapes: dict[str, Shape], monkeypatch: pytest.
         return execute(session, "SELECT 1" if sql.startswith(allowed) else sql, *arguments, **options)
 
     monkeypatch.setattr(type(world.engine.open_session()), "execute", run)
+    world.begin()
     applied(world, FILES)
     return world
 

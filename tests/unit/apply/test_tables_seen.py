@@ -12,6 +12,8 @@ import pytest
 
 from glacierbase.apply import seen
 from glacierbase.apply.baseline import baseline
+from glacierbase.apply.plan import Selection
+from glacierbase.apply.progress import Progress
 from glacierbase.apply.repair import Decision, repair
 from glacierbase.apply.transitions import Resolution
 from glacierbase.errors import MigrationFailed, NeedsRepair, StatementRefused
@@ -62,6 +64,7 @@ def looks(monkeypatch: pytest.MonkeyPatch, action: Callable[[str], Any] = lambda
 
 def test_each_file_records_the_table_that_it_leaves(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """One look per table and file: what one file leaves, the next one finds."""
+    world.begin()
     found = looks(monkeypatch)
     world.file("1_a.sql", CREATE)
     world.file("2_b.sql", ADD_B)
@@ -76,12 +79,43 @@ def test_what_the_next_run_finds_changed_is_from_outside(world: World) -> None:
     world.migrate()
     world.engine.rows("ALTER TABLE t ADD COLUMN x INT")
     world.file("2_b.sql", ADD_B)
-    world.migrate()
+    assert world.migrate().warnings == ("spark_catalog.default.t: + column x: int: not from a migration",)
     assert told(world) == [("1", "a", "migration"), ("2", "ax", "outside"), ("2", "axb", "migration")]
+
+
+def test_what_another_client_does_while_a_file_runs_is_not_by_the_file(world: World) -> None:
+    """Also where the file fails: what ran before is its own."""
+    world.file("1_a.sql", CREATE)
+    world.migrate()
+    world.file("2_b.sql", f"{ADD_B}; INSERT INTO missing VALUES (1)")
+    world.break_at("missing", lambda sql: world.engine.rows("ALTER TABLE t ADD COLUMN x INT"))
+    progress = Progress()
+    with pytest.raises(MigrationFailed):
+        world.migrator().migrate(Selection(), progress)
+    assert progress.warnings == ("spark_catalog.default.t: + column x: int: during 2, not by it",)
+    assert told(world) == [("1", "a", "migration"), ("2", "ax", "during"), ("2", "abx", "migration")]
+
+
+def test_after_a_use_that_is_not_certain_nothing_is_from_outside(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file may have changed any table; what the next one finds is not recorded."""
+    world.file("1_a.sql", CREATE)
+    world.migrate()
+    execute = FakeSession.execute
+    monkeypatch.setattr(
+        FakeSession,
+        "execute",
+        lambda self, sql, *more, **tag: None if "USE" in sql else execute(self, sql, *more, **tag),
+    )
+    world.file("2_b.sql", f"USE IDENTIFIER(chosen); {ADD_B}")
+    world.file("3_c.sql", ADD_C)
+    [warning] = world.migrate().warnings
+    assert warning == "spark_catalog.default.t: + column b: int: not recorded who changed it"
+    assert told(world) == [("1", "a", "migration"), ("3", "ab", "not recorded"), ("3", "abc", "migration")]
 
 
 def test_a_table_that_a_file_writes_under_two_names_changes_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """One look after the file answers for both names, and what the file changed is not taken for a change from outside."""
+    world.begin()
     query, shape = FakeSession.query, FakeSession.shape
     monkeypatch.setattr(
         FakeSession, "query", lambda self, sql, *more: query(self, sql.replace("spark_catalog.", ""), *more)
@@ -93,6 +127,29 @@ def test_a_table_that_a_file_writes_under_two_names_changes_once(world: World, m
     world.migrate()
     assert told(world) == [("1", "a", "migration"), ("2", "ab", "migration")]
     assert found == ["spark_catalog.main.t"] * 4
+
+
+def test_a_table_that_was_not_read_under_its_first_name_is_not_recorded_under_another(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was found of it would be taken for what the file did."""
+    world.file("1_a.sql", CREATE)
+    world.migrate()
+
+    def fail_once(table: str) -> None:
+        if not failed:
+            failed.append(table)
+            raise StatementRefused("Denied", "not now")
+
+    failed: list[str] = []
+    looks(monkeypatch, fail_once)
+    query = FakeSession.query
+    monkeypatch.setattr(
+        FakeSession, "query", lambda self, sql, *more: query(self, sql.replace("spark_catalog.default.", ""), *more)
+    )
+    world.file("2_b.sql", "INSERT INTO t VALUES (1); INSERT INTO spark_catalog.default.t VALUES (1)")
+    world.migrate()
+    assert unread(world) == ["not now"] * 2
 
 
 @pytest.mark.parametrize(
@@ -201,13 +258,13 @@ def test_a_kill_between_the_end_of_a_file_and_its_record_blames_nobody(world: Wo
 
 
 def test_a_baseline_records_the_table_with_the_last_file_that_touches_it(world: World) -> None:
-    """The table is read once."""
+    """The table is read once; each part is that of the last file that is about it, and what no file names was found."""
     world.file("1_a.sql", CREATE)
     world.file("2_b.sql", ADD_B)
-    world.engine.rows("CREATE TABLE t (a INT, b INT)")
-    baseline(world.target(), 2, "adopted", accept_differences=True)
+    world.engine.rows("CREATE TABLE t (a INT, x INT, b INT)")
+    baseline(world.target(), 2, "adopted", accept=["*"])
     assert [len(table_records(event)) for event in world.events] == [0, 1]
-    assert told(world) == [("2", "ab", "migration")]
+    assert told(world) == [("1", "a", "migration"), ("2", "ax", "baseline"), ("2", "axb", "migration")]
 
 
 def test_a_table_that_cannot_be_read_stops_nothing(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -227,6 +284,7 @@ def test_a_table_that_cannot_be_read_stops_nothing(world: World, monkeypatch: py
 
 def test_a_bug_in_a_look_stops_nothing(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """The record is left out; the event is written."""
+    world.begin()
 
     def fail(table: str) -> None:
         raise KeyError(table)
@@ -240,6 +298,7 @@ def test_a_bug_in_a_look_stops_nothing(world: World, monkeypatch: pytest.MonkeyP
 
 def test_a_catalog_that_hangs_delays_a_run_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """After a look without an answer there is no other."""
+    world.begin()
     monkeypatch.setattr(seen, "LOOK_SECONDS", 0.2)
     hangs = threading.Event()
     found = looks(monkeypatch, lambda table: hangs.wait(30))
@@ -253,6 +312,7 @@ def test_a_catalog_that_hangs_delays_a_run_once(world: World, monkeypatch: pytes
 
 def test_the_first_look_runs_beside_the_append(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """It ends before the statement begins, whose effect it must not see."""
+    world.begin()
     appended, order = threading.Event(), list[str]()
     world.store_before = lambda verb: appended.set() if verb == "append answered" else None
 
@@ -284,6 +344,7 @@ def test_an_interrupt_while_a_look_is_awaited_loses_no_outcome(world: World, mon
 
 def test_with_record_off_no_table_is_read(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """The history holds what it held before there were records."""
+    world.begin()
     found = looks(monkeypatch)
     world.variables = "record: off\n"
     world.file("1_a.sql", CREATE)
@@ -342,4 +403,6 @@ def test_a_masked_shape_is_no_change(world: World) -> None:
     [damaged] = [replace(event, details=details) for event in world.events if event.event == "applied"]
     for event in (damaged, replace(damaged, details=details.replace(', {"table": 7}', ""))):
         history = fold([world.events[0], event])
-        assert last_shapes(history, ["lake.a.t"]) == {"lake.a.t": None if event is damaged else as_recorded(shape)}
+        assert last_shapes(history, {"lake.a.t": None}) == {
+            "lake.a.t": None if event is damaged else as_recorded(shape)
+        }

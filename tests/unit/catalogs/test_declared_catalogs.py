@@ -90,3 +90,15 @@ def test_an_environment_that_corrects_the_type_is_valid(project: ProjectFolder) 
     done = project.ask("validate")
     errors = [each["error"] and each["error"]["line"] for each in done.document["catalogs"]]
     assert (done.code, errors) == (2, [None, 6])
+
+
+@pytest.mark.parametrize("value", ["true", "${variables.on}", "yes"])
+def test_a_catalog_file_cannot_let_spark_replace_text_of_the_files(value: str, project: ProjectFolder) -> None:
+    """With file and line; `false` is what it is anyway."""
+    lines = text(f": {SPARK}") + "      spark.sql.variable.substitute: VALUE\nvariables: {on: 'true'}\n"
+    project.catalog(lines.replace("VALUE", value))
+    with pytest.raises(ConfigurationError) as caught:
+        only_catalog(project.root)
+    assert (caught.value.code, caught.value.data["line"], caught.value.hint) == ("INVALID_VALUE", 6, "remove it")
+    project.catalog(lines.replace("VALUE", "false"))
+    assert only_catalog(project.root).spark_conf["spark.sql.variable.substitute"] == "false"

@@ -307,6 +307,7 @@ ARRANGED: dict[str, Arrange] = {
     "UNTERMINATED_COMMENT": added("SELECT\n  1 /* a"),
     "UNTERMINATED_BLOCK": added("\nBEGIN SELECT 1;"),
     "MISREAD_COMMENT": added("SELECT\n  1 -- C:\\\n  , 2"),
+    "SPARK_SUBSTITUTION": added("SELECT\n  '${env:USER}'"),
     "NUL_CHARACTER": added("SELECT\n  '\0'"),
     "SURROGATE_CHARACTER": added("SELECT\n  '{{ \"\\ud83d\" }}'"),
     "TRANSACTION_BROKEN": files(

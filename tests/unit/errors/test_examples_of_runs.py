@@ -112,6 +112,15 @@ def done_edited(world: Sleep) -> None:
     world.add("0007_add_device", "INSERT INTO t VALUES (9);\nINSERT INTO t VALUES (1);\nINSERT INTO t VALUES (2)")
 
 
+def computed_variable(world: Sleep) -> None:
+    world.add("0003_add_scores")
+    computed = "SET VAR newest = (SELECT max(id) FROM lake.sleep.event)"
+    world.add("0007_add_device", f"{computed};\nINSERT INTO t VALUES (1);\nINSERT INTO t VALUES (2)")
+    world.break_at("VALUES (1)", lambda _: refuse_once())
+    with pytest.raises(GlacierbaseError):
+        world.migrate()
+
+
 def refuse_once() -> None:
     raise StatementRefused("X", "no")
 
@@ -158,6 +167,11 @@ def lost(world: Sleep) -> None:
     world.tables.locks["analytics"] = replace(row, head_sequence=52)
 
 
+def doubled(world: Sleep) -> None:
+    applied(world, "0003_add_scores")
+    world.tables.rows["analytics"] = (world.tables.locks["analytics"],) * 2
+
+
 def damaged(world: Sleep) -> None:
     applied(world, "0003_add_scores", "0004_more", "0005_more")
     del world.tables.histories["analytics"][1]
@@ -184,10 +198,12 @@ RUNS: dict[str, tuple[Callable[[Sleep], None], Selection]] = {
     "MIGRATION_MISSING": (deleted, Selection()),
     "OUT_OF_ORDER": (late, Selection()),
     "DONE_STATEMENT_CHANGED": (done_edited, Selection()),
+    "SESSION_NOT_RESTORED": (computed_variable, Selection()),
     "ENVIRONMENT_MISMATCH": (other_environment, Selection()),
     "CATALOG_RENAMED": (renamed, Selection()),
     "SQUASH_DISAGREES": (squashed, Selection()),
     "LOCK_HELD": (held, Selection()),
+    "LOCK_DAMAGED": (doubled, Selection()),
     "FORMAT_TOO_NEW": (future, Selection()),
     "HISTORY_LOST": (lost, Selection()),
     "HISTORY_DAMAGED": (damaged, Selection()),

@@ -63,7 +63,9 @@ def test_without_a_code_it_lists_all_in_one_line_each(place: Path) -> None:
     """Code, exit codes and the first sentence of the meaning."""
     lines = explain(place).stdout.splitlines()
     assert [line.split()[0] for line in lines] == list(ENTRIES)
-    assert "LOCK_HELD                4         Another run holds the catalog's lock, or held it" in "\n".join(lines)
+    assert "LOCK_HELD                4              Another run holds the catalog's lock, or held it" in "\n".join(
+        lines
+    )
 
 
 def test_an_unknown_code_is_a_usage_error_with_the_nearest_spelling(place: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any, cast
+
 import pytest
 
 from glacierbase.errors import OutcomeUnknown, StatementRefused
@@ -69,6 +71,8 @@ SEVERAL_STEPS = [
     "INSERT OVERWRITE DIRECTORY '/x' SELECT 1",
     "INSERT OVERWRITE LOCAL DIRECTORY '/x' SELECT 1",
     "FROM x INSERT OVERWRITE DIRECTORY '/x' SELECT a",
+    "MERGE WITH SCHEMA EVOLUTION INTO t USING s ON t.a = s.a WHEN NOT MATCHED THEN INSERT *",
+    "INSERT INTO t WITH ('mergeSchema'='true') SELECT 1",
     "DROP TABLE t PURGE",
     "drop table if exists t purge",
     "CREATE OR REPLACE TABLE t AS SELECT 1",
@@ -108,12 +112,23 @@ def test_what_is_several_steps_or_not_known_is_not_atomic(sql: str) -> None:
     assert not is_atomic(sql)
 
 
-@pytest.mark.parametrize("sql", [ATOMIC[0], SEVERAL_STEPS[0]])
+class OfIceberg:
+    """A session all of whose tables are Iceberg."""
+
+    def query(self, sql: str) -> list[tuple[str, ...]]:
+        if sql.startswith("SET "):
+            return [("key", "org.apache.iceberg.spark.SparkCatalog" if ".catalog." in sql else "<undefined>")]
+        if sql.startswith("DESCRIBE "):
+            return [("# Detailed Table Information", "", ""), ("Provider", "iceberg", "")]
+        return [("lake",)]
+
+
+@pytest.mark.parametrize("sql", [*ATOMIC, *SEVERAL_STEPS])
 def test_an_analysis_error_proves_something_of_atomic_statements_only(sql: str) -> None:
     """The missing table may belong to the second step of a script."""
     from pyspark.errors.exceptions.connect import AnalysisException
 
-    error = map_error(AnalysisException("[TABLE_OR_VIEW_NOT_FOUND] no table t"), sql)
+    error = map_error(AnalysisException("[TABLE_OR_VIEW_NOT_FOUND] no table t"), sql, cast("Any", OfIceberg()))
     assert isinstance(error, StatementRefused) is is_atomic(sql)
 
 

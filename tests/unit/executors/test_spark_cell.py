@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from pathlib import Path
+from socket import create_server
 
 import pytest
 
+from glacierbase.executors.spark import confine
 from glacierbase.executors.spark.cell import Cell
 
 
@@ -35,17 +40,22 @@ def test_the_environment_of_the_jvm_is_a_list_of_names(cell: Cell, monkeypatch: 
     assert not Path(cell.environment["SPARK_CONF_DIR"]).exists()
 
 
+def grants(cell: Cell, *jars: Path) -> dict[str, str]:
+    """Return the permissions of the policy by the name of the jar, where there are several entries together."""
+    cell.conf(jars)
+    found: dict[str, str] = {}
+    for entry in (cell.folder / "policy").read_text().split("grant codeBase ")[1:]:
+        code = entry.split('"')[1].rpartition("/")[2]
+        found[code] = found.get(code, "") + entry
+    return found
+
+
 def test_the_policy_grants_no_program_and_no_other_machine(cell: Cell) -> None:
-    """Files are written in the folder only; the name of the folder cannot end its string in the policy."""
-    jar = cell.folder.parent / "iceberg.jar"
-    conf = cell.conf([jar])
+    """The name of the folder cannot end its string in the policy; the machine's own policy is not used besides."""
+    options = cell.conf([cell.folder.parent / "iceberg.jar"])["spark.driver.extraJavaOptions"]
     lines = (cell.folder / "policy").read_text().splitlines()
-    files = [line for line in lines if "FilePermission" in line]
     assert not any("execute" in line or "ALL FILES" in line for line in lines)
-    written = [line for line in files if "write" in line]
-    assert len(written) == 2
-    assert all('/a \\"b' in line for line in written)
-    assert f'  permission java.io.FilePermission "{jar}", "read";' in files
+    assert all('/a \\"b' in line for line in lines if "FilePermission" in line and "write" in line)
     sockets = [line.split('"') for line in lines if "SocketPermission" in line]
     assert {(address, actions) for _, address, _, actions, _ in sockets} == {
         ("localhost", "accept,listen,resolve"),
@@ -56,9 +66,23 @@ def test_the_policy_grants_no_program_and_no_other_machine(cell: Cell) -> None:
     assert not any(
         "SecurityManager" in line or "setPolicy" in line or 'SecurityPermission "*"' in line for line in lines
     )
-    options = conf["spark.driver.extraJavaOptions"]
     assert '"-Djava.security.manager=default"' in options
     assert f'"-Djava.security.policy=={cell.folder}/policy"' in options
+
+
+def test_rights_belong_to_the_jars_of_spark_and_files_to_few_of_them(cell: Cell) -> None:
+    """No entry is for all code. Hadoop, Derby and the formats open no file; the compiler of Spark's classes neither."""
+    jar = cell.folder.parent / "iceberg.jar"
+    found = grants(cell, jar)
+    assert "grant {" not in (cell.folder / "policy").read_text()
+    assert f'FilePermission "{jar}", "read"' in found["*"]
+    assert not any(each in found["*"] for each in ("createClassLoader", "loadLibrary.*", "delete", "NetPermission"))
+    keepers = {name for name, permissions in found.items() if "delete" in permissions}
+    assert {"iceberg.jar"} < keepers
+    assert any(name.startswith("spark-core") for name in keepers)
+    assert not any(
+        name.startswith(("hadoop", "derby", "parquet", "orc", "avro", "janino", "commons-compiler")) for name in keepers
+    )
 
 
 def test_no_defaults_of_an_administrator_are_read(cell: Cell) -> None:
@@ -66,3 +90,47 @@ def test_no_defaults_of_an_administrator_are_read(cell: Cell) -> None:
     option, file, _ = cell.arguments
     assert option == "--properties-file"
     assert Path(file).read_bytes() == b""
+
+
+TRIES = """
+import json, os, socket, subprocess, sys
+key, inside, outside, port = sys.argv[1:]
+address = ("127.0.0.1", int(port))
+def tcp(): return socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+tries = {
+    "read": lambda: open(key).read(),
+    "list": lambda: os.listdir(os.path.dirname(key)),
+    "another process": lambda: open(f"/proc/{os.getppid()}/environ").read(),
+    "write": lambda: open(outside, "w"),
+    "program": lambda: subprocess.run(["sh", "-c", 'cat "$0"', key], capture_output=True, check=True),
+    "connect": lambda: tcp().connect(address),
+    "fast open": lambda: tcp().sendto(b"x", socket.MSG_FASTOPEN, address),
+    "fast open with a message": lambda: tcp().sendmsg([b"x"], [], socket.MSG_FASTOPEN, address),
+    "UDP": lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM),
+    "a socket of the machine": lambda: socket.socket(socket.AF_UNIX, socket.SOCK_STREAM),
+    "write inside": lambda: open(inside, "w"),
+    "listen": lambda: socket.create_server(("127.0.0.1", 0)),
+}
+done = []
+for name, call in tries.items():
+    try:
+        call()
+        done.append(name)
+    except (OSError, subprocess.CalledProcessError):
+        pass
+print(json.dumps(done))
+"""
+
+
+def test_the_kernel_keeps_a_program_from_files_and_network(tmp_path: Path) -> None:
+    """What it starts too. It still writes to its own folder, and accepts connections."""
+    key, inside = tmp_path / "key", tmp_path / "inside"
+    key.write_text("canary-4711")
+    inside.mkdir()
+    with create_server(("127.0.0.1", 0)) as server:
+        program = [sys.executable, "-c", TRIES, key, inside / "x", tmp_path / "outside", server.getsockname()[1]]
+        readable = ("/usr", "/bin", "/lib", "/lib64", "/etc/ld.so.cache", sys.prefix, sys.base_prefix, "/absent")
+        command = [sys.executable, "-I", "-S", confine.__file__, *readable, "--", inside, "--", *program]
+        done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == ["write inside", "listen"]

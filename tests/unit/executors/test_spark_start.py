@@ -141,6 +141,20 @@ def test_a_log_in_a_shared_folder_follows_no_link(
     assert (log.parent, log.is_symlink(), stat.S_IMODE(log.stat().st_mode)) == (shared, False, 0o600)
 
 
+@pytest.mark.parametrize("link", [".glacierbase", ".glacierbase/logs"])
+def test_a_log_is_not_written_through_a_link_of_the_branch(
+    link: str, broken_spark: Path, project: ProjectFolder, tmp_path: Path
+) -> None:
+    """`review` starts Spark in a stranger's branch. The log is in the folder for temporary files then."""
+    (tmp_path / "elsewhere").mkdir()
+    (project.root / link).parent.mkdir(exist_ok=True)
+    (project.root / link).symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(EngineUnavailable) as caught:
+        Gateway({}, Run.here(project.root), Path("/no/java"))
+    assert Path(caught.value.hint.removeprefix("see ")).parent == Path(tempfile.gettempdir())
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
 @pytest.mark.parametrize("form", ["--properties-file {}", "--properties-file={}"])
 def test_a_properties_file_of_the_user_takes_the_place_of_the_administrators(
     form: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -11,7 +11,7 @@ from glacierbase.errors import HistoryDisagrees, MigrationFailed, NeedsRepair
 from glacierbase.history.details import NO_DETAILS, Details, FormerHolder, details_of, to_json
 from glacierbase.history.records import fold
 from glacierbase.migrations.allows import Allow
-from glacierbase.model.columns import ColumnDifference
+from glacierbase.model.accepted import DeclaredDifference
 from glacierbase.model.migration import Event
 from glacierbase.model.tableversion import TableVersion
 from glacierbase.secrets import register
@@ -38,10 +38,12 @@ WRITTEN = [
     ('{"as": "not-done", "engine_stopped": true}', Details(resolution="not-done", engine_stopped=True)),
     ('{"environment_was": "dev"}', Details(environment_was="dev")),
     (
-        '{"headers": {"TICKET": "OPS-17"}, "differences": [{"table": "t", "column": "c", "declared": null, "actual": "int"}],'
-        ' "ci_actor": "octocat"}',
+        '{"headers": {"TICKET": "OPS-17"}, "differences": [{"table": "t", "column": "c", "declared": null, "actual": "int",'
+        ' "what": "column"}], "ci_actor": "octocat"}',
         Details(
-            headers={"TICKET": "OPS-17"}, differences=(ColumnDifference("t", "c", None, "int"),), ci_actor="octocat"
+            headers={"TICKET": "OPS-17"},
+            differences=(DeclaredDifference("t", "c", None, "int", "column"),),
+            ci_actor="octocat",
         ),
     ),
     (
@@ -61,6 +63,18 @@ def test_each_kind_of_details_has_the_same_keys_as_in_earlier_versions(text: str
     """The text in the table is read into the value, and the value is written as the same text."""
     assert details_of(event(text)) == details
     assert to_json(details) == text
+
+
+@pytest.mark.parametrize(
+    ("declared", "actual", "what"), [("int", "bigint", "type"), (None, "int", "column"), ("int", None, "column")]
+)
+def test_an_accepted_difference_of_an_earlier_version_is_of_a_column_or_its_type(
+    declared: str | None, actual: str | None, what: str
+) -> None:
+    """It was written without the part that differs."""
+    written = {"table": "t", "column": "c", "declared": declared, "actual": actual}
+    found = details_of(event(json.dumps({"differences": [written]}))).differences
+    assert found == (DeclaredDifference("t", "c", declared, actual, what),)
 
 
 def test_a_key_of_a_later_version_is_ignored() -> None:

@@ -142,6 +142,22 @@ def test_a_dropped_table_and_another_one_of_its_name_are_structural(tables: Reco
     assert (code, what, kind) == (7, "table", "structural")
 
 
+def test_a_table_that_was_renamed_by_hand_is_said_to_be(tables: RecordedTables) -> None:
+    """It is neither gone nor unmanaged; other changes are differences of the same table. No statement is written for it."""
+    tables.client.rename_table("a.t", "a.u")
+    with tables.client.load_table("a.u").update_schema() as update:
+        update.add_column("legacy", StringType())
+    expected = [("table", "structural", "lake.a.t", "lake.a.u"), ("column legacy", "structural", None, "string")]
+    assert drifts(tables) == (7, expected)
+    shown = tables.run("drift").stdout
+    assert "~ table: lake.a.t -> lake.a.u" in shown
+    assert "unmanaged" not in shown
+    for settle in ("adopt", "revert"):
+        refused = tables.run("drift", settle, "--reason", "x", "--author", "Ann", "--yes")
+        assert refused.code == 3
+        assert "lake.a.t was renamed to lake.a.u" in refused.stdout + refused.stderr
+
+
 def test_tables_that_no_migration_made_are_counted_and_listed_on_request(tables: RecordedTables) -> None:
     """The tables of glacierbase are not among them."""
     tables.client.create_table("a.other", Schema(NestedField(1, "id", IntegerType())))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from base64 import b64encode
+from dataclasses import replace
 from hashlib import sha256
 from html import unescape
 from html.parser import HTMLParser
@@ -95,6 +96,44 @@ def test_a_table_has_its_timeline_and_the_origin_of_each_part(
     assert columns["c"]["since"]["why"] == "not from a migration, seen first by 0003"
     assert [each["since"]["version"] for each in first["changes"]] == ["0003", "0003", "0002", "0001"]
     assert (second["name"], second["dropped"]["version"], second["changes"][0]["change"]) == (u, "0005", "dropped")
+
+
+def test_a_table_that_was_dropped_and_made_again_has_one_page(
+    project: ProjectFolder, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """It counts once; its timeline begins with the table that was dropped. Columns have their comments."""
+    t = "lake.a.t"
+    commented = replace(column(1, "b"), comment="the <b>")
+    story = (
+        Story().file(1, {t: shape(t, column(1, "a"))}).file(2, {t: None}).file(3, {t: shape(t, commented, uuid="u-2")})
+    )
+    [result] = asked(story, project, monkeypatch).report(tmp_path / "page.html")
+    [catalog] = in_page((tmp_path / "page.html").read_text())["catalogs"]
+    assert (result.tables, len(catalog["tables"])) == (1, 1)
+    [table] = catalog["tables"]
+    assert (table["name"], table["dropped"], table["former_names"]) == (t, None, [])
+    assert [(each["since"]["version"], each["change"]) for each in table["changes"]] == [
+        ("0003", "created"), ("0002", "dropped"), ("0001", "created"),
+    ]  # fmt: skip
+    assert [each["comment"] for each in table["parts"] if each["kind"] == "column"] == ["the <b>"]
+
+
+def test_a_name_that_a_table_has_again_is_no_former_one(
+    project: ProjectFolder, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Of the table and of a column; the name between is."""
+    t, u = "lake.a.t", "lake.a.u"
+    story = Story().file(1, {t: shape(t, column(1, "a"))}).file(2, {t: None, u: shape(u, column(1, "b"))})
+    story.file(3, {u: None, t: shape(t, column(1, "a"))})
+    project_ = asked(story, project, monkeypatch)
+    [blamed] = project_.blame(t)
+    assert {each.kind: each.former_names for each in blamed.lines_ if each.former_names} == {
+        "column": ("b",),
+        "table": (u,),
+    }
+    project_.report(tmp_path / "page.html")
+    [catalog] = in_page((tmp_path / "page.html").read_text())["catalogs"]
+    assert [(each["name"], each["former_names"]) for each in catalog["tables"]] == [(t, [u])]
 
 
 def test_a_description_that_is_a_script_is_text(

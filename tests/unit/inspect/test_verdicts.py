@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import pytest
 
+from glacierbase.history.shapes import Origin
 from glacierbase.inspect.compare.compare import Side, compare
 from glacierbase.inspect.compare.differences import differences
 from glacierbase.inspect.compare.exporting import export
 from glacierbase.inspect.compare.results import CompareResult, Verdict
-from glacierbase.inspect.compare.state import StateResult, TableState, VersionState
+from glacierbase.inspect.compare.state import (
+    PartChanges,
+    PartStatements,
+    StateResult,
+    TableParts,
+    TableState,
+    VersionState,
+)
 from glacierbase.model.migration import AppliedBy, State
-from glacierbase.model.shape import Column, PartitionField, Shape
+from glacierbase.model.shape import Column, Shape
 from tests.support.project_folder import ProjectFolder
 from tests.support.world import World
 from tests.unit.history.test_squashes import LATER, OLD, add, squash
@@ -36,7 +44,16 @@ GONE = replace(APPLIED, state=State.MISSING, has_file=False)
 ID, NAME = Column(1, "id", "bigint", required=True), Column(2, "name", "string")
 SHAPE = Shape("lake.a.t", "u-1", "iceberg", 2, (ID,), metadata_location="s3://b/1.json", schema_id=0)
 WIDER = replace(SHAPE, columns=(ID, NAME))
-TABLE = TableState("lake.a.t", SHAPE, True, NOON, True, None, ())
+SAID = {"table": "1", "column id": "1", "type id": "1", "column name": "1", "type name": "1"}
+# The first version made the table; in the other environment, it was rendered without the column `name`.
+PARTS = TableParts(
+    (PartChanges("0001", Origin.MIGRATION, ("table", "column id", "column name")),), (PartStatements("0001", SAID),)
+)
+FEWER = TableParts(
+    (PartChanges("0001", Origin.MIGRATION, ("table", "column id")),),
+    (PartStatements("0001", {key: text for key, text in SAID.items() if "name" not in key}),),
+)
+TABLE = TableState("lake.a.t", SHAPE, True, NOON, True, None, (), FEWER)
 
 
 def of(*states: VersionState | None, tables: Sequence[TableState | None] = ()) -> CompareResult:
@@ -124,7 +141,7 @@ def test_the_environment_that_differs_is_named_and_not_the_others() -> None:
 
 def test_a_difference_that_the_versions_explain_is_not_one_by_itself() -> None:
     """The text has rows for the versions, and none for the difference."""
-    result = of(APPLIED, PENDING, tables=[held(WIDER), TABLE])
+    result = of(APPLIED, PENDING, tables=[held(WIDER, parts=PARTS), TABLE])
     [found] = result.tables[0].differences
     assert (found.cause.value, found.versions) == ("versions", ("0001",))
     assert "name" not in str(result.lines())
@@ -132,15 +149,45 @@ def test_a_difference_that_the_versions_explain_is_not_one_by_itself() -> None:
     assert [(each.environment, each.cause.value) for each in gone.differences] == [("e1", "versions")]
 
 
-@pytest.mark.parametrize(("is_whole", "cause"), [(True, "variables"), (False, "unexplained")])
-def test_a_column_is_a_variables_only_where_all_of_the_table_is_recorded(is_whole: bool, cause: str) -> None:
-    """Otherwise somebody may have added the column before the first record. Properties and partitions are what variables decide."""
-    renders = replace(APPLIED, rendered_checksum=OTHER)
-    [table] = of(APPLIED, renders, tables=[TABLE, held(WIDER, is_whole=is_whole)]).tables
-    assert [each.cause.value for each in table.differences] == [cause]
-    bucketed = replace(SHAPE, partitioning=(PartitionField(1000, "b", "id", "bucket[4]"),))
-    [table] = of(APPLIED, renders, tables=[TABLE, held(bucketed, is_whole=False)]).tables
-    assert [each.cause.value for each in table.differences] == ["variables"]
+RENDERED = replace(APPLIED, rendered_checksum=OTHER)
+
+
+def changed(*changes: PartChanges, said: Mapping[str, str] | None = None) -> TableParts:
+    """Return the parts of a table that the first version made with the column `name`, with later changes."""
+    return TableParts((*PARTS.changes, *changes), (*PARTS.statements, PartStatements("0002", said or {})))
+
+
+@pytest.mark.parametrize(
+    ("parts", "cause"),
+    [
+        (PARTS, "variables"),
+        (changed(PartChanges("0002", Origin.OUTSIDE, ("column name",))), "outside"),
+        (changed(PartChanges("0002", Origin.NOT_RECORDED, ("column name",))), "unexplained"),
+        (changed(PartChanges("0002", Origin.OUTSIDE, ("property note",))), "variables"),
+        (replace(PARTS, statements=FEWER.statements), "unexplained"),
+        (None, "unexplained"),
+    ],
+)
+def test_a_column_is_a_variables_only_where_a_statement_about_it_made_it(parts: TableParts | None, cause: str) -> None:
+    """A statement on another part proves nothing, and a state file of an earlier version does not say what made a part."""
+    [table] = of(APPLIED, RENDERED, tables=[TABLE, held(WIDER, parts=parts)]).tables
+    found = {each.cause.value for each in table.differences}
+    assert found == ({"outside", "variables"} if cause == "outside" else {cause})
+    assert table.verdict == cause
+
+
+def test_a_file_of_an_earlier_version_says_less_and_a_warning_says_so() -> None:
+    """The tables are compared, and no cause is claimed."""
+    state = StateResult(
+        "shop", "prod", read_at=NOON, tool_version="0.1.0", versions=(RENDERED,), tables=(held(WIDER, parts=None),)
+    )
+    dev = StateResult("shop", "dev", read_at=NOON, versions=(APPLIED,), tables=(TABLE,))
+    result = compare("shop", [Side("dev", dev), Side("prod", state, "prod.json")])
+    assert result.warnings == (
+        "prod: version 0.1.0 exported this state without what changed each part of a table; where tables differ, the cause is not"
+        " known: export it with this version",
+    )
+    assert [each.verdict for each in result.tables] == ["unexplained"]
 
 
 def test_what_was_altered_by_hand_is_compared_with_the_record_and_only_once() -> None:

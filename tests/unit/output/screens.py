@@ -34,7 +34,7 @@ from glacierbase.cli.program import cli
 from glacierbase.errors import EngineUnavailable, GlacierbaseError, MigrationFailed, MigrationFileError, SeveralErrors
 from glacierbase.inspect.compare.compare import Side, compare
 from glacierbase.inspect.compare.results import CompareResult
-from glacierbase.inspect.compare.state import StateResult, TableState, VersionState
+from glacierbase.inspect.compare.state import StateResult, TableParts, TableState, VersionState
 from glacierbase.inspect.results import Check, DoctorResult, StatusResult
 from glacierbase.inspect.versions.history import HistoryResult
 from glacierbase.inspect.versions.outcomes import outcomes
@@ -215,7 +215,7 @@ def _compared() -> CompareResult:
         "staging": _column(replace(_STATE, rendered_checksum="r2"), edited, failed, None),
         "prod": _column(_STATE, _STATE, pending, hotfix),
     }
-    table = TableState("lake.sleep.events", None, True, _at(days=1), True, None, ())
+    table = TableState("lake.sleep.events", None, True, _at(days=1), True, None, (), parts=TableParts((), ()))
     altered = replace(table, altered=(Difference("column", "debug_flag", None, "string"),))
     return compare(
         "analytics",

@@ -123,6 +123,15 @@ def test_a_comment_that_allows_nothing_says_so(comment: str, messages: dict[str,
     assert about == messages
 
 
+def test_an_allow_without_a_reason_allows_nothing_where_it_is_no_finding(shop: ProjectFolder) -> None:
+    """With FL120 off, what it is meant to allow is what fails."""
+    shop.catalog(CATALOG + "lint: {rules: {FL120: off}}\n")
+    shop.file("2_b.sql", f"-- GLACIERBASE_ALLOW: DS103\n{DROP}")
+    done = ask_here(shop, "lint")
+    assert done.code == FAILED
+    assert [(finding["code"], finding["allowed"]) for finding in done.entry()["findings"]] == [("DS103", None)]
+
+
 def test_the_nearest_code_is_the_fix_of_an_unknown_one(shop: ProjectFolder) -> None:
     """A typing error in the code of an allow is found."""
     shop.file("2_b.sql", f"-- GLACIERBASE_ALLOW: DS1O3 no readers\n{COMMENT}")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import time
 from pathlib import Path
+from threading import Event
 from unittest.mock import Mock
 
 import pytest
@@ -21,6 +23,7 @@ from glacierbase.executors import CopiedView
 from glacierbase.model.migration import checksum
 from glacierbase.project import Project
 from glacierbase.review import explained as explained_module
+from glacierbase.review import running
 from glacierbase.review.explained import explained
 from glacierbase.review.replay_results import ReviewResult
 from glacierbase.run.waiting import NoAnswer
@@ -435,6 +438,49 @@ def test_an_engine_that_does_not_start_is_the_error_of_its_catalog(branch: Proje
     assert result.error.message == "on the throw-away copy: no Java"
     assert "/tmp/x/log" not in result.error.hint
     assert [file.kind for file in result.files] == [None]
+
+
+@pytest.mark.parametrize(
+    ("reason", "allowed", "ran"), [("", None, False), (" on the copy only", "on the copy only", True)]
+)
+def test_only_an_allow_with_a_reason_allows_a_refused_statement(
+    reason: str, allowed: str | None, ran: bool, branch: ProjectFolder
+) -> None:
+    """With FL120 off, the statement without one fails, and the one below it is not run."""
+    branch.catalog(CATALOG + "lint: {rules: {FL120: off}}\n")
+    commit_all(branch.root, "off")
+    branch.file("0002_add.sql", f"-- GLACIERBASE_ALLOW: REPLAY_REFUSED{reason}\n{ADD};\nSELECT 'below'")
+    copy = FakeCopy()
+    copy.refusals["ADD COLUMN x"] = StatementRefused("AnalysisException", "no")
+    [result] = reviewed(branch, copy)
+    assert [(each.code, each.allowed) for each in result.findings] == [("REPLAY_REFUSED", allowed)]
+    assert (result.error is None, "SELECT 'below'" in copy.ran) == (ran, ran)
+
+
+def test_the_time_of_a_replay_passes_while_statements_run(
+    branch: ProjectFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is that of all statements together: the first one is in time, the second one never ends, the third one is not run."""
+    monkeypatch.setattr(running, "_BUDGET_SECONDS", 6.0)
+    branch.file("0002_add.sql", f"SELECT 'in time';\n{ADD};\nSELECT 'below'")
+    released = Event()
+
+    class SlowCopy(FakeCopy):
+        def execute(self, sql: str) -> None:
+            super().execute(sql)
+            if "ADD COLUMN x" in sql:
+                released.wait(40)
+
+    copy = SlowCopy()
+    began = time.monotonic()
+    try:
+        [result] = reviewed(branch, copy)
+    finally:
+        released.set()
+    assert time.monotonic() - began < 30
+    assert of_replay(result) == [("error", "REPLAY_TIMEOUT")]
+    assert copy.ran[-2:] == ["SELECT 'in time'", ADD]
+    assert copy.is_closed
 
 
 def test_a_replay_ends_when_its_time_is_up(branch: ProjectFolder) -> None:

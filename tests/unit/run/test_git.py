@@ -149,6 +149,40 @@ def test_a_hook_or_monitor_in_the_work_tree_does_not_run(checkout: ProjectFolder
     assert not canary.exists()
 
 
+def test_a_configured_hook_does_not_run_where_git_writes(checkout: ProjectFolder, canary: Path) -> None:
+    """`core.hooksPath` alone: a commit takes the locks that `GIT_OPTIONAL_LOCKS` leaves out, and calls four hooks."""
+    hooks = checkout.root / "hooks"
+    hooks.mkdir()
+    for name in ("pre-commit", "commit-msg", "post-commit", "post-index-change"):
+        (hooks / name).write_text(f"#!/bin/sh\ntouch {canary}\n")
+        (hooks / name).chmod(0o755)
+    git(checkout.root, "config", "user.name", "Alice")
+    git(checkout.root, "config", "user.email", "alice@example.com")
+    git(checkout.root, "config", "core.hooksPath", "hooks")
+    before = git(checkout.root, "rev-parse", "HEAD")
+    safe_git.git(checkout.root, "add", "hooks")
+    safe_git.git(checkout.root, "commit", "-q", "-m", "hooks")
+    assert git(checkout.root, "rev-parse", "HEAD~1") == before
+    assert not canary.exists()
+
+
+@pytest.mark.parametrize("url", ["file", "ext"])
+def test_no_command_of_git_reaches_a_remote(url: str, checkout: ProjectFolder, canary: Path) -> None:
+    """`GIT_ALLOW_PROTOCOL` alone: `GIT_NO_LAZY_FETCH` does not concern a request that is no lazy fetch."""
+    git(checkout.root, "config", f"protocol.{url}.allow", "always")
+    git(
+        checkout.root,
+        "config",
+        "remote.origin.url",
+        f"ext::touch {canary}" if url == "ext" else f"file://{checkout.root}",
+    )
+    git(checkout.root, "config", "remote.origin.uploadpack", f"touch {canary}; git-upload-pack")
+    for command in (["ls-remote", "origin"], ["fetch", "-q", "origin"]):
+        with pytest.raises(safe_git.GitFailed, match=f"transport '{url}' not allowed"):
+            safe_git.git(checkout.root, *command)
+    assert not canary.exists()
+
+
 def test_a_work_tree_that_differs_from_its_commit_is_recorded_as_dirty(checkout: ProjectFolder) -> None:
     """An edited file, an untracked file and a submodule at another commit are differences; a touched file is not."""
     first = git(checkout.root, "rev-parse", "HEAD")

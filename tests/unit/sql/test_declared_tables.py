@@ -1,25 +1,48 @@
-"""The columns that files declare: followed from CREATE to DROP, or not known, with the reason."""
+"""The tables that files declare together: followed from CREATE to DROP, or not known, with the reason."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import pytest
 
 from glacierbase.migrations.statements import split_statements
-from glacierbase.sql.column_types import normalised
+from glacierbase.sql.column_types import normalised, types_of
 from glacierbase.sql.cursor import NotUnderstood
-from glacierbase.sql.declared_tables import Declared, declared_tables
+from glacierbase.sql.declared_tables import Declared, DeclaredTables, declared_tables
+from glacierbase.sql.known_table import KnownColumn
+from glacierbase.sql.statement import Name, ParsedStatement
+
+
+def declared(*files: str, dialect: str = "spark") -> DeclaredTables:
+    """Return what files with these texts declare."""
+
+    def names(parsed: ParsedStatement, uses: Sequence[str]) -> list[Name]:
+        above = tuple(uses[-1].split()[-1].split(".")) if uses and "ROLE" not in uses[-1] else ()
+        return [
+            Name(*((*above[: 3 - len(each.key)], *parts) for parts in (each.parts, each.key, each.written)))
+            for each in parsed.targets
+        ]
+
+    numbered = [(str(number), split_statements(text, dialect)) for number, text in enumerate(files, start=1)]
+    return declared_tables(numbered, dialect, names)
 
 
 def tables(*files: str, dialect: str = "spark") -> dict[str, Declared]:
     """Return the tables that files with these texts declare, by name."""
-    numbered = [(str(number), split_statements(text, dialect)) for number, text in enumerate(files, start=1)]
-    return {table.name: table for table in declared_tables(numbered, dialect)}
+    return {table.name: table for table in declared(*files, dialect=dialect).tables.values()}
+
+
+def known_columns(found: Declared) -> dict[str, KnownColumn]:
+    return dict((found.known and found.known.columns) or {})
 
 
 def columns(*files: str, dialect: str = "spark", table: str = "t") -> dict[str, str] | str:
     """Return the declared type of each column of a table, or why they are not known."""
     found = tables(*files, dialect=dialect)[table]
-    return {name: column.types[0] for name, column in found.columns.items()} if found.columns is not None else found.why
+    if found.known is None or found.known.columns is None:
+        return found.why or "not declared"
+    return {name: types_of(column.text or "", dialect)[0] for name, column in found.known.columns.items()}
 
 
 SPARK = {
@@ -64,8 +87,7 @@ def test_a_type_that_is_not_understood_is_an_error(written: str) -> None:
 def test_a_format_may_store_a_wider_type() -> None:
     """Iceberg has neither small integers nor bounded strings."""
     table = tables("CREATE TABLE t (a SMALLINT, b VARCHAR(9), c ARRAY<STRUCT<d: BYTE>>, e INT)")["t"]
-    assert table.columns is not None
-    assert [column.types for column in table.columns.values()] == [
+    assert [types_of(column.text or "", "spark") for column in known_columns(table).values()] == [
         ("smallint", "int"), ("varchar(9)", "string"), ("array<struct<d:tinyint>>", "array<struct<d:int>>"), ("int",),
     ]  # fmt: skip
 
@@ -73,8 +95,7 @@ def test_a_format_may_store_a_wider_type() -> None:
 def test_the_meaning_of_timestamp_is_a_parameter_of_snowflake() -> None:
     """A type that names its time zone has one spelling."""
     table = tables("CREATE TABLE t (a TIMESTAMP(3), b TIMESTAMP_NTZ)", dialect="snowflake")["t"]
-    assert table.columns is not None
-    assert [column.types for column in table.columns.values()] == [
+    assert [types_of(column.text or "", "snowflake") for column in known_columns(table).values()] == [
         ("TIMESTAMP_NTZ(3)", "TIMESTAMP_LTZ(3)", "TIMESTAMP_TZ(3)"), ("TIMESTAMP_NTZ(9)",),
     ]  # fmt: skip
 
@@ -85,7 +106,7 @@ def test_a_create_statement_declares_its_columns() -> None:
         id BIGINT NOT NULL COMMENT 'a, (b', /* x, */ `Order, no` INT DEFAULT (1 + f(2, 3)),
         CONSTRAINT pk PRIMARY KEY (id), total DECIMAL(12, 2) GENERATED ALWAYS AS (id * 2), check STRING)
         USING parquet PARTITIONED BY (day DATE COMMENT 'p', bucket(4, id), id) TBLPROPERTIES ('a' = 'b')"""
-    assert columns(sql, table="lake.s.`T`") == {
+    assert columns(sql, table="lake.s.T") == {
         "id": "bigint", "order, no": "int", "total": "decimal(12,2)", "check": "string", "day": "date",
     }  # fmt: skip
 
@@ -99,7 +120,7 @@ def test_snowflakes_names_are_in_capitals_unless_they_are_quoted() -> None:
 @pytest.mark.parametrize(
     ("alter", "expected"),
     [
-        ("ADD COLUMN c STRING AFTER a", {"a": "int", "b": "string", "c": "string"}),
+        ("ADD COLUMN c STRING AFTER a", {"a": "int", "c": "string", "b": "string"}),
         ("ADD COLUMNS (c STRING COMMENT 'x', `D` DATE)", {"a": "int", "b": "string", "c": "string", "d": "date"}),
         ("ADD COLUMN IF NOT EXISTS a STRING", {"a": "int", "b": "string"}),
         ("DROP COLUMN b", {"a": "int"}),
@@ -109,7 +130,7 @@ def test_snowflakes_names_are_in_capitals_unless_they_are_quoted() -> None:
         ("ALTER COLUMN a TYPE bigint", {"a": "bigint", "b": "string"}),
         ("ALTER COLUMN a SET NOT NULL", {"a": "int", "b": "string"}),
         ("ALTER COLUMN a COMMENT 'type bigint'", {"a": "int", "b": "string"}),
-        ("ALTER COLUMN b.c FIRST", {"a": "int", "b": "string"}),
+        ("ALTER COLUMN b FIRST", {"b": "string", "a": "int"}),
         ("CHANGE COLUMN a TYPE bigint", {"a": "bigint", "b": "string"}),
         ("CHANGE COLUMN a z bigint COMMENT 'x'", {"z": "bigint", "b": "string"}),
         ("REPLACE COLUMNS (z DATE)", {"z": "date"}),
@@ -125,12 +146,11 @@ def test_snowflakes_names_are_in_capitals_unless_they_are_quoted() -> None:
         ("DROP TAG x", {"a": "int", "b": "string"}),
         ("SET IDENTIFIER FIELDS a", {"a": "int", "b": "string"}),
         ("DROP IDENTIFIER FIELDS a", {"a": "int", "b": "string"}),
-        ("ADD COLUMN b.c INT", "the nested field b.c"),
-        ("ALTER COLUMN b.c TYPE bigint", "the nested field b.c"),
-        ("DROP COLUMN nothing", "the column nothing is altered and nowhere declared"),
-        ("RENAME COLUMN nothing TO b", "the column nothing is altered and nowhere declared"),
-        ("DO SOMETHING", "ALTER TABLE … DO"),
-        ("", "ALTER TABLE … without a clause"),
+        ("ALTER COLUMN b.c TYPE bigint", "not declared"),
+        ("ALTER COLUMN a AFTER nothing", "not declared"),
+        ("RENAME COLUMN nothing TO b", "not declared"),
+        ("SET LOCATION 's3://x'", {"a": "int", "b": "string"}),
+        ("DO SOMETHING", "version 2, statement 1: it is not understood (ALTER TABLE … DO) may have changed it"),
     ],
 )
 def test_an_alter_statement_of_spark_is_followed_or_gives_the_reason(alter: str, expected: object) -> None:
@@ -145,10 +165,10 @@ def test_an_alter_statement_of_spark_is_followed_or_gives_the_reason(alter: str,
         ('DROP COLUMN a, "b"', {}),
         ("MODIFY COLUMN a SET DATA TYPE NUMBER(10), COLUMN a DROP NOT NULL", {"A": "NUMBER(10,0)", "b": "VARCHAR"}),
         ('ALTER (a TYPE DATE, "b" COMMENT $$x$$)', {"A": "DATE", "b": "VARCHAR"}),
-        ("ADD ROW ACCESS POLICY p ON (a)", {"A": "NUMBER(38,0)", "b": "VARCHAR"}),
+        ("ADD ROW ACCESS POLICY p ON (a)", "version 2, statement 1: other may have changed it"),
         ("DROP PRIMARY KEY", {"A": "NUMBER(38,0)", "b": "VARCHAR"}),
         ("CLUSTER BY (a)", {"A": "NUMBER(38,0)", "b": "VARCHAR"}),
-        ("SWAP WITH other", "two tables were swapped"),
+        ("SWAP WITH other", "version 2, statement 1: other may have changed it"),
     ],
 )  # fmt: skip
 def test_an_alter_statement_of_snowflake_is_followed_or_gives_the_reason(alter: str, expected: object) -> None:
@@ -160,28 +180,60 @@ def test_an_alter_statement_of_snowflake_is_followed_or_gives_the_reason(alter: 
 @pytest.mark.parametrize(
     ("sql", "why"),
     [
-        ("CREATE TABLE t AS SELECT 1 AS a", "CREATE … AS"),
-        ("CREATE TABLE t USING iceberg AS SELECT 1 AS a", "CREATE … AS"),
-        ("CREATE TABLE t LIKE other", "CREATE … LIKE"),
-        ("CREATE TABLE t USING delta LOCATION '/x'", "the statement lists no columns"),
-        ("CREATE TABLE t (a INT, b INTERVAL DAY TO SECOND)", "the type INTERVAL DAY TO SECOND"),
+        ("CREATE TABLE t AS SELECT 1 AS a", "not declared"),
+        ("CREATE TABLE t USING iceberg AS SELECT 1 AS a", "not declared"),
+        ("CREATE TABLE t LIKE other", "a copy of other"),
+        ("CREATE TABLE t USING delta LOCATION '/x'", "not declared"),
         ("CREATE VIEW t AS SELECT 1", "a view"),
-        ("CREATE TABLE t (a INT); ALTER TABLE @x ADD COLUMN b INT", "a later statement is not understood"),
-        ("CREATE TABLE t (a INT); DROP TABLE 'x'", "a later statement is not understood"),
+        ("CREATE TABLE t (a INT); ALTER TABLE @x ADD COLUMN b INT", "version 1, statement 2: it is not understood"),
+        ("CREATE TABLE t (a INT); DROP TABLE 'x'", "version 1, statement 2: it is not understood"),
         ("CREATE TABLE t (a INT", "the end where , is expected"),
         ("CREATE TABLE t (a STRUCT<b", "< that nothing closes"),
-        ("CREATE TABLE t (a INT); BEGIN ALTER TABLE t ADD COLUMN b INT; END", "a script may have changed it"),
+        (
+            "CREATE TABLE t (a INT); BEGIN ALTER TABLE t ADD COLUMN b INT; END",
+            "version 1, statement 2: script may have changed it",
+        ),
     ],
 )
 def test_columns_that_cannot_be_derived_are_not_guessed(sql: str, why: str) -> None:
     """The table is still one that must exist."""
-    assert columns(sql) == why
+    assert str(columns(sql)).startswith(why)
+
+
+def test_a_statement_that_is_not_understood_is_named() -> None:
+    """Also where it is about no table that the files declare."""
+    assert declared("CREATE TABLE t (a INT);\nFROBNICATE x").not_understood == [
+        ("1", "version 1, statement 2 is not understood: a statement that begins with FROBNICATE")
+    ]
+
+
+def test_a_nested_field_is_followed() -> None:
+    """Fields are added, placed, altered, renamed and dropped inside a column, an array and a map."""
+    found = tables(
+        "CREATE TABLE t (s STRUCT<a: INT NOT NULL COMMENT 'x', b: ARRAY<STRUCT<c: INT>>>, m MAP<STRING, STRUCT<d: INT>>)",
+        "ALTER TABLE t ADD COLUMN s.z DATE FIRST; ALTER TABLE t ADD COLUMN s.b.element.e INT;"
+        "ALTER TABLE t ALTER COLUMN s.b.element.c TYPE bigint; ALTER TABLE t RENAME COLUMN m.value.d TO f;"
+        "ALTER TABLE t ALTER COLUMN m.key COMMENT 'k'",
+    )["t"]
+
+    def shown(column: KnownColumn) -> object:
+        inside = {name: shown(each) for name, each in (column.fields or {}).items()}
+        return inside or (column.type, column.required, column.comment)
+
+    assert {name: shown(each) for name, each in known_columns(found).items()} == {
+        "s": {
+            "z": ("date", False, None), "a": ("int", True, "x"),
+            "b": {"element": {"c": ("bigint", False, None), "e": ("int", False, None)}},
+        },
+        "m": {"key": ("string", True, "k"), "value": {"f": ("int", False, None)}},
+    }  # fmt: skip
+    assert list(known_columns(found)["s"].fields or ()) == ["z", "a", "b"]
 
 
 def test_snowflakes_own_kinds_of_tables_are_not_compared() -> None:
     """The engine adds columns or maps types."""
-    assert "Iceberg" in columns("CREATE ICEBERG TABLE t (a INT)", dialect="snowflake")
-    assert columns("CREATE TABLE t CLONE other", dialect="snowflake") == "CREATE … CLONE"
+    assert "iceberg table" in columns("CREATE ICEBERG TABLE t (a INT)", dialect="snowflake")
+    assert columns("CREATE TABLE t CLONE other", dialect="snowflake") == "a copy of other"
     # A transaction is no script.
     assert columns("CREATE TABLE t (a INT); BEGIN; COMMIT", dialect="snowflake") == {"A": "NUMBER(38,0)"}
 
@@ -193,8 +245,8 @@ def test_tables_are_followed_by_their_names() -> None:
         "CREATE TABLE IF NOT EXISTS A (y INT); CREATE OR REPLACE TABLE b (y INT); DROP TABLE IF EXISTS c",
         "ALTER TABLE b RENAME TO d; ALTER TABLE d ADD COLUMN z INT",
     )
-    assert {name: list(table.columns or ()) for name, table in found.items()} == {"a": ["x"], "d": ["y", "z"]}
-    assert [table.version for table in found.values()] == ["1", "2"]
+    assert {name: list(known_columns(table)) for name, table in found.items()} == {"a": ["x"], "d": ["y", "z"]}
+    assert [table.versions for table in found.values()] == [("1", "2"), ("2", "3")]
 
 
 def test_a_name_may_begin_with_a_digit() -> None:
@@ -203,15 +255,30 @@ def test_a_name_may_begin_with_a_digit() -> None:
 
 
 def test_a_name_means_what_the_use_before_it_says() -> None:
-    """A table that is altered under another name is not compared, because that may be another table."""
-    found = tables(
+    """Its table is the same under its whole name; USE ends with its file."""
+    found = declared(
         "USE lake.a; CREATE TABLE t (x INT)",
         "USE lake.b; CREATE TABLE t (x INT); CREATE TABLE lake.a.u (x INT)",
         "USE lake.a; ALTER TABLE t ADD COLUMN y INT; ALTER TABLE lake.a.u ADD COLUMN y INT",
-        "ALTER TABLE lake.b.t ADD COLUMN y INT",
-    )
-    assert [table.uses for table in found.values()] == [("USE lake.b",), ("USE lake.b",)]
-    assert found["t"].why == "it is altered under another name"
-    assert list(found["lake.a.u"].columns or ()) == ["x", "y"]
+        "ALTER TABLE lake.b.t ADD COLUMN z INT",
+    ).tables
+    assert {".".join(key): (table.name, table.uses, list(known_columns(table))) for key, table in found.items()} == {
+        "lake.a.t": ("t", ("USE lake.a",), ["x", "y"]),
+        "lake.b.t": ("t", ("USE lake.b",), ["x", "z"]),
+        "lake.a.u": ("lake.a.u", ("USE lake.b",), ["x", "y"]),
+    }
     role = tables("USE ROLE a; CREATE TABLE t (x INT)", "ALTER TABLE t ADD y INT", dialect="snowflake")["t"]
-    assert (list(role.columns or ()), role.uses) == (["X", "Y"], ("USE ROLE a",))
+    assert (list(known_columns(role)), role.uses) == (["X", "Y"], ("USE ROLE a",))
+
+
+def test_the_primary_key_of_a_table_is_followed() -> None:
+    """On Snowflake it identifies the rows, wherever it is declared."""
+    option = "CREATE TABLE t (a INT PRIMARY KEY, b INT)"
+    for files in ([option], ["CREATE TABLE t (a INT, b INT, CONSTRAINT k PRIMARY KEY (A))"], ["CREATE TABLE t (a INT)",
+                  "ALTER TABLE t ADD PRIMARY KEY (a)"]):  # fmt: skip
+        known = tables(*files, dialect="snowflake")["t"].known
+        assert known is not None
+        assert known.identifiers == (("A",),)
+    dropped = tables(option, "ALTER TABLE t DROP PRIMARY KEY", dialect="snowflake")["t"].known
+    assert dropped is not None
+    assert dropped.identifiers == ()

@@ -144,7 +144,8 @@ def test_what_may_have_changed_the_table_is_not_guessed(unclear: str) -> None:
         "ALTER TABLE lake.a.u DROP COLUMN id",
         "CREATE VIEW lake.a.v AS SELECT * FROM lake.a.t",
         "ALTER TABLE lake.a.t ADD CONSTRAINT c CHECK (id > 0)",
-        "COMMENT ON TABLE lake.a.t IS 'x'",
+        "COMMENT ON SCHEMA lake.a IS 'x'",
+        "CALL lake.system.rewrite_data_files('lake.a.t')",
         "SET x = 1",
         "ALTER TABLE lake.b.t DROP COLUMN id",
         "CREATE TABLE IF NOT EXISTS lake.a.t (x INT) USING iceberg",
@@ -191,3 +192,29 @@ def test_a_replaced_table_keeps_properties_and_old_files() -> None:
     assert (known.partitioning, [each.name for each in known.former], known.properties) == (
         (), ["id_bucket", "day_day"], {"k": "v"},
     )  # fmt: skip
+
+
+def test_comments_defaults_and_the_write_order_are_known() -> None:
+    """Of the table and its columns; a comment that is removed is empty, a property that is unset is known to be."""
+    known = after(
+        CREATE, "COMMENT ON TABLE lake.a.t IS 'x'", "ALTER TABLE lake.a.t ALTER COLUMN name COMMENT 'n'",
+        "COMMENT ON COLUMN lake.a.t.id IS 'i'", "ALTER TABLE lake.a.t WRITE ORDERED BY id, days(day) DESC NULLS FIRST",
+        "ALTER TABLE lake.a.t UNSET TBLPROPERTIES ('k')",
+    )  # fmt: skip
+    assert known is not None
+    assert known.columns is not None
+    assert {name: each.comment for name, each in known.columns.items()} == {"id": "i", "name": "n", "day": None}
+    assert [(each.transform, each.direction, each.nulls) for each in known.ordering or ()] == [
+        ("", "asc", "first"), ("days", "desc", "first"),
+    ]  # fmt: skip
+    assert (known.properties, known.unset) == ({"comment": "x"}, {"k"})
+
+
+def test_a_partition_column_that_is_declared_in_its_clause_partitions() -> None:
+    """Hive's way to write it."""
+    known = after("CREATE TABLE lake.a.t (id INT) USING parquet PARTITIONED BY (day DATE)")
+    assert known is not None
+    assert (list(known.columns or ()), [each.source for each in known.partitioning or ()]) == (
+        ["id", "day"],
+        [("day",)],
+    )

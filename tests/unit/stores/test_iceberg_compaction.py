@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.io.pyarrow import PyArrowFileIO
+from pyiceberg.table.update import AddSnapshotUpdate
 
 from glacierbase.errors import CommitConflict
 from glacierbase.model.catalog import Catalog
@@ -135,6 +136,32 @@ def test_a_commit_that_comes_first_wins(store: IcebergStore, monkeypatch: pytest
     assert sequences(store) == [0, 1, 2, 3, 4, 5]
     store.compact()
     assert sequences(store) == [0, 1, 2, 3, 4, 5]
+
+
+def test_a_commit_that_comes_first_wins_by_the_snapshot_that_the_compaction_read(
+    store: IcebergStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its sequence numbers are raised here: otherwise they alone would make a second commit fail."""
+    commit, done = SqlCatalog.commit_table, []
+
+    def be_late(catalog: SqlCatalog, table: Any, requirements: Any, updates: Any) -> Any:
+        if not done:
+            done.append(table)
+            store.append([event(5)])
+            updates = tuple(map(with_a_later_number, updates))
+        return commit(catalog, table, requirements, updates)
+
+    monkeypatch.setattr(SqlCatalog, "commit_table", be_late)
+    store.compact()
+    assert sequences(store) == [0, 1, 2, 3, 4, 5]
+
+
+def with_a_later_number(update: Any) -> Any:
+    """Return the update; one that adds a snapshot has a sequence number that no other commit reaches."""
+    if not isinstance(update, AddSnapshotUpdate):
+        return update
+    snapshot = update.snapshot.model_copy(update={"sequence_number": update.snapshot.sequence_number + 9})
+    return update.model_copy(update={"snapshot": snapshot})
 
 
 def test_snapshots_that_somebody_else_expired_first_are_left_to_them(

@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from glacierbase.model.catalog import Catalog
-from glacierbase.stores.shapes import TableShapes, qualified
+from glacierbase.model.qualified import qualified
+from glacierbase.stores.shapes import TableShapes
 
 
 @pytest.mark.parametrize(

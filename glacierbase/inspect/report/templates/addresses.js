@@ -13,9 +13,7 @@ function pageAt(hash) {
     return migration ? migrationPage(catalog, parts[1], migration) : missing();
   }
   if (!parts[1]) { return catalogPage(catalog); }
-  var found = catalog.tables.filter(function (each) { return each.name === parts[1]; });
-  // Of several that had the name, the one that exists.
-  found = find(found, function (each) { return !each.dropped; }) || found[found.length - 1];
+  var found = find(catalog.tables, function (each) { return each.name === parts[1]; });
   return found ? tablePage(catalog, found) : missing();
 }
 function missing() { return ["Not found", [make("h1", {}, "Not found"), make("p", {}, ["This page has nothing at that address. ", make("a", { href: "#/" }, "All catalogs")])]]; }

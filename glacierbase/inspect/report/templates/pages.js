@@ -90,12 +90,13 @@ function tablePage(catalog, each) {
   var others = each.parts.filter(function (part) { return part.kind !== "column"; });
   function row(part) {
     var what = part.kind === "column" ? part.name : (part.kind + " " + part.name).trim();
-    return [
-      code(what), code(part.type + (part.required ? " required" : "")), day(part.since.day), versionLink(catalog, each, part.since.version),
+    var comment = part.kind === "column" ? [part.comment] : [];
+    return [code(what), code(part.type + (part.required ? " required" : ""))].concat(comment, [
+      day(part.since.day), versionLink(catalog, each, part.since.version),
       part.since.author, [part.was ? part.was + ": " : null, part.since.why]
-    ];
+    ]);
   }
-  var headers = ["type", "since", "version", "author", "why"];
+  var headers = ["since", "version", "author", "why"];
   var drifts = catalog.drifts.filter(function (drift) { return drift.table === each.name; });
   var unread = find(catalog.unread, function (one) { return one.table === each.name; });
   return [each.name, [
@@ -107,8 +108,8 @@ function tablePage(catalog, each) {
     unread ? note("Not compared with its record: " + unread.why) : null,
     strip(catalog, each),
     drifts.length ? [make("h2", {}, "Changes past the migrations"), driftTable(catalog, drifts, false)] : null,
-    make("h2", {}, "Columns"), table(count(columns.length, "column") + ", by the last record", ["column"].concat(headers), columns, row),
-    make("h2", {}, "Partitions, order and properties"), table("By the last record", ["what"].concat(headers), others, row),
+    make("h2", {}, "Columns"), table(count(columns.length, "column") + ", by the last record", ["column", "type", "comment"].concat(headers), columns, row),
+    make("h2", {}, "Partitions, order and properties"), table("By the last record", ["what", "type"].concat(headers), others, row),
     make("h2", {}, "Timeline"),
     table(count(each.changes.length, "change") + ", newest first", ["when", "version", "author", "why", "change"], each.changes, function (change) {
       return [day(change.since.day), versionLink(catalog, each, change.since.version), change.since.author, change.since.why, [make("div", { "class": "faint" }, change.change), lines(change.diff)]];
@@ -167,7 +168,7 @@ function migrationPage(catalog, name, migration) {
     migration.tables.length ? [make("h2", {}, "Tables"), migration.tables.map(function (each) {
       var shown = find(catalog.tables, function (one) { return one.name === each.table; });
       return [make("h3", {}, [shown ? link([catalog.catalog, each.table], each.table) : each.table, ": " + (each.unread !== null ? "not recorded: " + each.unread : each.change),
-        each.unread === null && each.origin !== "migration" ? " (found before it, not " + (each.origin === "outside" ? "from a migration)" : "recorded)") : null]), lines(each.diff)];
+        each.unread === null && each.origin !== "migration" ? " (" + (FOUND[each.origin] || each.origin) + ")" : null]), lines(each.diff)];
     })] : null,
     make("h2", {}, "Statements"),
     migration.statements.map(function (each) { return [make("p", { "class": "statement" }, [make("span", { "class": "faint" }, each.index + ", line " + each.line + " "), state(each.state)]), make("pre", {}, each.sql)]; }),
@@ -176,6 +177,10 @@ function migrationPage(catalog, name, migration) {
     })] : null
   ]];
 }
+var FOUND = {
+  "outside": "found before it, not from a migration", "during": "while it ran, not by it", "baseline": "found at baseline",
+  "not recorded": "found before it, not recorded"
+};
 function notRead() {
   return data.catalogs.filter(function (each) { return each.error; }).map(function (each) { return failure(title(each) + " was not read: " + each.error.code); });
 }

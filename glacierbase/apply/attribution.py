@@ -1,0 +1,246 @@
+"""Who made the changes of a table: the statements that ran, or another client. Pure.
+
+A change is that of a statement only if the statement is about the part that changed (`sql.about`). Where the metadata of the table
+lists its commits, each of them is one writer's, and tells when; elsewhere the parts are told apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from glacierbase.history.drift import is_kept_by_engine
+from glacierbase.history.shapes import Origin, Step, TableRecord, as_recorded
+from glacierbase.history.timeline import differ
+from glacierbase.model.differences import Change, Difference, compare
+from glacierbase.model.shape import Column, PartitionField, Shape, SortField
+from glacierbase.model.text import time_of
+from glacierbase.sql.about import Claims, Fit
+from glacierbase.stores.iceberg.past import Past, Version
+
+_F = TypeVar("_F", PartitionField, SortField)
+
+# Of the commits of others that one record keeps; the oldest of more become one.
+_MOST = 16
+_WHO = {Origin.OUTSIDE: "not from a migration", Origin.DURING: "during {}, not by it"}
+
+
+def commits(past: Past | None, since: Shape | None, until: Shape) -> tuple[Version, ...] | None:
+    """Return the commits between two shapes of a table, oldest first, by its metadata; None where some are not left."""
+    if past is None or not (past.is_whole or since is None) or not until.metadata_location:
+        return None
+    places = [each.shape.metadata_location for each in past.versions]
+    if until.metadata_location not in places:
+        return None
+    begin = places.index(since.metadata_location) + 1 if since and since.metadata_location in places else 0
+    found = past.versions[begin : places.index(until.metadata_location) + 1]
+    # A rename is no commit of the table.
+    name = (since or until).table
+    return tuple(replace(each, shape=replace(as_recorded(each.shape), table=name)) for each in found)
+
+
+def made_outside(known: Shape | None, found: Sequence[Version] | None) -> tuple[Step, ...]:
+    """Return the changes of a table since its last record, where its commits are known."""
+    steps, before = [], known
+    for each in found or ():
+        if differ(before, each.shape):
+            steps.append(Step(each.shape, Origin.OUTSIDE, each.at))
+        before = each.shape
+    return _newest(steps)
+
+
+def is_explained(before: Shape | None, after: Shape | None, claims: Claims) -> bool:
+    """Return whether the statements that ran say all that changed."""
+    if after is None:
+        return before is None or claims.ends
+    before = _same_table(before, after)
+    if before is None and not claims.creates:
+        return False
+    return all(claims.fit(each, before, after) is Fit.SAME for each in _differences(before, after))
+
+
+def _same_table(before: Shape | None, after: Shape) -> Shape | None:
+    """Return what a table was before; None for another one, which has its name now."""
+    is_other = before and before.uuid and after.uuid and before.uuid != after.uuid
+    return None if is_other else before
+
+
+def made_meanwhile(
+    before: Shape | None, after: Shape | None, claims: Claims, found: Sequence[Version] | None
+) -> tuple[Step, ...]:
+    """Return what others changed while statements ran, with what the statements did before that.
+
+    Args:
+        found: the commits meanwhile; None where they are not known.
+    """
+    if after is None:
+        return (Step(None, Origin.DURING),)
+    before = _same_table(before, after)
+    if found is not None:
+        return _newest(_by_commit(before, claims, found))
+    if before is None and not claims.creates:
+        return (Step(after, Origin.DURING),)
+    differences = _differences(before, after)
+    others = [each for each in differences if claims.fit(each, before, after) is Fit.NONE]
+    return (Step(with_only(before, after, others), Origin.DURING),) if others else ()
+
+
+def made_before_baseline(known: Shape | None, after: Shape, files: Sequence[tuple[str, Claims]]) -> tuple[Step, ...]:
+    """Return what each of the files is about that `baseline` records, and what was found beside that.
+
+    Args:
+        files: those that touch the table, oldest first, each with its version. The last one has the record.
+    """
+    owned: dict[str | None, list[Difference]] = {version: [] for version, _ in files}
+    found: list[Difference] = []
+    for each in _differences(known, after):
+        about = (version for version, claims in reversed(files) if claims.is_about(each, known, after))
+        owned.get(next(about, None), found).append(each)
+    parts = [(Origin.MIGRATION, version, more) for version, more in owned.items()]
+    # What was found belongs to a table that one of the files made, where one did.
+    first = next((index for index, (_, claims) in enumerate(files, start=1) if claims.creates), 0)
+    parts.insert(first, (Origin.BASELINE, None, found))
+    steps, kept = [], list[Difference]()
+    for origin, version, more in parts:
+        kept += more
+        if more:
+            steps.append(Step(with_only(known, after, kept), origin, version=version))
+    return tuple(steps) if any(each.version != files[-1][0] for each in steps) else ()
+
+
+def has_others(record: TableRecord) -> bool:
+    """Return whether a record has changes that its file did not make."""
+    return any(each.origin in _WHO for each in record.changes())
+
+
+def told(record: TableRecord, before: Shape | None, version: str, *, is_certain: bool) -> Iterator[str]:
+    """Yield a line for each change in a record that its file did not make.
+
+    Args:
+        before: the table by the record before.
+        is_certain: whether no file before left out what it did.
+    """
+    for step in record.changes():
+        if step.origin in _WHO:
+            who = _WHO[step.origin].format(version) if is_certain else "not recorded who changed it"
+            when = f", {time_of(step.at)}" if step.at else ""
+            yield from (f"{line}: {who}{when}" for line in _lines(before, step.shape))
+        before = step.shape
+
+
+def _lines(before: Shape | None, after: Shape | None) -> Iterator[str]:
+    for change in compare(*({each.table: each} if each else {} for each in (before, after))):
+        if change.change is Change.CREATED:
+            yield f"{change.table}: + table: {len(after.columns) if after else 0} columns"
+        else:
+            yield from (f"{change.table}: {each.line()}" for each in change.diff if not is_kept_by_engine(each))
+
+
+def with_only(before: Shape | None, after: Shape, kept: Collection[Difference]) -> Shape:
+    """Return a shape with some of its differences from an earlier one, and without the others."""
+    nothing = replace(
+        after, columns=(), partitioning=(), sorting=(), identifiers=(), properties={}, format_version=None
+    )
+    base, subjects = before or nothing, {each.subject for each in kept}
+    columns = _columns(base, after, kept)
+    ids = {column.id: column.name for column in columns if column.id is not None}
+    names = {column.name: ids.get(column.id or 0, column.name) for column in base.columns}
+    is_renamed = any(each.subject == "table" and not each.destructive for each in kept)
+    is_replaced = any(each.subject == "table" and each.destructive for each in kept)
+    keys = {each.name for each in kept if each.what == "property"}
+    properties = {key: value for key, value in base.properties.items() if key not in keys}
+    return replace(
+        after,
+        table=after.table if is_renamed else base.table,
+        uuid=after.uuid if is_replaced else base.uuid,
+        format_version=after.format_version if "format version" in subjects else base.format_version,
+        columns=columns,
+        partitioning=after.partitioning if "partitioning" in subjects else _named(base.partitioning, names),
+        sorting=after.sorting if "sorting" in subjects else _named(base.sorting, names),
+        identifiers=after.identifiers
+        if "identifiers" in subjects
+        else tuple(names.get(each, each) for each in base.identifiers),
+        properties=properties | {key: after.properties[key] for key in keys if key in after.properties},
+    )
+
+
+def _columns(base: Shape, after: Shape, kept: Collection[Difference]) -> tuple[Column, ...]:
+    """Return the columns of `with_only`."""
+    subjects = {each.subject for each in kept if each.what != "column"}
+    added, dropped, renamed = (
+        {name for each in kept if each.what == "column" for name in [of(each)] if name}
+        for of in (_added, _dropped, _renamed)
+    )
+    known, new = ({_key(each): each for each in shape.columns} for shape in (base, after))
+    found = {key: each for key, each in known.items() if key in new or each.name not in dropped}
+    for key in known.keys() & new.keys():
+        now, column = new[key], known[key]
+        facts = ("type", "required", "comment", "default")
+        changed = {fact: getattr(now, fact) for fact in facts if f"{fact} {now.name}" in subjects}
+        is_renamed = any(f"{column.name}.".startswith(f"{each}.") for each in renamed)
+        found[key] = replace(column, name=now.name if is_renamed else column.name, **changed)
+    order, before = list(found), 0
+    for key, column in new.items():  # Each new one follows the one that it follows in the table.
+        if key not in known and column.name in added:
+            found[key] = column
+            order.insert(before, key)
+        before = order.index(key) + 1 if key in found else before
+    if "order of columns" in subjects:
+        places = {key: place for place, key in enumerate(new)}
+        order.sort(key=lambda key: places.get(key, len(places)))
+    return tuple(found[key] for key in order)
+
+
+def _added(each: Difference) -> str | None:
+    return each.name if each.name and each.before is None else None
+
+
+def _dropped(each: Difference) -> str | None:
+    return each.name if each.name and each.after is None else None
+
+
+def _renamed(each: Difference) -> str | None:
+    return None if each.name else each.before
+
+
+def _key(column: Column) -> int | str:
+    return column.name if column.id is None else column.id
+
+
+def _named(fields: tuple[_F, ...], names: Mapping[str, str]) -> tuple[_F, ...]:
+    return tuple(replace(each, source=names.get(each.source, each.source)) for each in fields)
+
+
+def _by_commit(before: Shape | None, claims: Claims, found: Sequence[Version]) -> list[Step]:
+    rated: list[tuple[Version, frozenset[str], Fit]] = []
+    for each in found:
+        differences, shape = _differences(before, each.shape), each.shape
+        if differ(before, shape):
+            fit = min((claims.fit(one, before, shape) for one in differences), default=Fit.SAME)
+            if before is None and not claims.creates:
+                fit = Fit.NONE
+            if fit is Fit.SAME:
+                claims.use(differences, before, shape)
+            rated.append((each, frozenset(one.subject for one in differences), fit))
+        before = shape
+    said = {subject for _, subjects, fit in rated if fit is Fit.SAME for subject in subjects}
+    own = [fit is Fit.SAME or (fit is Fit.ABOUT and not subjects & said) for _, subjects, fit in rated]
+    steps = [
+        Step(each.shape, Origin.MIGRATION) if is_own else Step(each.shape, Origin.DURING, each.at)
+        for is_own, (each, _, _) in zip(own, rated, strict=True)
+    ]
+    return steps if not all(own) else []
+
+
+def _newest(steps: Sequence[Step]) -> tuple[Step, ...]:
+    if len(steps) <= _MOST:
+        return tuple(steps)
+    first, *rest = steps[-_MOST:]
+    return (replace(first, at=None), *rest)
+
+
+def _differences(before: Shape | None, after: Shape) -> tuple[Difference, ...]:
+    """Return the differences between two shapes of a table, without those that an engine or a catalog makes by itself."""
+    changes = compare({before.table: before} if before else {}, {after.table: after})
+    return tuple(each for change in changes for each in change.diff if not is_kept_by_engine(each))

@@ -1,0 +1,96 @@
+"""A catalog without a history beside tables that its files create: the history was lost, or the tables are to be adopted."""
+
+from __future__ import annotations
+
+import logging
+import shlex
+from collections.abc import Iterator, Sequence
+
+from glacierbase.errors import NeedsRepair
+from glacierbase.history.opening import OpenCatalog
+from glacierbase.migrations.compiled import Compiled
+from glacierbase.model.command import command
+from glacierbase.model.qualified import qualified
+from glacierbase.sql import read
+from glacierbase.sql.parts import DroppedNamespace
+from glacierbase.stores.iceberg.left_behind import left_behind
+from glacierbase.stores.live import LiveTables
+
+logger = logging.getLogger("glacierbase")
+
+# They change what the names after them mean, or which tables exist.
+_BEFORE = ("use", "set", "drop_table", "rename_table", "drop_namespace")
+
+
+def check_not_lost(opened: OpenCatalog, files: Sequence[Compiled]) -> str | None:
+    """Check, before a first run creates the history, that there was none. Costs one read of one table.
+
+    A file that creates its table IF NOT EXISTS may run where the table exists.
+
+    Returns:
+        A warning about the first table that such a file creates, where it exists.
+
+    Raises:
+        NeedsRepair: the files of a former history are on this machine, or the first table that the files create exists already.
+    """
+    catalog = opened.target.catalog
+    folder = left_behind(catalog)
+    if folder and not _was_created(opened):
+        what = f"its files are in {folder}, but the catalog does not know it"
+        raise _lost(
+            catalog.name,
+            what,
+            f"delete that folder if the history is to begin anew: `rm -r {shlex.quote(str(folder))}`",
+        )
+    created = next(_created(files, opened.target.dialect), None)
+    if created is None:
+        return None
+    table, version, is_required = created
+    if not _exists(opened, qualified(catalog, table)) or _was_created(opened):
+        return None
+    what = f"{table}, which version {version} creates, exists already"
+    adopt = f"if the tables were made without glacierbase, adopt them: `{command('baseline', '--to', version, reason=True)}`"
+    if is_required:
+        raise _lost(catalog.name, what, adopt)
+    return f"catalog {catalog.name} has no history, and {what}; if the history was lost, the files run a second time"
+
+
+def _exists(opened: OpenCatalog, table: str) -> bool:
+    """Return whether a table is known to exist. What breaks here breaks no run, which reports it if it matters."""
+    try:
+        with LiveTables(opened.target.catalog, opened.engine) as live:
+            [reading] = live.read([table]).values()
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # A panic of a native library is no `Exception`.
+        logger.debug("%s could not be read: %s", table, error)
+        return False
+    return reading.shape is not None
+
+
+def _was_created(opened: OpenCatalog) -> bool:
+    """Return whether another run has created the history meanwhile: what was found may be that run's."""
+    store = opened.open_another_store()  # A session that was opened before may not see it.
+    return store.read_lock() is not None or bool(store.read_history())
+
+
+def _lost(catalog: str, what: str, otherwise: str) -> NeedsRepair:
+    return NeedsRepair(
+        "HISTORY_LOST",
+        f"catalog {catalog} has no history, but {what}: the history was lost, or there was none; nothing ran",
+        f"if it was lost, restore the tables of history and lock, or the catalog's database, from a backup; {otherwise}",
+    )
+
+
+def _created(files: Sequence[Compiled], dialect: str) -> Iterator[tuple[str, str, bool]]:
+    """Yield each table that the files create, the version, and whether it must not exist; up to what may change that."""
+    for file in files:
+        for statement in file.statements:
+            found = read(statement.text, dialect)
+            drops = any(isinstance(part, DroppedNamespace) for part in found.parts)
+            if not found.understood or found.operation in _BEFORE or drops:
+                return
+            options = found.options
+            if found.operation != "create_table" or options.or_replace or options.or_alter or options.temporary:
+                continue
+            yield found.targets[0].recorded, file.migration.version, not options.if_not_exists

@@ -1,0 +1,101 @@
+"""What the statements of a file do to the session in which the later ones run. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from glacierbase.errors import MigrationFileError
+from glacierbase.migrations.substitution import substituted
+from glacierbase.model.migration import Statement
+from glacierbase.sql import read
+from glacierbase.sql.statement import ParsedStatement, SessionEffect
+from glacierbase.sql.tokens import words
+
+# These change a temporary view, if there is one of that name; else another view, or a table.
+_CHANGES_VIEW = frozenset({"drop_view", "alter_view", "rename_view", "drop_table", "rename_table"})
+# These leave the columns of their tables as they are.
+_KEEPS_COLUMNS = frozenset(
+    {
+        "insert",
+        "insert_overwrite",
+        "insert_multi",
+        "update",
+        "delete",
+        "merge",
+        "truncate",
+        "copy",
+        "optimize",
+        "analyze",
+    }
+)
+# Its value is that of the statement before it in the session.
+# https://docs.snowflake.com/en/sql-reference/functions/last_query_id
+_LAST_QUERY = "LAST_QUERY_ID"
+
+
+def session_effects(statements: Sequence[Statement], dialect: str) -> dict[int, SessionEffect]:
+    """Return what each statement does to the session, by its index; those that do nothing are left out."""
+    effects: dict[int, SessionEffect] = {}
+    views: dict[tuple[str, ...], _View] = {}
+    for statement in statements:
+        found = read(statement.text, dialect)
+        effect = _effect(found, views)
+        if effect is SessionEffect.SET and substituted(statement, dialect):
+            effect = SessionEffect.UNKNOWN  # An earlier version of glacierbase ran it, with other text.
+        if effect is not SessionEffect.NONE:
+            effects[statement.index] = effect
+        elif found.operation not in _KEEPS_COLUMNS:
+            changed = {name.key[-1] for name in found.targets}
+            for view in views.values():
+                if view.reads is None or not changed.isdisjoint(view.reads):
+                    effects[view.at] = SessionEffect.UNKNOWN  # It would have other columns now.
+        if found.options.temporary:
+            reads = None if found.sources is None else {name.key[-1] for name in found.sources}
+            views.update((name.key, _View(statement.index, reads)) for name in found.targets)
+    return effects
+
+
+class _View(NamedTuple):
+    """A temporary view: the statement that makes it, and the last names of what it reads, where they are known."""
+
+    at: int
+    reads: set[str] | None
+
+
+def _effect(found: ParsedStatement, views: dict[tuple[str, ...], _View]) -> SessionEffect:
+    """Return what a statement does to the session, and take the temporary views that it drops or renames from `views`."""
+    if found.operation not in _CHANGES_VIEW or not found.targets or found.targets[0].key not in views:
+        return found.session
+    view = views[found.targets[0].key]
+    if found.operation != "alter_view":
+        del views[found.targets[0].key]
+    if found.operation.startswith("rename_"):
+        views[found.targets[-1].key] = view
+    return SessionEffect.SET
+
+
+def unrepeatable(statements: Sequence[Statement], done: int, dialect: str) -> tuple[Statement, str] | None:
+    """Return the first statement for which no new session can take the place of the one in which the done ones ran, and why.
+
+    Args:
+        done: how many statements are done.
+    """
+    return next(_unrepeatable(statements, done, dialect), None) if done else None
+
+
+def _unrepeatable(statements: Sequence[Statement], done: int, dialect: str) -> Iterator[tuple[Statement, str]]:
+    effects = session_effects(statements[:done], dialect)
+    for statement in statements[:done]:
+        if effects.get(statement.index) is SessionEffect.UNKNOWN:
+            yield statement, "may have changed the session in a way that cannot be repeated"
+    for statement in statements[done:]:
+        if _names_last_query(statement.text, dialect):
+            yield statement, "reads the result of a statement before it, which ended with its session"
+
+
+def _names_last_query(sql: str, dialect: str) -> bool:
+    try:
+        return dialect == "snowflake" and _LAST_QUERY in words(sql, dialect)
+    except MigrationFileError:
+        return True

@@ -1,0 +1,349 @@
+"""Which differences of a table its statements are about: a change is theirs only if one of them is. Pure.
+
+Columns are followed through the renames of the statements. A statement that is not understood, a script, a call and the like may
+have changed anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from enum import IntEnum
+from typing import TypeVar
+
+from glacierbase.model.differences import Difference, partition_text, sort_text
+from glacierbase.model.names import name_parts
+from glacierbase.model.shape import Column as ShapeColumn
+from glacierbase.model.shape import Shape
+from glacierbase.secrets import MASK
+from glacierbase.sql.column_types import types_of
+from glacierbase.sql.cursor import NotUnderstood
+from glacierbase.sql.parts import (
+    AlterColumn,
+    Column,
+    Constraint,
+    DropColumn,
+    Fields,
+    Part,
+    PartitionField,
+    Property,
+    RenameColumn,
+    SortField,
+    Transform,
+    WriteOrder,
+)
+from glacierbase.sql.statement import ParsedStatement
+
+_Path = tuple[str, ...]
+_P = TypeVar("_P", bound=Part)
+
+CREATES = frozenset({"create_table", "create_table_as", "replace_table"})
+_ENDS = frozenset({"drop_table", "rename_table", "replace_table", "drop_namespace", "create_namespace"})
+_ROWS = frozenset(
+    {
+        "insert", "insert_overwrite", "insert_multi", "update", "delete", "merge", "truncate", "copy", "add_partition",
+        "drop_partition", "analyze", "refresh", "cache", "uncache", "optimize", "vacuum", "create_branch", "drop_branch",
+        "create_tag", "drop_tag",
+    }
+)  # fmt: skip
+# Their clauses say all that they change.
+_LISTED = frozenset(
+    {
+        "add_column", "drop_column", "rename_column", "alter_column_type", "alter_column_nullability",
+        "alter_column_comment", "alter_column_position", "alter_column_default", "replace_columns", "set_properties",
+        "unset_properties", "comment_on", "add_partition_field", "drop_partition_field", "replace_partition_field",
+        "set_write_order", "set_distribution", "set_identifier_fields", "drop_identifier_fields", "add_constraint",
+        "drop_constraint", "cluster_by", "several", "set_location",
+    }
+)  # fmt: skip
+# What Iceberg gives every new table. https://iceberg.apache.org/docs/latest/configuration/#write-properties
+_GIVEN = frozenset({"write.parquet.compression-codec"})
+
+
+class Fit(IntEnum):
+    """How well statements explain a difference."""
+
+    NONE = 0
+    # One of them is about the part, or may be.
+    ABOUT = 1
+    # One of them says what the part is now.
+    SAME = 2
+
+
+class Claims:
+    """What statements say of one table, in their order.
+
+    Attributes:
+        are_any: whether there is a statement.
+        creates, ends: whether one of them makes the table, or drops or renames it, or may.
+    """
+
+    def __init__(
+        self, statements: Iterable[ParsedStatement], dialect: str, later: Iterable[ParsedStatement] = ()
+    ) -> None:
+        """Args:
+        later: statements of other files that ran after these ones: they may have renamed columns.
+        """
+        self._statements = tuple(statements)
+        self._dialect = dialect
+        self._same: dict[_Path, _Path] = {}
+        for part in (
+            part for each in (*self._statements, *later) for part in each.parts if isinstance(part, RenameColumn)
+        ):
+            root, new = self._path(part.key), (*part.key[:-1], part.new_key)
+            if _folded(new) != root:
+                self._same[_folded(new)] = root
+        self.are_any = bool(self._statements)
+        self._may_be_all = any(_may_be_all(each) for each in self._statements)
+        operations = {each.operation for each in self._statements}
+        self.creates = self._may_be_all or not operations.isdisjoint(CREATES)
+        self.ends = self._may_be_all or not operations.isdisjoint(_ENDS)
+        self._used: set[int] = set()
+
+    def fit(self, difference: Difference, before: Shape | None, after: Shape) -> Fit:
+        """Return how well the statements explain a difference between two shapes of the table."""
+        fits = self._fits(difference, before, after)
+        found = max((fit for fit, part in fits if id(part) not in self._used), default=Fit.NONE)
+        may_be = self._may_be_all or self._is_replaced(difference, before)
+        return max(found, Fit.ABOUT) if may_be or self._may_be_of_engine(difference, before, after) else found
+
+    def use(self, differences: Iterable[Difference], before: Shape | None, after: Shape) -> None:
+        """Take out the clauses that say these differences: each one has been done once."""
+        fits = [each for difference in differences for each in self._fits(difference, before, after)]
+        self._used |= {id(part) for fit, part in fits if fit is Fit.SAME and part is not None}
+
+    def is_about(self, difference: Difference, before: Shape | None, after: Shape) -> bool:
+        """Return whether a statement is about what differs, whenever it ran: a column that it alters was there before it.
+
+        A property must have the value that a statement sets.
+        """
+        fit = self.fit(difference, before, after)
+        if difference.what == "property":
+            is_named = difference.name == "comment" or any(
+                each.key == difference.name for each in self._parts(Property)
+            )
+            return self._may_be_all or (is_named and fit is Fit.SAME)
+        if difference.what == "column" and difference.name:
+            path = self._named(difference.name)
+            keys = [
+                *(each.key for each in self._parts(Column)),
+                *(each.key for each in self._parts(AlterColumn)),
+                *(each.key for each in self._parts(RenameColumn)),
+            ]
+            return fit is not Fit.NONE or any(path[: len(key)] == self._path(key) for key in keys)
+        return fit is not Fit.NONE
+
+    def _fits(self, difference: Difference, before: Shape | None, after: Shape) -> Iterator[tuple[Fit, Part | None]]:
+        """Yield how well each clause explains a difference."""
+        what = difference.what
+        if what == "property":
+            yield from self._property(difference)
+        elif what == "column":
+            yield from self._column(difference, after)
+        elif what in ("type", "required", "comment", "default"):
+            yield from self._attribute(difference, after)
+        elif what == "order of columns":
+            named: list[Column | AlterColumn] = [*self._parts(Column), *self._parts(AlterColumn)]
+            yield from ((Fit.SAME, each) for each in named if each.position or each.operation == "replace_columns")
+        elif what == "partitioning":
+            yield self._partitioning(before, after), None
+        elif what == "sorting":
+            yield from self._sorting(before, after)
+        elif what == "identifiers":
+            yield from self._identifiers(before, after)
+        elif what == "format version":
+            yield from self._version(difference)
+        elif what == "table":
+            operations = CREATES | {"drop_table"} if difference.destructive else {"rename_table"}
+            yield (Fit.SAME if any(each.operation in operations for each in self._statements) else Fit.NONE), None
+
+    def _property(self, difference: Difference) -> Iterator[tuple[Fit, Part | None]]:
+        key, value = difference.name, difference.after
+        for part in self._parts(Property):
+            if part.key == key:
+                is_same = value in (part.value, MASK) if part.operation != "unset_properties" else value is None
+                yield (Fit.SAME if is_same else Fit.ABOUT), part
+        if key == "write.distribution-mode":  # Spark sets it with the order.
+            yield from ((Fit.SAME, each) for each in self._parts(WriteOrder))
+        for each in self._statements:
+            is_of_table = each.operation in CREATES and each.options.comment is not None
+            if key == "comment" and (is_of_table or (each.operation == "comment_on" and each.options.kind == "table")):
+                yield (Fit.SAME if value in (each.options.comment, MASK) else Fit.ABOUT), None
+            elif each.operation in CREATES:
+                yield (Fit.SAME if key in _GIVEN else Fit.ABOUT if difference.before is None else Fit.NONE), None
+
+    def _column(self, difference: Difference, after: Shape) -> Iterator[tuple[Fit, Part | None]]:
+        if not difference.name:  # It was renamed.
+            old, new = self._named(difference.before or ""), name_parts(difference.after or "")[-1].casefold()
+            for renamed in self._parts(RenameColumn):
+                if self._path(renamed.key) == old:
+                    yield (Fit.SAME if renamed.new_key.casefold() == new else Fit.ABOUT), renamed
+            return
+        path = self._named(difference.name)
+        parts: list[Column | DropColumn | RenameColumn] = [
+            *self._parts(Column), *self._parts(DropColumn), *self._parts(RenameColumn),
+        ]  # fmt: skip
+        for part in parts:
+            if path[: len(part.key)] != self._path(part.key):
+                continue
+            if isinstance(part, Column) and difference.after is not None:
+                column = next((each for each in after.columns if each.name == difference.name), None)
+                is_inside = len(path) > len(part.key)
+                yield (Fit.SAME if is_inside or (column and self._is_declared(part, column)) else Fit.ABOUT), part
+            # In a format without ids, a renamed column is a new one.
+            elif isinstance(part, RenameColumn) or difference.after is None:
+                yield Fit.SAME, part
+        for each in self._statements:
+            if difference.after is None and each.operation in CREATES | {"replace_columns"}:
+                yield Fit.SAME, None
+            elif each.operation in CREATES and not any(isinstance(part, Column) for part in each.parts):
+                yield Fit.ABOUT, None  # The columns are those of a query, or of another table.
+
+    def _attribute(self, difference: Difference, after: Shape) -> Iterator[tuple[Fit, Part | None]]:
+        what, path = difference.what, self._named(difference.name)
+        column = next((each for each in after.columns if each.name == difference.name), None)
+        for part in self._parts(AlterColumn):
+            if self._path(part.key) == path and part.operation == _ALTERS[what]:
+                yield (Fit.SAME if column and self._is_altered(part, what, column) else Fit.ABOUT), part
+        for each in self._parts(Column):  # It is replaced, or its table is.
+            if each.operation != "add_column" and self._path(each.key) == path:
+                yield Fit.ABOUT, each
+        if what == "required":
+            yield from ((Fit.ABOUT, one) for one in (*self._parts(Constraint), *self._parts(Fields)))
+        for statement in self._statements:
+            if what == "comment" and statement.operation == "comment_on" and statement.options.kind == "column":
+                text = statement.options.comment or None
+                yield (Fit.SAME if column and column.comment in (text, MASK) else Fit.ABOUT), None
+
+    def _partitioning(self, before: Shape | None, after: Shape) -> Fit:
+        was = {self._text(partition_text(each)): each.name for each in (before.partitioning if before else ())}
+        now = {self._text(partition_text(each)): each.name for each in after.partitioning}
+        if was.keys() == now.keys():
+            return Fit.SAME  # The statements have renamed a column of it.
+        parts = list(self._parts(PartitionField))
+        drops = [each.transform if each.operation == "drop_partition_field" else each.replaces for each in parts]
+        dropped = {text for each in drops if each for text in (self._transform(each), each.text.casefold())}
+        added = {self._transform(each.transform) for each in parts if each.operation != "drop_partition_field"}
+        gone = all(text in dropped or name.casefold() in dropped for text, name in was.items() if text not in now)
+        is_said = gone and all(text in added for text in now if text not in was)
+        return Fit.SAME if is_said else Fit.ABOUT if parts else Fit.NONE
+
+    def _sorting(self, before: Shape | None, after: Shape) -> Iterator[tuple[Fit, Part | None]]:
+        was, now = (
+            [self._text(sort_text(each)) for each in (shape.sorting if shape else ())] for shape in (before, after)
+        )
+        if was == now:
+            yield Fit.SAME, None
+        for part in self._parts(WriteOrder):
+            said = [self._order(each) for each in part.fields]
+            yield (Fit.SAME if said == now and part.operation == "set_write_order" else Fit.ABOUT), part
+        yield from ((Fit.ABOUT, each) for each in self._parts(Fields) if each.operation == "cluster_by")
+
+    def _identifiers(self, before: Shape | None, after: Shape) -> Iterator[tuple[Fit, Part | None]]:
+        was, now = ({self._named(each) for each in (shape.identifiers if shape else ())} for shape in (before, after))
+        if was == now:
+            yield Fit.SAME, None
+        for part in self._parts(Fields):
+            said = {self._named(each) for each in part.fields}
+            is_said = now == (was - said if part.operation == "drop_identifier_fields" else said)
+            yield (Fit.SAME if is_said else Fit.ABOUT), part
+        yield from ((Fit.ABOUT, each) for each in self._parts(Constraint))
+
+    def _version(self, difference: Difference) -> Iterator[tuple[Fit, Part | None]]:
+        for part in self._parts(Property):
+            if part.key == "format-version":
+                yield (Fit.SAME if part.value == difference.after else Fit.ABOUT), part
+        if difference.before is None and any(each.operation in CREATES for each in self._statements):
+            yield Fit.SAME, None
+
+    def _is_replaced(self, difference: Difference, before: Shape | None) -> bool:
+        """Return whether the table was replaced, which leaves nothing of it but properties; it has the columns that are listed."""
+        is_kept = difference.what == "property" or (difference.what == "column" and difference.before is None)
+        return (
+            before is not None and not is_kept and any(each.operation == "replace_table" for each in self._statements)
+        )
+
+    def _may_be_of_engine(self, difference: Difference, before: Shape | None, after: Shape) -> bool:
+        """Return whether a statement about another part may have changed it: Delta and Hudi keep properties of their own, and
+        some writes add columns."""
+        formats = {each.format for each in (before, after) if each}
+        if difference.what in ("property", "format version"):
+            return formats != {"iceberg"} and any(each.operation in _LISTED | CREATES for each in self._statements)
+        if difference.what not in ("column", "type") or difference.after is None:
+            return False
+        writes = [
+            each for each in self._statements if each.operation in ("insert", "insert_overwrite", "merge", "update")
+        ]
+        return any(each.options.evolves for each in writes) or (bool(writes) and formats != {"iceberg"})
+
+    def _is_declared(self, part: Column, column: ShapeColumn) -> bool:
+        is_nullable = part.nullable is not column.required
+        return self._is_type(part.type, column) and is_nullable and column.comment in (part.comment or None, MASK)
+
+    def _is_altered(self, part: AlterColumn, what: str, column: ShapeColumn) -> bool:
+        if what == "type":
+            return self._is_type(part.type, column)
+        if what == "required":
+            return part.nullable is not column.required
+        return what == "default" or column.comment in (part.comment or None, MASK)
+
+    def _is_type(self, text: str | None, column: ShapeColumn) -> bool:
+        if text is None:
+            return True
+        try:
+            found = (set(types_of(each, self._dialect)) for each in (text, column.type))
+            return not next(found).isdisjoint(next(found))
+        except (NotUnderstood, RecursionError):
+            return text.casefold() == column.type.casefold()
+
+    def _parts(self, kind: type[_P]) -> Iterator[_P]:
+        return (part for each in self._statements for part in each.parts if isinstance(part, kind))
+
+    def _path(self, key: Sequence[str]) -> _Path:
+        """Return the path of a column before the renames of the statements."""
+        path = _folded(key)
+        for end in range(len(path), 0, -1):
+            if (root := self._same.get(path[:end])) is not None:
+                return (*root, *path[end:])
+        return path
+
+    def _named(self, name: str) -> _Path:
+        return self._path(name_parts(name))
+
+    def _text(self, text: str) -> str:
+        """Return the text of a partition or sort field with its column as `_path` returns it."""
+        function, opened, rest = text.partition("(")
+        if not opened:
+            column, _, order = text.partition(" ")
+            return " ".join(filter(None, (".".join(self._named(column)), order))).casefold()
+        inside, _, order = rest.rpartition(")")
+        *width, column = inside.split(", ")
+        return f"{function}({', '.join((*width, '.'.join(self._named(column))))}){order}".casefold()
+
+    def _transform(self, transform: Transform) -> str:
+        """Return what a statement writes as a field, as `_text` returns that of a shape."""
+        function = _FUNCTIONS.get(transform.function, transform.function.removesuffix("s"))
+        widths = [each for each in transform.arguments if each.isdigit()]
+        columns = [each for each in transform.arguments if not each.isdigit()]
+        inside = ", ".join((*widths, *columns))
+        return self._text(f"{function}({inside})" if function else inside)
+
+    def _order(self, field: SortField) -> str:
+        direction = field.direction or "asc"
+        nulls = field.nulls or ("first" if direction == "asc" else "last")
+        return f"{self._transform(field.transform)} {direction} nulls {nulls}"
+
+
+_ALTERS = {
+    "type": "alter_column_type", "required": "alter_column_nullability", "comment": "alter_column_comment",
+    "default": "alter_column_default",
+}  # fmt: skip
+_FUNCTIONS = {"date": "day", "date_hour": "hour"}
+
+
+def _folded(key: Iterable[str]) -> _Path:
+    return tuple(each.casefold() for each in key)
+
+
+def _may_be_all(statement: ParsedStatement) -> bool:
+    """Return whether a statement may change any part of its table."""
+    return not statement.understood or statement.operation not in _LISTED | CREATES | _ENDS | _ROWS

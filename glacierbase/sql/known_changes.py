@@ -1,0 +1,334 @@
+"""What is known of a table after a statement that creates or changes it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from glacierbase.sql.column_types import fields_of
+from glacierbase.sql.cursor import Cursor, NotUnderstood
+from glacierbase.sql.known_table import (
+    NOTHING,
+    KnownColumn,
+    KnownColumns,
+    KnownField,
+    KnownTable,
+    Path,
+    field_of,
+    starts_with,
+)
+from glacierbase.sql.parts import (
+    AlterColumn,
+    Call,
+    Column,
+    Constraint,
+    DropColumn,
+    Fields,
+    Part,
+    PartitionField,
+    Property,
+    RenameColumn,
+    SortField,
+    Transform,
+    WriteOrder,
+)
+from glacierbase.sql.statement import ParsedStatement
+
+# Procedures of Iceberg that change files or snapshots, and no part of a shape.
+# https://iceberg.apache.org/docs/latest/spark-procedures/
+_OF_FILES = frozenset(
+    {
+        "rewrite_data_files", "rewrite_manifests", "rewrite_position_delete_files", "expire_snapshots", "remove_orphan_files",
+        "rollback_to_snapshot", "rollback_to_timestamp", "set_current_snapshot", "cherrypick_snapshot", "publish_changes",
+        "fast_forward", "compute_table_stats", "compute_partition_stats",
+    }
+)  # fmt: skip
+# Whether writers shuffle rows: a clause about the write order changes it. What LOCALLY leaves of it depends on the version.
+_DISTRIBUTION = "write.distribution-mode"
+
+
+def created(statement: ParsedStatement, before: KnownTable | None) -> KnownTable:
+    """Return a table after the statement that creates or replaces it.
+
+    Args:
+        before: the table that is replaced, whose properties stay, and whose files may.
+    """
+    using, parts = statement.options.using, statement.parts
+    if _is_copied(statement):
+        return KnownTable(using)
+    columns = _declared(parts)
+    fields = tuple(_field(part) for part in parts if isinstance(part, PartitionField))
+    former = (*before.former, *(before.partitioning or ())) if before else ()
+    properties = {**((before and before.properties) or {}), **_properties(parts)}
+    if statement.options.comment is not None:
+        properties["comment"] = statement.options.comment
+    unset = (before.unset if before else frozenset()) - properties.keys()
+    identifiers = tuple(part.key for part in parts if isinstance(part, Column) and part.primary_key)
+    table = KnownTable(using, columns or None, _all_known(fields), former, (), identifiers, properties, unset)
+    for part in parts:
+        if isinstance(part, Constraint):
+            table = _add_constraint(table, part)
+    return table
+
+
+def altered(table: KnownTable, statement: ParsedStatement) -> KnownTable:
+    """Return a table after an ALTER TABLE, a COMMENT ON or a CALL."""
+    if statement.operation == "replace_columns":
+        return replace(table, columns=_declared(statement.parts))
+    if statement.operation == "comment_on" and not statement.parts:
+        return _with_property(table, "comment", statement.options.comment or "")
+    for part in statement.parts:
+        change = _CHANGES.get(part.operation)
+        if change is None:
+            return NOTHING
+        table = change(table, part)
+    return table if statement.parts else NOTHING
+
+
+def _is_copied(statement: ParsedStatement) -> bool:
+    """Return whether the columns are those of another table or of a query."""
+    has_columns = any(isinstance(part, Column) for part in statement.parts)
+    return not has_columns and statement.operation != "create_table_as" and statement.sources != ()
+
+
+def _declared(parts: Iterable[Part]) -> dict[str, KnownColumn]:
+    return {part.key[0]: _column(part) for part in parts if isinstance(part, Column)}
+
+
+def _column(part: Column) -> KnownColumn:
+    return _known(part.type, not part.nullable, part.comment, part.default)
+
+
+def _known(text: str | None, required: bool, comment: str | None, default: str | None = None) -> KnownColumn:
+    try:
+        fields = {each.name: _known(*each[1:]) for each in fields_of(text or "")}
+    except (NotUnderstood, RecursionError):  # A type may be nested as deep as its file is long.
+        return KnownColumn(text, required, comment, default, None)
+    return KnownColumn(text, required, comment, default, fields)
+
+
+def _field(part: PartitionField) -> KnownField | None:
+    return field_of(part.transform, part.name)
+
+
+def _all_known(fields: Iterable[KnownField | None]) -> tuple[KnownField, ...] | None:
+    found = tuple(fields)
+    known = tuple(each for each in found if each is not None)
+    return known if len(known) == len(found) else None
+
+
+def _properties(parts: Sequence[Part]) -> dict[str, str]:
+    return {part.key: part.value or "" for part in parts if isinstance(part, Property)}
+
+
+def _edited(
+    table: KnownTable, path: Path, edit: Callable[[dict[str, KnownColumn], str], Mapping[str, KnownColumn]]
+) -> KnownTable:
+    """Return a table after an edit of the columns, or of the fields inside one, among which the path ends.
+
+    Args:
+        edit: returns them, from what they are and the last name of the path. A KeyError means that one is not declared.
+    """
+
+    def inside(columns: KnownColumns | None, names: Path) -> KnownColumns:
+        if columns is None:
+            raise KeyError(names[0])
+        found = dict(columns)
+        if len(names) == 1:
+            return edit(found, names[0])
+        parent = found[names[0]]
+        return {**found, names[0]: replace(parent, fields=inside(parent.fields, names[1:]))}
+
+    if table.columns is None:
+        return table
+    try:
+        return replace(table, columns=inside(table.columns, path))
+    except KeyError:  # The engine refuses the statement, or the column is not known.
+        return replace(table, columns=None)
+
+
+def _placed(columns: dict[str, KnownColumn], name: str, position: str | None) -> dict[str, KnownColumn]:
+    """Return columns with one of them moved to a position: `first`, or `after` and a name."""
+    if position is None:
+        return columns
+    others = [each for each in columns if each != name]
+    after = position.removeprefix("after ").lower()
+    if position != "first" and after not in others:
+        raise KeyError(after)
+    others.insert(0 if position == "first" else others.index(after) + 1, name)
+    return {each: columns[each] for each in others}
+
+
+def _add_column(table: KnownTable, part: Part) -> KnownTable:
+    assert isinstance(part, Column)
+    added = _column(part)
+    return _edited(
+        table, part.key,
+        lambda columns, name: _placed({**columns, name: columns.get(name, added)}, name, part.position),
+    )  # fmt: skip
+
+
+def _drop_column(table: KnownTable, part: Part) -> KnownTable:
+    assert isinstance(part, DropColumn)
+    return _edited(table, part.key, lambda columns, name: {key: each for key, each in columns.items() if key != name})
+
+
+def _rename_column(table: KnownTable, part: Part) -> KnownTable:
+    assert isinstance(part, RenameColumn)
+    new = (*part.key[:-1], part.new_key)
+
+    def renamed(path: Path) -> Path:
+        return (*new, *path[len(part.key) :]) if starts_with(path, part.key) else path
+
+    def fields(known: tuple[KnownField, ...] | None) -> tuple[KnownField, ...] | None:
+        return known and tuple(replace(each, source=renamed(each.source)) for each in known)
+
+    def edit(columns: dict[str, KnownColumn], name: str) -> KnownColumns:
+        columns[name]  # It must be there.
+        return {part.new_key if key == name else key: each for key, each in columns.items()}
+
+    return replace(
+        _edited(table, part.key, edit), partitioning=fields(table.partitioning), former=fields(table.former) or (),
+        ordering=fields(table.ordering), identifiers=table.identifiers and tuple(map(renamed, table.identifiers)),
+    )  # fmt: skip
+
+
+def _alter_column(table: KnownTable, part: Part) -> KnownTable:
+    assert isinstance(part, AlterColumn)
+
+    def edit(columns: dict[str, KnownColumn], name: str) -> KnownColumns:
+        return _placed({**columns, name: _changed(columns[name], part)}, name, part.position)
+
+    return _edited(table, part.key, edit)
+
+
+def _changed(column: KnownColumn, part: AlterColumn) -> KnownColumn:
+    if part.type is not None:
+        return _known(part.type, column.required, column.comment, column.default)
+    if part.nullable is not None:
+        return replace(column, required=not part.nullable)
+    if part.comment is not None:
+        return replace(column, comment=part.comment)
+    return replace(column, default=part.default) if part.operation == "alter_column_default" else column
+
+
+def _add_field(table: KnownTable, part: Part) -> KnownTable:
+    assert isinstance(part, PartitionField)
+    if table.partitioning is None:
+        return table
+    return replace(table, partitioning=_all_known((*table.partitioning, _field(part))))
+
+
+def _drop_field(table: KnownTable, part: Part) -> KnownTable:
+    assert isinstance(part, PartitionField)
+    return _without(table, part.transform)
+
+
+def _replace_field(table: KnownTable, part: Part) -> KnownTable:
+    assert isinstance(part, PartitionField)
+    return _add_field(_without(table, part.replaces) if part.replaces else table, part)
+
+
+def _without(table: KnownTable, transform: Transform) -> KnownTable:
+    """Return a table without the partition field that has this name or transform."""
+    dropped = field_of(transform)
+    found = [each for each in table.partitioning or () if dropped and _is_named(each, dropped)]
+    if len(found) != 1:
+        return replace(table, partitioning=None)
+    kept = tuple(each for each in table.partitioning or () if each is not found[0])
+    return replace(table, partitioning=kept, former=(*table.former, *found))
+
+
+def _is_named(known: KnownField, dropped: KnownField) -> bool:
+    if dropped.transform:
+        return (known.source, known.transform) == (dropped.source, dropped.transform)
+    return known.name == dropped.name or (known.source == dropped.source and not known.transform)
+
+
+def _order(table: KnownTable, part: Part) -> KnownTable:
+    assert isinstance(part, WriteOrder)
+    table = _with_property(table, _DISTRIBUTION, None)
+    # What WRITE DISTRIBUTED BY leaves of the order depends on the version.
+    ordering = None if part.operation == "set_distribution" else _all_known(map(_sort_field, part.fields))
+    return replace(table, ordering=ordering)
+
+
+def _sort_field(part: SortField) -> KnownField | None:
+    """Return a field of a write order. https://iceberg.apache.org/docs/latest/spark-ddl/#alter-table--write-ordered-by"""
+    known, direction = field_of(part.transform), part.direction or "asc"
+    return known and replace(
+        known, direction=direction, nulls=part.nulls or ("first" if direction == "asc" else "last")
+    )
+
+
+def _with_property(table: KnownTable, key: str, value: str | None) -> KnownTable:
+    """Return a table with another value of a property; None stands for one that is not known."""
+    rest = {name: each for name, each in (table.properties or {}).items() if name != key}
+    return replace(table, properties=rest if value is None else {**rest, key: value}, unset=table.unset - {key})
+
+
+def _add_constraint(table: KnownTable, part: Part) -> KnownTable:
+    """Return a table after ADD PRIMARY KEY or another constraint, with the columns of the key as identifiers."""
+    assert isinstance(part, Constraint)
+    cursor = Cursor(part.text, "snowflake")
+    if cursor.take("CONSTRAINT"):
+        cursor.table()
+    if not cursor.take("PRIMARY", "KEY"):
+        return table
+    cursor.expect("(")
+    names = [cursor.names()]
+    while cursor.take(","):
+        names.append(cursor.names())
+    return replace(table, identifiers=tuple(names))
+
+
+def _drop_constraint(table: KnownTable, part: Part) -> KnownTable:
+    """Return a table after DROP PRIMARY KEY, or after that of a constraint by its name, which may be the key."""
+    assert isinstance(part, Constraint)
+    return replace(table, identifiers=() if part.text.upper().startswith("PRIMARY") else None)
+
+
+def _called(table: KnownTable, part: Part) -> KnownTable:
+    assert isinstance(part, Call)
+    return table if part.procedure[-1].lower() in _OF_FILES else NOTHING
+
+
+def _set_identifiers(table: KnownTable, part: Part) -> KnownTable:
+    assert isinstance(part, Fields)
+    return replace(table, identifiers=_paths(part))
+
+
+def _drop_identifiers(table: KnownTable, part: Part) -> KnownTable:
+    assert isinstance(part, Fields)
+    dropped = _paths(part)
+    return replace(table, identifiers=table.identifiers and tuple(p for p in table.identifiers if p not in dropped))
+
+
+def _paths(part: Fields) -> tuple[Path, ...]:
+    return tuple(tuple(each.lower().split(".")) for each in part.fields)
+
+
+def _set_property(table: KnownTable, part: Part) -> KnownTable:
+    assert isinstance(part, Property)
+    return _with_property(table, part.key, part.value or "")
+
+
+def _unset_property(table: KnownTable, part: Part) -> KnownTable:
+    assert isinstance(part, Property)
+    return replace(_with_property(table, part.key, None), unset=table.unset | {part.key})
+
+
+def _same(table: KnownTable, _part: Part) -> KnownTable:
+    return table
+
+
+_CHANGES: Mapping[str, Callable[[KnownTable, Part], KnownTable]] = {
+    "add_column": _add_column, "drop_column": _drop_column, "rename_column": _rename_column,
+    "alter_column_type": _alter_column, "alter_column_nullability": _alter_column,
+    "add_partition_field": _add_field, "drop_partition_field": _drop_field, "replace_partition_field": _replace_field,
+    "set_write_order": _order, "set_distribution": _order, "set_identifier_fields": _set_identifiers,
+    "drop_identifier_fields": _drop_identifiers, "set_properties": _set_property, "unset_properties": _unset_property,
+    "alter_column_comment": _alter_column, "alter_column_position": _alter_column, "alter_column_default": _alter_column,
+    "add_constraint": _add_constraint, "drop_constraint": _drop_constraint, "call": _called,
+    **dict.fromkeys(("create_branch", "drop_branch", "create_tag", "drop_tag", "cluster_by"), _same),
+}  # fmt: skip

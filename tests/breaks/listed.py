@@ -1,0 +1,7 @@
+"""All breaks."""
+
+from __future__ import annotations
+
+from tests.breaks import of_applying, of_engines, of_text
+
+BREAKS = (*of_applying.BREAKS, *of_engines.BREAKS, *of_text.BREAKS)

@@ -1,0 +1,115 @@
+"""Breaks of the stores and of what an engine's answer proves."""
+
+from __future__ import annotations
+
+from tests.breaks.running import Break
+
+BREAKS = (
+    Break(
+        "Iceberg's compare-and-set does not compare",
+        "stores/iceberg/store.py",
+        "if not found or Counter(LockRow(*values).claim for values in _values(found[1], LockRow)) != claims:",
+        "if not found:",
+        "engines/contract/test_store_contract.py::test_compare_and_set_changes_nothing_when_the_row_is_another[iceberg]",
+    ),
+    Break(
+        "the lock's properties are not checked",
+        "stores/tables.py",
+        "    if wrong:\n",
+        "    if False:\n",
+        "unit/stores/test_iceberg_store.py::test_tables_without_what_makes_the_lock_a_lock_are_refused",
+    ),
+    Break(
+        "a compaction overwrites what was appended meanwhile",
+        "stores/iceberg/compaction.py",
+        "        try:\n            transaction.commit_transaction()",
+        "        transaction._requirements = ()\n        try:\n            transaction.commit_transaction()",
+        (
+            "unit/stores/test_iceberg_compaction.py::"
+            "test_a_commit_that_comes_first_wins_by_the_snapshot_that_the_compaction_read"
+        ),
+    ),
+    Break(
+        "a compaction deletes files that are in use",
+        "stores/iceberg/compaction.py",
+        "_files(expired, table.io, pool) - kept",
+        "_files(expired, table.io, pool)",
+        "unit/stores/test_iceberg_compaction.py::test_what_somebody_tagged_stays_readable",
+    ),
+    Break(
+        "classes that a server names are imported",
+        "stores/iceberg/guard.py",
+        "if value and value not in known:",
+        "if False:",
+        "unit/stores/test_hostile_servers.py::test_code_that_a_server_names_is_not_loaded",
+    ),
+    Break(
+        "a process without its engine is gone",
+        "run/processes.py",
+        'return _has_ended_here(holder, "pid") and is_engine_gone(holder)',
+        'return _has_ended_here(holder, "pid")',
+        "unit/run/test_processes.py::test_a_run_whose_engine_lives_on_is_not_gone",
+    ),
+    Break(
+        "a lost answer behind an analysis error is failed",
+        "executors/spark/errors.py",
+        "if any(_UNCERTAIN.search(name) for name in classes):",
+        "if False:",
+        "unit/executors/test_spark_errors.py::test_an_analysis_error_that_a_lost_answer_caused_proves_nothing",
+    ),
+    Break(
+        "a parse error inside a script is failed",
+        "executors/spark/errors.py",
+        "if any(cause.unparsed == sql for cause in causes):",
+        "if any(cause.unparsed for cause in causes):",
+        "unit/executors/test_spark_atomic.py::test_on_connect_a_parse_error_must_print_the_whole_script",
+    ),
+    Break(
+        "a script is atomic",
+        "executors/spark/errors.py",
+        "if kind is OutcomeUnknown or not is_atomic(sql):",
+        "if kind is OutcomeUnknown:",
+        "unit/executors/test_spark_atomic.py::test_an_analysis_error_proves_something_of_atomic_statements_only",
+    ),
+    Break(
+        "of every table a failed statement is taken back",
+        "executors/spark/errors.py",
+        "    return kind if takes_back(session, sql, not_found=kind is TableNotFound) else OutcomeUnknown",
+        "    return kind",
+        (
+            "engines/test_taken_back.py::"
+            "test_a_statement_is_failed_only_where_its_tables_are_as_before[jdbc-catalog-insert]"
+        ),
+    ),
+    Break(
+        "a temporary view is a table of the lake",
+        "executors/spark/targets.py",
+        "is_full = catalog == name.parts[0] and len(name.parts) > 1",
+        "is_full = True",
+        (
+            "engines/test_taken_back.py::"
+            "test_a_statement_is_failed_only_where_its_tables_are_as_before[temporary-view-of-jdbc-insert]"
+        ),
+    ),
+    Break(
+        "several INSERTs are atomic",
+        "executors/spark/atomic.py",
+        'r"\\bINSERT .*\\bINSERT\\b|\\bOVERWRITE',
+        'r"\\bOVERWRITE',
+        "unit/executors/test_spark_atomic.py::test_what_is_several_steps_or_not_known_is_not_atomic",
+    ),
+    Break(
+        "Snowflake's scripts are atomic",
+        "executors/snowflake/errors.py",
+        "if not is_atomic(sql) and",
+        "if False and",
+        "unit/executors/test_snowflake_parts.py::test_what_is_several_statements_may_have_stopped_in_the_middle",
+    ),
+    Break(
+        "a setting of the file moves the table that proves",
+        "executors/spark/proof.py",
+        "if not is_atomic(sql) or _may_move_catalogs(file) or not",
+        "if not is_atomic(sql) or not",
+        "unit/executors/test_spark_proof.py::test_a_file_that_may_move_the_catalog_is_proven_by_no_table",
+    ),
+)

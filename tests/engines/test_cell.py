@@ -1,0 +1,258 @@
+"""The cell in which `review` runs a stranger's SQL, without the list of refused statements: each boundary by itself."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from socket import create_server, socket
+
+import pytest
+
+from glacierbase.executors.spark.installed import spark_home
+from glacierbase.executors.spark.java import find_java_home
+from tests.support.project_folder import REPOSITORY, ProjectFolder
+
+pytestmark = [pytest.mark.spark, pytest.mark.long]
+
+CANARY = "canary-4711"
+# Opens the copy of a project, and prints the answers to the statements of each attempt. One of the two boundaries is taken away.
+SCRIPT = """
+import json, shutil, sys
+from contextlib import closing
+from pathlib import Path
+from glacierbase.errors import EngineError
+from glacierbase.executors import open_copy
+from glacierbase.executors.spark.cell import Cell
+from glacierbase.review.copy import copy_of
+from glacierbase.run.run import Run
+from tests.support.project_folder import only_catalog
+
+boundary, root, folder, jar, attempts = sys.argv[1:]
+if boundary == "java":
+    Cell.command = lambda *_: []
+else:
+    Cell._policy = lambda *_: "grant { permission java.security.AllPermission; };"
+folder = Path(folder)
+copy = copy_of(only_catalog(Path(root)))
+with closing(open_copy(copy.catalog, Run.here(folder), folder, copy.names)) as engine:
+    for place in (folder, folder / "tmp", folder / "warehouse"):
+        shutil.copy(jar, place / "evil.jar")
+    for attempt in json.loads(attempts):
+        answers = []
+        with closing(engine.open_session()) as session:
+            for sql in attempt:
+                try:
+                    answers.append(str(session.query(sql) if sql.startswith("SELECT") else session.execute(sql)))
+                except EngineError as error:
+                    answers.append(" ".join(error.message.split()))
+        print(json.dumps(answers), flush=True)
+"""
+# Tries everything when it is loaded: the file, `sh`, the server, an environment variable, a file outside. The second one first
+# removes the security manager through Spark's own access to raw memory, for which a class needs no right.
+EVIL = """
+import org.apache.spark.sql.SQLContext
+import org.apache.spark.sql.sources.{BaseRelation, RelationProvider}
+import org.apache.spark.unsafe.Platform
+import scala.util.Try
+
+object Reach {
+  def all(): String = Seq(
+    Try(new String(java.nio.file.Files.readAllBytes(java.nio.file.Paths.get("KEY")))),
+    Try(Runtime.getRuntime.exec(Array("sh", "-c", "cat 'KEY' && touch 'WRITTEN'")).waitFor == 0),
+    Try(new java.net.Socket("127.0.0.1", PORT)),
+    Try(System.getenv("CANARY")),
+    Try(java.nio.file.Files.write(java.nio.file.Paths.get("WRITTEN"), Array[Byte](1))),
+    Try(System.setSecurityManager(null)),
+  ).mkString("; ")
+}
+class Evil extends RelationProvider {
+  def createRelation(context: SQLContext, options: Map[String, String]): BaseRelation = sys.error("loaded: " + Reach.all())
+}
+class Breaks extends RelationProvider {
+  def createRelation(context: SQLContext, options: Map[String, String]): BaseRelation = {
+    val (system, manager) = (classOf[System], System.getSecurityManager)
+    for (offset <- 8L until 400L by 4L if Platform.getInt(system, offset) != 0 && System.getSecurityManager != null)
+      if (Platform.getObjectVolatile(system, offset) eq manager) Platform.putObjectVolatile(system, offset, null)
+    sys.error("loaded: " + Reach.all())
+  }
+}
+"""
+# Statements that get as far as Java's boundary. The others end before it, without an effect.
+MEETS_JAVA = (
+    *(
+        "SELECT * FROM text.`/",
+        "SELECT * FROM csv",
+        "SELECT * FROM json",
+        "SELECT * FROM binaryFile",
+        "SELECT raise_error",
+    ),
+    *(
+        "SELECT from_xml",
+        "DROP TABLE",
+        "INSERT",
+        "CREATE TABLE",
+        "ADD ARCHIVE",
+        "SHOW NAMESPACES IN x",
+        "SELECT TRANSFORM",
+    ),
+    *("SELECT * FROM text.`ftp", "SELECT * FROM text.`hdfs", "SELECT * FROM text.`webhdfs", "SELECT * FROM v"),
+    "CREATE TEMPORARY VIEW v USING jdbc OPTIONS (url 'jdbc:hive2",
+)
+
+
+@dataclass
+class Targets:
+    """What an escape would reach, and where it would show.
+
+    Attributes:
+        key: a file in the user's home that only the user can read.
+        written: a path outside of the cell.
+        port: of a server of this machine.
+        connections: how many that server had.
+    """
+
+    key: Path
+    written: Path
+    port: int
+    connections: int = 0
+
+    def accept(self, server: socket) -> None:
+        with suppress(OSError):  # The end of the server.
+            while True:
+                server.accept()[0].close()
+                self.connections += 1
+
+
+@pytest.fixture
+def targets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Targets]:
+    """The targets, and an environment with a secret."""
+    key = Path(tmp_path, "home", "key")
+    key.parent.mkdir()
+    key.write_text(CANARY)
+    key.chmod(0o600)
+    monkeypatch.setenv("CANARY", CANARY)
+    with create_server(("127.0.0.1", 0)) as server:
+        targets = Targets(key, tmp_path / "written", server.getsockname()[1])
+        threading.Thread(target=targets.accept, args=(server,), daemon=True).start()
+        yield targets
+
+
+@pytest.fixture
+def jar(targets: Targets, tmp_path: Path) -> Path:
+    """A jar with the classes, compiled by the compiler that Spark brings."""
+    source = tmp_path / "Evil.scala"
+    text = EVIL.replace("KEY", str(targets.key)).replace("WRITTEN", str(targets.written))
+    source.write_text(text.replace("PORT", str(targets.port)))
+    jar = tmp_path / "evil.jar"
+    java, jars = find_java_home() / "bin" / "java", spark_home() / "jars" / "*"
+    compiler = [java, "-cp", jars, "scala.tools.nsc.Main", "-nowarn", "-usejavacp", "-d", jar, source]
+    subprocess.run(compiler, check=True, capture_output=True, timeout=300)
+    return jar
+
+
+def escapes(targets: Targets, cell: Path, jar: Path) -> Iterator[tuple[str, ...]]:
+    """Yield the attempts, of one or more statements each: every form with every target that it can name."""
+    address, raw = f"http://127.0.0.1:{targets.port}", "org.apache.hadoop.fs.RawLocalFileSystem"
+    own = (cell / "policy", cell / ".glacierbase", cell / "tmp", spark_home() / "bin")
+    for path in (targets.key, *own, "/etc/passwd", "/proc/1/environ", "/proc/self/environ"):
+        for form in ("text", "csv", "json", "binaryFile"):
+            yield (f"SELECT * FROM {form}.`{path}`",)
+        yield (f"SELECT raise_error((SELECT first(value) FROM text.`{path}`))",)
+        yield (f"SELECT from_xml('<a/>', 'a INT', map('rowValidationXSDPath', '{path}'))",)
+        yield (f"""SELECT xpath_string('<!DOCTYPE a [<!ENTITY x SYSTEM "file://{path}">]><a>&x;</a>', 'a')""",)
+        options = f"path '{path}', 'fs.file.impl' '{raw}', 'fs.file.impl.disable.cache' 'true'"
+        yield f"CREATE TEMPORARY VIEW v USING text OPTIONS ({options})", "SELECT * FROM v"
+        table = "spark_catalog.default.c"
+        yield (
+            f"CREATE TABLE {table} (a STRING) USING csv LOCATION '{path}'",
+            f"SELECT * FROM {table}",
+            f"DROP TABLE {table}",
+        )
+        yield (f"LOAD DATA LOCAL INPATH '{path}' INTO TABLE {table}",)
+    for path in (targets.written, cell / "tmp" / "written", cell / "warehouse" / "written", cell / "written"):
+        for local in ("", "LOCAL "):
+            yield (f"INSERT OVERWRITE {local}DIRECTORY '{path}' USING csv SELECT 1",)
+        yield (f"CREATE TABLE spark_catalog.default.w USING csv LOCATION '{path}' AS SELECT 1",)
+        hadoop = ("SparkCatalog", "SparkCatalog.type = hadoop", f"SparkCatalog.warehouse = {path}")
+        yield *_catalog(*hadoop), "CREATE TABLE x.a.b (i INT) USING iceberg"
+    yield *_catalog("SparkCatalog", "SparkCatalog.type = rest", f"SparkCatalog.uri = {address}"), "SHOW NAMESPACES IN x"
+    for scheme in ("http", "ftp", "hdfs", "webhdfs"):
+        yield (f"SELECT * FROM text.`{scheme}://127.0.0.1:{targets.port}/x`",)
+    yield (f"SELECT from_xml('<a/>', 'a INT', map('rowValidationXSDPath', '{address}/x'))",)
+    hive = f"url 'jdbc:hive2://127.0.0.1:{targets.port}/x', dbtable 't', driver 'org.apache.hive.jdbc.HiveDriver'"
+    yield (f"CREATE TEMPORARY VIEW v USING jdbc OPTIONS ({hive})",)
+    derby = "url 'jdbc:derby:memory:x;create=true', driver 'org.apache.derby.iapi.jdbc.AutoloadedDriver'"
+    yield (f"CREATE TEMPORARY VIEW v USING jdbc OPTIONS ({derby}, dbtable 'sysibm.sysdummy1')",)
+    yield (f"SELECT TRANSFORM (1) USING 'cat {targets.key}; touch {targets.written}' AS (x STRING)",)
+    for call in ("reflect", "java_method", "try_reflect", "`reflect`", "builtin.reflect", "system.builtin.reflect"):
+        yield (f"SELECT {call}('java.lang.System', 'getenv', 'CANARY')",)
+    yield ("SELECT '${env:CANARY}'",)
+    for name in ("CallMethodViaReflection", "GenericUDFReflect"):
+        package = (
+            "org.apache.spark.sql.catalyst.expressions" if name[0] == "C" else "org.apache.hadoop.hive.ql.udf.generic"
+        )
+        yield f"CREATE TEMPORARY FUNCTION f AS '{package}.{name}'", "SELECT f('java.lang.System', 'getenv', 'CANARY')"
+    # The last place is the only one that Spark may read.
+    for place in (jar, *(each / "evil.jar" for each in (cell, cell / "warehouse", cell / "tmp"))):
+        added = f"ADD JAR '{place}'"
+        yield f"CREATE TEMPORARY FUNCTION f AS 'Evil' USING JAR '{place}'", "SELECT f(1)"
+        yield added, "SET spark.sql.catalog.x = Evil", "SHOW NAMESPACES FROM x"
+        yield added, "CREATE TEMPORARY VIEW v USING jdbc OPTIONS (url 'jdbc:x:y', dbtable 't', driver 'Evil')"
+        yield added, "CREATE TEMPORARY VIEW v USING Evil"
+        yield added, "CREATE TEMPORARY VIEW v USING Breaks"
+    # At the end: no query runs after a file that cannot be copied.
+    for path in (targets.key, cell / "policy", "/etc/passwd"):
+        yield f"ADD FILE '{path}'", f"ADD ARCHIVE '{path}'"
+    yield f"ADD JAR '{address}/x.jar'", "SELECT count(*) FROM range(9)"
+
+
+def _catalog(name: str, *settings: str) -> Iterator[str]:
+    """Yield the statements that name a catalog `x` of a class of Iceberg, with its settings."""
+    yield f"SET spark.sql.catalog.x = org.apache.iceberg.spark.{name}"
+    for each in settings:
+        yield f"SET spark.sql.catalog.x.{each.removeprefix(name + '.')}"
+
+
+@pytest.mark.parametrize("boundary", ["java", "kernel"])
+def test_each_boundary_by_itself_lets_no_statement_reach_anything(
+    boundary: str, lake_project: ProjectFolder, targets: Targets, jar: Path, tmp_path: Path
+) -> None:
+    """No file, program, connection or variable, in one JVM. Java's boundary also refuses what would only look."""
+    cell = tmp_path / "cell"
+    cell.mkdir()
+    attempts = list(escapes(targets, cell, jar))
+    if boundary == "java":  # A class that removes the manager must not be loaded: no statement can place its jar there.
+        attempts.remove((f"ADD JAR '{cell}/tmp/evil.jar'", "CREATE TEMPORARY VIEW v USING Breaks"))
+    # In a process of its own: this one may have a Spark session already.
+    command = [
+        sys.executable,
+        "-c",
+        SCRIPT,
+        boundary,
+        str(lake_project.root),
+        str(cell),
+        str(jar),
+        json.dumps(attempts),
+    ]
+    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False, timeout=500)
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(answers) == len(attempts), done.stderr
+    assert CANARY not in done.stdout + done.stderr
+    assert not targets.written.exists()
+    assert targets.connections == 0
+    loaded = [each for each in answers if "loaded: " in each[-1]]
+    if boundary == "java":
+        assert [each[-1].count("AccessControlException: access denied") for each in loaded] == [6]
+        for attempt, given in zip(attempts, answers, strict=True):
+            assert not attempt[-1].startswith(MEETS_JAVA) or any("access denied (" in each for each in given), (
+                attempt,
+                given,
+            )
+    else:
+        assert len(loaded) == 6

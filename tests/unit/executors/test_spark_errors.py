@@ -1,0 +1,70 @@
+"""What an exception of Spark proves, by the classes in its chain of causes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from glacierbase.errors import OutcomeUnknown, StatementRefused
+from glacierbase.executors.spark.errors import map_error
+
+ANALYSIS = "org.apache.spark.sql.AnalysisException"
+
+
+class Class:
+    """A class of Java, below `java.lang.Throwable`."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def getName(self) -> str:  # noqa: N802 (of Java)
+        return self._name
+
+    def getSuperclass(self) -> Class:  # noqa: N802
+        return Class("java.lang.Throwable")
+
+
+class Throwable:
+    """An exception of Java with its chain of causes."""
+
+    def __init__(self, *names: str) -> None:
+        self._names = names
+
+    def getClass(self) -> Class:  # noqa: N802
+        return Class(self._names[0])
+
+    def getMessage(self) -> str:  # noqa: N802
+        return "the table cannot be read"
+
+    def getCause(self) -> Throwable | None:  # noqa: N802
+        return Throwable(*self._names[1:]) if self._names[1:] else None
+
+
+class Raised(Exception):
+    """What py4j raises for an exception of Java."""
+
+    def __init__(self, *names: str) -> None:
+        super().__init__("raised")
+        self.java_exception: Any = Throwable(*names)
+
+
+@pytest.mark.parametrize(
+    ("cause", "kind"),
+    [
+        ((), StatementRefused),
+        (("org.apache.iceberg.exceptions.NoSuchIcebergTableException",), StatementRefused),
+        (("java.net.SocketTimeoutException",), OutcomeUnknown),
+        (
+            ("org.apache.hadoop.hive.ql.metadata.HiveException", "org.apache.thrift.transport.TTransportException"),
+            OutcomeUnknown,
+        ),
+        (("org.apache.iceberg.exceptions.CommitStateUnknownException",), OutcomeUnknown),
+        (("org.apache.iceberg.exceptions.ServiceFailureException",), OutcomeUnknown),
+        (("java.lang.InterruptedException",), OutcomeUnknown),
+        (("java.lang.OutOfMemoryError",), OutcomeUnknown),
+    ],
+)
+def test_an_analysis_error_that_a_lost_answer_caused_proves_nothing(cause: tuple[str, ...], kind: type) -> None:
+    """Spark also raises an AnalysisException where a metastore or a catalog did not answer."""
+    assert type(map_error(Raised(ANALYSIS, *cause), "SELECT 1")) is kind
