@@ -26,7 +26,7 @@ FILES = {
     "0001_users.sql": "CREATE NAMESPACE IF NOT EXISTS lake.squashed;\n"
     "CREATE TABLE lake.squashed.users (id bigint NOT NULL COMMENT 'it''s the key', name string,"
     " address struct<city: string COMMENT 'where', zip: int>) USING iceberg"
-    " PARTITIONED BY (bucket({{ variables.buckets }}, id)) TBLPROPERTIES ('a.b' = '${c} {{ '{%' }} d')",
+    " PARTITIONED BY (bucket({{ variables.buckets }}, id)) TBLPROPERTIES ('a.b' = '\\u0024{c} {{ '{%' }} d')",
     "0002_events.sql": "CREATE TABLE lake.squashed.events (id int, at timestamp, kind string) USING iceberg;\n"
     "INSERT INTO lake.squashed.events VALUES (1, now(), 'x')",
     "0003_rename.sql": "ALTER TABLE lake.squashed.events RENAME COLUMN kind TO category",
