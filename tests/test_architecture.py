@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -55,14 +56,17 @@ def layer(name: str) -> int:
     return next(number for number, names in enumerate(LAYERS) if name in names)
 
 
-def imports(path: Path, lazily: bool = True) -> Iterator[str]:
-    """Yield what a module imports; with `lazily`, inside functions too."""
+@cache
+def imports(path: Path, lazily: bool = True) -> Sequence[str]:
+    """Return what a module imports; with `lazily`, inside functions too."""
     tree = ast.parse(path.read_text())
+    names: list[str] = []
     for node in ast.walk(tree) if lazily else tree.body:
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            names += (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+            names += (f"{node.module}.{alias.name}" for alias in node.names)
+    return names
 
 
 def test_every_room_has_a_layer() -> None:

@@ -14,6 +14,7 @@ from typing import Any
 from glacierbase.catalogs.folder import load_catalog_files
 from glacierbase.model.catalog import Catalog
 from tests.support.documents import checked
+from tests.support.forked import run_forked
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -62,20 +63,19 @@ class ProjectFolder:
 
     def start(self, *arguments: str, environ: Mapping[str, str | None] | None = None) -> subprocess.Popen[str]:
         """Start the program; a variable whose value is None is removed from its environment."""
-        environment = {**os.environ, **{k: v for k, v in (environ or {}).items() if v is not None}}
-        for key in [k for k, v in (environ or {}).items() if v is None]:
-            environment.pop(key, None)
         return subprocess.Popen(
             [sys.executable, "-m", "glacierbase", *arguments],
-            cwd=self.root, env=environment, text=True, stdin=subprocess.DEVNULL,
+            cwd=self.root, env=self._environment(environ), text=True, stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip
 
+    @staticmethod
+    def _environment(environ: Mapping[str, str | None] | None) -> dict[str, str]:
+        return {key: value for key, value in {**os.environ, **(environ or {})}.items() if value is not None}
+
     def run(self, *arguments: str, environ: Mapping[str, str | None] | None = None) -> Output:
-        """Run the program to its end."""
-        process = self.start(*arguments, environ=environ)
-        stdout, stderr = process.communicate(timeout=300)
-        return Output(process.returncode, stdout, stderr)
+        """Run the program to its end, in a process that has imported it."""
+        return Output(*run_forked(arguments, self.root, self._environment(environ), timeout=300))
 
     def ask(self, *arguments: str, environ: Mapping[str, str | None] | None = None) -> Output:
         """Run the program with its result as JSON."""

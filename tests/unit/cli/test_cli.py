@@ -18,7 +18,8 @@ from glacierbase.cli.group import cli
 from glacierbase.secrets import register
 from tests.benchmarks.applied import numbered_project
 from tests.support.documents import checked
-from tests.support.project_folder import ProjectFolder
+from tests.support.forked import run_forked
+from tests.support.project_folder import Output, ProjectFolder
 
 # By the section of the list of commands, in its order.
 COMMANDS = {
@@ -94,9 +95,8 @@ main([sys.argv[1]])
 """
 
 
-def run(*arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "glacierbase", *arguments]
-    return subprocess.run(command, env={**os.environ, **environ}, capture_output=True, text=True, check=False)
+def run(*arguments: str, **environ: str) -> Output:
+    return Output(*run_forked(arguments, Path.cwd(), {**os.environ, **environ}, timeout=60))
 
 
 def test_the_version_option_prints_the_version() -> None:
@@ -127,7 +127,7 @@ def test_a_command_without_a_section_cannot_be_defined() -> None:
 def test_every_command_has_help_both_formats_and_colours(command: str) -> None:
     """The options of the output are the same everywhere."""
     shown = run(command, "--help")
-    assert shown.returncode == 0
+    assert shown.code == 0
     assert "--format [text|json" in shown.stdout
     assert "--color [auto|always|never]" in shown.stdout
 

@@ -13,7 +13,8 @@ import pytest
 from glacierbase.errors import GlacierbaseError, SeveralErrors
 from glacierbase.errors.reference import ENTRIES
 from glacierbase.output.documents import text_errors
-from tests.support.project_folder import ProjectFolder
+from tests.support.forked import run_forked
+from tests.support.project_folder import Output, ProjectFolder
 
 IMPORTED = """\
 import atexit, sys
@@ -29,15 +30,14 @@ def place(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def explain(place: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "glacierbase", "explain", *arguments]
-    return subprocess.run(command, cwd=place, capture_output=True, text=True, check=False)
+def explain(place: Path, *arguments: str) -> Output:
+    return Output(*run_forked(["explain", *arguments], place, os.environ, timeout=60))
 
 
 def test_it_prints_the_whole_entry(place: Path) -> None:
     """The steps are numbered, and no command is broken into two lines."""
     done = explain(place, "LOCK_HELD")
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.code, done.stderr) == (0, "")
     entry = ENTRIES["LOCK_HELD"]
     assert done.stdout.startswith("LOCK_HELD  (exit code 4; in Python: LockHeld)\n\nAnother run holds")
     for text in (entry.meaning, *entry.remedy):
@@ -56,7 +56,7 @@ def test_codes_may_be_in_lower_case_and_several(place: Path) -> None:
     """Each code is printed once, in the given order."""
     done = explain(place, "out_of_order", "LOCK_HELD", "Out_Of_Order")
     titles = [line.split()[0] for line in done.stdout.splitlines() if "(exit code" in line]
-    assert (done.returncode, titles) == (0, ["OUT_OF_ORDER", "LOCK_HELD"])
+    assert (done.code, titles) == (0, ["OUT_OF_ORDER", "LOCK_HELD"])
 
 
 def test_without_a_code_it_lists_all_in_one_line_each(place: Path) -> None:
@@ -71,7 +71,7 @@ def test_without_a_code_it_lists_all_in_one_line_each(place: Path) -> None:
 def test_an_unknown_code_is_a_usage_error_with_the_nearest_spelling(place: Path) -> None:
     """Nothing is printed on stdout."""
     done = explain(place, "LOCK_HEALD")
-    assert (done.returncode, done.stdout) == (2, "")
+    assert (done.code, done.stdout) == (2, "")
     assert "Error: there is no error code LOCK_HEALD; did you mean LOCK_HELD?" in done.stderr
     assert "`glacierbase explain` lists all codes" in explain(place, "42").stderr
     document = json.loads(explain(place, "--format", "json", "LOCK_HEALD").stdout)
