@@ -60,8 +60,13 @@ def break_at_every(
 
 @pytest.mark.long
 @pytest.mark.spark
-@pytest.mark.parametrize("every", [31, pytest.param(1, marks=pytest.mark.full)])
-@pytest.mark.parametrize("store", ["sql", "iceberg"])
+@pytest.mark.parametrize(
+    ("store", "every"),
+    [
+        ("iceberg", 31),
+        *(pytest.param(*each, marks=pytest.mark.full) for each in (("iceberg", 1), ("sql", 31), ("sql", 1))),
+    ],
+)
 def test_storage_that_fails_at_any_step_on_spark(store: str, every: int, tmp_path: Path) -> None:
     """Catalog and tables are on a small disk, mounted in a user namespace, which needs no root."""
     isolated = ("unshare", "--user", "--map-root-user", "--mount")

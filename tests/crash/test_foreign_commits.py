@@ -94,7 +94,11 @@ def stories(seed: int) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize(
-    "seed", [5, *(pytest.param(each, marks=pytest.mark.full) for each in range(_MANY) if each != 5)]
+    "seed",
+    [
+        pytest.param(5, marks=pytest.mark.long),
+        *(pytest.param(each, marks=pytest.mark.full) for each in range(_MANY) if each != 5),
+    ],
 )
 def test_a_change_of_another_client_is_never_that_of_the_file_that_ran(seed: int, tmp_path: Path) -> None:
     """At each step of a run, and after it: before the first statement, between two; on parts of the file, and on others."""

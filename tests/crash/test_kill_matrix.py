@@ -49,7 +49,7 @@ KILLS: list[Kill] = [
 KILLS_SAMPLED: list[Kill] = [
     *(("snowflake", str(step), "python") for step in range(1, STEPS["snowflake"], 4)),
     *(("snowflake", at, "python") for at in ("inside:2", "inside:6")),
-    ("sql", "9", "jvm"), ("sql", "27", "python"), ("sql", "inside:4", "python"),
+    ("sql", "27", "python"), ("sql", "inside:4", "python"),
     ("iceberg", "21", "both"), ("iceberg", "33", "python"), ("iceberg", "inside:2", "jvm"), ("iceberg", "inside:3", "python"),
 ]  # fmt: skip
 
@@ -59,8 +59,8 @@ KILLS_QUICK: list[Kill] = [("snowflake", "inside:2", "python"), ("iceberg", "ins
 # after the last.
 STOPS = [(bed, at) for bed in STEPS for at in places(bed)]
 STOPS_SAMPLED = [
-    *(("snowflake", at) for at in ("6", "11", "18", "inside:5")), ("sql", "6"), ("sql", "inside:2"), ("iceberg", "6"),
-    ("iceberg", "16"), ("iceberg", "inside:2"),
+    *(("snowflake", at) for at in ("6", "11", "18", "inside:5")), ("sql", "6"), ("iceberg", "6"),
+    ("iceberg", "16"),
 ]  # fmt: skip
 
 

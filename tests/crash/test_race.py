@@ -106,18 +106,6 @@ def racers(request: pytest.FixtureRequest, stable: dict[str, Racers]) -> Racers:
 MIXED = ("iceberg", "sql")
 
 
-def test_of_two_processes_one_applies_and_the_other_names_it_or_finds_nothing_to_do(
-    lake: LakeBed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """One uses the engine and one PyIceberg, and neither finds any table. Each row is there exactly once."""
-    monkeypatch.setenv("STORE", MIXED[0])
-    racers = Racers(2)
-    try:
-        run_round(Course(lake, tmp_path), racers, 0, MIXED, " USING iceberg")
-    finally:
-        racers.end()
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("rounds", [2, pytest.param(20, marks=pytest.mark.full)])
 @pytest.mark.parametrize(
@@ -128,7 +116,7 @@ def test_of_two_processes_one_applies_and_the_other_names_it_or_finds_nothing_to
         pytest.param("lake", ("sql",), marks=pytest.mark.full),
         pytest.param("web", MIXED, marks=pytest.mark.full),
         pytest.param("postgres", MIXED, marks=pytest.mark.full),
-        ("remote_lake", ("sql",)),
+        pytest.param("remote_lake", ("sql",), marks=pytest.mark.full),
         ("emulated", ("sql",)),
     ],
     indirect=["racers"],
@@ -174,7 +162,7 @@ def run_round(course: Course, racers: Racers, number: int, stores: tuple[str, ..
 @pytest.mark.parametrize("rounds", [2, pytest.param(20, marks=pytest.mark.full)])
 @pytest.mark.parametrize(
     ("racers", "stores"),
-    [("lake", MIXED), ("lake", ("iceberg",)), ("lake", ("sql",))],
+    [("lake", MIXED), *(pytest.param("lake", (store,), marks=pytest.mark.full) for store in MIXED)],
     indirect=["racers"],
     ids=["mixed", "iceberg", "sql"],
 )

@@ -125,8 +125,9 @@ def test_a_commit_whose_answer_was_lost_is_done(lost: Lost) -> None:
     assert lost.rows == [1]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
-    ("waits", "verdict"), [(True, "applied"), pytest.param(False, "interrupted", marks=pytest.mark.long)]
+    ("waits", "verdict"), [(True, "applied"), pytest.param(False, "interrupted", marks=pytest.mark.full)]
 )
 def test_a_commit_that_lands_after_the_first_look_is_done_only_because_of_the_second(
     waits: bool, verdict: str, lost: Lost, monkeypatch: pytest.MonkeyPatch

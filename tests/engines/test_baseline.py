@@ -209,6 +209,7 @@ def test_a_file_without_a_clause_declares_that_there_is_none(project: ProjectFol
     ]
 
 
+@pytest.mark.full
 @pytest.mark.delta
 def test_on_delta_what_files_made_is_as_they_declare_it(project: ProjectFolder) -> None:
     """Renamed, nested, clustered and altered columns included; then each change by hand is refused by its name."""

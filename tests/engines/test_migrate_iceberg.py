@@ -368,6 +368,7 @@ def test_a_session_that_differs_from_the_catalog_file_is_refused(shop: Shop) -> 
     assert (caught.value.code, caught.value.exit_code) == ("SESSION_DIFFERS", 2)
 
 
+@pytest.mark.long
 def test_the_lease_is_renewed_while_a_long_statement_fills_every_core(shop: Shop) -> None:
     """Both use one Spark: in a first-in-first-out queue the heartbeat would wait for the last task."""
     shop.folder.catalog(f"store: {{lockLease: 3s}}\n{shop.lake.text}", shop.name)

@@ -121,7 +121,7 @@ def test_fifty_million_rows_are_a_line_each_second_on_a_terminal(filling: Projec
     ]
 
 
-@pytest.mark.long
+@pytest.mark.full
 @pytest.mark.spark
 def test_fifty_million_rows_are_a_line_each_interval_in_a_pipe_and_none_beside_json(filling: ProjectFolder) -> None:
     """Lines of a pipe have no escape; JSON has the same result and no line."""

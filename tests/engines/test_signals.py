@@ -57,7 +57,7 @@ def is_program(pid: int) -> bool:
     return b"\0glacierbase\0" in Path(f"/proc/{pid}/cmdline").read_bytes()
 
 
-@pytest.mark.parametrize("command", ["migrate", "pending", "repair", "doctor"])
+@pytest.mark.parametrize("command", ["migrate", "pending", "repair", pytest.param("doctor", marks=pytest.mark.long)])
 def test_one_signal_ends_a_command_whose_catalog_hangs(command: str, silent_project: ProjectFolder) -> None:
     """It exits with the code of the signal, in bounded time, and without a traceback."""
     numbers = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
@@ -75,7 +75,7 @@ def test_one_signal_ends_a_command_whose_catalog_hangs(command: str, silent_proj
     assert time.monotonic() - began < SECONDS
 
 
-@pytest.mark.parametrize("command", ["migrate", "pending"])
+@pytest.mark.parametrize("command", [pytest.param("migrate", marks=pytest.mark.long), "pending"])
 def test_a_closed_terminal_ends_a_command_as_sigterm_does(command: str, silent_project: ProjectFolder) -> None:
     """The kernel sends SIGHUP, and nothing can be printed any more; the exit code is that of the signal all the same."""
     pid, terminal = pty.fork()

@@ -232,6 +232,7 @@ def watch_command_lines(process: subprocess.Popen[str]) -> list[str]:
     return sorted(seen)
 
 
+@pytest.mark.long
 @pytest.mark.spark
 def test_what_init_writes_runs(tmp_path: Path) -> None:
     """It runs without an edit; a dry run changes nothing, and `pending --exit-code` exits with 7 before."""
