@@ -5,9 +5,11 @@ from __future__ import annotations
 import queue
 import threading
 import time
+import weakref
 from collections.abc import Callable
 from concurrent.futures import Future, wait
 from contextvars import copy_context
+from functools import partial
 from typing import Any, ParamSpec, TypeVar
 
 P = ParamSpec("P")
@@ -33,13 +35,20 @@ def start_thread(call: Callable[[], object], name: str) -> threading.Thread:
     return thread
 
 
+_Calls = queue.SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None]
+
+
 class Caller:
-    """A daemon thread that makes calls one after another. A call that hangs blocks neither its owner nor the end of the process."""
+    """A daemon thread that makes calls one after another. A call that hangs blocks neither its owner nor the end of the process.
+
+    The thread ends with its Caller, also with one that nobody ended.
+    """
 
     def __init__(self) -> None:
-        self._calls: queue.SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None] = queue.SimpleQueue()
+        self._calls: _Calls = queue.SimpleQueue()
         self._is_ended = False
-        start_thread(self._run, f"{threading.current_thread().name} call")
+        start_thread(partial(_make_calls, self._calls), f"{threading.current_thread().name} call")
+        weakref.finalize(self, self._calls.put, None).atexit = False
 
     def submit(self, call: Callable[[], T]) -> Future[T]:
         """Queue the call after those submitted before.
@@ -58,14 +67,15 @@ class Caller:
         self._is_ended = True
         self._calls.put(None)
 
-    def _run(self) -> None:
-        while (job := self._calls.get()) is not None:
-            answer, call = job
-            try:
-                answer.set_result(call())
-            except BaseException as error:
-                answer.set_exception(error)
-            del job, answer, call  # Objects that the call refers to are freed now, not at the next call.
+
+def _make_calls(calls: _Calls) -> None:
+    while (job := calls.get()) is not None:
+        answer, call = job
+        try:
+            answer.set_result(call())
+        except BaseException as error:
+            answer.set_exception(error)
+        del job, answer, call  # Objects that the call refers to are freed now, not at the next call.
 
 
 def result(

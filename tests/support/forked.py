@@ -30,6 +30,18 @@ _LONGEST = 2**20
 _sending = Lock()
 
 
+def _of_python(environ: Mapping[str, str]) -> dict[str, str]:
+    return {key: value for key, value in environ.items() if key.startswith("PYTHON")}
+
+
+_AT_START = _of_python(os.environ)
+
+
+def can_be_forked(environ: Mapping[str, str]) -> bool:
+    """Return whether an interpreter would start with these variables as the one that is forked did."""
+    return _of_python(environ) == _AT_START
+
+
 def run_forked(
     arguments: Sequence[str], folder: Path, environ: Mapping[str, str], timeout: float
 ) -> tuple[int, str, str]:

@@ -14,7 +14,7 @@ from typing import Any
 from glacierbase.catalogs.folder import load_catalog_files
 from glacierbase.model.catalog import Catalog
 from tests.support.documents import checked
-from tests.support.forked import run_forked
+from tests.support.forked import can_be_forked, run_forked
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -74,8 +74,13 @@ class ProjectFolder:
         return {key: value for key, value in {**os.environ, **(environ or {})}.items() if value is not None}
 
     def run(self, *arguments: str, environ: Mapping[str, str | None] | None = None) -> Output:
-        """Run the program to its end, in a process that has imported it."""
-        return Output(*run_forked(arguments, self.root, self._environment(environ), timeout=300))
+        """Run the program to its end, where possible in a process that has imported it."""
+        environment = self._environment(environ)
+        if can_be_forked(environment):
+            return Output(*run_forked(arguments, self.root, environment, timeout=300))
+        process = self.start(*arguments, environ=environ)
+        stdout, stderr = process.communicate(timeout=300)
+        return Output(process.returncode, stdout, stderr)
 
     def ask(self, *arguments: str, environ: Mapping[str, str | None] | None = None) -> Output:
         """Run the program with its result as JSON."""
