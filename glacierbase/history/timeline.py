@@ -222,16 +222,23 @@ class _Tables:
 
     def _enter(self, name: str, moment: Moment, renamed: Mapping[str, str]) -> None:
         """Add a moment to the timeline of its table."""
-        known, shape = self._by_name.get(name), moment.shape
+        known, shape = self._named(name), moment.shape
         uuid = known.moments[-1].shape.uuid if known and known.moments[-1].shape else None
         if shape is not None:
             if known is not None and shape.uuid is not None and uuid not in (None, shape.uuid) and uuid not in renamed:
                 known.add(replace(moment, shape=None))  # Another table has its name.
             self._of(name, shape).add(moment)
         elif known is not None:
-            del self._by_name[name]
+            gone = [name] if name in self._by_name else [key for key, each in self._by_name.items() if each is known]
+            for key in gone:
+                del self._by_name[key]
             if renamed.get(uuid or "", name) == name:
                 known.add(moment)
+
+    def _named(self, name: str) -> _Growing | None:
+        """Return the table that a record means: a file may have renamed it with the first parts of the name left out."""
+        alike = self._by_last.get(_last(name), ())
+        return self._by_name.get(name) or next((each for each in alike if each.name == name), None)
 
     def _of(self, name: str, shape: Shape) -> _Growing:
         known = self._by_name.get(name)

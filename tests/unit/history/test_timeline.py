@@ -116,6 +116,14 @@ def test_a_renamed_table_keeps_its_timeline() -> None:
         assert found.table == "lake.a.u"
 
 
+def test_a_table_renamed_by_a_part_of_a_name_is_dropped_by_the_whole_one() -> None:
+    """`RENAME TO a.u` leaves out the catalog, `DROP TABLE lake.a.u` does not."""
+    new = replace(SHAPE, table="lake.a.u")
+    renamed = (TableRecord("lake.a.t"), TableRecord("a.u", new))
+    [found] = history((TableRecord("lake.a.t", SHAPE),), renamed, (TableRecord("lake.a.u"),))
+    assert told(found) == [("1", ["id"], "migration"), ("2", ["id"], "migration"), ("3", None, "migration")]
+
+
 @pytest.mark.parametrize("uuids", [("u-1", "u-2"), (None, None)])
 def test_a_table_made_anew_under_its_name_is_another_one(uuids: tuple[str | None, str | None]) -> None:
     """The timeline of the first one ends; also where the format has no uuids."""
