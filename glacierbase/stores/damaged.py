@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import fields
+from functools import cache
 
 from glacierbase.errors import NeedsRepair
 from glacierbase.model.command import command
@@ -33,8 +34,12 @@ def the_row(rows: Sequence[LockRow] | None, table: str) -> LockRow | None:
 
 def without_value(row: LockRow | Event) -> str | None:
     """Return the first column that is null and never written so; None where there is none."""
-    required = (field.name for field in fields(row) if "None" not in str(field.type))
-    return next((name for name in required if getattr(row, name) is None), None)
+    return next((name for name in _required(type(row)) if getattr(row, name) is None), None)
+
+
+@cache
+def _required(kind: type[LockRow | Event]) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(kind) if "None" not in str(field.type))
 
 
 def check_columns(table: str, row: type, found: Iterable[str]) -> None:
