@@ -337,7 +337,7 @@ class FileLooks:
             return TableRecord(name, unread=error.message)
         if _shows_less(known, before, after):
             return TableRecord(name, unread=_LESS)
-        was = before or self._renamed(after)
+        was = self._renamed(after) or before
         found = TableRecord(name, after, before, True) if differ(known, before) else TableRecord(name, after)
         found = replace(found, steps=self._steps(name, known, was, found))
         self._seen.tell(found, known or was, self._version, is_late=self._is_late)
@@ -372,7 +372,7 @@ class FileLooks:
         return attribution.made_before_baseline(known, after, [each for each in claims if each[1].are_any])
 
     def _renamed(self, after: Shape | None) -> Shape | None:
-        """Return what a table was before the file, which had another name."""
+        """Return what a table was before the file, maybe under another name; None without an id or a look."""
         for name, look in self._before.items() if after and after.uuid else ():
             with suppress(Exception):
                 shape = self._ids.before(name, self._seen.answer(look))

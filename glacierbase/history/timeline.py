@@ -222,7 +222,8 @@ class _Tables:
 
     def _enter(self, name: str, moment: Moment, renamed: Mapping[str, str]) -> None:
         """Add a moment to the timeline of its table."""
-        known, shape = self._named(name), moment.shape
+        shape = moment.shape
+        known = self._named(name, shape.table if shape else name)
         uuid = known.moments[-1].shape.uuid if known and known.moments[-1].shape else None
         if shape is not None:
             if known is not None and shape.uuid is not None and uuid not in (None, shape.uuid) and uuid not in renamed:
@@ -235,10 +236,10 @@ class _Tables:
             if renamed.get(uuid or "", name) == name:
                 known.add(moment)
 
-    def _named(self, name: str) -> _Growing | None:
-        """Return the table that a record means: a file may have renamed it with the first parts of the name left out."""
-        alike = self._by_last.get(_last(name), ())
-        return self._by_name.get(name) or next((each for each in alike if each.name == name), None)
+    def _named(self, name: str, whole: str) -> _Growing | None:
+        """Return the table that has had a recorded name so far. A file may have renamed it with the first parts left out."""
+        alike = self._by_last.get(_last(whole), ())
+        return self._by_name.get(name) or next((each for each in alike if each.name == whole), None)
 
     def _of(self, name: str, shape: Shape) -> _Growing:
         known = self._by_name.get(name)

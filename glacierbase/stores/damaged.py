@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
-from functools import cache
 
 from glacierbase.errors import NeedsRepair
 from glacierbase.model.command import command
 from glacierbase.model.migration import Event
 from glacierbase.stores import LockRow
+
+# The columns that every row has a value in.
+_REQUIRED: Mapping[type, Sequence[str]] = {
+    kind: [field.name for field in fields(kind) if "None" not in str(field.type)] for kind in (Event, LockRow)
+}
 
 
 def the_row(rows: Sequence[LockRow] | None, table: str) -> LockRow | None:
@@ -34,12 +38,7 @@ def the_row(rows: Sequence[LockRow] | None, table: str) -> LockRow | None:
 
 def without_value(row: LockRow | Event) -> str | None:
     """Return the first column that is null and never written so; None where there is none."""
-    return next((name for name in _required(type(row)) if getattr(row, name) is None), None)
-
-
-@cache
-def _required(kind: type[LockRow | Event]) -> tuple[str, ...]:
-    return tuple(field.name for field in fields(kind) if "None" not in str(field.type))
+    return next((name for name in _REQUIRED[type(row)] if getattr(row, name) is None), None)
 
 
 def check_columns(table: str, row: type, found: Iterable[str]) -> None:

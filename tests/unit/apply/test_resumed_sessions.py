@@ -84,8 +84,8 @@ def files() -> Iterator[tuple[str, ...]]:
     chance, view = random.Random(22), SETTING[5]
     while True:
         found = tuple(chance.choices([*SETTING, HIDDEN], k=3))
-        drops = SETTING[6] in found
-        if found.count(view) == drops and (not drops or found.index(view) < found.index(SETTING[6])):
+        drops = found.count(SETTING[6])
+        if found.count(view) == drops < 2 and (not drops or found.index(view) < found.index(SETTING[6])):
             yield found
 
 
@@ -151,7 +151,7 @@ def test_a_resumed_file_has_the_effects_of_one_that_did_not_stop(
         else:
             world.migrate()
             assert effects == wanted, (text, stop, how)
-    assert refusals > 3
+    assert refusals
 
 
 def oracle(text: list[str]) -> list[Any]:
