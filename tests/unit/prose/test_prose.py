@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hatchling.builders.wheel import WheelBuilder
-
 from glacierbase.prose import sections
 
 ROOT = Path(__file__).parents[3]
@@ -55,6 +53,8 @@ def test_a_section_has_paragraphs_code_and_the_items_of_lists(tmp_path: Path) ->
 
 def test_the_wheel_has_every_markdown_file_of_the_package() -> None:
     """`explain`, `rules` and `lint` read them."""
+    from hatchling.builders.wheel import WheelBuilder
+
     files = {path.relative_to(ROOT).as_posix() for path in (ROOT / "glacierbase").rglob("*.md")}
     assert {"glacierbase/errors/lock.md", "glacierbase/review/rules/files.md", "glacierbase/review/replay.md"} <= files
     assert files <= {file.distribution_path for file in WheelBuilder(str(ROOT)).recurse_included_files()}
