@@ -16,7 +16,7 @@ PACKAGE = Path(__file__).parent.parent / "glacierbase"
 
 # A room imports only rooms of a lower layer. CONTRIBUTING shows the same table.
 LAYERS = [
-    {"secrets"},
+    {"secrets", "prose"},
     {"errors"},
     {"model", "run"},
     {"sql"},

@@ -13,7 +13,7 @@ from glacierbase.cli.group import Section, cli
 from glacierbase.cli.options import with_color, with_format
 
 if TYPE_CHECKING:
-    from glacierbase.errors.entry import Entry
+    from glacierbase.errors.reference import Entry
     from glacierbase.model.text import Line
 
 _WIDTH = 80

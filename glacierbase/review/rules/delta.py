@@ -6,14 +6,12 @@ import re
 from collections.abc import Iterator
 
 from glacierbase.review.rule import File, Found, Proof, Rule, Step, of, statement_rule
+from glacierbase.review.rules import texts
 from glacierbase.review.severity import Severity
 from glacierbase.sql.known_table import known_type
 from glacierbase.sql.parts import AlterColumn, Constraint, DropColumn, Feature, Property, RenameColumn
 
-_ALTER = "ALTER TABLE spark_catalog.a.t {}"
-_COMMENT = _ALTER.format("ALTER COLUMN id COMMENT 'the key'")
-_CREATE = "CREATE TABLE spark_catalog.a.t2 (id int, name string) USING delta{};\n"
-_NEW = "ALTER TABLE spark_catalog.a.t2 {}"
+_TEXTS = texts("delta")
 # A longer string is no other type for Delta.
 _WIDENED = re.compile(r"tinyint|smallint|int|bigint|float|double|decimal|date")
 _UPGRADES = ("delta.minReaderVersion", "delta.minWriterVersion", "delta.enableDeletionVectors", "delta.enableRowTracking",
@@ -21,14 +19,8 @@ _UPGRADES = ("delta.minReaderVersion", "delta.minWriterVersion", "delta.enableDe
 
 
 @statement_rule(
-    "rename_column", "drop_column", formats=("delta",),
-    code="DL101", name="column-mapping-is-off", severity=Severity.ERROR, proof=Proof.RUN,
-    why="Delta refuses to rename and drop columns of a table without column mapping.",
-    fix="Enable column mapping in a file before; DL102 says what that means for readers.",
-    bad=_CREATE.format("") + _NEW.format("RENAME COLUMN name TO full_name"),
-    good=_CREATE.format(" TBLPROPERTIES ('delta.columnMapping.mode'='name')") + _NEW.format("RENAME COLUMN name TO full_name"),
-    source="https://docs.delta.io/delta-column-mapping/",
-)  # fmt: skip
+    "rename_column", "drop_column", formats=("delta",), severity=Severity.ERROR, proof=Proof.RUN, **_TEXTS["DL101"]
+)
 def column_mapping_is_off(step: Step, file: File) -> Iterator[Found]:
     """Find renamed and dropped columns of tables that are known to have no column mapping."""
     if _value("delta.columnMapping.mode", step, file) in ("", "none"):
@@ -40,13 +32,13 @@ def column_mapping_is_off(step: Step, file: File) -> Iterator[Found]:
 
 
 @statement_rule(
-    "set_properties", formats=("delta",),
-    code="DL102", name="enable-column-mapping", severity=Severity.ERROR, proof=Proof.RUN, spares_new_tables=True,
-    why="Readers and writers that do not support column mapping fail from then on.",
-    fix="List the readers and writers of the table, and allow it with that as the reason.",
-    bad=_ALTER.format("SET TBLPROPERTIES ('delta.columnMapping.mode'='name')"), good=_COMMENT,
-    source="https://docs.delta.io/delta-column-mapping/",
-)  # fmt: skip
+    "set_properties",
+    formats=("delta",),
+    severity=Severity.ERROR,
+    spares_new_tables=True,
+    proof=Proof.RUN,
+    **_TEXTS["DL102"],
+)
 def enable_column_mapping(step: Step, _file: File) -> Iterator[Found]:
     """Find `delta.columnMapping.mode` in ALTER TABLE."""
     for part in of(step, "set_properties"):
@@ -55,13 +47,13 @@ def enable_column_mapping(step: Step, _file: File) -> Iterator[Found]:
 
 
 @statement_rule(
-    "set_properties", formats=("delta",),
-    code="DL103", name="protocol-upgrade", severity=Severity.ERROR, proof=Proof.RUN, spares_new_tables=True,
-    why="It raises the table's protocol, and readers or writers that do not support the new one fail.",
-    fix="List the readers and writers of the table, and allow it with that as the reason.",
-    bad=_ALTER.format("SET TBLPROPERTIES ('delta.enableDeletionVectors'='true')"), good=_COMMENT,
-    source="https://docs.delta.io/delta-versioning/",
-)  # fmt: skip
+    "set_properties",
+    formats=("delta",),
+    severity=Severity.ERROR,
+    spares_new_tables=True,
+    proof=Proof.RUN,
+    **_TEXTS["DL103"],
+)
 def protocol_upgrade(step: Step, _file: File) -> Iterator[Found]:
     """Find properties that raise the protocol."""
     for part in of(step, "set_properties"):
@@ -73,15 +65,7 @@ def _upgrades(part: Property) -> bool:
     return part.key in _UPGRADES or part.key.startswith("delta.feature.")
 
 
-@statement_rule(
-    "alter_column_type", formats=("delta",),
-    code="DL104", name="type-widening-is-off", severity=Severity.ERROR, proof=Proof.RUN,
-    why="Delta refuses to change the type of a column without type widening.",
-    fix="Enable type widening in a file before; DL103 says what that means for readers.",
-    bad=_CREATE.format("") + _NEW.format("ALTER COLUMN id TYPE bigint"),
-    good=_CREATE.format(" TBLPROPERTIES ('delta.enableTypeWidening'='true')") + _NEW.format("ALTER COLUMN id TYPE bigint"),
-    source="https://docs.delta.io/delta-type-widening/",
-)  # fmt: skip
+@statement_rule("alter_column_type", formats=("delta",), severity=Severity.ERROR, proof=Proof.RUN, **_TEXTS["DL104"])
 def type_widening_is_off(step: Step, file: File) -> Iterator[Found]:
     """Find new types of numbers and dates of tables that are known to have no type widening."""
     known = file.known(step) if _value("delta.enableTypeWidening", step, file) in ("", "false") else None
@@ -103,12 +87,13 @@ def _value(key: str, step: Step, file: File) -> str | None:
 
 
 @statement_rule(
-    "add_constraint", formats=("delta",),
-    code="DL105", name="check-reads-the-table", severity=Severity.WARNING, proof=Proof.RUN, spares_new_tables=True,
-    why="All rows are read first, and one that violates the constraint fails the statement.",
-    fix="Run it at a quiet hour, after a query for violating rows.",
-    bad=_ALTER.format("ADD CONSTRAINT positive CHECK (id > 0)"), good=_COMMENT, source="https://docs.delta.io/delta-constraints/",
-)  # fmt: skip
+    "add_constraint",
+    formats=("delta",),
+    severity=Severity.WARNING,
+    spares_new_tables=True,
+    proof=Proof.RUN,
+    **_TEXTS["DL105"],
+)
 def check_reads_the_table(step: Step, _file: File) -> Iterator[Found]:
     """Find ADD CONSTRAINT … CHECK."""
     for part in of(step, "add_constraint"):
@@ -116,14 +101,7 @@ def check_reads_the_table(step: Step, _file: File) -> Iterator[Found]:
             yield Found(f"ADD CONSTRAINT {part.name}", step, part.place)
 
 
-@statement_rule(
-    "other", formats=("delta",),
-    code="DL106", name="truncate-history", severity=Severity.ERROR, proof=Proof.CITED,
-    why="TRUNCATE HISTORY deletes the table's history, so that older versions can no longer be queried or restored.",
-    fix="Drop the feature without TRUNCATE HISTORY.",
-    bad=_ALTER.format("DROP FEATURE deletionVectors TRUNCATE HISTORY"), good=_ALTER.format("DROP FEATURE deletionVectors"),
-    source="https://docs.delta.io/delta-drop-feature/",
-)  # fmt: skip
+@statement_rule("other", formats=("delta",), severity=Severity.ERROR, proof=Proof.CITED, **_TEXTS["DL106"])
 def truncate_history(step: Step, _file: File) -> Iterator[Found]:
     """Find DROP FEATURE … TRUNCATE HISTORY."""
     for part in step.parsed.parts:

@@ -7,9 +7,11 @@ from collections.abc import Iterator
 
 from glacierbase.model.spelling import did_you_mean
 from glacierbase.review.rule import CREATES, File, Found, Proof, Rule, Step, file_rule, statement_rule
+from glacierbase.review.rules import texts
 from glacierbase.review.severity import Severity
 from glacierbase.sql.statement import Name, SessionEffect
 
+_TEXTS = texts("files")
 _SHORTEST_DESCRIPTION = 10
 _DML = frozenset({"insert", "insert_overwrite", "insert_multi", "update", "delete", "merge", "truncate", "copy"})
 # What changes nothing that lasts, or belongs to neither.
@@ -24,29 +26,14 @@ _PARTS = 3
 _COMMENT = re.compile(r"--[^\r\n]*")
 
 
-@file_rule(
-    code="FL102", name="description-says-nothing", severity=Severity.WARNING, proof=Proof.CONVENTION,
-    why="The description is what `history` and `show` print in a year.",
-    fix="Write why the change is made, in a sentence.",
-    bad="-- MIGRATION_DESCRIPTION: fix\n-- MIGRATION_AUTHOR: Data Platform\nALTER TABLE lake.a.t ALTER COLUMN id COMMENT 'the key'",
-    good="-- MIGRATION_DESCRIPTION: Explain the key to readers\n-- MIGRATION_AUTHOR: Data Platform\n"
-    "ALTER TABLE lake.a.t ALTER COLUMN id COMMENT 'the key'",
-    source="A description of less than ten characters says nothing.",
-)  # fmt: skip
+@file_rule(severity=Severity.WARNING, proof=Proof.CONVENTION, **_TEXTS["FL102"])
 def short_description(file: File) -> Iterator[Found]:
     """Find a description of a word."""
     if len(file.migration.description) < _SHORTEST_DESCRIPTION:
         yield Found(f"the description is {file.migration.description!r}")
 
 
-@file_rule(
-    code="FL106", name="hard-coded-environment", severity=Severity.ERROR, proof=Proof.CONVENTION,
-    why="The text is the value of a variable in one environment, and all environments would use it.",
-    fix="Write the variable.",
-    bad="CREATE TABLE lake.a.t2 (id bigint) USING iceberg LOCATION 's3://acme-prod/t2'",
-    good="CREATE TABLE lake.a.t2 (id bigint) USING iceberg LOCATION 's3://{{ variables.bucket }}/t2'",
-    source="Variables are in the catalog file: `variables: {bucket: acme-dev}`, and in its environments.",
-)  # fmt: skip
+@file_rule(severity=Severity.ERROR, proof=Proof.CONVENTION, **_TEXTS["FL106"])
 def hard_coded_environment(file: File) -> Iterator[Found]:
     """Find the values of variables that differ between environments in the file as it is written, comments aside."""
     code = _COMMENT.sub("", file.migration.text)
@@ -55,14 +42,7 @@ def hard_coded_environment(file: File) -> Iterator[Found]:
             yield Found(f"{value!r} is written out", fix=f"write {{{{ {path} }}}}")
 
 
-@file_rule(
-    code="FL109", name="mixed-ddl-dml", severity=Severity.WARNING, proof=Proof.CONVENTION,
-    why="Changes of schema and of data differ in duration, in risk, and in what a retry does.",
-    fix="Put the change of data into a file of its own.",
-    bad="ALTER TABLE lake.a.t ALTER COLUMN id COMMENT 'the key';\nUPDATE lake.a.t SET id = 1 WHERE id = 0",
-    good="ALTER TABLE lake.a.t ALTER COLUMN id COMMENT 'the key'",
-    source="glacierbase resumes a failed file at the statement that failed, and repeats no statement that is done.",
-)  # fmt: skip
+@file_rule(severity=Severity.WARNING, proof=Proof.CONVENTION, **_TEXTS["FL109"])
 def mixed_statements(file: File) -> Iterator[Found]:
     """Find the first statement that changes data in a file that also changes a schema."""
     read = [step for step in file.steps if step.parsed.understood and step.parsed.operation not in _NEITHER]
@@ -71,13 +51,7 @@ def mixed_statements(file: File) -> Iterator[Found]:
         yield Found("this statement changes data, others of the file change the schema", data[0])
 
 
-@file_rule(
-    code="FL110", name="unqualified-table", severity=Severity.ERROR, proof=Proof.RUN,
-    why="Which table the name means depends on the session, so that another configuration changes another table.",
-    fix="Write the whole name: catalog.namespace.table.",
-    bad="ALTER TABLE t ALTER COLUMN id COMMENT 'the key'", good="ALTER TABLE lake.a.t ALTER COLUMN id COMMENT 'the key'",
-    source="https://spark.apache.org/docs/latest/sql-ref-identifier.html",
-)  # fmt: skip
+@file_rule(severity=Severity.ERROR, proof=Proof.RUN, **_TEXTS["FL110"])
 def unqualified_table(file: File) -> Iterator[Found]:
     """Find names with too few parts."""
     local = {step.target.key for step in file.steps if step.target and step.parsed.options.temporary}
@@ -88,13 +62,7 @@ def unqualified_table(file: File) -> Iterator[Found]:
             yield Found(f"the name {name} has {len(name.parts)} of {_PARTS} parts", step, name=name)
 
 
-@file_rule(
-    code="FL111", name="undeclared-catalog", severity=Severity.WARNING, proof=Proof.RUN,
-    why="The catalog file does not declare this catalog, so that Spark looks for a namespace of this name elsewhere.",
-    fix="Write the name of a catalog that `sparkConf` declares.",
-    bad="ALTER TABLE lakee.a.t ALTER COLUMN id COMMENT 'the key'", good="ALTER TABLE lake.a.t ALTER COLUMN id COMMENT 'the key'",
-    source="https://spark.apache.org/docs/latest/sql-ref-identifier.html",
-)  # fmt: skip
+@file_rule(severity=Severity.WARNING, proof=Proof.RUN, **_TEXTS["FL111"])
 def undeclared_catalog(file: File) -> Iterator[Found]:
     """Find names whose first part is no catalog of the catalog file."""
     declared = {*file.facts.formats, "spark_catalog"}
@@ -115,28 +83,14 @@ def _names(file: File) -> Iterator[tuple[Step, Name]]:
             yield step, name
 
 
-@statement_rule(
-    *CREATES,
-    code="FL112", name="create-if-not-exists", severity=Severity.WARNING, proof=Proof.RUN,
-    why="Where the table exists with another schema, the statement keeps that schema and succeeds.",
-    fix="Write CREATE TABLE without IF NOT EXISTS; `baseline` adopts tables that exist.",
-    bad="CREATE TABLE IF NOT EXISTS lake.a.t (id bigint) USING iceberg", good="CREATE TABLE lake.a.t2 (id bigint) USING iceberg",
-    source="https://spark.apache.org/docs/latest/sql-ref-syntax-ddl-create-table-datasource.html",
-)  # fmt: skip
+@statement_rule(*CREATES, severity=Severity.WARNING, proof=Proof.RUN, **_TEXTS["FL112"])
 def create_if_not_exists(step: Step, _file: File) -> Iterator[Found]:
     """Find CREATE TABLE IF NOT EXISTS."""
     if step.parsed.options.if_not_exists:
         yield Found("CREATE TABLE IF NOT EXISTS", step)
 
 
-@file_rule(
-    code="FL113", name="secret-in-sql", severity=Severity.ERROR, proof=Proof.CONVENTION,
-    why="The rendered SQL is recorded in the history, printed, and kept in the engine's query log.",
-    fix="Remove the secret and revoke it; the catalog file refers to secrets by `${secret:NAME}`.",
-    bad="ALTER TABLE lake.a.t SET TBLPROPERTIES ('jdbc.password'='hunter2')",
-    good="ALTER TABLE lake.a.t SET TBLPROPERTIES ('acme.team'='data platform')",
-    source="glacierbase records rendered SQL in the column `rendered_sql` of its history table.",
-)  # fmt: skip
+@file_rule(severity=Severity.ERROR, proof=Proof.CONVENTION, **_TEXTS["FL113"])
 def secret_in_sql(file: File) -> Iterator[Found]:
     """Find what looks like a secret; the message does not repeat it."""
     for step in file.steps:
@@ -144,14 +98,7 @@ def secret_in_sql(file: File) -> Iterator[Found]:
             yield Found("this looks like a secret", step)
 
 
-@file_rule(
-    code="FL114", name="session-cannot-be-restored", severity=Severity.WARNING, proof=Proof.CONVENTION,
-    why="If a later statement fails, the file cannot be resumed, because nothing can set this session again.",
-    fix="Move the statement into a file of its own, or to the end of the file.",
-    bad="EXECUTE IMMEDIATE 'USE lake.a';\nALTER TABLE lake.a.t ALTER COLUMN id COMMENT 'the key'",
-    good="USE lake.a;\nALTER TABLE lake.a.t ALTER COLUMN id COMMENT 'the key'",
-    source="A resumed file runs USE, SET and their kin again, and is refused (`SESSION_NOT_RESTORED`) where that is not enough.",
-)  # fmt: skip
+@file_rule(severity=Severity.WARNING, proof=Proof.CONVENTION, **_TEXTS["FL114"])
 def session_cannot_be_restored(file: File) -> Iterator[Found]:
     """Find the first statement after which the file cannot be resumed, unless it is the last one."""
     unclear = [step for step in file.steps[:-1] if step.parsed.session is SessionEffect.UNKNOWN]

@@ -5,21 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from glacierbase.review.rule import File, Found, Proof, Rule, Step, of, statement_rule
+from glacierbase.review.rules import texts
 from glacierbase.review.severity import Severity
 from glacierbase.sql.parts import Column
 
-_SOURCE = "https://hudi.apache.org/docs/schema_evolution"
+_TEXTS = texts("hudi")
 _SWITCH = "hoodie.schema.on.read.enable"
 
 
 @statement_rule(
-    "rename_column", "alter_column_position", formats=("hudi",),
-    code="HU101", name="schema-on-read-needed", severity=Severity.ERROR, proof=Proof.CITED, spares_new_tables=True,
-    why="Hudi renames and moves columns only with schema-on-read, which is experimental and cannot be turned off again.",
-    fix=f"Decide for the table, and write SET {_SWITCH}=true above the statement.",
-    bad="ALTER TABLE spark_catalog.a.h RENAME COLUMN name TO full_name",
-    good=f"SET {_SWITCH}=true;\nALTER TABLE spark_catalog.a.h RENAME COLUMN name TO full_name", source=_SOURCE,
-)  # fmt: skip
+    "rename_column",
+    "alter_column_position",
+    formats=("hudi",),
+    severity=Severity.ERROR,
+    spares_new_tables=True,
+    proof=Proof.CITED,
+    **_TEXTS["HU101"],
+)
 def schema_on_read_needed(step: Step, file: File) -> Iterator[Found]:
     """Find renamed and moved columns without the setting above them."""
     before = file.steps[: step.statement.index - 1]
@@ -28,13 +30,13 @@ def schema_on_read_needed(step: Step, file: File) -> Iterator[Found]:
 
 
 @statement_rule(
-    "add_column", formats=("hudi",),
-    code="HU102", name="add-required-column", severity=Severity.ERROR, proof=Proof.CITED, spares_new_tables=True,
-    why="Reads of files without the column fail, because it has no value there.",
-    fix="Add the column without NOT NULL, at the end.",
-    bad="ALTER TABLE spark_catalog.a.h ADD COLUMNS (device string NOT NULL)",
-    good="ALTER TABLE spark_catalog.a.h ADD COLUMNS (device string)", source=_SOURCE,
-)  # fmt: skip
+    "add_column",
+    formats=("hudi",),
+    severity=Severity.ERROR,
+    spares_new_tables=True,
+    proof=Proof.CITED,
+    **_TEXTS["HU102"],
+)
 def add_required_column(step: Step, _file: File) -> Iterator[Found]:
     """Find ADD COLUMNS … NOT NULL."""
     for part in of(step, "add_column"):

@@ -8,28 +8,20 @@ from collections.abc import Iterator
 from glacierbase.model.text import first_of
 from glacierbase.review import table_properties
 from glacierbase.review.rule import CREATES, File, Found, Proof, Rule, Step, statement_rule
+from glacierbase.review.rules import texts
 from glacierbase.review.severity import Severity
 from glacierbase.sql.known_table import KnownTable
 from glacierbase.sql.parts import Column, Property
 
+_TEXTS = texts("properties")
 _SETS = ("set_properties", *CREATES)
-_ALTER = "ALTER TABLE lake.a.t SET TBLPROPERTIES ({})"
 _COUNT = re.compile(r"[0-9]{1,9}")
 _METRICS = "write.metadata.metrics."
-_WIDE = (
-    "CREATE TABLE lake.a.t2 (a int, b int, c int) USING iceberg\n"
-    "TBLPROPERTIES ('write.metadata.metrics.max-inferred-column-defaults'='2'{})"
-)
-_DOCS = "https://iceberg.apache.org/docs/latest/configuration/"
 
 
 @statement_rule(
-    *_SETS, formats=("iceberg", "delta", "hudi"),
-    code="PR101", name="unknown-property", severity=Severity.ERROR, proof=Proof.RUN,
-    why="No code reads a property of this name: Iceberg stores it and goes on as before, Delta refuses it.",
-    fix="Write the property that is meant; a property of your own gets a name outside of those of the format.",
-    bad=_ALTER.format("'commit.retry.num-retires'='10'"), good=_ALTER.format("'commit.retry.num-retries'='10'"), source=_DOCS,
-)  # fmt: skip
+    *_SETS, formats=("iceberg", "delta", "hudi"), severity=Severity.ERROR, proof=Proof.RUN, **_TEXTS["PR101"]
+)
 def unknown_property(step: Step, file: File) -> Iterator[Found]:
     """Find properties that the format does not know, under the names that it reserves or near to one that it knows."""
     table_format = file.format_of(step)
@@ -44,13 +36,7 @@ def unknown_property(step: Step, file: File) -> Iterator[Found]:
             yield Found(f"{table_format} {version} has no property {each.key}, a later one has", step, each.place, fix)
 
 
-@statement_rule(
-    *_SETS, formats=("iceberg",),
-    code="PR102", name="bad-property-value", severity=Severity.ERROR, proof=Proof.RUN,
-    why="Iceberg stores any text; a commit, write or read that uses the property then fails, or takes another value.",
-    fix="Write a value of the property's type.",
-    bad=_ALTER.format("'commit.retry.num-retries'='ten'"), good=_ALTER.format("'commit.retry.num-retries'='10'"), source=_DOCS,
-)  # fmt: skip
+@statement_rule(*_SETS, formats=("iceberg",), severity=Severity.ERROR, proof=Proof.RUN, **_TEXTS["PR102"])
 def bad_value(step: Step, _file: File) -> Iterator[Found]:
     """Find values that do not fit the type of the property."""
     for each in _properties(step):
@@ -60,15 +46,7 @@ def bad_value(step: Step, _file: File) -> Iterator[Found]:
             yield Found(f"{each.key} is {each.value!r}, not {expected}", step, each.value_place or each.place, fix)
 
 
-@statement_rule(
-    *_SETS, formats=("iceberg",),
-    code="PR103", name="metrics-of-all-columns", severity=Severity.WARNING, proof=Proof.CITED,
-    why="Full metrics of every column make manifests large, and planning slow.",
-    fix="Set write.metadata.metrics.column.NAME for the columns that queries filter by.",
-    bad=_ALTER.format("'write.metadata.metrics.default'='full'"),
-    good=_ALTER.format("'write.metadata.metrics.column.id'='full'"),
-    source="https://github.com/apache/iceberg/issues/3959",
-)  # fmt: skip
+@statement_rule(*_SETS, formats=("iceberg",), severity=Severity.WARNING, proof=Proof.CITED, **_TEXTS["PR103"])
 def metrics_of_all_columns(step: Step, _file: File) -> Iterator[Found]:
     """Find `full` as the default of metrics."""
     for each in _properties(step):
@@ -77,13 +55,8 @@ def metrics_of_all_columns(step: Step, _file: File) -> Iterator[Found]:
 
 
 @statement_rule(
-    "add_column", *CREATES, formats=("iceberg",),
-    code="PR104", name="columns-without-metrics", severity=Severity.WARNING, proof=Proof.RUN,
-    why="Iceberg keeps metrics of the first 100 columns only, so that queries that filter by a later one read every file.",
-    fix="Set write.metadata.metrics.column.NAME for the columns that queries filter by.",
-    bad=_WIDE.format(""), good=_WIDE.format(", 'write.metadata.metrics.column.c'='truncate(16)'"),
-    source=f"{_DOCS}#write-properties",
-)  # fmt: skip
+    "add_column", *CREATES, formats=("iceberg",), severity=Severity.WARNING, proof=Proof.RUN, **_TEXTS["PR104"]
+)
 def columns_without_metrics(step: Step, file: File) -> Iterator[Found]:
     """Find columns beyond the number of those for which Iceberg keeps metrics."""
     # A table that is replaced keeps its properties.
@@ -114,13 +87,13 @@ def _set_from(step: Step, file: File) -> dict[str, str]:
 
 
 @statement_rule(
-    "set_properties", formats=("iceberg",),
-    code="PR108", name="format-version-upgrade", severity=Severity.ERROR, proof=Proof.RUN,
-    why="No statement lowers the format version again, and readers that do not support the new one fail.",
-    fix="List the engines that read the table, and allow it with that as the reason.",
-    bad=_ALTER.format("'format-version'='3'"), good=_ALTER.format("'write.delete.mode'='merge-on-read'"),
-    source="https://iceberg.apache.org/spec/#format-versioning", spares_new_tables=True,
-)  # fmt: skip
+    "set_properties",
+    formats=("iceberg",),
+    severity=Severity.ERROR,
+    spares_new_tables=True,
+    proof=Proof.RUN,
+    **_TEXTS["PR108"],
+)
 def format_version_upgrade(step: Step, _file: File) -> Iterator[Found]:
     """Find `format-version` in ALTER TABLE."""
     for each in _properties(step):
@@ -128,13 +101,7 @@ def format_version_upgrade(step: Step, _file: File) -> Iterator[Found]:
             yield Found(f"the table gets format version {each.value}", step, each.place)
 
 
-@statement_rule(
-    *_SETS, formats=("iceberg",),
-    code="PR111", name="garbage-collection-off", severity=Severity.WARNING, proof=Proof.RUN,
-    why="Snapshots cannot be expired while gc.enabled is false, so that files of the table are never deleted.",
-    fix="Leave gc.enabled out, unless another table owns the files.",
-    bad=_ALTER.format("'gc.enabled'='false'"), good=_ALTER.format("'history.expire.min-snapshots-to-keep'='10'"), source=_DOCS,
-)  # fmt: skip
+@statement_rule(*_SETS, formats=("iceberg",), severity=Severity.WARNING, proof=Proof.RUN, **_TEXTS["PR111"])
 def garbage_collection_off(step: Step, _file: File) -> Iterator[Found]:
     """Find `gc.enabled` that is false."""
     for each in _properties(step):

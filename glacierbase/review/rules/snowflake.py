@@ -5,32 +5,33 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from glacierbase.review.rule import File, Found, Proof, Rule, Step, statement_rule
+from glacierbase.review.rules import texts
 from glacierbase.review.severity import Severity
 
-_DOCS = "https://docs.snowflake.com/en/sql-reference/"
+_TEXTS = texts("snowflake")
 
 
 @statement_rule(
-    "replace_table", formats=("snowflake",),
-    code="SF101", name="create-or-replace-table", severity=Severity.ERROR, proof=Proof.CITED, spares_new_tables=True,
-    why="The table is created anew: its rows are gone, its grants without COPY GRANTS too, and its streams are stale.",
-    fix="Write ALTER TABLE, or CREATE OR ALTER TABLE.",
-    bad="CREATE OR REPLACE TABLE lake.a.t (id number)", good="CREATE OR ALTER TABLE lake.a.t (id number, device text)",
-    source=f"{_DOCS}sql/create-table#usage-notes",
-)  # fmt: skip
+    "replace_table",
+    formats=("snowflake",),
+    severity=Severity.ERROR,
+    spares_new_tables=True,
+    proof=Proof.CITED,
+    **_TEXTS["SF101"],
+)
 def create_or_replace_table(step: Step, _file: File) -> Iterator[Found]:
     """Find CREATE OR REPLACE TABLE."""
     yield Found("CREATE OR REPLACE TABLE", step)
 
 
 @statement_rule(
-    "replace_view", formats=("snowflake",),
-    code="SF102", name="replace-without-copy-grants", severity=Severity.WARNING, proof=Proof.CITED, spares_new_tables=True,
-    why="The grants on the view are gone, and its readers fail.",
-    fix="Write COPY GRANTS after the view's name and columns.",
-    bad="CREATE OR REPLACE VIEW lake.a.v AS SELECT id FROM lake.a.t",
-    good="CREATE OR REPLACE VIEW lake.a.v COPY GRANTS AS SELECT id FROM lake.a.t", source=f"{_DOCS}sql/create-view",
-)  # fmt: skip
+    "replace_view",
+    formats=("snowflake",),
+    severity=Severity.WARNING,
+    spares_new_tables=True,
+    proof=Proof.CITED,
+    **_TEXTS["SF102"],
+)
 def replace_without_copy_grants(step: Step, _file: File) -> Iterator[Found]:
     """Find CREATE OR REPLACE VIEW without COPY GRANTS."""
     if not step.parsed.options.copy_grants:
@@ -38,13 +39,8 @@ def replace_without_copy_grants(step: Step, _file: File) -> Iterator[Found]:
 
 
 @statement_rule(
-    "grant", "revoke", formats=("snowflake",),
-    code="SF104", name="grant-in-migration", severity=Severity.WARNING, proof=Proof.CONVENTION,
-    why="Roles differ between accounts, so that a migration with a grant fails in one environment and not in the other.",
-    fix="Manage access where roles are managed.",
-    bad="GRANT SELECT ON TABLE lake.a.t TO ROLE analyst", good="ALTER TABLE lake.a.t ADD COLUMN device text",
-    source=f"{_DOCS}sql/grant-privilege",
-)  # fmt: skip
+    "grant", "revoke", formats=("snowflake",), severity=Severity.WARNING, proof=Proof.CONVENTION, **_TEXTS["SF104"]
+)
 def grant_in_migration(step: Step, _file: File) -> Iterator[Found]:
     """Find GRANT and REVOKE."""
     yield Found(step.parsed.operation.upper(), step)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from glacierbase.catalogs.values import RULE_CODE
+from glacierbase.prose import sections
+from glacierbase.review import rules
 from glacierbase.review.catalogue import FAMILIES, all_rules
 from glacierbase.review.rule import Rule
 from tests.support.rules import codes, facts_of, options_of
@@ -34,8 +38,15 @@ def test_a_rule_says_why_and_how_to_fix_it_in_a_sentence_each(rule: Rule) -> Non
     assert rule in FAMILIES[rule.family][1]
 
 
+def test_every_text_of_a_rule_belongs_to_one_rule() -> None:
+    """The Markdown files describe no rule twice, and none that does not exist."""
+    files = Path(rules.__file__).parent.glob("*.md")
+    described = sorted(heading.split()[0] for path in files for heading, _ in sections(path))
+    assert described == sorted(rule.code for _, family in FAMILIES.values() for rule in family)
+
+
 def test_codes_and_names_are_unique() -> None:
     """A code names one rule; a name does so within its family."""
-    rules = all_rules()
-    assert len({rule.code for rule in rules}) == len(rules)
-    assert len({(rule.family, rule.name) for rule in rules}) == len(rules)
+    every = all_rules()
+    assert len({rule.code for rule in every}) == len(every)
+    assert len({(rule.family, rule.name) for rule in every}) == len(every)
