@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from glacierbase.cli.completion import complete_version
-from glacierbase.cli.group import FOUND, Section, cli
+from glacierbase.cli.group import FOUND, cli
 from glacierbase.cli.options import Options, with_lock_timeout, with_options, with_yes
 
 if TYPE_CHECKING:
     from glacierbase.apply.results import PlanResult
     from glacierbase.model.result import Result
-    from glacierbase.project import Project
+    from glacierbase.project.project import Project
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -43,7 +43,7 @@ def _with_selection(function: F) -> F:
     return functools.reduce(lambda made, option: option(made), reversed(_SELECTION), function)
 
 
-@cli.command(section=Section.APPLY)
+@cli.command()
 @with_options()
 @_with_selection
 @with_lock_timeout
@@ -105,7 +105,7 @@ def _confirm(options: Options, protected: Sequence[str], planned: Sequence[PlanR
         options.terminal.confirm(protected, asked)
 
 
-@cli.command(section=Section.ASK)
+@cli.command()
 @with_options(several=True)
 @click.option("--exit-code", is_flag=True, help="Exit with 7 if something is pending.")
 def pending(options: Options, exit_code: bool) -> None:
@@ -115,7 +115,7 @@ def pending(options: Options, exit_code: bool) -> None:
         sys.exit(FOUND)
 
 
-@cli.command(section=Section.ASK)
+@cli.command()
 @with_options(several=True)
 @_with_selection
 @click.option("--output", metavar="PATH", help="Also write the plan to this file, for `migrate --plan`.")
@@ -126,7 +126,7 @@ def plan(options: Options, output: str | None, **selection: Any) -> None:
     options.report(lambda project: project.plan(options.catalogs, output=output, **selection))
 
 
-@cli.command(section=Section.MEND)
+@cli.command()
 @with_options()
 @click.option(
     "--as",
@@ -177,7 +177,7 @@ def repair(options: Options, versions: Sequence[str], lock_timeout: float, yes: 
     options.report(run)
 
 
-@cli.command(section=Section.MEND)
+@cli.command()
 @with_options()
 @click.option("--reason", metavar="TEXT", help="Why the lock is released; recorded in the history.")
 @click.option("--force", is_flag=True, help="Also if the run may be alive; it then runs nothing more.")
@@ -200,7 +200,7 @@ def unlock(options: Options, reason: str | None, force: bool, rebuild: bool, yes
     options.report(run)
 
 
-@cli.command(section=Section.APPLY)
+@cli.command()
 @with_options()
 @click.option(
     "--to",
@@ -249,7 +249,7 @@ def _not_started(project: Project, catalogs: Sequence[str], to: str) -> Sequence
     return [each for each in recorded if each.pending]
 
 
-@cli.command(section=Section.APPLY)
+@cli.command()
 @with_options()
 def warm(options: Options) -> None:
     """Resolve dependencies and build Spark's class archive.

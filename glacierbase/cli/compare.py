@@ -8,11 +8,11 @@ from collections.abc import Sequence
 import click
 
 from glacierbase.cli.completion import complete_environment
-from glacierbase.cli.group import FOUND, Section, cli
+from glacierbase.cli.group import FOUND, cli
 from glacierbase.cli.options import Options, with_options
 
 
-@cli.command(section=Section.ASK)
+@cli.command()
 @with_options(environment=False)
 @click.option("--exit-code", is_flag=True, help="Exit with 7 if anything differs that variables do not explain.")
 @click.argument("sources", nargs=-1, metavar="ENV...", shell_complete=complete_environment)
@@ -32,7 +32,7 @@ def compare(options: Options, exit_code: bool, sources: Sequence[str]) -> None:
         sys.exit(FOUND)
 
 
-@cli.command("export-state", section=Section.ASK)
+@cli.command("export-state")
 @with_options()
 @click.option(
     "-o",

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from glacierbase.cli.group import FOUND, Section, cli
+from glacierbase.cli.group import FOUND, cli
 from glacierbase.cli.options import Options, with_lock_timeout, with_options, with_yes
 
 if TYPE_CHECKING:
     from glacierbase.model.result import Result
-    from glacierbase.project import Project
+    from glacierbase.project.project import Project
 
 
-@cli.command(section=Section.ASK)
+@cli.command()
 @with_options()
 @click.argument("action", type=click.Choice(["adopt", "revert", "ignore"]), required=False)
 @click.option(

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import click
 
 from glacierbase.cli.completion import complete_catalog, complete_version
-from glacierbase.cli.group import Section, cli
+from glacierbase.cli.group import cli
 from glacierbase.cli.options import Options, with_options, with_resolve
+from glacierbase.project.commands import COMMANDS
 
 if TYPE_CHECKING:
+    from glacierbase.apply.file_results import RebaseResult
     from glacierbase.model.result import Result
-    from glacierbase.project import Project
+    from glacierbase.project.project import Project
 
 
-@cli.command(section=Section.CHECK)
+@cli.command()
 @with_options()
 @click.option(
     "--base",
@@ -32,7 +34,7 @@ def validate(options: Options, base: str | None, resolve: bool) -> None:
     """
 
     def run() -> Sequence[Result]:
-        from glacierbase.inspect.unread import listing_catalogs
+        from glacierbase.project.folders import listing_catalogs
 
         with listing_catalogs(options.project):
             project = options.load()
@@ -41,7 +43,7 @@ def validate(options: Options, base: str | None, resolve: bool) -> None:
     options.terminal.report(options.command, run)
 
 
-@cli.command(section=Section.CHECK)
+@cli.command()
 @with_options()
 @with_resolve
 @click.argument("versions", nargs=-1, shell_complete=complete_version)
@@ -53,7 +55,7 @@ def render(options: Options, resolve: bool, versions: Sequence[str]) -> None:
     options.report(lambda project: project.render(versions, options.catalogs, resolve=resolve))
 
 
-@cli.command(section=Section.WRITE)
+@cli.command()
 @with_options(environment=False, catalogs=False)
 @click.option("--catalog", help="The catalog; required if there are several.", shell_complete=complete_catalog)
 @click.option("--author", help="Default: git's user.name.")
@@ -66,24 +68,14 @@ def new(options: Options, catalog: str | None, author: str | None, reverting: st
     """
 
     def write(project: Project) -> Sequence[Result]:
-        from glacierbase.apply.file_results import WrittenResult
-        from glacierbase.apply.reverting import reverting_sql
-        from glacierbase.catalogs.folder import file_of
-        from glacierbase.migrations import new_files
-        from glacierbase.model.command import on_catalog
-
         folder = project.folder(catalog)
-        with on_catalog(catalog):
-            sql = reverting_sql(project.root, folder, reverting) if reverting else ""
-        author_ = author or new_files.git_user()
-        headers = file_of(folder, project.root).required_headers
-        path = new_files.write_migration(folder, project.root, description, author_, sql=sql, headers=headers)
-        return (WrittenResult(catalog or folder.name, "", files=(str(path),)),)
+        write_file = COMMANDS["new"].load()
+        return (write_file(project.root, folder, description, catalog=catalog, author=author, reverting=reverting),)
 
     options.report(write)
 
 
-@cli.command(section=Section.WRITE)
+@cli.command()
 @with_options(environment=False)
 @click.option("--base", metavar="REF", help="The branch to merge into. Default: the default branch of origin.")
 @click.option("--dry-run", is_flag=True, help="Only show the renames.")
@@ -96,23 +88,23 @@ def rebase(options: Options, base: str | None, dry_run: bool, commit: bool) -> N
     """
 
     def run(project: Project) -> Sequence[Result]:
-        from glacierbase.apply.rebase import rebase
         from glacierbase.model.text import counted
 
+        rename: Callable[..., Sequence[RebaseResult]] = COMMANDS["rebase"].load()
         folders = {name: project.folder(name) for name in (*project.catalogs, *options.catalogs)}
-        found = rebase(project.root, folders, options.catalogs, base, dry_run=True, commit=False)
+        found = rename(project.root, folders, options.catalogs, base, dry_run=True, commit=False)
         if dry_run:
             return found
         count = sum(file.tracked for each in found for file in each.renamed)
         agreed = commit or (
             count > 0 and options.terminal.agrees(f"commit the renames, too ({counted(count, 'tracked file')})")
         )
-        return rebase(project.root, folders, options.catalogs, base, dry_run=False, commit=agreed)
+        return rename(project.root, folders, options.catalogs, base, dry_run=False, commit=agreed)
 
     options.report(run)
 
 
-@cli.command(section=Section.WRITE)
+@cli.command()
 @with_options()
 @click.option(
     "--to", metavar="VERSION", required=True, help="The last version to replace.", shell_complete=complete_version
@@ -149,7 +141,7 @@ def squash(options: Options, to: str, author: str | None, dry_run: bool, commit:
     options.report(run)
 
 
-@cli.command(section=Section.WRITE)
+@cli.command()
 @with_options(environment=False, catalogs=False)
 @click.option(
     "--type",
@@ -172,14 +164,13 @@ def init(options: Options, catalog_type: str, ci: str | None, name: str | None) 
     """
 
     def write() -> Sequence[Result]:
-        from glacierbase.apply.init import init
         from glacierbase.errors import ConfigurationError
-        from glacierbase.inspect.folders import find_root
+        from glacierbase.project.folders import find_root
 
         project = options.project
         if ci and name is None and project is None:
             with suppress(ConfigurationError):  # No project is here: a new one.
                 project = str(find_root())
-        return (init(project, name, catalog_type, ci),)
+        return (COMMANDS["init"].load()(project, name, catalog_type, ci),)
 
     options.terminal.report(options.command, write)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from glacierbase.cli.terminal import Terminal
     from glacierbase.output.documents import Lines
     from glacierbase.output.files import OutputFile
-    from glacierbase.project import Project
+    from glacierbase.project.project import Project
 
 F = TypeVar("F", bound=Callable[..., Any])
 

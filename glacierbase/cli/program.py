@@ -9,11 +9,8 @@ from collections.abc import Sequence
 
 import click
 
-# Importing them adds their commands to the group, in the order of the list of commands.
-from glacierbase.cli import apply, explain, files, inspect, lint, schemas  # noqa: F401
-
-# isort: split
-from glacierbase.cli import compare, drift, report  # noqa: F401
+# Importing them adds their commands to the group.
+from glacierbase.cli import apply, compare, drift, explain, files, inspect, lint, report, schemas  # noqa: F401
 from glacierbase.cli.group import PipeClosed, cli
 
 # More objects than a read-only command creates, and few enough to hold their garbage in memory.
