@@ -132,13 +132,16 @@ class Migrator:
             self._compile(plan)
             if not plan.pending:
                 return
+            from glacierbase.apply.runner import Runner  # Commands that run nothing do without it.
+
             executors.check_installed(self._target.catalog, self._target.spark)
             hooks.before(self._target, plan)
             if state.lock is None and not state.history.events:
                 self._begin(opened, plan, progress)
             _start_early(opened.engine, state.lock)
-            with locked(opened, state, lock_timeout) as held:
-                self._run(held, selection, progress)
+            with locked(opened, state, lock_timeout) as locked_catalog:
+                held, plan = self._plan_again(locked_catalog, selection, progress)
+                Runner(held, progress).run(plan)
 
     def _begin(self, opened: OpenCatalog, plan: Plan, progress: Progress) -> None:
         """Check, before the first run creates the history, that there was none."""
@@ -159,10 +162,12 @@ class Migrator:
             recover.settle(held, progress)
         return read_state(opened)
 
-    def _run(self, held: LockedCatalog, selection: Selection, progress: Progress) -> None:
-        """Plan again from the history as it is under the lock, and run that. The last holder may have died meanwhile."""
-        from glacierbase.apply.runner import Runner  # Commands that run nothing do without it.
+    def _plan_again(self, held: LockedCatalog, selection: Selection, progress: Progress) -> tuple[LockedCatalog, Plan]:
+        """Plan from the history as it is under the lock, and start the engine. The last holder may have died meanwhile.
 
+        Returns:
+            The catalog after what a dead run left open was settled, and its plan.
+        """
         held = held if selection.approved is not None else recover.settle(held, progress)
         plan = self._plan(selection, held.state, progress.warnings)
         progress.expect(plan)
@@ -170,7 +175,7 @@ class Migrator:
         if plan.pending:
             held.engine.start()
             held.lock.name_engine(held.engine.process)
-        Runner(held, progress).run(plan)
+        return held, plan
 
     def _plan(self, selection: Selection, state: CatalogState, warnings: Sequence[str] = ()) -> Plan:
         """Return the plan with all warnings, each once."""

@@ -25,10 +25,12 @@ def compare(options: Options, exit_code: bool, sources: Sequence[str]) -> None:
     from glacierbase.inspect.compare.sources import compare_files, is_state_file
 
     if sources and all(map(is_state_file, sources)):  # No project is needed.
-        results = options.terminal.report(options.command, lambda: compare_files(sources, options.catalogs))
+        with options.reporting() as report:
+            report.results = compare_files(sources, options.catalogs)
     else:
-        results = options.report(lambda project: project.compare(sources, options.catalogs))
-    if exit_code and any(result.differs for result in results):
+        with options.reporting() as report, options.loaded() as project:
+            report.results = project.compare(sources, options.catalogs)
+    if exit_code and any(result.differs for result in report.results):
         sys.exit(FOUND)
 
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 import click
 
@@ -12,11 +11,6 @@ from glacierbase.cli.completion import complete_catalog, complete_version
 from glacierbase.cli.group import cli
 from glacierbase.cli.options import Options, with_options, with_resolve
 from glacierbase.project.commands import COMMANDS
-
-if TYPE_CHECKING:
-    from glacierbase.apply.file_results import RebaseResult
-    from glacierbase.model.result import Result
-    from glacierbase.project.project import Project
 
 
 @cli.command()
@@ -33,14 +27,12 @@ def validate(options: Options, base: str | None, resolve: bool) -> None:
     Checks names, headers, templates, and that the SQL can be split into statements.
     """
 
-    def run() -> Sequence[Result]:
+    with options.reporting() as report:
         from glacierbase.project.folders import listing_catalogs
 
         with listing_catalogs(options.project):
             project = options.load()
-        return project.validate(options.catalogs, base=base, resolve=resolve)
-
-    options.terminal.report(options.command, run)
+        report.results = project.validate(options.catalogs, base=base, resolve=resolve)
 
 
 @cli.command()
@@ -67,12 +59,12 @@ def new(options: Options, catalog: str | None, author: str | None, reverting: st
     Example: glacierbase new 'add the device column'
     """
 
-    def write(project: Project) -> Sequence[Result]:
+    with options.reporting() as report, options.loaded() as project:
         folder = project.folder(catalog)
-        write_file = COMMANDS["new"].load()
-        return (write_file(project.root, folder, description, catalog=catalog, author=author, reverting=reverting),)
-
-    options.report(write)
+        write = COMMANDS["new"].load()
+        report.results = (
+            write(project.root, folder, description, catalog=catalog, author=author, reverting=reverting),
+        )
 
 
 @cli.command()
@@ -87,21 +79,20 @@ def rebase(options: Options, base: str | None, dry_run: bool, commit: bool) -> N
     Contacts nothing: whether a file is applied anywhere is not checked.
     """
 
-    def run(project: Project) -> Sequence[Result]:
+    with options.reporting() as report, options.loaded() as project:
         from glacierbase.model.text import counted
 
-        rename: Callable[..., Sequence[RebaseResult]] = COMMANDS["rebase"].load()
+        rename = COMMANDS["rebase"].load()
         folders = {name: project.folder(name) for name in (*project.catalogs, *options.catalogs)}
-        found = rename(project.root, folders, options.catalogs, base, dry_run=True, commit=False)
+        planned = rename(project.root, folders, options.catalogs, base, dry_run=True, commit=False)
         if dry_run:
-            return found
-        count = sum(file.tracked for each in found for file in each.renamed)
+            report.results = planned
+            return
+        count = sum(file.tracked for result in planned for file in result.renamed)
         agreed = commit or (
             count > 0 and options.terminal.agrees(f"commit the renames, too ({counted(count, 'tracked file')})")
         )
-        return rename(project.root, folders, options.catalogs, base, dry_run=False, commit=agreed)
-
-    options.report(run)
+        report.results = rename(project.root, folders, options.catalogs, base, dry_run=False, commit=agreed)
 
 
 @cli.command()
@@ -120,25 +111,28 @@ def squash(options: Options, to: str, author: str | None, dry_run: bool, commit:
     the old files run nothing, and their history stays as it is. Rows, views, grants and calls are left out.
     """
 
-    def run(project: Project) -> Sequence[Result]:
+    with options.reporting() as report, options.loaded() as project:
         from glacierbase.errors import GlacierbaseError
         from glacierbase.migrations.new_files import git_user
         from glacierbase.model.text import counted
 
         author_ = author or git_user()
-        if dry_run:
-            return project.squash(to, options.catalogs, author=author_, dry_run=True)
         try:
             [squashed] = project.squash(to, options.catalogs, author=author_, dry_run=True)
-        except GlacierbaseError:  # The command without `--dry-run` reports it, with its own hint.
-            return project.squash(to, options.catalogs, author=author_)
+        except GlacierbaseError:
+            if dry_run:
+                raise
+            # The command without `--dry-run` reports it, with its own hint.
+            report.results = project.squash(to, options.catalogs, author=author_)
+            return
+        if dry_run:
+            report.results = (squashed,)
+            return
         replaced = counted(len(squashed.removed), "file")
         agreed = commit or options.terminal.agrees(
             f"also commit {squashed.path} in place of {replaced} (otherwise the change is only staged)"
         )
-        return project.squash(to, options.catalogs, author=author_, commit=agreed)
-
-    options.report(run)
+        report.results = project.squash(to, options.catalogs, author=author_, commit=agreed)
 
 
 @cli.command()
@@ -163,7 +157,7 @@ def init(options: Options, catalog_type: str, ci: str | None, name: str | None) 
     NAME is analytics by default. Prints the next commands. Overwrites nothing.
     """
 
-    def write() -> Sequence[Result]:
+    with options.reporting() as report:
         from glacierbase.errors import ConfigurationError
         from glacierbase.project.folders import find_root
 
@@ -171,6 +165,4 @@ def init(options: Options, catalog_type: str, ci: str | None, name: str | None) 
         if ci and name is None and project is None:
             with suppress(ConfigurationError):  # No project is here: a new one.
                 project = str(find_root())
-        return (COMMANDS["init"].load()(project, name, catalog_type, ci),)
-
-    options.terminal.report(options.command, write)
+        report.results = (COMMANDS["init"].load()(project, name, catalog_type, ci),)

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 import glacierbase
+from glacierbase.cli.options import take_options
 from glacierbase.project.commands import COMMANDS, Section
 
 # The exit code of a question that found what it was asked to look for.
@@ -48,6 +49,7 @@ class _Command(click.Command):
             for each in value if isinstance(value, tuple) else (value,):
                 if each == "":
                     raise click.BadParameter("the value is empty", ctx, param)
+        take_options(self.name or "", ctx.params)
         return rest
 
 
