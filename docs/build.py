@@ -140,8 +140,7 @@ def python_api() -> str:
     """Return the public names with signatures and docstrings."""
     methods = [
         (name, value)
-        for declared in glacierbase.Project.__mro__
-        for name, value in vars(declared).items()
+        for name, value in vars(glacierbase.Project).items()
         if not name.startswith("_") and (inspect.isfunction(value) or isinstance(value, (classmethod, property)))
     ]
     sections = [f"## Project\n\n{_prose(glacierbase.Project)}", *(_method(name, value) for name, value in methods)]

@@ -18,7 +18,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from glacierbase.errors import GlacierbaseError as GlacierbaseError
     from glacierbase.migrations.statements import split_statements as split_statements
-    from glacierbase.project import Project as Project
+    from glacierbase.project.project import Project as Project
 
 __all__ = ["GlacierbaseError", "Project", "__version__", "split_statements"]
 
@@ -26,7 +26,7 @@ __all__ = ["GlacierbaseError", "Project", "__version__", "split_statements"]
 def __getattr__(name: str) -> Any:
     """Import a public name on first use, so that `glacierbase.__version__` alone imports nothing."""
     if name == "Project":
-        from glacierbase.project import Project
+        from glacierbase.project.project import Project
 
         return Project
     if name == "GlacierbaseError":

@@ -158,6 +158,8 @@ def test_help_costs_what_click_does() -> None:
         "glacierbase.cli.program",
         "glacierbase.cli.report",
         "glacierbase.cli.schemas",
+        "glacierbase.project",
+        "glacierbase.project.commands",
     }
     assert loaded.isdisjoint({"yaml", "jinja2", "subprocess", "tempfile", "logging"})
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 from glacierbase.apply.comparison import Comparison, ExistingTables, compare
 from glacierbase.apply.holding import LockedCatalog, locked
 from glacierbase.apply.recording import recording
+from glacierbase.apply.results import BaselinedFile, BaselineResult
 from glacierbase.apply.seen import TablesSeen
 from glacierbase.errors import HistoryDisagrees, raise_all
 from glacierbase.history.entries import Entry, baselined
@@ -59,12 +59,20 @@ class _Found:
         return tuple(difference for each in self.differences.values() for difference in each)
 
 
+def baseline_catalog(
+    target: Target, result: BaselineResult, *, to: int, reason: str, accept: Collection[str], lock_timeout: float
+) -> BaselineResult:
+    """Record the files up to version `to` as applied; see `baseline`."""
+    done = baseline(target, to, reason, lock_timeout, accept=accept)
+    recorded = (BaselinedFile(file.migration.version, file.migration.location) for file in done.files)
+    return replace(result, baselined=tuple(recorded), differences=done.differences, warnings=done.warnings)
+
+
 def baseline(
     target: Target,
     to: int,
     reason: str,
     lock_timeout: float = 0,
-    session: Any = None,
     *,
     accept: Collection[str] = (),
 ) -> Baselined:
@@ -81,7 +89,7 @@ def baseline(
         Stopped: for a KeyboardInterrupt, with what was recorded.
     """
     candidates = _files_up_to(target, to)
-    with recording() as change, target.opened(session) as opened:
+    with recording() as change, target.opened() as opened:
         state = read_state(opened)
         files = _not_started(candidates, state.history)
         check_required((compiled.migration for compiled in files), target.catalog.required_headers)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,7 @@ logger = logging.getLogger("glacierbase")
 _QUOTED_LINES, _QUOTED_CHARACTERS = 10, 2_000
 
 
-def before(target: Target, plan: Plan, cancelled: Callable[[], bool]) -> None:
+def before(target: Target, plan: Plan) -> None:
     """Run `beforeMigrate` with the plan on its stdin.
 
     Raises:
@@ -42,8 +42,8 @@ def before(target: Target, plan: Plan, cancelled: Callable[[], bool]) -> None:
     if not catalog.hooks.before_migrate:
         return
     planned = document("plan", [plan_result(target, plan)], None)
-    ending = _run(target, "beforeMigrate", catalog.hooks.before_migrate, planned, cancelled)
-    if cancelled():
+    ending = _run(target, "beforeMigrate", catalog.hooks.before_migrate, planned)
+    if target.cancelled():
         raise stopped_before(f"catalog {catalog.name}", "nothing of it ran")
     if ending.failure:
         raise ConfigurationError(
@@ -54,26 +54,25 @@ def before(target: Target, plan: Plan, cancelled: Callable[[], bool]) -> None:
         )
 
 
-def after(target: Target, result: MigrateResult, *, had_pending: bool, cancelled: Callable[[], bool]) -> MigrateResult:
+def after(target: Target, result: MigrateResult, *, had_pending: bool) -> MigrateResult:
     """Run `onFailure` or `afterMigrate` with the result on its stdin, and return the result, with a warning if the hook failed.
+
+    Once the run is cancelled, no hook is started.
 
     Args:
         had_pending: whether there was something to apply; if not, and without an error, no hook runs.
-        cancelled: once it returns True, no hook is started.
     """
     hooks = target.catalog.hooks
     name, words = ("onFailure", hooks.on_failure) if result.error else ("afterMigrate", hooks.after_migrate)
-    if not words or cancelled() or not (had_pending or result.error):
+    if not words or target.cancelled() or not (had_pending or result.error):
         return result
-    ending = _run(target, name, words, document("migrate", [result], result.error), cancelled)
+    ending = _run(target, name, words, document("migrate", [result], result.error))
     if not ending.failure:
         return result
     return replace(result, warnings=(*result.warnings, _failure(name, ending)))
 
 
-def _run(
-    target: Target, name: str, words: Sequence[str], content: dict[str, Any], cancelled: Callable[[], bool]
-) -> Ending:
+def _run(target: Target, name: str, words: Sequence[str], content: dict[str, Any]) -> Ending:
     catalog = target.catalog
     logger.info("%s: running hook %s", catalog.name, name)
     variables = {
@@ -88,7 +87,7 @@ def _run(
             Path(target.run.project),
             variables,
             catalog.hooks.timeout_seconds,
-            cancelled,
+            target.cancelled,
         )
     logger.info("%s: hook %s %s", catalog.name, name, ending.failure or "succeeded")
     logger.debug("%s: output of hook %s:\n%s", catalog.name, name, mask(ending.output))

@@ -8,11 +8,11 @@ they take no lock and write nothing.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from glacierbase import executors
 from glacierbase.apply import hooks, recover
@@ -20,7 +20,10 @@ from glacierbase.apply.approved import check_approved
 from glacierbase.apply.failures import stopped_before
 from glacierbase.apply.holding import LockedCatalog, locked
 from glacierbase.apply.plan import Plan, Selection, check_resumes, check_substitutions, make_plan
+from glacierbase.apply.preview import pending_files, plan_result
 from glacierbase.apply.progress import Progress
+from glacierbase.apply.results import MigrateResult, PendingResult, PlanResult
+from glacierbase.errors import GlacierbaseError
 from glacierbase.executors.engine import Engine
 from glacierbase.history.lockrow import is_held
 from glacierbase.history.opening import OpenCatalog, Target
@@ -29,8 +32,69 @@ from glacierbase.migrations.git_lost import find_lost
 from glacierbase.migrations.git_tracked import untracked
 from glacierbase.migrations.headers import check_required
 from glacierbase.stores import LockRow
+from glacierbase.stores.renaming import renaming_warnings
+
+if TYPE_CHECKING:
+    from glacierbase.apply.planfile import GivenPlan
 
 logger = logging.getLogger("glacierbase")
+
+
+def migrate(
+    target: Target,
+    result: MigrateResult,
+    *,
+    selection: Selection,
+    lock_timeout: float = 0,
+    given: GivenPlan | None = None,
+) -> MigrateResult:
+    """Apply what is pending. An error is in the result, with what was done before it.
+
+    Args:
+        lock_timeout: seconds to wait for another run's lock.
+        given: the plans of which the catalog's is applied, in place of the selection.
+    """
+    progress, error = Progress(), None
+    try:
+        Migrator(target).migrate(_chosen(target, selection, given), progress, lock_timeout)
+    except GlacierbaseError as caught:
+        error = caught
+    result = replace(
+        result,
+        applied=tuple(progress.applied),
+        failed=progress.failed,
+        not_run=progress.not_run,
+        warnings=(*renaming_warnings(target.catalog), *progress.warnings),
+        error=error,
+    )
+    return hooks.after(target, result, had_pending=progress.had_pending)
+
+
+def pending(target: Target, result: PendingResult) -> PendingResult:
+    """Return what the next `migrate` would apply."""
+    plan = Migrator(target).plan(_by_policy(target, Selection()))
+    return replace(result, pending=pending_files(target, plan), warnings=plan.warnings)
+
+
+def plan(target: Target, _: PlanResult, *, selection: Selection) -> PlanResult:
+    """Return what the next `migrate` would run, statement by statement."""
+    return plan_result(target, Migrator(target).plan(_by_policy(target, selection)))
+
+
+def _chosen(target: Target, selection: Selection, given: GivenPlan | None) -> Selection:
+    """Return what to run: the plan that was given, else the selection, where the environment does not require a plan."""
+    if given is not None:
+        selection = given.selection(target)
+    elif target.catalog.plan_required:
+        from glacierbase.apply.planfile import plan_required  # Only runs that apply a plan read one.
+
+        raise plan_required(target)
+    return _by_policy(target, selection)
+
+
+def _by_policy(target: Target, selection: Selection) -> Selection:
+    """Return the selection, which may run files out of order if the catalog file allows that."""
+    return replace(selection, out_of_order=None) if target.catalog.out_of_order_allowed else selection
 
 
 class Migrator:
@@ -43,46 +107,41 @@ class Migrator:
         self._find_lost = cache(partial(find_lost, root))
         self._untracked = partial(untracked, root)
 
-    def plan(self, selection: Selection, session: Any = None) -> Plan:
+    def plan(self, selection: Selection) -> Plan:
         """Return what `migrate` would run. Writes nothing."""
-        plan = self._plan(selection, current_state(self._target, session))
+        plan = self._plan(selection, current_state(self._target))
         self._compile(plan)
         return plan
 
-    def migrate(
-        self,
-        selection: Selection,
-        progress: Progress,
-        lock_timeout: float = 0,
-        cancelled: Callable[[], bool] = lambda: False,
-        session: Any = None,
-    ) -> None:
-        """Apply what is pending.
+    def migrate(self, selection: Selection, progress: Progress, lock_timeout: float = 0) -> None:
+        """Apply what is pending. A target that is cancelled stops before its next statement, or inside of it.
 
         Args:
             progress: filled while the run goes on.
             lock_timeout: seconds to wait for another run's lock.
-            cancelled: called before every statement and while it runs; the run stops there once it returns True.
 
         Raises:
             GlacierbaseError: the first error; what ran before is recorded.
         """
-        if cancelled():
+        if self._target.cancelled():
             raise stopped_before(f"catalog {self._target.catalog.name}", "nothing of it ran")
-        with self._target.opened(session, cancelled) as opened:
+        with self._target.opened() as opened:
             state = self._settled(opened, read_state(opened), selection, progress, lock_timeout)
             plan = self._plan(selection, state, progress.warnings)
             progress.expect(plan)
             self._compile(plan)
             if not plan.pending:
                 return
-            executors.check_installed(self._target.catalog, session)
-            hooks.before(self._target, plan, cancelled)
+            from glacierbase.apply.runner import Runner  # Commands that run nothing do without it.
+
+            executors.check_installed(self._target.catalog, self._target.spark)
+            hooks.before(self._target, plan)
             if state.lock is None and not state.history.events:
                 self._begin(opened, plan, progress)
             _start_early(opened.engine, state.lock)
-            with locked(opened, state, lock_timeout) as held:
-                self._run(held, selection, progress)
+            with locked(opened, state, lock_timeout) as locked_catalog:
+                held, plan = self._plan_again(locked_catalog, selection, progress)
+                Runner(held, progress).run(plan)
 
     def _begin(self, opened: OpenCatalog, plan: Plan, progress: Progress) -> None:
         """Check, before the first run creates the history, that there was none."""
@@ -103,10 +162,12 @@ class Migrator:
             recover.settle(held, progress)
         return read_state(opened)
 
-    def _run(self, held: LockedCatalog, selection: Selection, progress: Progress) -> None:
-        """Plan again from the history as it is under the lock, and run that. The last holder may have died meanwhile."""
-        from glacierbase.apply.runner import Runner  # Commands that run nothing do without it.
+    def _plan_again(self, held: LockedCatalog, selection: Selection, progress: Progress) -> tuple[LockedCatalog, Plan]:
+        """Plan from the history as it is under the lock, and start the engine. The last holder may have died meanwhile.
 
+        Returns:
+            The catalog after what a dead run left open was settled, and its plan.
+        """
         held = held if selection.approved is not None else recover.settle(held, progress)
         plan = self._plan(selection, held.state, progress.warnings)
         progress.expect(plan)
@@ -114,7 +175,7 @@ class Migrator:
         if plan.pending:
             held.engine.start()
             held.lock.name_engine(held.engine.process)
-        Runner(held, progress).run(plan)
+        return held, plan
 
     def _plan(self, selection: Selection, state: CatalogState, warnings: Sequence[str] = ()) -> Plan:
         """Return the plan with all warnings, each once."""

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from glacierbase.apply.holding import LockedCatalog, locked
 from glacierbase.apply.recording import recording
-from glacierbase.apply.results import RepairCase
+from glacierbase.apply.results import RepairCase, RepairResult
 from glacierbase.apply.transitions import Becomes, Resolution, after, choices
 from glacierbase.errors import ConfigurationError, GlacierbaseError, MigrationFileError, NeedsRepair
 from glacierbase.executors import Evidence, InFlight
@@ -23,6 +22,7 @@ from glacierbase.history.state import read_state
 from glacierbase.history.status import make_status
 from glacierbase.migrations.statements import split_statements
 from glacierbase.migrations.transactions import Step, steps
+from glacierbase.model.arguments import check_not_empty, check_reason, version_given
 from glacierbase.model.command import command, repair_as
 from glacierbase.model.migration import EventType, State, Statement
 from glacierbase.run.processes import is_engine_gone
@@ -43,9 +43,74 @@ class Decision:
     engine_stopped: bool = False
 
 
-def repair_cases(
-    target: Target, numbers: Collection[int], decision: Decision | None = None, session: Any = None
-) -> tuple[RepairCase, ...]:
+@dataclass(frozen=True, slots=True)
+class RepairRequest:
+    """What a caller of `Project.repair` wants: to show cases, to record a decision, or to accept an environment.
+
+    Attributes:
+        numbers: of the versions; empty for all that need a decision.
+        environment_was: the environment whose history is accepted.
+        reason: for either change.
+        dry_run: record nothing.
+    """
+
+    numbers: tuple[int, ...]
+    decision: Decision | None
+    environment_was: str | None
+    reason: str
+    dry_run: bool
+
+    @classmethod
+    def of(
+        cls,
+        versions: Collection[str],
+        as_: str | None,
+        reason: str | None,
+        environment_was: str | None,
+        engine_stopped: bool,
+        dry_run: bool,
+    ) -> RepairRequest:
+        """Check the arguments, which are those of `Project.repair`.
+
+        Raises:
+            ConfigurationError: one of them is wrong or missing.
+        """
+        numbers = tuple(version_given(version) for version in versions)
+        possible = [resolution.value for resolution in Resolution]
+        if as_ not in (None, *possible):
+            raise ConfigurationError(
+                "INVALID_VALUE", f"{as_} is not an outcome that can be recorded", f"use one of {', '.join(possible)}"
+            )
+        check_not_empty("environment_was", environment_was)
+        if as_ or environment_was:
+            check_reason(reason)
+        if as_ and not versions:
+            raise ConfigurationError("UNKNOWN_VERSION", "no version to repair was given", "name it: repair VERSION")
+        reason = reason or ""
+        decision = Decision(Resolution(as_), reason, engine_stopped) if as_ else None
+        return cls(numbers, decision, environment_was, reason, dry_run)
+
+    @property
+    def changes_history(self) -> bool:
+        """Whether it is about a change of the history, also where `dry_run` makes none."""
+        return bool(self.decision or self.environment_was)
+
+
+def repair_catalog(
+    target: Target, result: RepairResult, *, request: RepairRequest, lock_timeout: float
+) -> RepairResult:
+    """Do what was requested on one catalog."""
+    if request.environment_was:
+        if request.dry_run:
+            return result
+        accept_environment(target, request.environment_was, request.reason, lock_timeout)
+        return replace(result, environment_was=request.environment_was)
+    if request.decision is None or request.dry_run:
+        return replace(result, cases=repair_cases(target, request.numbers, request.decision))
+    return replace(result, cases=repair(target, request.numbers, request.decision, lock_timeout))
+
+
+def repair_cases(target: Target, numbers: Collection[int], decision: Decision | None = None) -> tuple[RepairCase, ...]:
     """Return what is known about these versions; about all that need a decision, where none is named. Writes nothing.
 
     Args:
@@ -55,7 +120,7 @@ def repair_cases(
         ConfigurationError: the history has no such version, or the decision is not possible for it.
         NeedsRepair: as `repair`.
     """
-    with target.opened(session) as opened:
+    with target.opened() as opened:
         cases = _cases(opened, read_state(opened).history, numbers)
     if decision:
         _check(cases, decision)
@@ -63,7 +128,7 @@ def repair_cases(
 
 
 def repair(
-    target: Target, numbers: Collection[int], decision: Decision, lock_timeout: float = 0, session: Any = None
+    target: Target, numbers: Collection[int], decision: Decision, lock_timeout: float = 0
 ) -> tuple[RepairCase, ...]:
     """Record the decision about these versions.
 
@@ -72,7 +137,7 @@ def repair(
         NeedsRepair: the engine of the lost run may still execute the statement.
         Stopped: for a KeyboardInterrupt, with what was recorded.
     """
-    with recording() as change, target.opened(session) as opened:
+    with recording() as change, target.opened() as opened:
         state = read_state(opened)
         _check(_cases(opened, state.history, numbers), decision)
         with locked(opened, state, lock_timeout) as held:
@@ -99,7 +164,7 @@ def _recorded(cases: Sequence[RepairCase], decision: Decision) -> str:
     return f"recorded: {', '.join(f'version {case.version} as {decision.resolution}' for case in cases)}"
 
 
-def accept_environment(target: Target, was: str, reason: str, lock_timeout: float = 0, session: Any = None) -> None:
+def accept_environment(target: Target, was: str, reason: str, lock_timeout: float = 0) -> None:
     """Record that the history of environment `was` belongs to this environment, which was renamed or cloned.
 
     Raises:
@@ -107,7 +172,7 @@ def accept_environment(target: Target, was: str, reason: str, lock_timeout: floa
         Stopped: for a KeyboardInterrupt, with what was recorded.
     """
     done = f"recorded: the history of environment {was} is that of {target.catalog.environment} from now on"
-    with recording() as change, target.opened(session) as opened:
+    with recording() as change, target.opened() as opened:
         state = read_state(opened, was)
         if not state.history.events:
             raise _not_repairable(

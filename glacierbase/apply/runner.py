@@ -42,33 +42,22 @@ class Runner:
     def run(self, plan: Plan) -> None:
         """Run the files in order, up to the first error."""
         try:
-            self._run_all(plan)
+            for planned, compiled in zip(plan.pending, self._held.target.compile(plan.migrations), strict=True):
+                self._run_file(planned, compiled, plan)
+                self._recorder.compact()
+            self._recorder.flush()
         except LockLost:
             self._recorder.flush_without_lock()
             raise
         finally:
             self._progress.warn(self._tables.found)
 
-    def _run_all(self, plan: Plan) -> None:
-        for planned, compiled in zip(plan.pending, self._held.target.compile(plan.migrations), strict=True):
-            self._run_file(planned, compiled, plan)
-            self._recorder.compact()
-        self._recorder.flush()
-
     def _run_file(self, planned: Planned, compiled: Compiled, plan: Plan) -> None:
         if self._held.engine.cancelled():
             self._recorder.flush()
             raise stopped_before(compiled.migration.location)
-        started = time.monotonic()
-        self._run_statements(planned, compiled, plan)
-        migration, total, duration_ms = planned.migration, len(compiled.statements), _milliseconds_since(started)
-        applied = AppliedFile(migration.version, migration.location, total, duration_ms, planned.resumes_at)
-        self._progress.add_applied(applied)
-        logger.info("%s", applied.line())
-
-    def _run_statements(self, planned: Planned, compiled: Compiled, plan: Plan) -> None:
         remaining = [step for step in compiled.steps if step[0].index >= planned.resumes_at]
-        started_at = datetime.now(timezone.utc)
+        started, started_at = time.monotonic(), datetime.now(timezone.utc)
         process = self._held.target.run.holder(self._held.engine.process)
         why = (plan.jumped_over, plan.selection.reason, plan.digest)
         announcement = entries.started(compiled, planned.resumes_at, started_at, process, *why)
@@ -80,6 +69,10 @@ class Runner:
                 self._recorder.defer(announcement)
                 announcement = entries.took_effect(compiled, None, started_at)
             self._end(announcement)
+        migration, total, duration_ms = planned.migration, len(compiled.statements), _milliseconds_since(started)
+        applied = AppliedFile(migration.version, migration.location, total, duration_ms, planned.resumes_at)
+        self._progress.add_applied(applied)
+        logger.info("%s", applied.line())
 
     def _end(self, announcement: Entry) -> None:
         """Record that the file is applied, together with the start of the next one: nothing happens in between."""

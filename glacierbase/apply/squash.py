@@ -37,7 +37,7 @@ from glacierbase.model.text import counted, quoted
 from glacierbase.sql.creates import create_statements, places, table_name
 
 
-def squash(target: Target, result: SquashResult, to: int, author: str, *, dry_run: bool, commit: bool) -> SquashResult:
+def squash(target: Target, result: SquashResult, *, to: int, author: str, dry_run: bool, commit: bool) -> SquashResult:
     """Write the squash of all files up to version `to`, and remove them.
 
     Args:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import logging
 import time
 from dataclasses import dataclass, replace
-from typing import Any
 
 from glacierbase.apply.holding import holding, new_lock
 from glacierbase.apply.lock import Lock
 from glacierbase.apply.recording import recording
+from glacierbase.apply.results import UnlockResult
 from glacierbase.errors import LockHeld, NeedsRepair
-from glacierbase.history.lockrow import describe_holder, holder_of, in_place_of, is_held, lease_of
+from glacierbase.history.lockrow import describe_holder, holder_of, in_place_of, is_held, lease_of, lock_holder
 from glacierbase.history.opening import OpenCatalog, Target
 from glacierbase.history.state import CatalogState, read_history, read_state
 from glacierbase.model.migration import EventType
@@ -46,22 +46,30 @@ class HeldLock:
     is_freed: bool = False
 
 
-def held_lock(target: Target, session: Any = None, *, rebuild: bool = False) -> HeldLock | None:
+def unlock_catalog(
+    target: Target, result: UnlockResult, *, reason: str | None, force: bool, rebuild: bool, dry_run: bool
+) -> UnlockResult:
+    """Release the lock, or with `dry_run` return its holder only. The arguments are those of `Project.unlock`."""
+    held = held_lock(target, rebuild=rebuild) if dry_run else unlock(target, reason, force=force, rebuild=rebuild)
+    if held is None:
+        return result
+    return replace(result, lock=lock_holder(held.row), says=held.evidence, released=held.is_freed)
+
+
+def held_lock(target: Target, *, rebuild: bool = False) -> HeldLock | None:
     """Return the lock, or None when it is free. Writes nothing.
 
     Args:
         rebuild: also where its table is damaged.
     """
-    with target.opened(session) as opened:
+    with target.opened() as opened:
         rows = opened.store.lock_rows() if rebuild else None
         if rows is not None and not _is_sound(rows):
             return _damaged(rows, target)
         return _found(opened, read_state(opened))
 
 
-def unlock(
-    target: Target, reason: str | None, *, force: bool = False, rebuild: bool = False, session: Any = None
-) -> HeldLock | None:
+def unlock(target: Target, reason: str | None, *, force: bool = False, rebuild: bool = False) -> HeldLock | None:
     """Free the lock, and record from which run it was taken. That run can prove nothing any more, and runs nothing.
 
     The holder is watched as `migrate` does it: a lock whose lease is over by this machine's clock is freed after a lease in which
@@ -79,11 +87,11 @@ def unlock(
         Stopped: for a KeyboardInterrupt: after the lock was freed and the event recorded, or before anything was changed.
     """
     with recording() as change:
-        return change.make("the lock is free", lambda: _unlock(target, reason, force, rebuild, session))
+        return change.make("the lock is free", lambda: _unlock(target, reason, force, rebuild))
 
 
-def _unlock(target: Target, reason: str | None, force: bool, rebuild: bool, session: Any) -> HeldLock | None:
-    with target.opened(session) as opened:
+def _unlock(target: Target, reason: str | None, force: bool, rebuild: bool) -> HeldLock | None:
+    with target.opened() as opened:
         if rebuild and (rebuilt := _rebuild(opened, reason)):
             return rebuilt
         state = read_state(opened)

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from glacierbase.cli.completion import complete_version
-from glacierbase.cli.group import FOUND, Section, cli
+from glacierbase.cli.group import FOUND, cli
 from glacierbase.cli.options import Options, with_lock_timeout, with_options, with_yes
 
 if TYPE_CHECKING:
     from glacierbase.apply.results import PlanResult
     from glacierbase.model.result import Result
-    from glacierbase.project import Project
+    from glacierbase.project.project import Project
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -43,7 +43,7 @@ def _with_selection(function: F) -> F:
     return functools.reduce(lambda made, option: option(made), reversed(_SELECTION), function)
 
 
-@cli.command(section=Section.APPLY)
+@cli.command()
 @with_options()
 @_with_selection
 @with_lock_timeout
@@ -59,27 +59,27 @@ def migrate(
 
     A failed file resumes at the statement that failed.
     """
-
     if plan and (dry_run or any(selection.values())):
         options_of_a_plan = "--dry-run, --to, --only, --reason and --allow-out-of-order"
         raise click.UsageError(f"--plan excludes {options_of_a_plan}", click.get_current_context())
 
-    def run(project: Project) -> Sequence[Result]:
+    if dry_run:
+        options.report(lambda project: project.plan(options.catalogs, **selection), command="plan")
+        return
+    from glacierbase.apply.results import MigrateResult
+
+    lines = MigrateResult.summary if options.terminal.is_one_screen else None
+    with options.reporting(lines) as report, options.loaded() as project:
         given = _read_plan(plan) if plan else None
-        catalogs, selected = options.catalogs or (given.catalogs if given else ()), selection
+        catalogs = options.catalogs or (given.catalogs if given else ())
         if not yes and (protected := project.protected(catalogs)):
             planned = given.plans if given else _planned(project, catalogs, selection)
             _confirm(options, protected, planned, is_file=given is not None)
-            given, selected = given or planned, {}
+            given, selection = given or planned, {}
         with options.terminal.signals.cancelling() as cancel:
-            return project.migrate(catalogs, **selected, plan=given, lock_timeout=lock_timeout, cancel=cancel)
-
-    if dry_run:
-        options.report(lambda project: project.plan(options.catalogs, **selection), command="plan")
-    else:
-        from glacierbase.apply.results import MigrateResult
-
-        options.report(run, lines=MigrateResult.summary if options.terminal.is_one_screen else None)
+            report.results = project.migrate(
+                catalogs, **selection, plan=given, lock_timeout=lock_timeout, cancel=cancel
+            )
 
 
 def _read_plan(path: str) -> Any:
@@ -105,7 +105,7 @@ def _confirm(options: Options, protected: Sequence[str], planned: Sequence[PlanR
         options.terminal.confirm(protected, asked)
 
 
-@cli.command(section=Section.ASK)
+@cli.command()
 @with_options(several=True)
 @click.option("--exit-code", is_flag=True, help="Exit with 7 if something is pending.")
 def pending(options: Options, exit_code: bool) -> None:
@@ -115,7 +115,7 @@ def pending(options: Options, exit_code: bool) -> None:
         sys.exit(FOUND)
 
 
-@cli.command(section=Section.ASK)
+@cli.command()
 @with_options(several=True)
 @_with_selection
 @click.option("--output", metavar="PATH", help="Also write the plan to this file, for `migrate --plan`.")
@@ -126,7 +126,7 @@ def plan(options: Options, output: str | None, **selection: Any) -> None:
     options.report(lambda project: project.plan(options.catalogs, output=output, **selection))
 
 
-@cli.command(section=Section.MEND)
+@cli.command()
 @with_options()
 @click.option(
     "--as",
@@ -165,19 +165,17 @@ def repair(options: Options, versions: Sequence[str], lock_timeout: float, yes: 
     ahead        removed    applied if it was, else abandoned
     """
 
-    def run(project: Project) -> Sequence[Result]:
+    with options.reporting() as report, options.loaded() as project:
         if not yes and (decision["as_"] or decision["environment_was"]):
             protected = project.protected(options.catalogs)
             options.terminal.check_keyboard(protected)
             has_cases = not decision["environment_was"]
             cases = project.repair(versions, options.catalogs, dry_run=True, **decision) if has_cases else ()
             options.terminal.confirm(protected, cases)
-        return project.repair(versions, options.catalogs, lock_timeout=lock_timeout, **decision)
-
-    options.report(run)
+        report.results = project.repair(versions, options.catalogs, lock_timeout=lock_timeout, **decision)
 
 
-@cli.command(section=Section.MEND)
+@cli.command()
 @with_options()
 @click.option("--reason", metavar="TEXT", help="Why the lock is released; recorded in the history.")
 @click.option("--force", is_flag=True, help="Also if the run may be alive; it then runs nothing more.")
@@ -189,18 +187,16 @@ def unlock(options: Options, reason: str | None, force: bool, rebuild: bool, yes
     Shows the lock holder first.
     """
 
-    def run(project: Project) -> Sequence[Result]:
+    with options.reporting() as report, options.loaded() as project:
         if not yes:
-            held = project.unlock(options.catalogs, rebuild=rebuild, dry_run=True)
+            report.results = held = project.unlock(options.catalogs, rebuild=rebuild, dry_run=True)
             if not rebuild and not any(result.lock for result in held):
-                return held
+                return
             options.terminal.confirm(project.protected(options.catalogs), held)
-        return project.unlock(options.catalogs, force=force, rebuild=rebuild, reason=reason)
-
-    options.report(run)
+        report.results = project.unlock(options.catalogs, force=force, rebuild=rebuild, reason=reason)
 
 
-@cli.command(section=Section.APPLY)
+@cli.command()
 @with_options()
 @click.option(
     "--to",
@@ -224,12 +220,10 @@ def baseline(options: Options, to: str, yes: bool, **decision: Any) -> None:
     They do not run. Refused if a table that they create does not exist, or is not as the files declare it.
     """
 
-    def run(project: Project) -> Sequence[Result]:
+    with options.reporting() as report, options.loaded() as project:
         if not yes and (found := _not_started(project, options.catalogs, to)):
             options.terminal.confirm(project.protected(options.catalogs), found)
-        return project.baseline(to, options.catalogs, **decision)
-
-    options.report(run)
+        report.results = project.baseline(to, options.catalogs, **decision)
 
 
 def _not_started(project: Project, catalogs: Sequence[str], to: str) -> Sequence[Result]:
@@ -249,7 +243,7 @@ def _not_started(project: Project, catalogs: Sequence[str], to: str) -> Sequence
     return [each for each in recorded if each.pending]
 
 
-@cli.command(section=Section.APPLY)
+@cli.command()
 @with_options()
 def warm(options: Options) -> None:
     """Resolve dependencies and build Spark's class archive.

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 import click
 
 from glacierbase.cli.completion import complete_environment
-from glacierbase.cli.group import FOUND, Section, cli
+from glacierbase.cli.group import FOUND, cli
 from glacierbase.cli.options import Options, with_options
 
 
-@cli.command(section=Section.ASK)
+@cli.command()
 @with_options(environment=False)
 @click.option("--exit-code", is_flag=True, help="Exit with 7 if anything differs that variables do not explain.")
 @click.argument("sources", nargs=-1, metavar="ENV...", shell_complete=complete_environment)
@@ -25,14 +25,16 @@ def compare(options: Options, exit_code: bool, sources: Sequence[str]) -> None:
     from glacierbase.inspect.compare.sources import compare_files, is_state_file
 
     if sources and all(map(is_state_file, sources)):  # No project is needed.
-        results = options.terminal.report(options.command, lambda: compare_files(sources, options.catalogs))
+        with options.reporting() as report:
+            report.results = compare_files(sources, options.catalogs)
     else:
-        results = options.report(lambda project: project.compare(sources, options.catalogs))
-    if exit_code and any(result.differs for result in results):
+        with options.reporting() as report, options.loaded() as project:
+            report.results = project.compare(sources, options.catalogs)
+    if exit_code and any(result.differs for result in report.results):
         sys.exit(FOUND)
 
 
-@cli.command("export-state", section=Section.ASK)
+@cli.command("export-state")
 @with_options()
 @click.option(
     "-o",

@@ -91,7 +91,7 @@ def _chosen(ctx: click.Context) -> list[CatalogFile]:
 def _project(ctx: click.Context) -> tuple[Path, Sequence[CatalogFile]]:
     """Return the root and the catalog files of the project; no files if anything is wrong with it."""
     from glacierbase.errors import GlacierbaseError
-    from glacierbase.inspect.folders import find_root, load_project
+    from glacierbase.project.folders import find_root, load_project
     from glacierbase.secrets import Secrets
 
     try:

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from glacierbase.cli.group import FOUND, Section, cli
+from glacierbase.cli.group import FOUND, cli
 from glacierbase.cli.options import Options, with_lock_timeout, with_options, with_yes
 
-if TYPE_CHECKING:
-    from glacierbase.model.result import Result
-    from glacierbase.project import Project
 
-
-@cli.command(section=Section.ASK)
+@cli.command()
 @with_options()
 @click.argument("action", type=click.Choice(["adopt", "revert", "ignore"]), required=False)
 @click.option(
@@ -55,20 +51,21 @@ def drift(
     if reason is None:
         raise click.UsageError(f"drift {action} requires --reason", click.get_current_context())
 
-    def run(project: Project) -> Sequence[Result]:
-        if action == "ignore":
-            return project.drift_ignore(options.catalogs, tables=tables, reason=reason)
+    with options.terminal.reporting(f"drift-{action}") as report, options.loaded() as project:
         from glacierbase.migrations.new_files import git_user
 
-        chosen: dict[str, Any] = {"tables": tables, "reason": reason, "author": author or git_user()}
+        chosen: dict[str, Any] = {"tables": tables, "reason": reason}
+        if action == "ignore":
+            report.results = project.drift_ignore(options.catalogs, **chosen)
+            return
+        chosen["author"] = author or git_user()
         if action == "revert":
-            return project.drift_revert(options.catalogs, **chosen)
+            report.results = project.drift_revert(options.catalogs, **chosen)
+            return
         found = () if yes else project.drift(options.catalogs, tables=tables)
         if any(result.drifts for result in found):
             options.terminal.confirm(project.protected(options.catalogs), found)
-        return project.drift_adopt(options.catalogs, **chosen, lock_timeout=lock_timeout)
-
-    options.report(run, command=f"drift-{action}")
+        report.results = project.drift_adopt(options.catalogs, **chosen, lock_timeout=lock_timeout)
 
 
 def _ask(options: Options, fail_on: str, listed: bool, tables: Sequence[str]) -> None:

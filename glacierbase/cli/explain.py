@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from glacierbase.cli.completion import complete_code
-from glacierbase.cli.group import Section, cli
+from glacierbase.cli.group import cli
 from glacierbase.cli.options import with_color, with_format
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _WIDTH = 80
 
 
-@cli.command(section=Section.MEND)
+@cli.command()
 @with_format
 @with_color
 @click.argument("codes", nargs=-1, metavar="[CODE]...", shell_complete=complete_code)

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 import click
 
 from glacierbase.cli.completion import complete_catalog, complete_version
-from glacierbase.cli.group import Section, cli
+from glacierbase.cli.group import cli
 from glacierbase.cli.options import Options, with_options, with_resolve
-
-if TYPE_CHECKING:
-    from glacierbase.model.result import Result
-    from glacierbase.project import Project
+from glacierbase.project.commands import COMMANDS
 
 
-@cli.command(section=Section.CHECK)
+@cli.command()
 @with_options()
 @click.option(
     "--base",
@@ -31,17 +27,15 @@ def validate(options: Options, base: str | None, resolve: bool) -> None:
     Checks names, headers, templates, and that the SQL can be split into statements.
     """
 
-    def run() -> Sequence[Result]:
-        from glacierbase.inspect.unread import listing_catalogs
+    with options.reporting() as report:
+        from glacierbase.project.folders import listing_catalogs
 
         with listing_catalogs(options.project):
             project = options.load()
-        return project.validate(options.catalogs, base=base, resolve=resolve)
-
-    options.terminal.report(options.command, run)
+        report.results = project.validate(options.catalogs, base=base, resolve=resolve)
 
 
-@cli.command(section=Section.CHECK)
+@cli.command()
 @with_options()
 @with_resolve
 @click.argument("versions", nargs=-1, shell_complete=complete_version)
@@ -53,7 +47,7 @@ def render(options: Options, resolve: bool, versions: Sequence[str]) -> None:
     options.report(lambda project: project.render(versions, options.catalogs, resolve=resolve))
 
 
-@cli.command(section=Section.WRITE)
+@cli.command()
 @with_options(environment=False, catalogs=False)
 @click.option("--catalog", help="The catalog; required if there are several.", shell_complete=complete_catalog)
 @click.option("--author", help="Default: git's user.name.")
@@ -65,25 +59,15 @@ def new(options: Options, catalog: str | None, author: str | None, reverting: st
     Example: glacierbase new 'add the device column'
     """
 
-    def write(project: Project) -> Sequence[Result]:
-        from glacierbase.apply.file_results import WrittenResult
-        from glacierbase.apply.reverting import reverting_sql
-        from glacierbase.catalogs.folder import file_of
-        from glacierbase.migrations import new_files
-        from glacierbase.model.command import on_catalog
-
+    with options.reporting() as report, options.loaded() as project:
         folder = project.folder(catalog)
-        with on_catalog(catalog):
-            sql = reverting_sql(project.root, folder, reverting) if reverting else ""
-        author_ = author or new_files.git_user()
-        headers = file_of(folder, project.root).required_headers
-        path = new_files.write_migration(folder, project.root, description, author_, sql=sql, headers=headers)
-        return (WrittenResult(catalog or folder.name, "", files=(str(path),)),)
-
-    options.report(write)
+        write = COMMANDS["new"].load()
+        report.results = (
+            write(project.root, folder, description, catalog=catalog, author=author, reverting=reverting),
+        )
 
 
-@cli.command(section=Section.WRITE)
+@cli.command()
 @with_options(environment=False)
 @click.option("--base", metavar="REF", help="The branch to merge into. Default: the default branch of origin.")
 @click.option("--dry-run", is_flag=True, help="Only show the renames.")
@@ -95,24 +79,23 @@ def rebase(options: Options, base: str | None, dry_run: bool, commit: bool) -> N
     Contacts nothing: whether a file is applied anywhere is not checked.
     """
 
-    def run(project: Project) -> Sequence[Result]:
-        from glacierbase.apply.rebase import rebase
+    with options.reporting() as report, options.loaded() as project:
         from glacierbase.model.text import counted
 
+        rename = COMMANDS["rebase"].load()
         folders = {name: project.folder(name) for name in (*project.catalogs, *options.catalogs)}
-        found = rebase(project.root, folders, options.catalogs, base, dry_run=True, commit=False)
+        planned = rename(project.root, folders, options.catalogs, base, dry_run=True, commit=False)
         if dry_run:
-            return found
-        count = sum(file.tracked for each in found for file in each.renamed)
+            report.results = planned
+            return
+        count = sum(file.tracked for result in planned for file in result.renamed)
         agreed = commit or (
             count > 0 and options.terminal.agrees(f"commit the renames, too ({counted(count, 'tracked file')})")
         )
-        return rebase(project.root, folders, options.catalogs, base, dry_run=False, commit=agreed)
-
-    options.report(run)
+        report.results = rename(project.root, folders, options.catalogs, base, dry_run=False, commit=agreed)
 
 
-@cli.command(section=Section.WRITE)
+@cli.command()
 @with_options()
 @click.option(
     "--to", metavar="VERSION", required=True, help="The last version to replace.", shell_complete=complete_version
@@ -128,28 +111,31 @@ def squash(options: Options, to: str, author: str | None, dry_run: bool, commit:
     the old files run nothing, and their history stays as it is. Rows, views, grants and calls are left out.
     """
 
-    def run(project: Project) -> Sequence[Result]:
+    with options.reporting() as report, options.loaded() as project:
         from glacierbase.errors import GlacierbaseError
         from glacierbase.migrations.new_files import git_user
         from glacierbase.model.text import counted
 
         author_ = author or git_user()
-        if dry_run:
-            return project.squash(to, options.catalogs, author=author_, dry_run=True)
         try:
             [squashed] = project.squash(to, options.catalogs, author=author_, dry_run=True)
-        except GlacierbaseError:  # The command without `--dry-run` reports it, with its own hint.
-            return project.squash(to, options.catalogs, author=author_)
+        except GlacierbaseError:
+            if dry_run:
+                raise
+            # The command without `--dry-run` reports it, with its own hint.
+            report.results = project.squash(to, options.catalogs, author=author_)
+            return
+        if dry_run:
+            report.results = (squashed,)
+            return
         replaced = counted(len(squashed.removed), "file")
         agreed = commit or options.terminal.agrees(
             f"also commit {squashed.path} in place of {replaced} (otherwise the change is only staged)"
         )
-        return project.squash(to, options.catalogs, author=author_, commit=agreed)
-
-    options.report(run)
+        report.results = project.squash(to, options.catalogs, author=author_, commit=agreed)
 
 
-@cli.command(section=Section.WRITE)
+@cli.command()
 @with_options(environment=False, catalogs=False)
 @click.option(
     "--type",
@@ -171,15 +157,12 @@ def init(options: Options, catalog_type: str, ci: str | None, name: str | None) 
     NAME is analytics by default. Prints the next commands. Overwrites nothing.
     """
 
-    def write() -> Sequence[Result]:
-        from glacierbase.apply.init import init
+    with options.reporting() as report:
         from glacierbase.errors import ConfigurationError
-        from glacierbase.inspect.folders import find_root
+        from glacierbase.project.folders import find_root
 
         project = options.project
         if ci and name is None and project is None:
             with suppress(ConfigurationError):  # No project is here: a new one.
                 project = str(find_root())
-        return (init(project, name, catalog_type, ci),)
-
-    options.terminal.report(options.command, write)
+        report.results = (COMMANDS["init"].load()(project, name, catalog_type, ci),)

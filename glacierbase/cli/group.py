@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from enum import Enum
 from typing import Any
 
 import click
 
 import glacierbase
+from glacierbase.cli.options import take_options
+from glacierbase.project.commands import COMMANDS, Section
 
 # The exit code of a question that found what it was asked to look for.
 FOUND = 7
@@ -28,22 +29,16 @@ def _pipe_watched() -> Iterator[None]:
         raise PipeClosed from error
 
 
-class Section(Enum):
-    """The sections of the list of commands, in order. Within a section, commands are in the order of their definition."""
-
-    WRITE = "Write migrations"
-    CHECK = "Check files and connections"
-    APPLY = "Apply migrations"
-    ASK = "Ask (read-only)"
-    MEND = "Mend after an error"
-
-
 class _Command(click.Command):
-    """A command that refuses empty values: they come from unset variables of a script, and would otherwise mean "all"."""
+    """A command that refuses empty values: they come from unset variables of a script, and would otherwise mean "all".
 
-    def __init__(self, *args: Any, section: Section, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.section = section
+    Raises:
+        KeyError: the table of commands lacks it.
+    """
+
+    def __init__(self, name: str, *args: Any, **kwargs: Any) -> None:
+        super().__init__(name, *args, **kwargs)
+        self.section = COMMANDS[name].section
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         rest = super().parse_args(ctx, args)
@@ -54,6 +49,7 @@ class _Command(click.Command):
             for each in value if isinstance(value, tuple) else (value,):
                 if each == "":
                     raise click.BadParameter("the value is empty", ctx, param)
+        take_options(self.name or "", ctx.params)
         return rest
 
 
@@ -62,13 +58,12 @@ class _Group(click.Group):
 
     def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of commands, a section after the other, with whole first sentences."""
-        commands = [each for each in self.commands.values() if isinstance(each, _Command)]
-        width = max(len(command.name or "") for command in commands)
+        width = max(map(len, self.commands))
         for section in Section:
             rows = [
-                ((each.name or "").ljust(width), each.get_short_help_str(formatter.width))
-                for each in commands
-                if each.section is section
+                (name.ljust(width), self.commands[name].get_short_help_str(formatter.width))
+                for name, command in COMMANDS.items()
+                if command.section is section
             ]
             with formatter.section(section.value):
                 formatter.write_dl(rows)

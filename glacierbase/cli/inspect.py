@@ -5,18 +5,18 @@ from __future__ import annotations
 import click
 
 from glacierbase.cli.completion import complete_version
-from glacierbase.cli.group import Section, cli
+from glacierbase.cli.group import cli
 from glacierbase.cli.options import Options, with_options
 
 
-@cli.command(section=Section.ASK)
+@cli.command()
 @with_options(several=True)
 def status(options: Options) -> None:
     """Show the state of every version and the lock holder. Writes nothing."""
     options.report(lambda project: project.status(options.catalogs))
 
 
-@cli.command(section=Section.ASK)
+@cli.command()
 @with_options()
 @click.option("--events", is_flag=True, help="List every event. JSON always has every event.")
 @click.option("--table", help="Only files that touch this table, also under its former names.")
@@ -32,7 +32,7 @@ def history(options: Options, events: bool, **filters: str | None) -> None:
     options.report(lambda project: project.history(options.catalogs, **filters), lines=lines)
 
 
-@cli.command(section=Section.ASK)
+@cli.command()
 @with_options()
 @click.argument("version", shell_complete=complete_version)
 def show(options: Options, version: str) -> None:
@@ -40,7 +40,7 @@ def show(options: Options, version: str) -> None:
     options.report(lambda project: project.show(version, options.catalogs))
 
 
-@cli.command(section=Section.ASK)
+@cli.command()
 @with_options(sql=True)
 @click.argument("table")
 @click.option(
@@ -57,7 +57,7 @@ def schema(options: Options, table: str, at: str | None, diff: str | None) -> No
     options.report(lambda project: project.schema(table, options.catalogs, at=at, diff=diff, sql=is_sql))
 
 
-@cli.command(section=Section.ASK)
+@cli.command()
 @with_options()
 @click.argument("table", metavar="TABLE[.COLUMN]")
 def blame(options: Options, table: str) -> None:
@@ -65,7 +65,7 @@ def blame(options: Options, table: str) -> None:
     options.report(lambda project: project.blame(table, options.catalogs))
 
 
-@cli.command(section=Section.CHECK)
+@cli.command()
 @with_options()
 @click.option(
     "--print-ddl",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from glacierbase.cli.completion import complete_rule
-from glacierbase.cli.group import Section, cli
+from glacierbase.cli.group import cli
 from glacierbase.cli.options import Options, with_color, with_format, with_options
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _WIDTH = 80
 
 
-@cli.command(section=Section.CHECK)
+@cli.command()
 @with_options(outputs=True)
 @click.option("--base", metavar="REF", help="Check only the files that this git ref does not have. Default: all files.")
 def lint(options: Options, base: str | None) -> None:
@@ -30,7 +30,7 @@ def lint(options: Options, base: str | None) -> None:
     options.report(lambda project: project.lint(options.catalogs, base=base))
 
 
-@cli.command(section=Section.CHECK)
+@cli.command()
 @with_format
 @with_color
 @click.argument("codes", nargs=-1, metavar="[CODE]...", shell_complete=complete_rule)
@@ -52,7 +52,7 @@ def rules(format: str, color: str, codes: Sequence[str]) -> None:
         click.echo(show(_pages(chosen) if codes else _listed(chosen)), color=True)
 
 
-@cli.command(section=Section.CHECK)
+@cli.command()
 @with_options(outputs=True)
 @click.option("--base", metavar="REF", required=True, help="The branch to merge into. What it lacks is new.")
 def review(options: Options, base: str) -> None:

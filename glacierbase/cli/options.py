@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -12,10 +13,10 @@ import glacierbase
 from glacierbase.cli.completion import complete_catalog, complete_environment, complete_format, complete_output
 
 if TYPE_CHECKING:
-    from glacierbase.cli.terminal import Terminal
+    from glacierbase.cli.terminal import Report, Terminal
     from glacierbase.output.documents import Lines
     from glacierbase.output.files import OutputFile
-    from glacierbase.project import Project
+    from glacierbase.project.project import Project
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -68,11 +69,16 @@ class Options:
         self.terminal.signals.watch(project.held_locks)
         return project
 
-    def _run(self, run: Callable[[Project], Sequence[Any]], environment: str | None = None) -> Sequence[Any]:
-        """Run the command on the project. Commands in messages repeat what was chosen, whatever the message comes from."""
+    @contextmanager
+    def loaded(self, environment: str | None = None) -> Iterator[Project]:
+        """Load the project, as `load`. Commands in messages of the block repeat what was chosen."""
         project = self.load(environment)
         with project.scope.in_use():
-            return run(project)
+            yield project
+
+    def reporting(self, lines: Lines | None = None) -> AbstractContextManager[Report]:
+        """Print the results that the block sets, and exit if it fails; see `Terminal.reporting`."""
+        return self.terminal.reporting(self.command, lines)
 
     def report(
         self,
@@ -89,21 +95,25 @@ class Options:
             lines: returns the text of a result; default its `lines`.
         """
         if len(self.environments) < 2:
-            return self.terminal.report(command or self.command, lambda: self._run(run), lines)
+            with self.terminal.reporting(command or self.command, lines) as report, self.loaded() as project:
+                report.results = run(project)
+            return report.results
         from glacierbase.cli.environments import run_in_each
         from glacierbase.output.side_by_side import side_by_side
 
-        return self.terminal.report(
-            command or self.command,
-            lambda: run_in_each(self.environments, lambda environment: self._run(run, environment)),
-            shown=side_by_side,
-        )
+        def run_in(environment: str) -> Sequence[Any]:
+            with self.loaded(environment) as project:
+                return run(project)
+
+        with self.terminal.reporting(command or self.command, shown=side_by_side) as report:
+            report.results = run_in_each(self.environments, run_in)
+        return report.results
 
 
 def with_options(
     environment: bool = True, catalogs: bool = True, several: bool = False, outputs: bool = False, sql: bool = False
 ) -> Callable[[F], F]:
-    """Add the options of `Options` to a command function, which gets them as its first argument.
+    """Add the options of `Options` to a command function, which gets them as its argument `options`.
 
     Args:
         environment: whether there is `--env`.
@@ -116,16 +126,14 @@ def with_options(
     formats = (_EVERY_FORMAT, _OUTPUTS) if outputs else (_FORMAT_OR_SQL if sql else with_format,)
     shared = [_PROJECT, *formats, *_ALWAYS, *([_CATALOGS] if catalogs else []), *([chosen] if environment else [])]
 
-    def decorate(function: F) -> F:
-        @functools.wraps(function)
-        def command(**values: Any) -> Any:
-            common = {name: values.pop(name) for name in _NAMES if name in values}
-            name = click.get_current_context().info_name or ""
-            return function(Options(name, **common), **values)
+    return lambda function: functools.reduce(lambda made, option: option(made), shared, function)
 
-        return functools.reduce(lambda made, option: option(made), shared, command)  # type: ignore[return-value]
 
-    return decorate
+def take_options(command: str, values: dict[str, Any]) -> None:
+    """Replace the values of the options that `with_options` adds, where a command has them, by one `options`."""
+    if "project" in values:
+        common = {name: values.pop(name) for name in _NAMES if name in values}
+        values["options"] = Options(command, **common)
 
 
 _NAMES = ("project", "format", "verbose", "color", "environments", "catalogs", "outputs")

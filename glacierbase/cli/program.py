@@ -5,15 +5,13 @@ from __future__ import annotations
 import atexit
 import gc
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import click
 
-# Importing them adds their commands to the group, in the order of the list of commands.
-from glacierbase.cli import apply, explain, files, inspect, lint, schemas  # noqa: F401
-
-# isort: split
-from glacierbase.cli import compare, drift, report  # noqa: F401
+# Importing them adds their commands to the group.
+from glacierbase.cli import apply, compare, drift, explain, files, inspect, lint, report, schemas  # noqa: F401
 from glacierbase.cli.group import PipeClosed, cli
 
 # More objects than a read-only command creates, and few enough to hold their garbage in memory.
@@ -25,31 +23,35 @@ _PIPE_CLOSED = 141
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit by `SystemExit`, never with a traceback."""
     _collect_seldom()
+    arguments = sys.argv[1:] if arguments is None else list(arguments)
+    with _quiet_if_closed():
+        try:
+            code = cli.main(list(arguments), prog_name="glacierbase", standalone_mode=False)
+            sys.exit(code if isinstance(code, int) else 0)
+        except click.ClickException as error:
+            from glacierbase.cli.terminal import usage_error
+
+            usage_error(error, as_json=_is_json(arguments))
+        except click.Abort:
+            sys.exit(130)
+        except (PipeClosed, BrokenPipeError):
+            raise
+        except Exception as error:
+            from glacierbase.cli.terminal import unexpected
+
+            unexpected(error, _document_of(arguments) if _is_json(arguments) else None)
+
+
+@contextmanager
+def _quiet_if_closed() -> Iterator[None]:
+    """Exit without a message where the reader of stdout has closed it."""
     try:
-        _run(sys.argv[1:] if arguments is None else list(arguments))
+        yield
     except (PipeClosed, BrokenPipeError):
         from glacierbase.cli.terminal import discard_stdout
 
         discard_stdout()
         sys.exit(_PIPE_CLOSED)
-
-
-def _run(arguments: Sequence[str]) -> None:
-    try:
-        code = cli.main(list(arguments), prog_name="glacierbase", standalone_mode=False)
-        sys.exit(code if isinstance(code, int) else 0)
-    except click.ClickException as error:
-        from glacierbase.cli.terminal import usage_error
-
-        usage_error(error, as_json=_is_json(arguments))
-    except click.Abort:
-        sys.exit(130)
-    except (PipeClosed, BrokenPipeError):
-        raise
-    except Exception as error:
-        from glacierbase.cli.terminal import unexpected
-
-        unexpected(error, _document_of(arguments) if _is_json(arguments) else None)
 
 
 def _collect_seldom() -> None:

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import click
 
 from glacierbase.cli.completion import complete_environment
-from glacierbase.cli.group import Section, cli
+from glacierbase.cli.group import cli
 from glacierbase.cli.options import Options, with_options
 
 
-@cli.command(section=Section.ASK)
+@cli.command()
 @with_options()
 @click.option(
     "-o", "--output", metavar="PATH", required=True, help="The HTML file to write; an existing one is replaced."

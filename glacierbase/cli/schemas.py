@@ -8,11 +8,11 @@ from collections.abc import Iterable
 import click
 
 from glacierbase.cli.completion import complete_schema
-from glacierbase.cli.group import Section, cli
+from glacierbase.cli.group import cli
 from glacierbase.cli.options import with_color, with_format
 
 
-@cli.command(section=Section.CHECK)
+@cli.command()
 @with_format
 @with_color
 @click.argument("name", required=False, shell_complete=complete_schema)

@@ -8,7 +8,9 @@ import sys
 import tempfile
 import traceback
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
@@ -37,6 +39,14 @@ _RUN_AGAIN = "run the same command again"
 _HELP = getattr(click.exceptions, "NoArgsIsHelpError", ())
 
 
+@dataclass(slots=True)
+class Report:
+    """What a command returned: its results, and its error if it failed."""
+
+    results: Sequence[Any] = ()
+    error: GlacierbaseError | None = None
+
+
 class Terminal:
     """The terminal of one command.
 
@@ -63,24 +73,48 @@ class Terminal:
         """Whether the text of the result and the log go to a terminal, so that a file in both would be reported twice."""
         return self._form == "text" and is_terminal(sys.stdout) and is_terminal(sys.stderr)
 
-    def report(
+    @contextmanager
+    def reporting(
         self,
         command: str,
-        run: Callable[[], Sequence[Any]],
         lines: documents.Lines | None = None,
         shown: Callable[[Sequence[Any]], Sequence[Any]] = lambda results: results,
-    ) -> Sequence[Any]:
-        """Run a command, print its results on stdout and its errors on stderr, and exit if it failed; else return the results.
+    ) -> Iterator[Report]:
+        """Print the results of a command on stdout and its errors on stderr, and exit if it failed.
+
+        The command runs in the block, and sets the results. Those of an error replace them.
 
         Args:
-            run: returns the results.
             lines: returns the text of a result; default its `lines`.
             shown: returns the results that the text shows; default all of them, each alone.
         """
         _log_to_stderr(self._verbose, self._display, self._colour)
+        report = Report()
         with self._display.watching():
-            results, error = self._run(command, run)
-        error = joined([*filter(None, [error]), *self._write(documents.Outcome(command, results, error))])
+            try:
+                with self.signals.interrupting():
+                    yield report
+            except GlacierbaseError as error:
+                # An error after a signal is a consequence of the signal.
+                error.exit_code = self.signals.exit_code or error.exit_code
+                report = Report(error.results, error)
+            except (KeyboardInterrupt, click.Abort) as stop:
+                state, hint = (f"; {stop.state}", stop.hint) if isinstance(stop, Stopped) else ("", _RUN_AGAIN)
+                stopped = Interrupted("INTERRUPTED", f"{command} was stopped by a signal{state}", hint)
+                stopped.exit_code = self.signals.exit_code or _SIGINT
+                report = Report((), stopped)
+        self._print(command, report, lines, shown)
+
+    def _print(
+        self,
+        command: str,
+        report: Report,
+        lines: documents.Lines | None,
+        shown: Callable[[Sequence[Any]], Sequence[Any]],
+    ) -> None:
+        results = report.results
+        written = self._write(documents.Outcome(command, results, report.error))
+        error = joined([*filter(None, [report.error]), *written])
         if self._form == "text":
             text = documents.text_document(shown(results), lines, show_on(sys.stdout, self._colour))
         else:
@@ -98,7 +132,6 @@ class Terminal:
                 show = show_on(sys.stderr, self._colour)
                 click.echo(documents.text_errors([error, *errors], show), err=True, color=True)
             sys.exit(error.exit_code)
-        return results
 
     def _write(self, outcome: documents.Outcome) -> Sequence[GlacierbaseError]:
         """Write the result into the files, and return the errors."""
@@ -107,20 +140,6 @@ class Terminal:
         from glacierbase.output.files import write_files
 
         return write_files(self._files, outcome)
-
-    def _run(self, command: str, run: Callable[[], Sequence[Any]]) -> tuple[Sequence[Any], GlacierbaseError | None]:
-        try:
-            with self.signals.interrupting():
-                return run(), None
-        except GlacierbaseError as error:
-            # An error after a signal is a consequence of the signal.
-            error.exit_code = self.signals.exit_code or error.exit_code
-            return error.results, error
-        except (KeyboardInterrupt, click.Abort) as stop:
-            state, hint = (f"; {stop.state}", stop.hint) if isinstance(stop, Stopped) else ("", _RUN_AGAIN)
-            stopped = Interrupted("INTERRUPTED", f"{command} was stopped by a signal{state}", hint)
-            stopped.exit_code = self.signals.exit_code or _SIGINT
-            return (), stopped
 
     def agrees(self, question: str) -> bool:
         """Ask a question; return False where stdin is not a terminal."""

@@ -30,6 +30,8 @@ class Target:
 
     Attributes:
         siblings: names of the project's other catalogs, with histories that may be in the same namespace.
+        spark: the caller's SparkSession to work in; None to start an engine.
+        cancelled: returns True once the command is cancelled; waits then end soon.
         open_executor, open_store: open the engine and the store.
     """
 
@@ -37,6 +39,8 @@ class Target:
     migrations: Sequence[Migration]
     run: Run
     siblings: Collection[str] = ()
+    spark: Any = None
+    cancelled: Callable[[], bool] = lambda: False
     open_executor: OpenExecutor = executors.open_executor
     open_store: OpenStore = choice.open_store
     _compiled: dict[int, Compiled] = field(default_factory=dict, init=False, repr=False, compare=False)
@@ -61,26 +65,18 @@ class Target:
         self._compiled.update(compile_all(new, self.catalog, self.dialect))
         return tuple(self._compiled[migration.number] for migration in migrations)
 
-    def engine(self, session: Any = None, cancelled: Callable[[], bool] = lambda: False) -> Engine:
-        """Return the engine of the catalog, not started yet.
-
-        Args:
-            session: a SparkSession of the caller to work in.
-            cancelled: returns True once the run is cancelled; waits then end soon.
-        """
-        return Engine(lambda: self.open_executor(self.catalog, self.run, session), cancelled)
+    def engine(self) -> Engine:
+        """Return the engine of the catalog, not started yet."""
+        return Engine(lambda: self.open_executor(self.catalog, self.run, self.spark), self.cancelled)
 
     @contextmanager
-    def opened(self, session: Any = None, cancelled: Callable[[], bool] = lambda: False) -> Iterator[OpenCatalog]:
+    def opened(self) -> Iterator[OpenCatalog]:
         """Open the store; the engine is started only where the store needs it. Both are closed at the end.
-
-        Args:
-            session, cancelled: as for `engine`.
 
         Raises:
             EngineUnavailable: also for an error of the store inside the block.
         """
-        with closing(self.engine(session, cancelled)) as engine:
+        with closing(self.engine()) as engine:
             try:
                 with doing(f"{self.catalog.name}: opening history and lock", announce=False):
                     store = self.open_store(self.catalog, engine)

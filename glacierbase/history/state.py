@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
 
 from glacierbase.errors import ConfigurationError
 from glacierbase.history.lockrow import describe_holder, fence_of, living_fence, overdue_by
@@ -24,9 +23,9 @@ class CatalogState:
     warnings: tuple[str, ...]
 
 
-def current_state(target: Target, session: Any = None) -> CatalogState:
+def current_state(target: Target) -> CatalogState:
     """Open the store of the target and read its state. Writes nothing."""
-    with target.opened(session) as opened:
+    with target.opened() as opened:
         return read_state(opened)
 
 

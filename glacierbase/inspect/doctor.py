@@ -13,17 +13,17 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import replace
 from threading import Barrier
-from typing import Any
 
 from glacierbase.errors import EngineError, EngineUnavailable, GlacierbaseError
 from glacierbase.executors.engine import Engine
 from glacierbase.history.lockrow import describe_holder, free_row, is_held
 from glacierbase.history.opening import OpenCatalog, Target
 from glacierbase.history.state import read_history
-from glacierbase.inspect.results import Check
+from glacierbase.inspect.results import Check, DoctorResult
 from glacierbase.model.command import command
 from glacierbase.run.waiting import in_context
 from glacierbase.stores import LockRow, Store
+from glacierbase.stores.renaming import renaming_warnings
 from glacierbase.stores.sql import ddl
 
 # Of the race for the lock.
@@ -31,19 +31,28 @@ _SESSIONS, _ROUNDS = 4, 3
 _STORE_HINT = "check the server, and the rights on the tables of history and lock"
 
 
-def examine(target: Target, session: Any = None) -> Iterator[Check]:
+def doctor(target: Target, result: DoctorResult, *, print_ddl: bool) -> DoctorResult:
+    """Return the checks of the catalog and the first error; or the DDL of its tables, without contacting anything."""
+    if print_ddl:
+        return replace(result, ddl=_ddl(target))
+    checks = tuple(examine(target))
+    error = next((check.error for check in checks if check.error), None)
+    return replace(result, checks=checks, warnings=renaming_warnings(target.catalog), error=error)
+
+
+def examine(target: Target) -> Iterator[Check]:
     """Check one catalog, from the files to the lock. A check that needs a failed one is left out."""
     catalog = target.catalog
     yield Check("configuration", f"catalogs/{catalog.file.name}, environment {catalog.environment}")
     yield _checked("files", lambda: f"{len(target.compile(target.migrations))} migrations render and split")
-    with closing(target.engine(session)) as engine:
+    with closing(target.engine()) as engine:
         connection = _checked_connection(engine)
         yield connection
         if connection.error is None:
             yield from _examine_history(target, engine)
 
 
-def print_ddl(target: Target) -> str:
+def _ddl(target: Target) -> str:
     """Return the statements that create what the migrating role has no rights to create."""
     return "".join(f"{statement};\n\n" for statement in ddl(target.catalog, free_row(target.terms)))
 

@@ -12,7 +12,6 @@ from glacierbase.catalogs.catalogfile import read_name
 from glacierbase.catalogs.choice import CatalogChoice
 from glacierbase.errors import GlacierbaseError, collected, joined, raise_all
 from glacierbase.inspect.results import RenderedFile, RenderResult, ValidateResult
-from glacierbase.inspect.unread import about
 from glacierbase.migrations.compiled import Compiled
 from glacierbase.migrations.git_base import read_base
 from glacierbase.migrations.git_check import check_against_base
@@ -144,3 +143,14 @@ def _validated(found: InEnvironment[RenderedFile], warnings: tuple[str, ...]) ->
     wrong = {error.data.get("path") for error in found.errors}
     valid = sum(migration.location not in wrong for migration in found.migrations)
     return ValidateResult(found.catalog, found.environment, warnings=warnings, error=joined(found.errors), files=valid)
+
+
+def about(errors: Sequence[GlacierbaseError], stem: str) -> tuple[GlacierbaseError, ...]:
+    """Return the errors about the file and the migrations of one catalog.
+
+    Args:
+        stem: of its file.
+    """
+    paths = ((error, str(error.data.get("path", ""))) for error in errors)
+    file, folder = f"catalogs/{stem}.yaml", f"migrations/{stem}/"
+    return tuple(error for error, path in paths if path == file or path.startswith(folder))

@@ -6,29 +6,17 @@ A document's schema is derived from the annotations of its command's result type
 from __future__ import annotations
 
 import types
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import is_dataclass
 from datetime import datetime
 from enum import Enum
-from inspect import getmembers, isfunction
 from pathlib import Path
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
-from glacierbase.apply.drift.results import DriftFileResult, DriftIgnoreResult
-from glacierbase.apply.file_results import RebaseResult, WrittenResult
-from glacierbase.apply.init import InitResult
 from glacierbase.catalogs.schema import catalog_file_schema
 from glacierbase.errors import GlacierbaseError
-from glacierbase.inspect.compare.results import CompareResult
-from glacierbase.inspect.compare.state import StateResult
-from glacierbase.inspect.drift.results import DriftResult
-from glacierbase.inspect.report.results import ReportResult
-from glacierbase.inspect.tables.blame import BlameResult
-from glacierbase.inspect.tables.schema import SchemaResult
-from glacierbase.inspect.versions.history import HistoryResult
-from glacierbase.inspect.versions.shown import ShowResult
-from glacierbase.model.result import Result, document_fields, json_name
-from glacierbase.project import Project
+from glacierbase.model.result import document_fields, json_name
+from glacierbase.project.commands import COMMANDS
 
 Schema = dict[str, Any]
 
@@ -107,7 +95,7 @@ _OTHERS = {"catalog-file": "catalog files, for editors", "usage": "the document 
 
 def described_schemas() -> dict[str, str]:
     """Return what each JSON Schema describes, by the schema's name, in the order of the names."""
-    found = {name: f"the document of `{_command(name)}`" for name in (*COMMANDS, *WITHOUT_CATALOGS)}
+    found = {name: f"the document of `{_command(name)}`" for name in COMMANDS}
     return dict(sorted({**found, **_OTHERS}.items()))
 
 
@@ -129,7 +117,7 @@ def _document_schema(command: str) -> Schema:
     """Return the JSON Schema (draft 2020-12) of a command's document. Documents may have more properties than it lists."""
     definitions: dict[str, Schema] = {"Error": _ERROR}
     more = WITHOUT_CATALOGS.get(command, {})
-    entry = False if command in WITHOUT_CATALOGS else _schema(COMMANDS[command], definitions)
+    entry = False if command in WITHOUT_CATALOGS else _schema(COMMANDS[command].result_type(), definitions)
     return {
         "$schema": _DIALECT,
         "title": f"glacierbase {command}",
@@ -144,15 +132,6 @@ def _document_schema(command: str) -> Schema:
         "required": ["schema", "ok", "error", "catalogs", *more],
         "$defs": definitions,
     }
-
-
-def _methods() -> Iterator[tuple[str, type[Result]]]:
-    """Yield the name of each command that is a method, and the type of its results."""
-    for name, method in getmembers(Project, isfunction):
-        if not name.startswith("_"):
-            returned = get_args(get_type_hints(method, localns=_LATER).get("return"))
-            if returned and isinstance(returned[0], type) and issubclass(returned[0], Result):
-                yield name.replace("_", "-"), returned[0]
 
 
 def _schema(kind: Any, definitions: dict[str, Schema]) -> Schema:
@@ -191,25 +170,3 @@ def _reference(kind: Any, definitions: dict[str, Schema]) -> Schema:
 
 def _summary(kind: type) -> str:
     return (kind.__doc__ or "").partition("\n\n")[0]
-
-
-# The result types that the methods import when they are called.
-_LATER = {
-    kind.__name__: kind
-    for kind in (
-        BlameResult,
-        CompareResult,
-        DriftFileResult,
-        DriftIgnoreResult,
-        DriftResult,
-        HistoryResult,
-        ReportResult,
-        SchemaResult,
-        ShowResult,
-        StateResult,
-    )
-}
-# The result type of each command: the methods of `Project` that return results, and the commands that only write files.
-COMMANDS: Mapping[str, type[Result]] = {
-    **dict(_methods()), "init": InitResult, "new": WrittenResult, "rebase": RebaseResult,
-}  # fmt: skip

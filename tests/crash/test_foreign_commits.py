@@ -62,7 +62,7 @@ def migrated(world: Witness, progress: Progress) -> None:
 
 def lines(world: Witness) -> Iterator[tuple[BlamedLine, str, Any]]:
     """Yield the lines of `blame` on columns and properties, each with who made it in truth, and when if it was by hand."""
-    found = blame(world.target(), BlameResult("shop", "default"), TableSearch("lake.a.t"), None)
+    found = blame(world.target(), BlameResult("shop", "default"), TableSearch("lake.a.t"))
     shape = world.shape("t")
     assert shape
     ids = {each.name: each.id or 0 for each in shape.columns}
@@ -76,7 +76,7 @@ def lines(world: Witness) -> Iterator[tuple[BlamedLine, str, Any]]:
 
 def check(world: Witness, progress: Progress, told: str) -> None:
     """Each part is said to be by who made it, with the time at which another client did; `migrate` or `drift` tells that."""
-    drifts = drift(world.target(), DriftResult("shop", "default"), TableChoice(), None).drifts
+    drifts = drift(world.target(), DriftResult("shop", "default"), TableChoice()).drifts
     for line, who, at in lines(world):
         said = HAND if line.outside else line.version
         assert said == who, f"{told}: {line.kind} {line.name} is by {who}, not by {said} ({line.since.origin})"

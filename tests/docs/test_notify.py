@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from glacierbase.apply import commands
+from glacierbase.apply import migrator
 from glacierbase.apply.plan import Selection
 from glacierbase.apply.results import MigrateResult
 from tests.docs.pages import DOCS, blocks
@@ -80,7 +80,7 @@ def world(project: ProjectFolder) -> World:
 
 def migrate(world: World, hooks: str) -> MigrateResult:
     world.variables = hooks
-    return commands.migrate(world.target(), MigrateResult("shop", "default"), Selection(), 0, lambda: False, None)
+    return migrator.migrate(world.target(), MigrateResult("shop", "default"), selection=Selection())
 
 
 def failed(world: World) -> None:

@@ -44,7 +44,7 @@ def worlds(project: ProjectFolder, monkeypatch: pytest.MonkeyPatch) -> dict[str,
         assert {environment for _, environment in chosen} == {"prod"}
         return [worlds[file.name].target(file.name) for file, _ in chosen]
 
-    monkeypatch.setattr("glacierbase.inspect.loaded.load_targets", load_targets)
+    monkeypatch.setattr("glacierbase.project.each.load_targets", load_targets)
     return worlds
 
 

@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import pytest
 
-from glacierbase.project import Project
+from glacierbase.project.project import Project
 from glacierbase.stores.iceberg.shape import ShapeReader
 from tests.support.beds import LakeBed
 from tests.support.project_folder import ProjectFolder

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from glacierbase.project import Project
+from glacierbase.project.project import Project
 from tests.engines.test_asked import lines
 from tests.engines.test_migrate_delta import with_delta
 from tests.support.one_engine import steps_of

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from glacierbase.project import Project
+from glacierbase.project.project import Project
 from tests.engines.test_asked import lines
 from tests.engines.test_migrate_hudi import hudi_programs, with_hudi
 from tests.support.one_engine import steps_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from glacierbase.project import Project
+from glacierbase.project.project import Project
 from tests.engines.test_asked import lines
 from tests.support.beds import SnowBed
 from tests.support.program import ask_here, run_here

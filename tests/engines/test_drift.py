@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from glacierbase.project import Project
+from glacierbase.project.project import Project
 from tests.support.beds import LakeBed
 from tests.support.project_folder import ProjectFolder
 

@@ -8,7 +8,7 @@ from contextlib import closing
 import pytest
 
 from glacierbase.model.shape import Shape
-from glacierbase.project import Project
+from glacierbase.project.project import Project
 from glacierbase.stores.iceberg.shape import ShapeReader
 from tests.support.beds import LakeBed
 from tests.support.project_folder import ProjectFolder

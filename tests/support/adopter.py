@@ -25,8 +25,8 @@ from glacierbase.executors import Session
 from glacierbase.executors.spark.executor import SparkExecutor
 from glacierbase.executors.spark.session import SparkSessionPort
 from glacierbase.history.opening import Target
-from glacierbase.inspect import loaded
 from glacierbase.model.catalog import Catalog
+from glacierbase.project import each as running
 from tests.support.beds import LakeBed
 from tests.support.lakes import printed_commands
 from tests.support.program import call_program
@@ -94,12 +94,12 @@ class Adopter:
         self.root = root
         self.engines: list[str] = []
         self._lake = lake
-        load = loaded.load_targets
+        load = running.load_targets
 
         def load_targets(*arguments: Any) -> list[Target]:
             return [replace(target, open_executor=self._open) for target in load(*arguments)]
 
-        patch.setattr(loaded, "load_targets", load_targets)
+        patch.setattr(running, "load_targets", load_targets)
 
     def _open(self, catalog: Catalog, *_: object) -> SparkExecutor:
         self.engines.append(catalog.environment)

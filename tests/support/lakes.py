@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from glacierbase.history.opening import Target
-from glacierbase.inspect import loaded
 from glacierbase.model.migration import Event
+from glacierbase.project import each as running
 from glacierbase.stores import LockRow
 from glacierbase.stores.bounded import BoundedStore
 from tests.support.catalog_files import LAKE
@@ -65,12 +65,12 @@ class Lakes:
         self.places: dict[str, Place] = {}
         for name in CATALOGS:
             project.catalog(LAKE.replace("WAREHOUSE", "/nowhere") + more, name)
-        load = loaded.load_targets
+        load = running.load_targets
 
         def load_targets(*arguments: Any) -> list[Target]:
             return [self.place(target.catalog.environment).open(target) for target in load(*arguments)]
 
-        monkeypatch.setattr(loaded, "load_targets", load_targets)
+        monkeypatch.setattr(running, "load_targets", load_targets)
         elsewhere = project.root.parent / "elsewhere"
         elsewhere.mkdir()
         monkeypatch.chdir(elsewhere)

@@ -18,7 +18,7 @@ from typing import Any
 from glacierbase.catalogs.folder import load_catalog_files
 from glacierbase.executors import Executor, open_executor
 from glacierbase.history.opening import Target
-from glacierbase.inspect import loaded
+from glacierbase.project import each as running
 from glacierbase.run.run import Run
 from tests.support.program import call_program
 from tests.support.project_folder import REPOSITORY, Output, ProjectFolder
@@ -70,12 +70,12 @@ def main(root: Path, steps: Sequence[Sequence[str]]) -> list[tuple[int, str, str
 
 def _share(executor: Executor) -> None:
     """Let all commands of this process use the engine."""
-    load = loaded.load_targets
+    load = running.load_targets
 
     def load_targets(*arguments: Any) -> list[Target]:
         return [replace(target, open_executor=lambda *_: _Kept(executor)) for target in load(*arguments)]
 
-    loaded.load_targets = load_targets
+    running.load_targets = load_targets
 
 
 if __name__ == "__main__":

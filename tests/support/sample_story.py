@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from glacierbase.history.opening import Target
-from glacierbase.inspect import loaded
 from glacierbase.migrations.folder import load_migrations
 from glacierbase.model.shape import PartitionField, Shape, SortField
+from glacierbase.project import each as running
 from tests.support.fakes import MemoryStore, MemoryTables
 from tests.support.story import Story, column, shape
 
@@ -70,13 +70,13 @@ def tell_sample(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the commands on the sample project in this process read that history."""
     tables = MemoryTables()
     tables.histories["analytics"] = sample_story(project).events
-    load = loaded.load_targets
+    load = running.load_targets
 
     def load_targets(*arguments: object) -> list[Target]:
         targets = load(*arguments)  # type: ignore[arg-type]
         return [replace(each, open_store=lambda *_: MemoryStore(tables, "analytics")) for each in targets]
 
-    monkeypatch.setattr(loaded, "load_targets", load_targets)
+    monkeypatch.setattr(running, "load_targets", load_targets)
     # There are no tables.
     monkeypatch.setattr("glacierbase.inspect.tables.blame.with_changes_since", lambda _, moments, **__: (moments, ""))
     monkeypatch.chdir(project)

@@ -15,7 +15,7 @@ from glacierbase.history.shapes import TableRecord, to_document
 from glacierbase.migrations.statements import split_statements
 from glacierbase.model.migration import Event, EventType, State, checksum
 from glacierbase.model.shape import Column, Shape
-from glacierbase.project import Project
+from glacierbase.project.project import Project
 from tests.support.project_folder import ProjectFolder
 from tests.support.world import World
 
@@ -98,7 +98,7 @@ def asked(story: Story, folder: ProjectFolder, monkeypatch: pytest.MonkeyPatch) 
     world = World(folder)
     world.target()  # Writes the catalog file.
     world.tables.histories["shop"] = story.events
-    monkeypatch.setattr("glacierbase.inspect.loaded.load_targets", lambda *_: [world.target()])
+    monkeypatch.setattr("glacierbase.project.each.load_targets", lambda *_: [world.target()])
     monkeypatch.setattr("glacierbase.inspect.tables.blame.with_changes_since", lambda _, moments, **__: (moments, ""))
     monkeypatch.chdir(folder.root)
     return Project.load(folder.root)

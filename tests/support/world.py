@@ -69,13 +69,19 @@ class World:
         self.tables.histories["shop"] = []
         self.tables.locks["shop"] = free_row(Terms("shop", self.environment, 60))
 
-    def migrate(self, selection: Selection = Selection(), **options: Any) -> Progress:  # noqa: B008 (frozen)
+    def migrate(
+        self,
+        selection: Selection = Selection(),  # noqa: B008 (frozen)
+        lock_timeout: float = 0,
+        **options: Any,
+    ) -> Progress:
+        """Apply what is pending; `options` are attributes of the target."""
         progress = Progress()
-        self.migrator().migrate(selection, progress, **options)
+        self.migrator(**options).migrate(selection, progress, lock_timeout)
         return progress
 
-    def migrator(self, name: str = "shop") -> Migrator:
-        return Migrator(self.target(name))
+    def migrator(self, name: str = "shop", **options: Any) -> Migrator:
+        return Migrator(replace(self.target(name), **options))
 
     @property
     def state(self) -> CatalogState:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
-from typing import Any
 
 import glacierbase
 from glacierbase.history.file_tables import FileTables
@@ -46,9 +45,9 @@ class _Read:
         return cls(state, touched.by_version, _tables(target, state.history, touched, live))
 
 
-def export(target: Target, result: StateResult, spark: Any = None) -> StateResult:
+def export(target: Target, result: StateResult) -> StateResult:
     """Return the state of the catalog. Writes nothing; an engine is started only where history and lock need it."""
-    with target.opened(spark) as opened, LiveTables(target.catalog) as live:
+    with target.opened() as opened, LiveTables(target.catalog) as live:
         found = _Read.of(target, read_state(opened), live)
         for _ in range(_AGAIN):
             if not any(each.altered for each in found.tables):

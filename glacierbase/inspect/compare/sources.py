@@ -3,29 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
-from functools import partial
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from glacierbase.errors import ConfigurationError, GlacierbaseError, collected, raise_all
-from glacierbase.history.opening import Target
 from glacierbase.inspect.compare.compare import Side, compare
-from glacierbase.inspect.compare.exporting import export
 from glacierbase.inspect.compare.results import CompareResult
 from glacierbase.inspect.compare.state import StateResult
 from glacierbase.inspect.compare.state_files import read_states
-from glacierbase.inspect.each import run_on_each
-from glacierbase.model.command import Scope
 from glacierbase.model.result import Results
 from glacierbase.model.text import counted
-from glacierbase.run.waiting import Caller, result
-from glacierbase.stores.choice import opens_without_engine
 
 # The states of all catalogs, by the environment or the file that they come from.
 States = Mapping[str, Sequence[StateResult]]
-
-# Of environments that are read at the same time.
-_AT_ONCE = 8
 
 
 def compare_sources(
@@ -51,28 +40,6 @@ def compare_sources(
 def compare_files(paths: Sequence[str], catalogs: Collection[str] = ()) -> tuple[CompareResult, ...]:
     """Return the comparison of state files, as `compare_sources`. Needs no project, and contacts nothing."""
     return compare_sources(paths, catalogs, lambda _: {})
-
-
-def read_environments(
-    targets: Sequence[Target], skipped: Mapping[str, Sequence[str]], scope: Scope, is_named: bool
-) -> States:
-    """Return the states of catalogs in their environments; one that could not be read holds its error.
-
-    Args:
-        skipped: by environment, also by those without any, the catalogs that lack it.
-        scope, is_named: which project and catalog commands in messages name.
-    """
-
-    def read(target: Target) -> StateResult:
-        with replace(scope, environment=target.catalog.environment).in_use():
-            [state] = run_on_each([target], StateResult, is_named, export)
-        return state
-
-    why = "it does not have this environment"
-    states = {name: [StateResult(each, name, skipped=why) for each in catalogs] for name, catalogs in skipped.items()}
-    for state in _read_all(targets, read):
-        states[state.environment].append(state)
-    return states
 
 
 def is_state_file(source: str) -> bool:
@@ -118,18 +85,6 @@ def _read_files(sources: Collection[str]) -> dict[str, Sequence[StateResult]]:
             found[source] = read_states(source)
     raise_all(errors)
     return found
-
-
-def _read_all(targets: Sequence[Target], read: Callable[[Target], StateResult]) -> Iterator[StateResult]:
-    """Yield the states: of targets that need no engine, several at a time; engines run one after the other."""
-    parallel = [target for target in targets if opens_without_engine(target.catalog)]
-    callers = [Caller() for _ in parallel[:_AT_ONCE]]
-    answers = [callers[number % _AT_ONCE].submit(partial(read, each)) for number, each in enumerate(parallel)]
-    for caller in callers:
-        caller.end()
-    yield from (read(target) for target in targets if target not in parallel)
-    # Each read inside has a time limit of its own.
-    yield from (result(answer, float("inf")) for answer in answers)
 
 
 def _compared(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, takewhile
-from typing import Any
 
 from glacierbase.errors import EngineUnavailable, GlacierbaseError
 from glacierbase.history.drift import TableDrift, drift_of, is_kept_by_engine, look
@@ -33,13 +32,13 @@ _PROPERTIES = ("property", "comment")
 _AGAIN = 3
 
 
-def drift(target: Target, result: DriftResult, choice: TableChoice, spark: Any) -> DriftResult:
+def drift(target: Target, result: DriftResult, choice: TableChoice) -> DriftResult:
     """Return how the tables of a catalog differ from their records; with an error where one cannot be read. Writes nothing.
 
     Args:
         choice: of the tables.
     """
-    with target.opened(spark) as opened, LiveTables(target.catalog, opened.engine) as tables:
+    with target.opened() as opened, LiveTables(target.catalog, opened.engine) as tables:
         state = read_state(opened)
         found = drift_in(opened, state, timelines(state.history), tables, result, choice)
     return replace(found, warnings=(*state.warnings, *found.warnings), error=_not_compared(found))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
-from typing import Any
 
 from glacierbase.errors import GlacierbaseError
 from glacierbase.history.opening import OpenCatalog, Target
@@ -24,7 +23,7 @@ from glacierbase.inspect.report.results import (
     ReportedSince,
     ReportedTable,
 )
-from glacierbase.inspect.statuses import statuses
+from glacierbase.inspect.status import statuses
 from glacierbase.inspect.tables.lineage import Traced, how_it_was, trace
 from glacierbase.inspect.tables.since import Since
 from glacierbase.inspect.versions.made import MadeChange, made_by_each
@@ -40,9 +39,9 @@ from glacierbase.stores.live import LiveTables
 _SETTLED = frozenset({State.APPLIED, State.ABANDONED})
 
 
-def page_of(target: Target, result: PageResult, spark: Any) -> PageResult:
+def page_of(target: Target, result: PageResult) -> PageResult:
     """Return what the page holds of a catalog. Writes nothing; starts an engine only where history and lock need it."""
-    with target.opened(spark) as opened:
+    with target.opened() as opened:
         state = read_state(opened)
         known = timelines(state.history)
         result = _with_drift(opened, state, known, result)

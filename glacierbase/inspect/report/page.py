@@ -4,21 +4,73 @@ from __future__ import annotations
 
 import hashlib
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib.resources import files
 from pathlib import Path
+from typing import TypeVar
 
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 import glacierbase
+from glacierbase.errors import GlacierbaseError, SeveralErrors, raise_all
 from glacierbase.inspect.compare.results import CompareResult
 from glacierbase.inspect.report.packed import packed
-from glacierbase.inspect.report.results import PageResult
+from glacierbase.inspect.report.results import PageResult, ReportResult, reported
+from glacierbase.model.arguments import check_not_empty
 from glacierbase.model.escape import on_one_line
+from glacierbase.model.result import Result, Results
 from glacierbase.run.files import check_replaceable, replace_file, writing
 
+R = TypeVar("R", bound=Result)
+
 _SCRIPTS = ("data.js", "elements.js", "pages.js", "addresses.js", "search.js")
+
+
+def report(
+    output: str | Path,
+    name: str,
+    pages: Callable[[], Sequence[PageResult]],
+    compared: Callable[[], Sequence[CompareResult]],
+) -> Results[ReportResult]:
+    """Write the page about a project to a file.
+
+    Args:
+        name: of the project.
+        pages: reads what the page holds of each catalog.
+        compared: compares environments.
+
+    Raises:
+        GlacierbaseError: a catalog or an environment cannot be read, or several; `results` says where the page with the others
+            is. Without any others there is none.
+    """
+    check_not_empty("output", output)
+    check_output(output)
+    errors: list[GlacierbaseError] = []
+    catalogs, comparisons = _read(pages, errors), _read(compared, errors)
+    is_anything_known = any(each.error is None and each.skipped is None for each in (*catalogs, *comparisons))
+    if is_anything_known or not errors:
+        write_page(output, name, catalogs, comparisons)
+    results = Results(reported(str(output) if is_anything_known else "", catalogs, comparisons))
+    # An environment that is both shown and compared fails twice.
+    raise_all(list({(error.code, error.message): error for error in errors}.values()), results)
+    return results
+
+
+def _read(read: Callable[[], Sequence[R]], errors: list[GlacierbaseError]) -> Sequence[R]:
+    """Return the results of a command, also where it fails for some of them; the errors are appended.
+
+    Raises:
+        GlacierbaseError: it has no results.
+    """
+    try:
+        return read()
+    except GlacierbaseError as error:
+        if not error.results:
+            raise
+        inside = error.errors if isinstance(error, SeveralErrors) else (error,)
+        errors += [result.error for result in error.results if result.error] or inside
+        return error.results
 
 
 def check_output(path: str | Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
 
 from glacierbase.errors import ConfigurationError
 from glacierbase.history.opening import Target
@@ -124,13 +123,13 @@ def next_after(history: History, not_recorded: Iterable[str]) -> str:
     return "the next file that touches the table records it; a view has no record" if gaps else ""
 
 
-def blame(target: Target, result: BlameResult, search: TableSearch, spark: Any) -> BlameResult:
+def blame(target: Target, result: BlameResult, search: TableSearch) -> BlameResult:
     """Return the lines of a table, or of one of its columns.
 
     Raises:
         ConfigurationError: the name of the table is ambiguous, or it has no such column.
     """
-    state = current_state(target, spark)
+    state = current_state(target)
     result = replace(result, warnings=state.warnings)
     found = search.find_with_column(state.history)
     if found is None:
@@ -140,7 +139,7 @@ def blame(target: Target, result: BlameResult, search: TableSearch, spark: Any) 
     with LiveTables(target.catalog) as tables:
         if life.moments:
             moments, unread = with_changes_since(tables, life.moments, is_whole=not life.gaps and not life.is_doubtful)
-            if len(moments) > len(life.moments) and current_state(target, spark).history.head != state.history.head:
+            if len(moments) > len(life.moments) and current_state(target).history.head != state.history.head:
                 # A file that has begun since the history was read may have made the changes.
                 moments, unread = with_changes_since(tables, life.moments, is_whole=False)
             life = replace(life, moments=moments)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from glacierbase.errors import ConfigurationError
 from glacierbase.history.opening import Target
@@ -122,13 +121,13 @@ def _described(shape: Shape) -> Iterator[Line]:
     yield from table((), [(Mark(name), value) for name, value in facts if value])
 
 
-def schema(target: Target, result: SchemaResult, search: TableSearch, wanted: Wanted, spark: Any) -> SchemaResult:
+def schema(target: Target, result: SchemaResult, search: TableSearch, wanted: Wanted) -> SchemaResult:
     """Return the shape of a table at a point, or the differences between two.
 
     Raises:
         ConfigurationError: the name is ambiguous, a version never ran, or there are no statements that create the table.
     """
-    state = current_state(target, spark)
+    state = current_state(target)
     result = replace(result, warnings=state.warnings)
     found = search.find(state.history)
     if found is None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from glacierbase.history.opening import Target
 from glacierbase.history.state import current_state
@@ -49,9 +48,9 @@ class HistoryResult(Result):
         return f"no {what} fits the options; the history has {counted(self.total, 'event')}"
 
 
-def history(target: Target, result: HistoryResult, filters: Filters, spark: Any) -> HistoryResult:
+def history(target: Target, result: HistoryResult, filters: Filters) -> HistoryResult:
     """Return the events that are asked for, in order."""
-    state = current_state(target, spark)
+    state = current_state(target)
     events = state.history.events
     result = replace(result, total=len(events), warnings=state.warnings)
     fits, changes = filters.fits, None

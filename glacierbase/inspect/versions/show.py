@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
 
 from glacierbase.history.details import details_of
 from glacierbase.history.opening import Target
 from glacierbase.history.records import History, Record
 from glacierbase.history.state import current_state
 from glacierbase.history.status import statement_at_stop
-from glacierbase.inspect.statuses import statuses
+from glacierbase.inspect.status import statuses
 from glacierbase.inspect.versions.made import made_by
 from glacierbase.inspect.versions.shown import ShownRun, ShownStatement, ShowResult
 from glacierbase.migrations.allows import Allow, allows_of
@@ -51,9 +50,9 @@ _NEXT: Mapping[State, Callable[[str], str]] = {
 }
 
 
-def show(target: Target, result: ShowResult, number: int, spark: Any) -> ShowResult:
+def show(target: Target, result: ShowResult, number: int) -> ShowResult:
     """Return all that is known of one version; `migration` stays None if there is no such version."""
-    state = current_state(target, spark)
+    state = current_state(target)
     status = next((each for each in statuses(target, state) if int(each.version) == number), None)
     if status is None:
         return replace(result, warnings=state.warnings)

@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,8 @@ import pytest
 from jsonschema import validate
 
 from glacierbase import Project
-from glacierbase.apply import commands
 from glacierbase.apply import hooks as hooks_module
+from glacierbase.apply import migrator
 from glacierbase.apply.plan import Selection
 from glacierbase.apply.results import MigrateResult, PendingResult, PlanResult
 from glacierbase.catalogs.folder import load_catalog_files
@@ -70,7 +71,9 @@ def with_hooks(world: World, **commands: str) -> None:
 
 def migrate(world: World, cancelled: Callable[[], bool] = lambda: False) -> MigrateResult:
     """Run the command `migrate`."""
-    return commands.migrate(world.target(), MigrateResult("shop", world.environment), Selection(), 0, cancelled, None)
+    return migrator.migrate(
+        replace(world.target(), cancelled=cancelled), MigrateResult("shop", world.environment), selection=Selection()
+    )
 
 
 def calls(world: World) -> list[Any]:
@@ -108,8 +111,8 @@ def test_a_run_with_nothing_to_apply_runs_no_hook(world: World) -> None:
 
 def test_the_commands_that_write_nothing_run_no_hook(world: World) -> None:
     """`plan` and `pending` plan as `migrate` does; `validate` and `render` read the same file."""
-    assert commands.plan(world.target(), PlanResult("shop", "default"), Selection(), None).plan
-    assert commands.pending(world.target(), PendingResult("shop", "default"), None).pending
+    assert migrator.plan(world.target(), PlanResult("shop", "default"), selection=Selection()).plan
+    assert migrator.pending(world.target(), PendingResult("shop", "default")).pending
     project = Project.load(world.project.root)
     assert project.validate()
     assert project.render()

@@ -56,7 +56,7 @@ def test_jars_of_another_spark_are_no_error_where_nothing_starts(world: World) -
     for_another_spark(world)
     world.migrate()
     world.file("0002_b.sql", "CREATE TABLE u (a INT)")
-    world.migrate(session=object())
+    world.migrate(spark=object())
     world.file("0003_c.sql", "CREATE TABLE v (a INT)")
     target = world.target()
     target.catalog.spark_conf["spark.remote"] = "sc://spark:15002"  # type: ignore[index]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from glacierbase.apply.commands import migrate
+from glacierbase.apply.migrator import migrate
 from glacierbase.apply.plan import Selection
 from glacierbase.apply.results import MigrateResult
 from glacierbase.errors import OutcomeUnknown, StatementRefused
@@ -24,7 +24,7 @@ def world(project: ProjectFolder) -> World:
 
 
 def result(world: World) -> MigrateResult:
-    return migrate(world.target(), MigrateResult("shop", "default"), Selection(), 0, lambda: False, None)
+    return migrate(world.target(), MigrateResult("shop", "default"), selection=Selection())
 
 
 @pytest.mark.parametrize("kind", [StatementRefused, OutcomeUnknown])

@@ -14,7 +14,7 @@ from glacierbase.apply.repair import Decision, repair
 from glacierbase.apply.transitions import Resolution
 from glacierbase.errors import GlacierbaseError
 from glacierbase.history.details import details_of
-from glacierbase.inspect import commands
+from glacierbase.inspect import status as statuses
 from glacierbase.inspect.results import StatusResult
 from glacierbase.inspect.versions import show as answers
 from glacierbase.inspect.versions.filters import Filters
@@ -51,12 +51,12 @@ def with_ticket(path: Path, value: str = "OPS-17") -> None:
 
 
 def document(world: World) -> dict[str, Any]:
-    result = commands.status(world.target(), StatusResult("shop", "default"), None)
+    result = statuses.status(world.target(), StatusResult("shop", "default"))
     return json.loads(json_document("status", [result], None))["catalogs"][0]["migrations"][0]
 
 
 def show(world: World) -> str:
-    return text_document([answers.show(world.target(), ShowResult("shop", "default"), 1, None)])
+    return text_document([answers.show(world.target(), ShowResult("shop", "default"), number=1)])
 
 
 def test_a_header_is_recorded_when_the_file_starts_and_shown(world: World) -> None:
@@ -68,7 +68,7 @@ def test_a_header_is_recorded_when_the_file_starts_and_shown(world: World) -> No
     world.migrate()
     assert json.loads(world.events[0].details or "")["headers"] == {"TICKET": "OPS-17"}
     assert "TICKET      OPS-17" in show(world)
-    found = history(world.target(), HistoryResult("shop", "default"), Filters(), None)
+    found = history(world.target(), HistoryResult("shop", "default"), filters=Filters())
     assert "OPS-17" in json_document("history", [found], None)
     path.unlink()
     assert document(world)["headers"] == {"TICKET": "OPS-17"}
@@ -145,7 +145,7 @@ def test_the_actor_of_each_ci_service_is_recorded_and_shown(
     actor, event = ACTORS[variable], world.events[0]
     assert json.loads(event.details or "")["ci_actor"] == actor
     assert f"{actor} ({event.os_user}@{event.host})" in show(world)
-    found = history(world.target(), HistoryResult("shop", "default"), Filters(), None)
+    found = history(world.target(), HistoryResult("shop", "default"), filters=Filters())
     assert f"{actor} ({event.os_user}@{event.host})" in text_document([found])
     assert f"{actor} ({event.os_user}@{event.host})" in text_document([found], HistoryResult.event_lines)
 

@@ -78,7 +78,7 @@ def applied(world: World, files: dict[str, str]) -> None:
 
 def run(world: World, to: int = 2, **options: Any) -> SquashResult:
     empty = SquashResult("shop", "default")
-    return squash(world.target(), empty, to, "Ana", **{"dry_run": False, "commit": False, **options})
+    return squash(world.target(), empty, to=to, author="Ana", **{"dry_run": False, "commit": False, **options})
 
 
 def names(world: World) -> list[str]:
@@ -357,7 +357,7 @@ def test_hostile_texts_of_a_table_stay_texts(world: World, shapes: dict[str, Sha
 
 def called(world: World, patch: pytest.MonkeyPatch, *arguments: str, typed: str | None = None) -> Output:
     """Call the program on the world; with something typed, at a terminal."""
-    patch.setattr("glacierbase.inspect.loaded.load_targets", lambda *_: [world.target()])
+    patch.setattr("glacierbase.project.each.load_targets", lambda *_: [world.target()])
     return call_program(["squash", "--to", "2", "--author", "Ana", *arguments], typed)
 
 

@@ -61,7 +61,8 @@ def report(tty: Recording, command: str, run: Callable[[Terminal], object]) -> N
     """Run a command that returns no results."""
     with redirect_stderr(tty.stream):
         screen = Terminal("text", False)
-        screen.report(command, lambda: [run(screen)][1:])
+        with screen.reporting(command):
+            run(screen)
 
 
 def started(seconds_ago: float, what: str = "shop: running 0003 2/4 (line 6)", detail: str | None = None) -> Activity:

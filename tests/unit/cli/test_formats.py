@@ -202,8 +202,8 @@ def test_the_result_is_printed_where_a_file_cannot_be_written_afterwards(
 ) -> None:
     """The other files are written, and the command fails."""
     files = (OutputFile("junit", tmp_path / "gone" / "a"), OutputFile("json", tmp_path / "b"))
-    with pytest.raises(SystemExit) as caught:
-        Terminal("json", False, files=files).report("lint", list)
+    with pytest.raises(SystemExit) as caught, Terminal("json", False, files=files).reporting("lint"):
+        pass
     assert caught.value.code == USAGE
     assert json.loads(capsys.readouterr().out)["error"]["code"] == "UNREADABLE_FILE"
     assert json.loads((tmp_path / "b").read_text())["ok"]

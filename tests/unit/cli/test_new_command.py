@@ -1,4 +1,4 @@
-"""How a read-only command is added: three files, as CONTRIBUTING describes it. The test adds one to a copy of the package."""
+"""How a read-only command is added: in three rooms, as CONTRIBUTING describes it. The test adds one to a copy of the package."""
 
 from __future__ import annotations
 
@@ -24,7 +24,6 @@ FUNCTION = '''\
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 from glacierbase.history.opening import Target
 from glacierbase.history.state import current_state
@@ -42,23 +41,25 @@ class CountResult(Result):
         return [counted(self.events, "event")]
 
 
-def count(target: Target, result: CountResult, spark: Any) -> CountResult:
+def count(target: Target, result: CountResult) -> CountResult:
     """Return the number of events."""
-    return replace(result, events=len(current_state(target, spark).history.events))
+    return replace(result, events=len(current_state(target).history.events))
 '''
-# A method in inspect/asked.py.
-IMPORT = "from glacierbase.inspect.count import CountResult, count\n"
+# A row in project/commands.py.
+ROW = '    "count": Command(Section.ASK, "inspect.count:count", "inspect.count:CountResult"),\n'
+# A method in project/project.py, and its type of result.
+IMPORT = "    from glacierbase.inspect.count import CountResult\n"
 METHOD = '''\
     @with_own_scope
     def count(self, catalogs: Collection[str] = (), *, spark: Any = None) -> tuple[CountResult, ...]:
         """Return the number of events. Writes nothing."""
-        return self._each(catalogs, CountResult, count, spark)
+        return self._catalogs.run(COMMANDS["count"], catalogs, spark)
 
 '''
 # A command in cli/inspect.py.
 COMMAND = '''
 
-@cli.command(section=Section.ASK)
+@cli.command()
 @with_options()
 def count(options: Options) -> None:
     """Count the events in the history. Writes nothing."""
@@ -72,16 +73,17 @@ def package(tmp_path: Path) -> Path:
     copy = tmp_path / "copy" / "glacierbase"
     shutil.copytree(Path(glacierbase.__file__).parent, copy, ignore=shutil.ignore_patterns("__pycache__"))
     (copy / "inspect" / "count.py").write_text(FUNCTION)
-    facade = (copy / "inspect" / "asked.py").read_text()
-    for before, addition in (
-        ("from glacierbase.inspect.loaded", IMPORT),
-        ("    @with_own_scope\n    def doctor(", METHOD),
+    for name, before, addition in (
+        ("commands.py", '    "report": Command(', ROW),
+        ("project.py", "    from glacierbase.inspect.drift.results", IMPORT),
+        ("project.py", "    @with_own_scope\n    def doctor(", METHOD),
     ):
-        assert facade.count(before) == 1
-        facade = facade.replace(before, addition + before)
-    (copy / "inspect" / "asked.py").write_text(facade)
-    with (copy / "cli" / "inspect.py").open("a") as file:
-        file.write(COMMAND)
+        file = copy / "project" / name
+        text = file.read_text()
+        assert text.count(before) == 1
+        file.write_text(text.replace(before, addition + before))
+    with (copy / "cli" / "inspect.py").open("a") as commands:
+        commands.write(COMMAND)
     return copy
 
 
@@ -92,10 +94,10 @@ def run(package: Path, project: ProjectFolder, *command: str) -> subprocess.Comp
     )
 
 
-def test_a_read_only_command_needs_three_files(package: Path, project: ProjectFolder) -> None:
-    """It has all common options, both formats, exit codes, help and a JSON Schema."""
+def test_a_read_only_command_is_added_in_three_rooms(package: Path, project: ProjectFolder) -> None:
+    """The command has all common options, both formats, exit codes, help and a JSON Schema."""
     assert differences(Path(glacierbase.__file__).parent, package) == {
-        "inspect/count.py", "inspect/asked.py", "cli/inspect.py",
+        "inspect/count.py", "project/commands.py", "project/project.py", "cli/inspect.py",
     }  # fmt: skip
     project.catalog(READABLE)
     text = run(package, project, "-m", "glacierbase", "count", "--catalog", "shop")

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from glacierbase.apply.init import SCHEMA, init
 from glacierbase.cli.group import cli
 from glacierbase.cli.program import main
-from glacierbase.output.schemas import COMMANDS, WITHOUT_CATALOGS
+from glacierbase.project.commands import COMMANDS
 from tests.docs.pages import DOCS
 from tests.support.documents import checked
 from tests.support.project_folder import ProjectFolder
@@ -25,7 +25,7 @@ def printed(*arguments: str) -> str:
 def test_it_lists_every_document_and_catalog_files() -> None:
     """Each line begins with the name that prints the schema."""
     names = [line.split()[0] for line in printed().splitlines()]
-    assert names == sorted({*COMMANDS, *WITHOUT_CATALOGS, "catalog-file"})
+    assert names == sorted({*COMMANDS, "usage", "catalog-file"})
     for name in names:
         assert printed(name) == (DOCS / "reference" / "schemas" / f"{name}.json").read_text()
 
@@ -43,7 +43,7 @@ def test_its_own_document_holds_the_schemas() -> None:
     assert found["name"] == "status"
     assert found["json_schema"] == json.loads(printed("status"))
     everything = checked(json.loads(printed("--format", "json")))["schemas"]
-    assert {each["name"] for each in everything} == {*COMMANDS, *WITHOUT_CATALOGS, "catalog-file"}
+    assert {each["name"] for each in everything} == {*COMMANDS, "usage", "catalog-file"}
 
 
 def test_an_unknown_name_has_a_suggestion(capsys: pytest.CaptureFixture[str]) -> None:

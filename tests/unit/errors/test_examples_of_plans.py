@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from glacierbase.apply import commands
+from glacierbase.apply import migrator
 from glacierbase.apply.plan import Selection
 from glacierbase.apply.planfile import read_plan, write_plan
 from glacierbase.apply.results import MigrateResult, PlanResult
@@ -24,7 +24,7 @@ def migrate(world: Sleep, plan: str | None = None) -> None:
     """Run `migrate`, with a plan file if one is named."""
     target, empty = world.target("analytics"), MigrateResult("analytics", "prod")
     given = read_plan(plan) if plan else None
-    error = commands.migrate(target, empty, Selection(), 0, lambda: False, None, given).error
+    error = migrator.migrate(target, empty, selection=Selection(), given=given).error
     if error:
         raise error
 
@@ -33,7 +33,7 @@ def write(world: Sleep) -> None:
     world.add("0007_add_source", "CREATE TABLE source (a INT)")
     world.add("0008_add_device", "SELECT {{ variables.size }}")
     target = world.target("analytics")
-    write_plan("plan.json", [commands.plan(target, PlanResult("analytics", "prod"), Selection(), None)])
+    write_plan("plan.json", [migrator.plan(target, PlanResult("analytics", "prod"), selection=Selection())])
 
 
 def outdated(world: Sleep) -> None:

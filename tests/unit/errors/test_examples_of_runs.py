@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -44,8 +45,8 @@ class Sleep(World):
         super().__init__(project)
         self.environment = "prod"
 
-    def migrator(self, name: str = "analytics") -> Migrator:
-        return super().migrator(name)
+    def migrator(self, name: str = "analytics", **options: Any) -> Migrator:
+        return super().migrator(name, **options)
 
     def add(self, name: str, sql: str = CREATE) -> None:
         self.project.file(f"{name}.sql", sql, "analytics")

@@ -131,7 +131,9 @@ def test_it_needs_no_project_and_no_engine(place: Path) -> None:
     )
     assert (done.returncode, done.stderr) == (0, "")
     imported = set(done.stdout.splitlines()[-1].split())
-    assert imported.isdisjoint({"glacierbase.project", "glacierbase.executors", "yaml", "jinja2", "socket", "pyspark"})
+    assert imported.isdisjoint(
+        {"glacierbase.project.project", "glacierbase.executors", "yaml", "jinja2", "socket", "pyspark"}
+    )
 
 
 def test_errors_end_with_the_command_that_explains_them() -> None:

@@ -18,7 +18,7 @@ from glacierbase.errors import GlacierbaseError, MigrationFailed, NeedsRepair, S
 from glacierbase.history.state import current_state
 from glacierbase.history.timeline import timelines
 from glacierbase.inspect.doctor import examine
-from glacierbase.inspect.statuses import statuses
+from glacierbase.inspect.status import statuses
 from glacierbase.model.migration import Event, EventType
 from glacierbase.stores.tables import kind
 from tests.support.project_folder import ProjectFolder
@@ -63,7 +63,7 @@ def commands(world: World) -> dict[str, Callable[[], Any]]:
         "blame": lambda: timelines(current_state(target).history),
         "doctor": lambda: next(each.error for each in examine(target) if each.name == "history"),
         "unlock": lambda: (held_lock(target), unlock(target, None)),
-        "repair": lambda: repair_cases(target, [2], None, None),
+        "repair": lambda: repair_cases(target, [2]),
         "migrate": lambda: Migrator(target).migrate(Selection(), Progress()),
     }
 

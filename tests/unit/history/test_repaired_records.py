@@ -13,7 +13,7 @@ from glacierbase.apply.repair import Decision, repair, repair_cases
 from glacierbase.apply.transitions import Resolution
 from glacierbase.errors import GlacierbaseError
 from glacierbase.history.records import fold
-from glacierbase.inspect import commands
+from glacierbase.inspect import status as statuses
 from glacierbase.inspect.results import StatusResult
 from glacierbase.inspect.versions.filters import Filters
 from glacierbase.inspect.versions.history import HistoryResult, history
@@ -45,7 +45,7 @@ def decide(world: World, resolution: Resolution) -> None:
 
 
 def status(world: World) -> StatusResult:
-    return commands.status(world.target(), StatusResult("shop", "default"), None)
+    return statuses.status(world.target(), StatusResult("shop", "default"))
 
 
 def only(world: World) -> Status:
@@ -54,7 +54,7 @@ def only(world: World) -> Status:
 
 
 def shown(world: World) -> ShowResult:
-    return show(world.target(), ShowResult("shop", "default"), 1, None)
+    return show(world.target(), ShowResult("shop", "default"), number=1)
 
 
 def test_an_accepted_edit_leaves_the_run_that_applied_the_version(world: World) -> None:
@@ -177,7 +177,7 @@ def test_the_history_lists_run_and_repair_as_two_outcomes(world: World) -> None:
     world.migrate()
     path.write_text(path.read_text() + "\n")
     decide(world, Resolution.EDITED)
-    result = history(world.target(), HistoryResult("shop", "default"), Filters(), None)
+    result = history(world.target(), HistoryResult("shop", "default"), filters=Filters())
     run, fact = text_document([result]).splitlines()[2:]
     assert run.split()[:3] == ["1", "applied", "2026-11-20"]
     assert fact.split()[:6] == ["1", "repaired", "as", "edited:", "applied", "2026-11-22"]

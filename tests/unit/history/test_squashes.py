@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from glacierbase.apply.baseline import baseline
+from glacierbase.apply.new import reverting_sql
 from glacierbase.apply.plan import Selection
-from glacierbase.apply.reverting import reverting_sql
 from glacierbase.errors import (
     ConfigurationError,
     GlacierbaseError,
@@ -24,7 +24,7 @@ from glacierbase.errors import (
 )
 from glacierbase.history.details import Details, details_of, to_json
 from glacierbase.history.state import read_state
-from glacierbase.inspect.statuses import statuses
+from glacierbase.inspect.status import statuses
 from glacierbase.migrations.folder import load_migrations
 from glacierbase.migrations.squashes import header_lines, squashed_by
 from glacierbase.model.migration import AppliedBy, Event

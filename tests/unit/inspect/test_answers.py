@@ -10,7 +10,7 @@ from glacierbase.apply.file_results import WrittenResult
 from glacierbase.errors import GlacierbaseError, MigrationFailed
 from glacierbase.history.details import details_of
 from glacierbase.inspect.results import StatusResult
-from glacierbase.inspect.statuses import statuses
+from glacierbase.inspect.status import statuses
 from glacierbase.inspect.versions.show import allows_shown, next_step, statements_of
 from glacierbase.inspect.versions.shown import ShowResult
 from glacierbase.migrations.allows import Allow

@@ -13,7 +13,7 @@ from glacierbase.errors import ConfigurationError
 from glacierbase.inspect.tables.points import point_given, since_given
 from glacierbase.model.migration import EventType, State
 from glacierbase.model.shape import Shape
-from glacierbase.project import Project
+from glacierbase.project.project import Project
 from tests.support.hostile import PAYLOAD, check_safe
 from tests.support.project_folder import ProjectFolder
 from tests.support.story import Story, asked, column, shape
@@ -105,12 +105,12 @@ def test_a_table_of_one_of_several_catalogs_is_no_error(
 ) -> None:
     """The others say that they have none; their statements are a comment."""
     told = asked(Story().file(1, {T: of(T)}), project, monkeypatch)
-    from glacierbase.inspect import loaded
+    from glacierbase.project import each as running
 
-    [target] = loaded.load_targets(project.root, (), told.held_locks, ())
+    [target] = running.load_targets(project.root, (), told.held_locks, ())
     project.catalog((project.root / "catalogs/shop.yaml").read_text(), "web")
     other = replace(target, catalog=replace(target.catalog, name="web"))
-    monkeypatch.setattr("glacierbase.inspect.loaded.load_targets", lambda *_: [target, other])
+    monkeypatch.setattr("glacierbase.project.each.load_targets", lambda *_: [target, other])
     both = Project.load(project.root)
     assert [each.table for each in both.schema("t")] == [each.table for each in both.blame("t")] == [T, None]
     assert both.schema("t")[1].lines() == both.blame("t")[1].lines() == ["no such table"]

@@ -9,7 +9,7 @@ from typing import TypeAlias
 import pytest
 
 from glacierbase.model.shape import PartitionField, SortField
-from glacierbase.project import Project
+from glacierbase.project.project import Project
 from tests.support.project_folder import ProjectFolder
 from tests.support.story import Story, asked, column, shape
 

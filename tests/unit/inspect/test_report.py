@@ -233,7 +233,7 @@ def test_a_file_that_cannot_be_written_is_refused_before_anything_is_read(
     """One message says what is wrong with the path."""
     monkeypatch.chdir(project.root)
     project.catalog("migrationExecutor: {type: spark}\nstore: {catalog: lake}\n")
-    monkeypatch.setattr("glacierbase.inspect.loaded.load_targets", lambda *_: pytest.fail("it was read"))
+    monkeypatch.setattr("glacierbase.project.each.load_targets", lambda *_: pytest.fail("it was read"))
     output = call_program(["report", "-o", place])
     assert (output.code, output.stdout) == (2, "")
     assert output.stderr.startswith(f"error: UNREADABLE_FILE: {place}: cannot be written")

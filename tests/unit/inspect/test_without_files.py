@@ -12,8 +12,8 @@ import pytest
 from glacierbase.cli import main
 from glacierbase.errors import HistoryDisagrees, MigrationFileError
 from glacierbase.history.opening import Target
-from glacierbase.inspect import loaded
-from glacierbase.project import Project
+from glacierbase.project import each as running
+from glacierbase.project.project import Project
 from tests.support.project_folder import ProjectFolder
 from tests.support.sample_story import EVENTS, tell_sample
 from tests.support.world import World
@@ -71,14 +71,14 @@ def test_a_history_under_another_name_of_the_catalog_is_found_by_the_files(
     """`history` of a renamed catalog raises CATALOG_RENAMED, for which the files are read; an error in them is raised then."""
     world.file("1_a.sql", "CREATE TABLE t (a INT)")
     world.migrate()
-    root, load = world.project.root, loaded.load_targets
+    root, load = world.project.root, running.load_targets
     (root / "migrations/shop").rename(root / "migrations/store")
     (root / "catalogs/shop.yaml").rename(root / "catalogs/store.yaml")
 
     def load_targets(*arguments: Any) -> list[Target]:
         return [replace(each, open_store=world.target("store").open_store) for each in load(*arguments)]
 
-    monkeypatch.setattr(loaded, "load_targets", load_targets)
+    monkeypatch.setattr(running, "load_targets", load_targets)
     with pytest.raises(HistoryDisagrees) as caught:
         Project.load(root).history()
     assert caught.value.code == "CATALOG_RENAMED"

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from glacierbase.apply import migrator
-from glacierbase.apply.commands import plan
+from glacierbase.apply.migrator import plan
 from glacierbase.apply.plan import Selection
 from glacierbase.apply.results import PlanResult
 from glacierbase.errors import GlacierbaseError, MigrationFailed, MigrationFileError
@@ -118,7 +118,7 @@ def test_migrate_and_plan_refuse_a_pending_file_before_anything_runs(world: Worl
     """Also where an earlier file is in order; an applied file with a form stays applied."""
     world.file("1_a.sql", "CREATE TABLE t (a INT)")
     path = world.file("2_b.sql", "INSERT INTO t VALUES (1);\nSELECT '${x}'")
-    for command in (world.migrate, lambda: plan(world.target(), PlanResult("shop", "default"), Selection(), None)):
+    for command in (world.migrate, lambda: plan(world.target(), PlanResult("shop", "default"), selection=Selection())):
         with pytest.raises(MigrationFileError) as caught:
             command()
         assert (caught.value.code, caught.value.data["line"]) == ("SPARK_SUBSTITUTION", 5)

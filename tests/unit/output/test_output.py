@@ -12,7 +12,6 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -258,12 +257,8 @@ def test_a_cell_of_a_table_is_masked_with_the_secrets_of_its_project_only() -> N
 
 def test_progress_and_warnings_are_printed_without_obeying_them(capsys: pytest.CaptureFixture[str]) -> None:
     """A log record is one line; further lines of its values have a margin."""
-
-    def ask() -> list[Any]:
+    with terminal.Terminal("text", False).reporting("status"):
         logging.getLogger("glacierbase").warning("output: %s", PAYLOAD)
-        return []
-
-    terminal.Terminal("text", False).report("status", ask)
     output = capsys.readouterr().err
     assert output.startswith("output: ")
     check_safe(output)
@@ -272,7 +267,7 @@ def test_progress_and_warnings_are_printed_without_obeying_them(capsys: pytest.C
 def test_warnings_of_other_packages_are_printed_without_obeying_them() -> None:
     """Warnings of Python are logged with `--verbose`, and are safe."""
     code = "import warnings; from glacierbase.cli.terminal import Terminal; from tests.support.hostile import PAYLOAD\n"
-    ask = "Terminal('text', True).report('status', lambda: warnings.warn(PAYLOAD, stacklevel=1) or [])"
+    ask = "with Terminal('text', True).reporting('status'): warnings.warn(PAYLOAD, stacklevel=1)"
     done = subprocess.run([sys.executable, "-c", code + ask], capture_output=True, text=True, check=True)
     assert "UserWarning" in done.stderr
     check_safe(done.stderr)

@@ -17,7 +17,8 @@ from glacierbase.errors import SeveralErrors
 from glacierbase.executors import Executor
 from glacierbase.model.result import document_fields, json_name
 from glacierbase.output.documents import json_document
-from glacierbase.output.schemas import COMMANDS, WITHOUT_CATALOGS, json_schema
+from glacierbase.output.schemas import WITHOUT_CATALOGS, json_schema
+from glacierbase.project.commands import COMMANDS
 from tests.support.documents import checked
 from tests.support.project_folder import ProjectFolder
 from tests.support.repository import commit_all
@@ -25,6 +26,8 @@ from tests.support.world import World
 from tests.unit.output.planted import planted
 
 SEVERAL = SeveralErrors([GlacierbaseError("ONE", "a", path="x.sql", line=3), GlacierbaseError("TWO", "b")])
+# The types of results by command.
+RESULTS = {name: command.result_type() for name, command in COMMANDS.items() if command.result}
 # Commands on the fakes, in this order: whether each succeeds.
 CALLS = [
     ("validate", True),
@@ -99,25 +102,26 @@ CALLS = [
 ACTIONS = {"drift-adopt", "drift-revert", "drift-ignore"}
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", RESULTS)
 def test_a_schema_is_valid_and_requires_every_field_of_the_result(command: str) -> None:
     """Documents may have more properties than the schema lists."""
     schema = json_schema(command)
     Draft202012Validator.check_schema(schema)
     assert '"additionalProperties": false' not in json.dumps(schema)
-    entry = schema["$defs"][COMMANDS[command].__name__]
-    assert entry["required"] == [json_name(name) for name in document_fields(COMMANDS[command])]
+    entry = schema["$defs"][RESULTS[command].__name__]
+    assert entry["required"] == [json_name(name) for name in document_fields(RESULTS[command])]
 
 
 def test_every_command_of_the_program_has_a_schema() -> None:
-    """A new command gets its schema from the annotation of its method."""
-    assert set(COMMANDS) | set(WITHOUT_CATALOGS) == {*cli.commands, *ACTIONS, "usage"}
+    """A new command gets its schema from its type of result; the others print a document about no catalog."""
+    assert set(COMMANDS) == {*cli.commands, *ACTIONS}
+    assert set(RESULTS) | set(WITHOUT_CATALOGS) == {*COMMANDS, "usage"}
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", RESULTS)
 def test_a_document_with_every_value_fits_its_schema(command: str) -> None:
     """With all optional values and without, with an error, with several and with none."""
-    kind = COMMANDS[command]
+    kind = RESULTS[command]
     whole = planted(kind)
     for error in (None, whole.error, SEVERAL):
         checked(json.loads(json_document(command, [replace(whole, error=error), kind("shop", "dev")], error)))
@@ -137,7 +141,7 @@ def test_a_document_with_every_value_fits_its_schema(command: str) -> None:
 )
 def test_a_document_that_lacks_a_field_or_has_another_type_does_not_fit(change: Any) -> None:
     """A schema that accepts anything would test nothing."""
-    document = json.loads(json_document("status", [replace(planted(COMMANDS["status"]), error=None)], None))
+    document = json.loads(json_document("status", [replace(planted(RESULTS["status"]), error=None)], None))
     validator = Draft202012Validator(json_schema("status"))
     assert validator.is_valid(document)
     change(document)
@@ -154,7 +158,7 @@ def test_documents_of_the_program_fit_their_schemas(
     world.file("2_b.sql", "INSERT INTO nowhere VALUES (1)")
     without_engine = {"open_executor": refuse}
     monkeypatch.setattr(
-        "glacierbase.inspect.loaded.load_targets",
+        "glacierbase.project.each.load_targets",
         lambda *_: [replace(world.target(), **(without_engine if command == "doctor" else {}))],
     )
     commit_all(project.root)
@@ -168,7 +172,7 @@ def test_documents_of_the_program_fit_their_schemas(
         checked(document)
         assert (caught.value.code == 0, document["ok"]) == (succeeds, succeeds), (call, document["error"])
         seen.update((command, document["schema"].split("/")[1]))
-    assert seen == (set(COMMANDS) | set(WITHOUT_CATALOGS)) - {"warm"}
+    assert seen == {*COMMANDS, "usage"} - {"warm"}
 
 
 def refuse(*_: object) -> Executor:

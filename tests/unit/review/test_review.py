@@ -21,7 +21,7 @@ from glacierbase.errors import (
 )
 from glacierbase.executors import CopiedView
 from glacierbase.model.migration import checksum
-from glacierbase.project import Project
+from glacierbase.project.project import Project
 from glacierbase.review import explained as explained_module
 from glacierbase.review import running
 from glacierbase.review.explained import explained

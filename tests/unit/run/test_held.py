@@ -12,7 +12,7 @@ import pytest
 from glacierbase.apply.migrator import Migrator
 from glacierbase.apply.plan import Selection
 from glacierbase.apply.progress import Progress
-from glacierbase.project import Project
+from glacierbase.project.project import Project
 from glacierbase.run.run import Run
 from tests.support.project_folder import ProjectFolder
 from tests.support.world import World

@@ -60,7 +60,7 @@ def test_migrate_and_doctor_warn_once_and_go_on(
     hadoop = {**target.catalog.spark_conf, "spark.sql.catalog.lake.type": "hadoop"}
     hadoop.pop("spark.sql.catalog.lake.uri")
     on_hadoop = replace(target, catalog=replace(target.catalog, spark_conf=hadoop))
-    monkeypatch.setattr("glacierbase.inspect.loaded.load_targets", lambda *_: [on_hadoop])
+    monkeypatch.setattr("glacierbase.project.each.load_targets", lambda *_: [on_hadoop])
     for _ in range(2):
         results: Any = getattr(Project.load(project.root), command)()
         [warning] = results[0].warnings

@@ -1,22 +1,27 @@
-"""The folders of a project: where its root is, what is wrong with them, and the files of the chosen catalogs."""
+"""The folders of a project: where its root is, its catalog files, and what is wrong with them."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
+from glacierbase.catalogs.catalogfile import SHARED
 from glacierbase.catalogs.folder import CatalogFile, load_catalog_files
-from glacierbase.errors import ConfigurationError, GlacierbaseError, MigrationFileError, collected, raise_all
-from glacierbase.history.opening import Target
-from glacierbase.migrations.deferred import DeferredMigrations
+from glacierbase.errors import (
+    ConfigurationError,
+    GlacierbaseError,
+    MigrationFileError,
+    SeveralErrors,
+    collected,
+    joined,
+    raise_all,
+)
 from glacierbase.migrations.folder import load_migrations, migration_files
 from glacierbase.model.arguments import given
 from glacierbase.model.command import command
-from glacierbase.model.migration import Migration
+from glacierbase.model.result import Results
 from glacierbase.run.files import FileRefused, is_folder, path_inside
-from glacierbase.run.held import HeldLocks
-from glacierbase.run.run import Run
 
 
 def find_root(path: str | Path | None = None) -> Path:
@@ -68,39 +73,25 @@ def load_project(root: Path) -> tuple[CatalogFile, ...]:
     return files
 
 
-def load_targets(
-    root: Path,
-    chosen: Iterable[tuple[CatalogFile, str]],
-    held: HeldLocks,
-    names: Collection[str],
-    is_deferred: bool = False,
-) -> list[Target]:
-    """Return the chosen catalogs, each in its environment, with their migrations and a run.
+@contextmanager
+def listing_catalogs(path: str | None) -> Iterator[None]:
+    """Add a result per catalog file to an error with which the project at `path` cannot be read, each with its own errors.
 
     Args:
-        held: where the runs list the locks that they hold.
-        names: of all catalogs of the project.
-        is_deferred: read migration files at first use; they are not checked here.
-
-    Raises:
-        ConfigurationError, MigrationFileError, SeveralErrors: all that is wrong in all of them.
+        path: as for `Project.load`.
     """
-    found: list[Target] = []
-    read: dict[str, Sequence[Migration]] = {}
-    files = migration_files(root)
-    errors: list[GlacierbaseError] = []
-    for file, environment in chosen:
-        if file.stem not in read:
-            load = partial(load_migrations, root / "migrations" / file.stem, root, files, file.headers)
-            read[file.stem], wrong = (DeferredMigrations(load), []) if is_deferred else load()
-            errors += wrong
-        with collected(errors):
-            catalog = file.for_environment(environment, root)
-            # A run of its own: the id of a run, a version and an index name one statement, also in a table that catalogs share.
-            found.append(Target(catalog, read[file.stem], Run.here(root, held), set(names) - {file.name}))
-    # Catalogs share a file: an error in it is reported once.
-    raise_all(list({error.message: error for error in errors}.values()))
-    return found
+    try:
+        yield
+    except GlacierbaseError as error:
+        from glacierbase.inspect.files import about
+        from glacierbase.inspect.results import ValidateResult
+
+        parts = error.errors if isinstance(error, SeveralErrors) else (error,)
+        # The name in a file that cannot be read is not known, nor are its environments.
+        error.results = Results(
+            ValidateResult(stem, "", error=joined(about(parts, stem)), files=0) for stem in _stems(path)
+        )
+        raise
 
 
 def _check_inside(root: Path) -> None:
@@ -143,3 +134,13 @@ def _without_catalog(folders: Sequence[Path], files: Sequence[CatalogFile]) -> l
         for folder in folders
         if folder.name not in stems
     ]
+
+
+def _stems(path: str | None) -> list[str]:
+    """Return the stems of the catalog files; none where there is no project, or a link leads out of it."""
+    try:
+        root = find_root(path)
+        folder = path_inside(root / "catalogs", root)
+    except (GlacierbaseError, FileRefused):
+        return []
+    return sorted(file.stem for file in folder.glob("*.yaml") if file.name != SHARED and file.name[0] != ".")

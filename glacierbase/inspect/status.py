@@ -1,16 +1,26 @@
-"""The status of every version of a catalog, with notes, from history and files."""
+"""`status`: the state of every version of a catalog, with notes, from history and files; and the lock holder."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from glacierbase.errors import GlacierbaseError
+from glacierbase.history.lockrow import lock_holder
 from glacierbase.history.opening import Target
 from glacierbase.history.records import History, Record
-from glacierbase.history.state import CatalogState
+from glacierbase.history.squashes import fitted
+from glacierbase.history.state import CatalogState, current_state
 from glacierbase.history.status import make_status
+from glacierbase.inspect.results import StatusResult
 from glacierbase.model.migration import Migration, State
 from glacierbase.model.result import Status
+
+
+def status(target: Target, result: StatusResult) -> StatusResult:
+    """Return the state of every version, and the lock holder."""
+    state = current_state(target)
+    warnings = (*state.warnings, *(error.message for error in fitted(target.migrations, state.history).errors))
+    return replace(result, migrations=statuses(target, state), lock=lock_holder(state.lock), warnings=warnings)
 
 
 def statuses(target: Target, state: CatalogState) -> tuple[Status, ...]:

@@ -1,15 +1,36 @@
-"""The SQL of `new --reverting VERSION`."""
+"""`new`: write the next migration file, with `--reverting VERSION` one that undoes another."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+from glacierbase.apply.file_results import WrittenResult
 from glacierbase.catalogs.folder import file_of
 from glacierbase.errors import ConfigurationError, MigrationFileError, raise_all
 from glacierbase.migrations.folder import load_migrations
 from glacierbase.migrations.inverse import inverse
+from glacierbase.migrations.new_files import git_user, write_migration
 from glacierbase.model.arguments import unknown_version, version_given
-from glacierbase.model.command import command
+from glacierbase.model.command import command, on_catalog
+
+
+def new(
+    root: Path, folder: Path, description: str, *, catalog: str | None, author: str | None, reverting: str | None
+) -> WrittenResult:
+    """Write the next migration file of a catalog, with its headers.
+
+    Args:
+        root: of the project.
+        folder: the migrations folder of the catalog.
+        catalog: the catalog's name, if the caller named it.
+        author: default git's `user.name`.
+        reverting: write statements that undo this version, as far as possible.
+    """
+    with on_catalog(catalog):
+        sql = reverting_sql(root, folder, reverting) if reverting else ""
+    headers = file_of(folder, root).required_headers
+    path = write_migration(folder, root, description, author or git_user(), sql=sql, headers=headers)
+    return WrittenResult(catalog or folder.name, "", files=(str(path),))
 
 
 def reverting_sql(root: Path, folder: Path, version: str) -> str:

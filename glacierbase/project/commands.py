@@ -1,0 +1,91 @@
+"""The commands by name: what the command line, the Python API, the JSON documents and the list of commands share.
+
+Nothing that a command runs is imported before it is called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from enum import Enum
+from importlib import import_module
+from typing import Any, NamedTuple
+
+
+class Section(Enum):
+    """The sections of the list of commands, in order."""
+
+    WRITE = "Write migrations"
+    CHECK = "Check files and connections"
+    APPLY = "Apply migrations"
+    ASK = "Ask (read-only)"
+    MEND = "Mend after an error"
+
+
+class Command(NamedTuple):
+    """A command.
+
+    Attributes:
+        section: of the list of commands; None for an action of another command.
+        function: `module:name` in this package; takes keyword arguments. None where the command line alone has it.
+        result: `module:name` of the type of its results; None where its document is about no catalog.
+        reads_files: whether an error in a migration file ends it; otherwise the files are read when they are needed.
+    """
+
+    section: Section | None
+    function: str | None = None
+    result: str | None = None
+    reads_files: bool = True
+
+    def load(self) -> Callable[..., Any]:
+        """Import the function, and return it."""
+        function: Callable[..., Any] = _imported(self.function)
+        return function
+
+    def result_type(self) -> Any:
+        """Import the type of the results, and return it."""
+        return _imported(self.result)
+
+
+def _imported(path: str | None) -> Any:
+    module, _, name = (path or "").partition(":")
+    return getattr(import_module(f"glacierbase.{module}"), name)
+
+
+# In the order of the list of commands.
+COMMANDS: Mapping[str, Command] = {
+    "new": Command(Section.WRITE, "apply.new:new", "apply.file_results:WrittenResult"),
+    "rebase": Command(Section.WRITE, "apply.rebase:rebase", "apply.file_results:RebaseResult"),
+    "squash": Command(Section.WRITE, "apply.squash:squash", "apply.file_results:SquashResult"),
+    "init": Command(Section.WRITE, "apply.init:init", "apply.init:InitResult"),
+    "validate": Command(Section.CHECK, "inspect.files:validate", "inspect.results:ValidateResult"),
+    "render": Command(Section.CHECK, "inspect.files:render", "inspect.results:RenderResult"),
+    "doctor": Command(Section.CHECK, "inspect.doctor:doctor", "inspect.results:DoctorResult"),
+    "lint": Command(Section.CHECK, "review.lint:lint", "review.results:LintResult"),
+    "rules": Command(Section.CHECK),
+    "review": Command(Section.CHECK, "review.review:review", "review.replay_results:ReviewResult"),
+    "schemas": Command(Section.CHECK),
+    "migrate": Command(Section.APPLY, "apply.migrator:migrate", "apply.results:MigrateResult"),
+    "baseline": Command(Section.APPLY, "apply.baseline:baseline_catalog", "apply.results:BaselineResult"),
+    "warm": Command(Section.APPLY, "apply.warm:warm", "apply.results:WarmResult"),
+    "pending": Command(Section.ASK, "apply.migrator:pending", "apply.results:PendingResult"),
+    "plan": Command(Section.ASK, "apply.migrator:plan", "apply.results:PlanResult"),
+    "status": Command(Section.ASK, "inspect.status:status", "inspect.results:StatusResult"),
+    "history": Command(
+        Section.ASK, "inspect.versions.history:history", "inspect.versions.history:HistoryResult", reads_files=False
+    ),
+    "show": Command(Section.ASK, "inspect.versions.show:show", "inspect.versions.shown:ShowResult"),
+    "schema": Command(
+        Section.ASK, "inspect.tables.schema:schema", "inspect.tables.schema:SchemaResult", reads_files=False
+    ),
+    "blame": Command(Section.ASK, "inspect.tables.blame:blame", "inspect.tables.blame:BlameResult", reads_files=False),
+    "compare": Command(Section.ASK, "inspect.compare.sources:compare_sources", "inspect.compare.results:CompareResult"),
+    "export-state": Command(Section.ASK, "inspect.compare.exporting:export", "inspect.compare.state:StateResult"),
+    "drift": Command(Section.ASK, "inspect.drift.drift:drift", "inspect.drift.results:DriftResult", reads_files=False),
+    "drift-adopt": Command(None, "apply.drift.files:adopt", "apply.drift.results:DriftFileResult"),
+    "drift-revert": Command(None, "apply.drift.files:revert", "apply.drift.results:DriftFileResult"),
+    "drift-ignore": Command(None, "apply.drift.ignore:ignore", "apply.drift.results:DriftIgnoreResult"),
+    "report": Command(Section.ASK, "inspect.report.page:report", "inspect.report.results:ReportResult"),
+    "repair": Command(Section.MEND, "apply.repair:repair_catalog", "apply.results:RepairResult"),
+    "unlock": Command(Section.MEND, "apply.unlock:unlock_catalog", "apply.results:UnlockResult"),
+    "explain": Command(Section.MEND),
+}

@@ -1,0 +1,178 @@
+"""Choose the catalogs of a command, run it on each of them, and collect the results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from glacierbase.catalogs.choice import CatalogChoice
+from glacierbase.catalogs.folder import CatalogFile
+from glacierbase.errors import GlacierbaseError, Interrupted, collected, raise_all
+from glacierbase.history.opening import Target
+from glacierbase.migrations.deferred import DeferredMigrations
+from glacierbase.migrations.folder import load_migrations, migration_files
+from glacierbase.model.command import Scope, on_catalog
+from glacierbase.model.migration import Migration
+from glacierbase.model.result import Result, Results, raise_first
+from glacierbase.project.commands import Command
+from glacierbase.run.held import HeldLocks
+from glacierbase.run.run import Run
+from glacierbase.run.waiting import Caller, result
+from glacierbase.stores.choice import opens_without_engine
+
+_LACKS_ENVIRONMENT = "it does not have this environment"
+# Of the catalogs that are read at the same time.
+_AT_ONCE = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Catalogs:
+    """The catalogs of a project, from which a command's caller chooses.
+
+    Attributes:
+        root: of the project.
+        scope: the project and the environment as they were given.
+        held_locks: where runs list the locks that they hold.
+    """
+
+    root: Path
+    choice: CatalogChoice
+    scope: Scope
+    held_locks: HeldLocks
+
+    def run(
+        self,
+        command: Command,
+        catalogs: Collection[str],
+        spark: Any = None,
+        cancelled: Callable[[], bool] = lambda: False,
+        **options: Any,
+    ) -> Results[Any]:
+        """Run a command on the named catalogs, or on all, and return a result for each, in order of name.
+
+        After an error the others run, unless a signal stopped the command.
+
+        Args:
+            command: its function completes an empty result.
+            spark, cancelled: as for `Target`.
+            options: arguments of the function.
+
+        Raises:
+            GlacierbaseError: the first error, with all results in its attribute `results`.
+        """
+        function, kind = command.load(), command.result_type()
+        chosen, skipped = self.choice.in_environment(catalogs)
+        targets = self._targets(chosen, command.reads_files)
+        results = [kind(file.name, self.scope.environment or "", skipped=_LACKS_ENVIRONMENT) for file in skipped]
+        for target in targets:
+            empty = kind(target.catalog.name, target.catalog.environment)
+            with self._collecting(results, empty, catalogs, _planned(target, targets)):
+                results.append(function(replace(target, spark=spark, cancelled=cancelled), empty, **options))
+            if isinstance(results[-1].error, Interrupted):
+                break
+        return raise_first(sorted(results, key=lambda result: self.choice.names.index(result.catalog)))
+
+    def run_in_environments(
+        self, command: Command, environments: Sequence[str], catalogs: Collection[str]
+    ) -> Mapping[str, Sequence[Any]]:
+        """Run a read-only command on the named catalogs, or on all, in each environment.
+
+        Returns:
+            The results by environment; one of a catalog that failed holds its error.
+        """
+        function, kind = command.load(), command.result_type()
+        chosen = {name: replace(self.choice, environment=name).in_environment(catalogs) for name in environments}
+        targets = self._targets([pair for pairs, _ in chosen.values() for pair in pairs])
+
+        def run(target: Target) -> Result:
+            found: list[Result] = []
+            empty = kind(target.catalog.name, target.catalog.environment)
+            scope = replace(self.scope, environment=target.catalog.environment)
+            with scope.in_use(), self._collecting(found, empty, catalogs, _planned(target, [target])):
+                found.append(function(target, empty))
+            return found[0]
+
+        results = {
+            name: [kind(file.name, name, skipped=_LACKS_ENVIRONMENT) for file in files]
+            for name, (_, files) in chosen.items()
+        }
+        for each in _run_together(targets, run):
+            results[each.environment].append(each)
+        return results
+
+    def _targets(self, chosen: Sequence[tuple[CatalogFile, str]], reads_files: bool = True) -> list[Target]:
+        return load_targets(self.root, chosen, self.held_locks, self.choice.names, not reads_files)
+
+    @contextmanager
+    def _collecting(
+        self, results: list[Any], empty: Result, catalogs: Collection[str], planned: tuple[str, ...] | None
+    ) -> Iterator[None]:
+        """Append the empty result with the error of the block, if it raises one.
+
+        Commands in messages name the catalog where the project has several or the caller named one.
+        """
+        is_named = bool(catalogs) or len(self.choice.names) > 1
+        try:
+            with on_catalog(empty.catalog if is_named else None, planned):
+                yield
+        except GlacierbaseError as error:
+            results.append(replace(empty, error=error))
+
+
+def _planned(target: Target, targets: Sequence[Target]) -> tuple[str, ...] | None:
+    """Return the catalogs that a plan file must have, none for all of the project; None where no plan file is required."""
+    if not target.catalog.plan_required:
+        return None
+    names = tuple(each.catalog.name for each in targets)
+    return () if set(names) == {target.catalog.name, *target.siblings} else names
+
+
+def _run_together(targets: Sequence[Target], run: Callable[[Target], Result]) -> Iterator[Result]:
+    """Yield the results: of targets that need no engine, several at a time; engines run one after the other."""
+    parallel = [target for target in targets if opens_without_engine(target.catalog)]
+    callers = [Caller() for _ in parallel[:_AT_ONCE]]
+    answers = [callers[number % _AT_ONCE].submit(partial(run, target)) for number, target in enumerate(parallel)]
+    for caller in callers:
+        caller.end()
+    yield from (run(target) for target in targets if target not in parallel)
+    # Each read inside has a time limit of its own.
+    yield from (result(answer, float("inf")) for answer in answers)
+
+
+def load_targets(
+    root: Path,
+    chosen: Iterable[tuple[CatalogFile, str]],
+    held: HeldLocks,
+    names: Collection[str],
+    is_deferred: bool = False,
+) -> list[Target]:
+    """Return the chosen catalogs, each in its environment, with their migrations and a run.
+
+    Args:
+        held: where the runs list the locks that they hold.
+        names: of all catalogs of the project.
+        is_deferred: read migration files at first use; they are not checked here.
+
+    Raises:
+        ConfigurationError, MigrationFileError, SeveralErrors: all that is wrong in all of them.
+    """
+    targets: list[Target] = []
+    read: dict[str, Sequence[Migration]] = {}
+    files = migration_files(root)
+    errors: list[GlacierbaseError] = []
+    for file, environment in chosen:
+        if file.stem not in read:
+            load = partial(load_migrations, root / "migrations" / file.stem, root, files, file.headers)
+            read[file.stem], wrong = (DeferredMigrations(load), []) if is_deferred else load()
+            errors += wrong
+        with collected(errors):
+            catalog = file.for_environment(environment, root)
+            # A run of its own: the id of a run, a version and an index name one statement, also in a table that catalogs share.
+            targets.append(Target(catalog, read[file.stem], Run.here(root, held), set(names) - {file.name}))
+    # Catalogs share a file: an error in it is reported once.
+    raise_all(list({error.message: error for error in errors}.values()))
+    return targets

@@ -1,0 +1,546 @@
+"""The facade over one project: its root, its catalogs in one environment, and a method per command."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from pathlib import Path
+from threading import Event as Flag
+from typing import TYPE_CHECKING, Any
+
+from glacierbase import executors
+from glacierbase.apply.plan import Selection
+from glacierbase.catalogs.choice import CatalogChoice
+from glacierbase.catalogs.folder import CatalogFile
+from glacierbase.model.arguments import check_reason, given, version_given
+from glacierbase.model.command import Scope, with_own_scope
+from glacierbase.model.result import Results
+from glacierbase.project.commands import COMMANDS, Command
+from glacierbase.project.each import Catalogs
+from glacierbase.project.folders import find_root, load_project
+from glacierbase.run.held import HeldLocks
+from glacierbase.secrets import Secrets
+
+# A command imports what it runs when it is called.
+if TYPE_CHECKING:
+    from glacierbase.apply.drift.results import DriftFileResult, DriftIgnoreResult
+    from glacierbase.apply.file_results import SquashResult
+    from glacierbase.apply.results import (
+        BaselineResult,
+        MigrateResult,
+        PendingResult,
+        PlanResult,
+        RepairResult,
+        UnlockResult,
+        WarmResult,
+    )
+    from glacierbase.inspect.compare.results import CompareResult
+    from glacierbase.inspect.compare.state import StateResult
+    from glacierbase.inspect.drift.results import DriftResult
+    from glacierbase.inspect.report.results import ReportResult
+    from glacierbase.inspect.results import DoctorResult, RenderResult, StatusResult, ValidateResult
+    from glacierbase.inspect.tables.blame import BlameResult
+    from glacierbase.inspect.tables.schema import SchemaResult
+    from glacierbase.inspect.versions.history import HistoryResult
+    from glacierbase.inspect.versions.shown import ShowResult
+    from glacierbase.review.replay_results import ReviewResult
+    from glacierbase.review.results import LintResult
+
+# What `report` reads of each catalog.
+_PAGE = Command(None, "inspect.report.data:page_of", "inspect.report.results:PageResult")
+
+
+class Project:
+    """The catalogs and migrations below one root.
+
+    Every command that works on catalogs is a method, except `init`, `new` and `rebase`, which only write or rename files. It takes
+    `catalogs`, the names of the catalogs to run it for (default: all), and returns one result per catalog, in order of name. If a
+    catalog fails, the method still runs the others, then raises the first error, with all results in the error's attribute
+    `results`.
+
+    Attributes:
+        held_locks: the locks that runs of this project hold now.
+        secrets: those of its catalog files; masked in everything that its methods return, raise, log and record.
+        scope: the project and the environment as they were given; commands in messages repeat them.
+    """
+
+    def __init__(self, root: Path, files: Sequence[CatalogFile], scope: Scope, secrets: Secrets) -> None:
+        self.root = root
+        self.secrets = secrets
+        self.scope = scope
+        self.held_locks = HeldLocks()
+        choice = CatalogChoice(root / "catalogs", files, scope.environment)
+        self._catalogs = Catalogs(root, choice, scope, self.held_locks)
+
+    @classmethod
+    def load(cls, path: str | Path | None = None, environment: str | None = None) -> Project:
+        """Read the catalog files of the project at `path`.
+
+        Args:
+            path: the project's root; default `GLACIERBASE_PROJECT`, else the nearest one around the working directory.
+            environment: default `GLACIERBASE_ENV`, else each catalog's `defaultEnvironment`.
+
+        Raises:
+            ConfigurationError: there is no project, a catalog file is wrong, or a name is empty.
+        """
+        scope = Scope(given("path", path, "GLACIERBASE_PROJECT"), given("environment", environment, "GLACIERBASE_ENV"))
+        root, secrets = find_root(path), Secrets()
+        scope = replace(scope, root=root)
+        with secrets.in_use(), scope.in_use():
+            return cls(root, load_project(root), scope, secrets)
+
+    @with_own_scope
+    def migrate(
+        self,
+        catalogs: Collection[str] = (),
+        *, to: str | None = None, only: str | None = None, reason: str | None = None,
+        allow_out_of_order: Collection[str] = (), plan: str | Path | Collection[PlanResult] | None = None,
+        lock_timeout: float = 0, spark: Any = None, cancel: Flag | None = None,
+    ) -> tuple[MigrateResult, ...]:  # fmt: skip
+        """Apply what is pending, under each catalog's lock.
+
+        Args:
+            to: the highest version to run.
+            only: the single version to run; requires `reason`. The versions that it jumps over are recorded, and run later.
+            allow_out_of_order: versions that may run although a higher one is applied.
+            plan: a plan file, or results of `plan`: exactly that runs, or nothing if anything of it changed. Its
+                catalogs are the default of `catalogs`; versions cannot be selected. Environments with `requirePlan` need a file.
+            lock_timeout: seconds to wait while another run holds the lock.
+            spark: a SparkSession to run in, its catalogs configured as in the catalog files; it is not stopped.
+            cancel: set it from a signal handler or another thread to stop the run. A statement that takes longer is cancelled.
+
+        Raises:
+            GlacierbaseError: the first error; see the module `glacierbase.errors`.
+        """
+        selection = Selection(to, only, reason, tuple(allow_out_of_order))
+        given = None
+        if plan is not None:
+            from glacierbase.apply.planfile import given_plan  # Only runs that apply a plan read one.
+
+            given = given_plan(plan, selection)
+            catalogs = catalogs or given.catalogs
+        cancelled = cancel.is_set if cancel else lambda: False
+        return self._catalogs.run(
+            COMMANDS["migrate"], catalogs, spark, cancelled, selection=selection, lock_timeout=lock_timeout, given=given
+        )
+
+    @with_own_scope
+    def pending(self, catalogs: Collection[str] = (), *, spark: Any = None) -> tuple[PendingResult, ...]:
+        """Return what the next `migrate` would apply. Writes nothing."""
+        return self._catalogs.run(COMMANDS["pending"], catalogs, spark)
+
+    @with_own_scope
+    def plan(
+        self,
+        catalogs: Collection[str] = (),
+        *, to: str | None = None, only: str | None = None, reason: str | None = None,
+        allow_out_of_order: Collection[str] = (), output: str | Path | None = None, spark: Any = None,
+    ) -> tuple[PlanResult, ...]:  # fmt: skip
+        """Return what the next `migrate` with the same arguments would run, statement by statement. Writes nothing but `output`.
+
+        Args:
+            output: the plan file to write, for `migrate`; an existing one is replaced.
+        """
+        selection = Selection(to, only, reason, tuple(allow_out_of_order))
+        plans = self._catalogs.run(COMMANDS["plan"], catalogs, spark, selection=selection)
+        if output is not None:
+            from glacierbase.apply.planfile import write_plan
+
+            write_plan(output, plans)
+        return plans
+
+    @with_own_scope
+    def render(
+        self, versions: Collection[str] = (), catalogs: Collection[str] = (), *, resolve: bool = False
+    ) -> tuple[RenderResult, ...]:
+        """Return the files as each environment renders them; equal environments share a result. Contacts nothing.
+
+        Args:
+            resolve: read `${env:…}`, `${secret:…}` and `${file:…}`, only on a branch that you trust; by default placeholders
+                such as `env_NAME` replace them.
+        """
+        return self._on_files("render", catalogs, versions=versions, resolve=resolve)
+
+    @with_own_scope
+    def validate(
+        self, catalogs: Collection[str] = (), *, base: str | None = None, resolve: bool = False
+    ) -> tuple[ValidateResult, ...]:
+        """Check all files of all environments: names, headers, templates, splitting. Contacts nothing.
+
+        Args:
+            base: a git ref; its migrations must be unchanged here, and new versions above its highest.
+            resolve: as for `render`.
+
+        Raises:
+            GlacierbaseError: all that is wrong, at once.
+        """
+        return self._on_files("validate", catalogs, base=base, resolve=resolve)
+
+    @with_own_scope
+    def review(self, base: str, catalogs: Collection[str] = ()) -> tuple[ReviewResult, ...]:
+        """Replay migrations on a throw-away copy, and return what those that the git ref `base` lacks do to the tables.
+
+        Contacts no catalog. What the rules of `lint` find in these migrations is among the findings.
+
+        Args:
+            base: a git ref, as for `validate`.
+
+        Raises:
+            GlacierbaseError: a statement is refused, or a loss is not allowed; `results` holds all findings.
+        """
+        return self._on_files("review", catalogs, base=base)
+
+    @with_own_scope
+    def lint(self, catalogs: Collection[str] = (), *, base: str | None = None) -> tuple[LintResult, ...]:
+        """Return what the rules find in all files, or in those that the git ref `base` does not have. Contacts nothing.
+
+        Raises:
+            GlacierbaseError: a file does not render, or a finding is an error and not allowed; `results` holds all findings.
+        """
+        return self._on_files("lint", catalogs, base=base)
+
+    @with_own_scope
+    def repair(
+        self,
+        versions: Collection[str] = (),
+        catalogs: Collection[str] = (),
+        *, as_: str | None = None, reason: str | None = None, environment_was: str | None = None,
+        engine_stopped: bool = False, dry_run: bool = False, lock_timeout: float = 0, spark: Any = None,
+    ) -> tuple[RepairResult, ...]:  # fmt: skip
+        """Return what is known of versions that need a decision (without `as_`), or record the decision.
+
+        Args:
+            versions: of one catalog; default all that need a decision.
+            as_: `done` or `not-done` (an unknown outcome), `done` (a failed file's statement, completed by hand), `abandoned`
+                (the file ends here), `edited` (an applied file's new checksum), `removed` (a file that is gone on purpose).
+            reason: why; recorded, and required to record anything.
+            environment_was: accept a history of this environment: the environment was renamed, or the tables were cloned.
+            engine_stopped: confirm that the engine of the lost run has stopped; recorded.
+            dry_run: record nothing; return what is known of the versions, unless the decision would be refused.
+            lock_timeout: seconds to wait while another run holds the lock.
+
+        Raises:
+            ConfigurationError: that outcome does not fit the version, or an argument is missing.
+            NeedsRepair: `not-done` while the statement may still be running.
+        """
+        from glacierbase.apply.repair import RepairRequest
+
+        request = RepairRequest.of(versions, as_, reason, environment_was, engine_stopped, dry_run)
+        if request.changes_history:
+            self._catalogs.choice.only(catalogs)
+        return self._catalogs.run(COMMANDS["repair"], catalogs, spark, request=request, lock_timeout=lock_timeout)
+
+    @with_own_scope
+    def unlock(
+        self,
+        catalogs: Collection[str] = (),
+        *, force: bool = False, rebuild: bool = False, reason: str | None = None, dry_run: bool = False, spark: Any = None,
+    ) -> tuple[UnlockResult, ...]:  # fmt: skip
+        """Release the lock of a run that died. Its former holder fails its next check of the lock, and runs nothing more.
+
+        Args:
+            force: also release the lock of a run that may be alive.
+            rebuild: replace the rows of a damaged lock table by one (`LOCK_DAMAGED`).
+            reason: why; recorded.
+            dry_run: only return the lock holder, and whether that run is alive.
+
+        Raises:
+            LockHeld: the run may be alive, and `force` was not given.
+        """
+        self._catalogs.choice.only(catalogs)
+        return self._catalogs.run(
+            COMMANDS["unlock"], catalogs, spark, reason=reason, force=force, rebuild=rebuild, dry_run=dry_run
+        )
+
+    @with_own_scope
+    def baseline(
+        self,
+        to: str,
+        catalogs: Collection[str] = (),
+        *, reason: str, accept: Collection[str] = (), lock_timeout: float = 0, spark: Any = None,
+    ) -> tuple[BaselineResult, ...]:  # fmt: skip
+        """Record the files up to version `to` as applied and do not run them, because their tables exist already.
+
+        Args:
+            accept: patterns of the differences that do not matter: `partitioning`, `column legacy`, `property *`.
+
+        Raises:
+            HistoryDisagrees: a table that they create does not exist, or is not as they declare it and that is not accepted.
+        """
+        number = version_given(to)
+        check_reason(reason)
+        self._catalogs.choice.only(catalogs)
+        return self._catalogs.run(
+            COMMANDS["baseline"], catalogs, spark, to=number, reason=reason, accept=accept, lock_timeout=lock_timeout
+        )
+
+    @with_own_scope
+    def squash(
+        self, to: str, catalogs: Collection[str] = (), *, author: str, dry_run: bool = False, commit: bool = False
+    ) -> tuple[SquashResult, ...]:
+        """Replace the files up to version `to` by one that creates the tables of this environment, which is exactly at `to`.
+
+        Args:
+            author: of the file, for its header.
+            dry_run: write nothing; return the file.
+            commit: commit the replacement; otherwise it is staged.
+
+        Raises:
+            HistoryDisagrees: the environment is not exactly at `to`, or its tables cannot be written as statements.
+        """
+        self._catalogs.choice.only(catalogs)
+        number = version_given(to)
+        return self._catalogs.run(
+            COMMANDS["squash"], catalogs, to=number, author=author, dry_run=dry_run, commit=commit
+        )
+
+    @with_own_scope
+    def drift_adopt(
+        self, catalogs: Collection[str] = (),
+        *, tables: Collection[str] = (), reason: str, author: str, lock_timeout: float = 0,
+    ) -> tuple[DriftFileResult, ...]:  # fmt: skip
+        """Write a migration with the changes that no migration made, and record it as applied in this environment.
+
+        Args:
+            tables: patterns of names; default all tables that differ.
+            reason: why; recorded, and the description of the migration.
+            author: of the migration.
+
+        Raises:
+            HistoryDisagrees: a version is pending, or no statement makes the changes.
+        """
+        check_reason(reason)
+        self._catalogs.choice.only(catalogs)
+        return self._catalogs.run(
+            COMMANDS["drift-adopt"], catalogs, tables=tables, reason=reason, author=author, lock_timeout=lock_timeout
+        )
+
+    @with_own_scope
+    def drift_revert(
+        self, catalogs: Collection[str] = (), *, tables: Collection[str] = (), reason: str, author: str
+    ) -> tuple[DriftFileResult, ...]:
+        """Write a migration that undoes these changes in this environment, and none in others; arguments as for `drift_adopt`."""
+        check_reason(reason)
+        self._catalogs.choice.only(catalogs)
+        return self._catalogs.run(COMMANDS["drift-revert"], catalogs, tables=tables, reason=reason, author=author)
+
+    @with_own_scope
+    def drift_ignore(
+        self, catalogs: Collection[str] = (), *, tables: Collection[str] = (), reason: str
+    ) -> tuple[DriftIgnoreResult, ...]:
+        """Write a rule for each of these changes into the catalog file; arguments as for `drift_adopt`."""
+        check_reason(reason)
+        self._catalogs.choice.only(catalogs)
+        return self._catalogs.run(COMMANDS["drift-ignore"], catalogs, tables=tables, reason=reason)
+
+    @with_own_scope
+    def warm(self, catalogs: Collection[str] = ()) -> tuple[WarmResult, ...]:
+        """Resolve dependencies and build Spark's class archive ahead of time, in the user's cache. Contacts no catalog."""
+        return self._catalogs.run(COMMANDS["warm"], catalogs)
+
+    @with_own_scope
+    def report(
+        self, output: str | Path, environments: Sequence[str] = (), catalogs: Collection[str] = (), *, spark: Any = None
+    ) -> tuple[ReportResult, ...]:
+        """Write a page about tables, migrations and what is pending. It opens from disk, and contacts nothing.
+
+        Tables are compared with their records where no engine is needed for that. Changes nothing but that file.
+
+        Args:
+            output: the HTML file; an existing one is replaced.
+            environments: to compare, two or more; as for `compare`.
+
+        Raises:
+            GlacierbaseError: a catalog or an environment cannot be read, or several; `results` says where the page with the others
+                is. Without any others there is none.
+        """
+        results: Results[ReportResult] = COMMANDS["report"].load()(
+            output,
+            self.root.resolve().name,
+            lambda: self._catalogs.run(_PAGE, catalogs, spark),
+            lambda: self.compare(environments, catalogs) if environments else (),
+        )
+        return results
+
+    @with_own_scope
+    def compare(self, environments: Sequence[str], catalogs: Collection[str] = ()) -> tuple[CompareResult, ...]:
+        """Return whether environments have had the same updates: the same files applied, and the same tables. Writes nothing.
+
+        Args:
+            environments: two or more: names, and paths of files that `export_state` wrote, which end in `.json`.
+
+        Raises:
+            GlacierbaseError: an environment cannot be read; `results` compares the others.
+        """
+        results: tuple[CompareResult, ...] = COMMANDS["compare"].load()(
+            environments,
+            catalogs,
+            lambda names: self._catalogs.run_in_environments(COMMANDS["export-state"], names, catalogs),
+        )
+        return results
+
+    @with_own_scope
+    def export_state(
+        self, output: str | Path, catalogs: Collection[str] = (), *, spark: Any = None
+    ) -> tuple[StateResult, ...]:
+        """Write the state of every version and table to a file, for `compare` where the environment cannot be reached.
+
+        It holds no secrets, no SQL and no rows. It changes nothing but that file.
+
+        Args:
+            output: the file, which ends in `.json`; an existing one is replaced.
+        """
+        from glacierbase.inspect.compare.state_files import check_output, write_states
+
+        check_output(output)
+        states = self._catalogs.run(COMMANDS["export-state"], catalogs, spark)
+        write_states(output, states)
+        return states
+
+    @with_own_scope
+    def status(self, catalogs: Collection[str] = (), *, spark: Any = None) -> tuple[StatusResult, ...]:
+        """Return the state of every version, and the lock holder. Writes nothing."""
+        return self._catalogs.run(COMMANDS["status"], catalogs, spark)
+
+    @with_own_scope
+    def history(
+        self,
+        catalogs: Collection[str] = (),
+        *, table: str | None = None, column: str | None = None, author: str | None = None, since: str | None = None,
+        version: str | None = None, spark: Any = None,
+    ) -> tuple[HistoryResult, ...]:  # fmt: skip
+        """Return the events, in order, and the outcomes of migrations; those that fit all arguments. Writes nothing.
+
+        Args:
+            table: only files that touch this table, also under the names that it had before; as for `schema`.
+            column: of that table: only its changes, and those of the fields inside it, also under other names.
+            author: part of the author's name; letters of either case.
+            since: the oldest time: ISO 8601, a date (its begin in UTC), or before now: `90m`, `12h`, `7d`, `2w`.
+            version: only this one.
+
+        Raises:
+            ConfigurationError: no catalog has that table, or the table never had that column.
+        """
+        from glacierbase.inspect.versions.filters import Filters
+
+        filters = Filters.given(table, column, author, since, version)
+        results = self._catalogs.run(COMMANDS["history"], catalogs, spark, filters=filters)
+        return results if filters.table is None else filters.table.check(results)
+
+    @with_own_scope
+    def show(self, version: str, catalogs: Collection[str] = (), *, spark: Any = None) -> tuple[ShowResult, ...]:
+        """Return all that is known of one version. Writes nothing.
+
+        Raises:
+            ConfigurationError: no catalog has that version, neither in its files nor in its history.
+        """
+        from glacierbase.inspect.versions.show import found
+
+        number = version_given(version)
+        return found(self._catalogs.run(COMMANDS["show"], catalogs, spark, number=number), version)
+
+    @with_own_scope
+    def schema(
+        self,
+        table: str,
+        catalogs: Collection[str] = (),
+        *, at: str | None = None, diff: str | None = None, sql: bool = False, spark: Any = None,
+    ) -> tuple[SchemaResult, ...]:  # fmt: skip
+        """Return the shape of a table by the record of its migrations. Writes nothing, and does not read the table.
+
+        Args:
+            table: its name; the first parts may be left out, and letters may be of the other case, where one table remains.
+            at: the shape after this version was run, or at this time: ISO 8601, or a date, which means its end in UTC.
+            diff: two of these, `A..B`: the differences between them.
+            sql: also return the statements that create the table.
+
+        Raises:
+            ConfigurationError: no catalog has that table, the name is ambiguous, or no statements create the table.
+        """
+        from glacierbase.inspect.tables.choice import TableSearch
+        from glacierbase.inspect.tables.schema import Wanted
+
+        search = TableSearch(table)
+        wanted = Wanted.given(at, diff, sql)
+        return search.check(self._catalogs.run(COMMANDS["schema"], catalogs, spark, search=search, wanted=wanted))
+
+    @with_own_scope
+    def blame(self, table: str, catalogs: Collection[str] = (), *, spark: Any = None) -> tuple[BlameResult, ...]:
+        """Return who changed each column, partition field and property of a table last, when and why. Writes nothing.
+
+        The last change of a column is that of its own name, type, nullability, comment or default, through renames. A change after
+        the last record is found where the table is read without an engine.
+
+        Args:
+            table: as for `schema`; with a column after it, `TABLE.COLUMN`, only that one and the fields inside it.
+
+        Raises:
+            ConfigurationError: no catalog has that table, or the table has no such column.
+        """
+        from glacierbase.inspect.tables.choice import TableSearch
+
+        search = TableSearch(table)
+        return search.check(self._catalogs.run(COMMANDS["blame"], catalogs, spark, search=search))
+
+    @with_own_scope
+    def drift(
+        self, catalogs: Collection[str] = (), *, tables: Collection[str] = (), spark: Any = None
+    ) -> tuple[DriftResult, ...]:
+        """Return how the tables differ from what the history recorded of them. Writes nothing.
+
+        Args:
+            tables: patterns of names; default all tables.
+
+        Raises:
+            ConfigurationError: a pattern fits no table of the history.
+            EngineUnavailable: a table cannot be read; `results` has the differences of the others.
+        """
+        from glacierbase.history.table_choice import TableChoice
+
+        choice = TableChoice(tables)
+        return choice.check(self._catalogs.run(COMMANDS["drift"], catalogs, spark, choice=choice))
+
+    @with_own_scope
+    def doctor(
+        self, catalogs: Collection[str] = (), *, print_ddl: bool = False, spark: Any = None
+    ) -> tuple[DoctorResult, ...]:
+        """Check all that a migration requires: files, connection, history, rights, and that the lock is exclusive.
+
+        Args:
+            print_ddl: contact nothing; return the statements that create the tables of glacierbase, and the rights they need.
+
+        Raises:
+            GlacierbaseError: the first error; `results` holds all checks.
+        """
+        return self._catalogs.run(COMMANDS["doctor"], catalogs, spark, print_ddl=print_ddl)
+
+    @property
+    def catalogs(self) -> tuple[str, ...]:
+        """The names of all catalogs."""
+        return self._catalogs.choice.names
+
+    @with_own_scope
+    def folder(self, catalog: str | None = None) -> Path:
+        """Return the migrations folder of a catalog, or of the project's only catalog.
+
+        Raises:
+            ConfigurationError: there is no such catalog, or there are several and none was named.
+        """
+        return self.root / "migrations" / self._catalogs.choice.only([catalog] if catalog else []).stem
+
+    @with_own_scope
+    def spark_conf(self, catalog: str | None = None) -> dict[str, str]:
+        """Return the configuration for your own Spark session on a catalog, or on the only one. Its secrets are not masked."""
+        choice = self._catalogs.choice
+        [(file, environment)], _ = choice.in_environment([choice.only([catalog] if catalog else []).name])
+        return executors.spark_conf(file.for_environment(environment, self.root))
+
+    @with_own_scope
+    def protected(self, catalogs: Collection[str] = ()) -> tuple[str, ...]:
+        """Return the environments that a run would change and that are `protected` in a catalog file."""
+        return self._catalogs.choice.protected(catalogs, self.root)
+
+    def _on_files(self, name: str, catalogs: Collection[str], **options: Any) -> Results[Any]:
+        """Run a command that reads the files of all catalogs together."""
+        results: Results[Any] = COMMANDS[name].load()(self.root, self._catalogs.choice, catalogs, **options)
+        return results
