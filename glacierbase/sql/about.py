@@ -175,8 +175,8 @@ class Claims:
         if not difference.name:  # It was renamed.
             old, new = self._named(difference.before or ""), name_parts(difference.after or "")[-1].casefold()
             for renamed in self._parts(RenameColumn):
-                if self._path(renamed.key) == old:
-                    yield (Fit.SAME if renamed.new_key.casefold() == new else Fit.ABOUT), renamed
+                if self._path(renamed.key) == old and renamed.new_key.casefold() == new:
+                    yield Fit.SAME, renamed  # Another name is not the one that this clause has given.
             return
         path = self._named(difference.name)
         parts: list[Column | DropColumn | RenameColumn] = [
