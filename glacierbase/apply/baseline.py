@@ -102,7 +102,7 @@ def _entries(held: LockedCatalog, files: Sequence[Compiled], reason: str, found:
     seen, entries = TablesSeen(held), []
     for number, file in reversed(list(enumerate(files, start=1))):
         entry = baselined(file, reason, found.differences.get(file.migration.version, ()))
-        entries.append(seen.settled(entry, file.statements, files=files[:number]))
+        entries.append(seen.settled(entry, file.named, files=files[:number]))
     return entries[::-1]
 
 
@@ -137,7 +137,7 @@ def _compared(opened: OpenCatalog, candidates: Sequence[Compiled], files: Sequen
         candidates: these files and those before them, which declare the tables together.
     """
     recorded, dialect = {compiled.migration.version for compiled in files}, opened.target.dialect
-    statements = ((compiled.migration.version, compiled.statements) for compiled in candidates)
+    statements = ((compiled.migration.version, compiled.named) for compiled in candidates)
     with ExistingTables(opened.target.catalog, opened.engine) as existing:
         declared = declared_tables(statements, dialect, existing.names)
         tables = [each for each in declared.tables.values() if not recorded.isdisjoint(each.versions)]

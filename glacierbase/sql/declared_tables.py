@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from glacierbase.model.migration import Statement
-from glacierbase.sql import read
 from glacierbase.sql.clauses import if_not_exists
+from glacierbase.sql.completed import Named
 from glacierbase.sql.cursor import Cursor, NotUnderstood
 from glacierbase.sql.known_table import KnownTable
 from glacierbase.sql.known_tables import KnownTables
 from glacierbase.sql.statement import Name, ParsedStatement
 
 # Returns the whole names of what a statement changes, after these statements of its session.
-WholeNames = Callable[[ParsedStatement, Sequence[str]], Sequence[Name]]
+WholeNames = Callable[[ParsedStatement, Sequence[Named]], Sequence[Name]]
 
 _CREATES = frozenset({"create_table", "create_table_as", "replace_table", "create_view", "replace_view"})
 _DROPS = frozenset({"drop_table", "drop_view"})
@@ -59,9 +58,7 @@ class DeclaredTables:
     not_understood: list[tuple[str, str]] = field(default_factory=list)
 
 
-def declared_tables(
-    files: Iterable[tuple[str, Sequence[Statement]]], dialect: str, names: WholeNames
-) -> DeclaredTables:
+def declared_tables(files: Iterable[tuple[str, Sequence[Named]]], dialect: str, names: WholeNames) -> DeclaredTables:
     """Return what the files declare. What a statement may have changed that is not understood is not known afterwards.
 
     Args:
@@ -82,22 +79,22 @@ class _Follower:
         self._names = names
         self._known = KnownTables()
 
-    def follow_file(self, version: str, statements: Sequence[Statement]) -> None:
-        uses: tuple[str, ...] = ()
-        for statement in statements:
-            parsed = self._read(statement, version)
+    def follow_file(self, version: str, statements: Sequence[Named]) -> None:
+        uses: tuple[Named, ...] = ()
+        for each in statements:
+            parsed = self._parsed(each, version)
             if parsed.operation in _OF_SESSION:
-                uses = (*uses, statement.text)
+                uses = (*uses, each)
             elif not parsed.options.temporary:
                 written = [name.recorded for name in parsed.targets]
                 whole = replace(parsed, targets=tuple(self._names(parsed, uses)))
                 self._known.follow(whole)
-                self._list(whole, written, uses, version)
-                self._explain(f"version {version}, statement {statement.index}: {_effect(parsed)}")
+                self._list(whole, written, tuple(use.statement.text for use in uses), version)
+                self._explain(f"version {version}, statement {each.statement.index}: {_effect(parsed)}")
 
-    def _read(self, statement: Statement, version: str) -> ParsedStatement:
+    def _parsed(self, each: Named, version: str) -> ParsedStatement:
         """Return what a statement does; of one that is not understood, also what it creates."""
-        parsed = read(statement.text, self._dialect)
+        statement, parsed = each.statement, each.parsed
         if parsed.understood:
             return parsed
         place = f"version {version}, statement {statement.index}"

@@ -17,7 +17,7 @@ _CREATES = ("create_table", "create_table_as", "replace_table")
 _HARMLESS = frozenset(
     {
         "insert", "insert_overwrite", "insert_multi", "update", "delete", "truncate", "select", "show", "describe", "explain",
-        "analyze", "refresh", "cache", "uncache", "optimize", "vacuum", "set", "reset", "grant", "revoke",
+        "analyze", "refresh", "cache", "uncache", "optimize", "vacuum", "reset", "grant", "revoke",
         "create_namespace", "alter_namespace", "create_view", "replace_view", "alter_view", "drop_view", "rename_view",
         "create_function", "drop_function", "add_partition", "drop_partition", "set_location", "transaction",
     }
@@ -51,8 +51,8 @@ class KnownTables:
         """Add what a statement declares."""
         operation, names = statement.operation, statement.targets
         is_harmless = operation in _HARMLESS or (operation == "comment_on" and not names)
-        if operation == "use":
-            self._is_switched = True
+        if operation in ("use", "set"):
+            self._is_switched = self._is_switched or bool(statement.moves)
         elif not statement.understood or (not names and not is_harmless):
             self._tables.clear()
         elif is_harmless:

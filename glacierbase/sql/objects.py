@@ -11,7 +11,7 @@ from glacierbase.sql.create import create_table, create_view
 from glacierbase.sql.cursor import Cursor, NotUnderstood
 from glacierbase.sql.parts import AlterColumn, DroppedNamespace
 from glacierbase.sql.queries import Sources
-from glacierbase.sql.statement import Name, Options, ParsedStatement, SessionEffect
+from glacierbase.sql.statement import EVERY_MOVE, Name, Options, ParsedStatement, SessionEffect
 
 # Words before the kind of an object.
 _MODIFIERS = (
@@ -88,19 +88,25 @@ def _created(cursor: Cursor, kind: str, options: Options) -> ParsedStatement:
         place, name = cursor.place(), cursor.table()
         cursor.skip_to(";")
         parts = (DroppedNamespace("drop_namespace", place, name.parts),) if options.or_replace else ()
-        return ParsedStatement("create_namespace", parts=parts, options=options, session=_moved(cursor), namespace=name)
+        return _on_namespace("create_namespace", cursor, options, name, parts)
     if kind in _CREATED:
         _skip_body(cursor)
         return ParsedStatement(_CREATED[kind], (), None, options=options)
     return _other(cursor, kind, options)
 
 
-def _moved(cursor: Cursor) -> SessionEffect:
-    """Return what a statement on a namespace does to its session.
+def _on_namespace(
+    operation: str, cursor: Cursor, options: Options, name: Name | None, parts: tuple[DroppedNamespace, ...] = ()
+) -> ParsedStatement:
+    """Return a statement on a namespace.
 
     On Snowflake, one that is created becomes the current one: https://docs.snowflake.com/en/sql-reference/sql/create-schema.
     """
-    return SessionEffect.MOVE if cursor.dialect == "snowflake" else SessionEffect.NONE
+    found = ParsedStatement(operation, parts=parts, options=options, namespace=name)
+    if cursor.dialect != "snowflake":
+        return found
+    is_schema = options.kind == "schema" and name is not None and len(name.parts) == 1
+    return replace(found, session=SessionEffect.MOVE, moves=frozenset({"namespace"}) if is_schema else EVERY_MOVE)
 
 
 def _skip_body(cursor: Cursor) -> None:
@@ -147,7 +153,7 @@ def _dropped(cursor: Cursor, kind: str, options: Options) -> ParsedStatement:
         cascade = cursor.take_any("CASCADE", "RESTRICT") == "CASCADE"
         parts = (DroppedNamespace("drop_namespace", place, name.parts),)
         options = replace(options, cascade=cascade)
-        return ParsedStatement("drop_namespace", parts=parts, options=options, session=_moved(cursor), namespace=name)
+        return _on_namespace("drop_namespace", cursor, options, name, parts)
     if kind == "FUNCTION":
         cursor.skip_to(";")
         return ParsedStatement("drop_function", options=options)
@@ -180,7 +186,7 @@ def alter(cursor: Cursor) -> ParsedStatement:
         if_exists(cursor)
         name = None if cursor.word(1) == "(" else cursor.table()
         cursor.skip_to(";")
-        return ParsedStatement("alter_namespace", options=options, session=_moved(cursor), namespace=name)
+        return _on_namespace("alter_namespace", cursor, options, name)
     return _other(cursor, "TAG" if kind in _CREATED else kind, options)
 
 

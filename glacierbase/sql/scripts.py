@@ -10,7 +10,7 @@ from collections.abc import Callable
 from glacierbase.sql.cursor import Cursor, NotUnderstood
 from glacierbase.sql.dialects import DIALECTS
 from glacierbase.sql.queries import Sources
-from glacierbase.sql.statement import Name, ParsedStatement, SessionEffect
+from glacierbase.sql.statement import EVERY_MOVE, Name, ParsedStatement, SessionEffect
 
 # Words after which the next statement starts at once.
 _BEFORE_STATEMENT = ("LOOP", "REPEAT", "ELSE", "THEN", "DO", "EXCEPTION")
@@ -53,7 +53,8 @@ class Script:
         sources = None
         if self._sources is not None:
             sources = tuple(name for key, name in self._sources.items() if key not in self._targets)
-        return ParsedStatement("script", tuple(self._targets.values()), sources, session=self._session)
+        moves = EVERY_MOVE if self._session is SessionEffect.UNKNOWN else frozenset[str]()
+        return ParsedStatement("script", tuple(self._targets.values()), sources, session=self._session, moves=moves)
 
     def _step(self) -> None:
         """Move past one statement, or past the words before one."""

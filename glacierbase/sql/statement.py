@@ -28,6 +28,10 @@ OPERATIONS = frozenset(
 )  # fmt: skip
 
 
+# What `ParsedStatement.moves` may hold.
+EVERY_MOVE = frozenset({"catalog", "namespace"})
+
+
 class SessionEffect(Enum):
     """What a statement changes for the statements after it in its session."""
 
@@ -122,6 +126,7 @@ class ParsedStatement:
         options: its words outside of the clauses, such as IF EXISTS.
         session: what it changes for the statements after it.
         selected: the name that USE or SET CATALOG selects, of the kind `options.kind`; None where it is computed.
+        moves: which of the current `catalog` and `namespace` are, or may be, others after it.
         understood: False where the operation or the tables cannot be determined; then there are neither tables nor parts.
         why: why it is not understood.
     """
@@ -133,6 +138,7 @@ class ParsedStatement:
     options: Options = field(default_factory=Options)
     session: SessionEffect = SessionEffect.NONE
     selected: Name | None = None
+    moves: frozenset[str] = frozenset()
     namespace: Name | None = None
     understood: bool = True
     why: str = ""
@@ -150,4 +156,6 @@ class ParsedStatement:
 
 def not_understood(why: str) -> ParsedStatement:
     """Return the answer for a statement whose operation or tables cannot be determined."""
-    return ParsedStatement("other", sources=None, session=SessionEffect.UNKNOWN, understood=False, why=why)
+    return ParsedStatement(
+        "other", sources=None, session=SessionEffect.UNKNOWN, moves=EVERY_MOVE, understood=False, why=why
+    )

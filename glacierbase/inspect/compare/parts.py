@@ -74,7 +74,7 @@ class Ran:
             statements = split_statements(record.started.rendered_sql or "", dialect)
         except MigrationFileError:  # A secret that was masked in it may have been part of its syntax.
             return
-        for each in named(self._catalog, statements):
+        for each in named(statements, dialect, self._catalog):
             names = tuple(whole for _, whole in each.names if whole is not None)
             if names and each.statement.index <= record.statements_done:
                 said = said_of(each.parsed, each.statement.text, dialect)

@@ -13,7 +13,7 @@ from glacierbase.sql.completed import named
 
 
 def touched(catalog: Catalog, sql: str) -> dict[str, str | None]:
-    return dict(touched_tables(named(catalog, split_statements(sql, catalog.executor_type))))
+    return dict(touched_tables(named(split_statements(sql, catalog.executor_type), catalog.executor_type, catalog)))
 
 
 @pytest.mark.parametrize(
