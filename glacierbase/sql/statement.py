@@ -127,6 +127,8 @@ class ParsedStatement:
         session: what it changes for the statements after it.
         selected: the name that USE or SET CATALOG selects, of the kind `options.kind`; None where it is computed.
         moves: which of the current `catalog` and `namespace` are, or may be, others after it.
+        inner: the statements of a script that run one by one, those that are not understood as well; none where the script cannot
+            be divided into statements.
         understood: False where the operation or the tables cannot be determined; then there are neither tables nor parts.
         why: why it is not understood.
     """
@@ -140,6 +142,7 @@ class ParsedStatement:
     selected: Name | None = None
     moves: frozenset[str] = frozenset()
     namespace: Name | None = None
+    inner: tuple[InnerStatement, ...] = ()
     understood: bool = True
     why: str = ""
 
@@ -154,8 +157,16 @@ class ParsedStatement:
         return None if self.sources is None else tuple(map(str, self.sources))
 
 
-def not_understood(why: str) -> ParsedStatement:
+@dataclass(frozen=True, slots=True)
+class InnerStatement:
+    """A statement of a script."""
+
+    text: str
+    parsed: ParsedStatement
+
+
+def not_understood(why: str, inner: tuple[InnerStatement, ...] = ()) -> ParsedStatement:
     """Return the answer for a statement whose operation or tables cannot be determined."""
     return ParsedStatement(
-        "other", sources=None, session=SessionEffect.UNKNOWN, moves=EVERY_MOVE, understood=False, why=why
+        "other", sources=None, session=SessionEffect.UNKNOWN, moves=EVERY_MOVE, inner=inner, understood=False, why=why
     )
