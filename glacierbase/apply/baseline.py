@@ -22,7 +22,7 @@ from glacierbase.model.accepted import DeclaredDifference
 from glacierbase.model.arguments import unknown_version
 from glacierbase.model.command import command
 from glacierbase.model.text import quoted
-from glacierbase.sql.declared_tables import declared_tables
+from glacierbase.sql.declared import declared_tables
 
 
 @dataclass(frozen=True, slots=True)

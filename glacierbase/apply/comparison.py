@@ -16,10 +16,9 @@ from glacierbase.model.catalog import Catalog
 from glacierbase.model.names import name_of, name_parts, snowflake_identifier
 from glacierbase.model.qualified import qualified
 from glacierbase.model.shape import Shape
-from glacierbase.sql.completed import Named, is_whole, names_within
-from glacierbase.sql.declared_shape import declared_shape
-from glacierbase.sql.declared_tables import Declared
-from glacierbase.sql.known_table import KnownTable
+from glacierbase.sql.declared import Declared, declared_shape
+from glacierbase.sql.file import Named, is_whole, names_within
+from glacierbase.sql.known import KnownTable
 from glacierbase.sql.statement import Name, ParsedStatement
 from glacierbase.stores.live import LiveTables, Reading
 from glacierbase.stores.shapes import TableShapes

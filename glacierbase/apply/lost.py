@@ -11,7 +11,7 @@ from glacierbase.history.opening import OpenCatalog
 from glacierbase.migrations.compiled import Compiled
 from glacierbase.model.command import command
 from glacierbase.model.qualified import qualified
-from glacierbase.sql.parts import DroppedNamespace
+from glacierbase.sql.statement import DroppedNamespace
 from glacierbase.stores.iceberg.left_behind import left_behind
 from glacierbase.stores.live import LiveTables
 

@@ -30,7 +30,7 @@ from glacierbase.run.run import statement_tag
 from glacierbase.sql.targets import logged_tables
 
 if TYPE_CHECKING:
-    from glacierbase.sql.completed import Named
+    from glacierbase.sql.file import Named
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +193,7 @@ def _statements_of(target: Target, record: Record) -> tuple[Statement, ...]:
 
 def read_statements(target: Target, record: Record) -> tuple[Named, ...]:
     """Return what the statements of a file do, as it was started last."""
-    from glacierbase.sql.completed import named  # Imports the grammar.
+    from glacierbase.sql.file import named  # Imports the grammar.
 
     return named(_statements_of(target, record), target.dialect, target.catalog)
 

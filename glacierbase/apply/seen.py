@@ -32,7 +32,7 @@ from glacierbase.model.shape import Shape
 from glacierbase.model.tableversion import TableVersion
 from glacierbase.run.waiting import Caller, NoAnswer, result
 from glacierbase.secrets import mask
-from glacierbase.sql.completed import Named
+from glacierbase.sql.file import Named
 from glacierbase.stores.iceberg.past import Past
 from glacierbase.stores.shapes import TableShapes
 

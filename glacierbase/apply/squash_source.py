@@ -17,8 +17,8 @@ from glacierbase.model.names import name_of, name_parts
 from glacierbase.model.shape import Shape
 from glacierbase.model.text import quoted
 from glacierbase.secrets import mask
-from glacierbase.sql.completed import named
-from glacierbase.sql.creates import not_creatable
+from glacierbase.sql.file import named
+from glacierbase.sql.render import not_creatable
 from glacierbase.stores.iceberg.shape import ShapeReader
 
 KEEP = "keep the files: a new environment runs them all"

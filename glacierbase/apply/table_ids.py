@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from glacierbase.model.shape import Shape
-from glacierbase.sql.completed import Named
+from glacierbase.sql.file import Named
 from glacierbase.sql.statement import ParsedStatement
 
 # It has ids; where it was read without them, no other one takes their place.

@@ -6,9 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from glacierbase.model.names import name_parts
 from glacierbase.sql.about import Claims
-from glacierbase.sql.completed import Named
-from glacierbase.sql.parts import DroppedNamespace
-from glacierbase.sql.statement import ParsedStatement, not_understood
+from glacierbase.sql.file import Named
+from glacierbase.sql.statement import DroppedNamespace, ParsedStatement, not_understood
 
 
 def touched_tables(statements: Iterable[Named]) -> Mapping[str, str | None]:

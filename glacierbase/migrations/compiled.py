@@ -16,7 +16,7 @@ from glacierbase.model.catalog import Catalog
 from glacierbase.model.migration import Migration, Statement, checksum
 
 if TYPE_CHECKING:
-    from glacierbase.sql.completed import Named
+    from glacierbase.sql.file import Named
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
 
@@ -45,7 +45,7 @@ class Compiled:
     @cached_property
     def named(self) -> tuple[Named, ...]:
         """The statements with what they do and the tables that they change; read when it is needed first."""
-        from glacierbase.sql.completed import named  # Only what runs needs the grammar.
+        from glacierbase.sql.file import named  # Only what runs needs the grammar.
 
         return named(self.statements, self.dialect, self.catalog)
 

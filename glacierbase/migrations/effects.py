@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from glacierbase.model.names import completed_like, name_parts
-from glacierbase.sql.parts import Call, Column
-from glacierbase.sql.statement import ParsedStatement
+from glacierbase.sql.statement import Call, Column, ParsedStatement
 
 
 class Kind(Enum):

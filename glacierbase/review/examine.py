@@ -13,8 +13,7 @@ from glacierbase.model.spelling import did_you_mean
 from glacierbase.review.catalogue import all_rules, is_ours
 from glacierbase.review.replay_results import REPLAY_CODES
 from glacierbase.review.rule import CREATES, Facts, File, Found, Rule, Step
-from glacierbase.sql.known_table import KnownTable
-from glacierbase.sql.known_tables import KnownTables
+from glacierbase.sql.known import KnownTable, KnownTables
 
 NAME, FOLLOW = f"{__name__}:examine", f"{__name__}:follow"
 # Of a statement that is not understood.

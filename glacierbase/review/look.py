@@ -14,8 +14,7 @@ from glacierbase.model.catalog import Catalog
 from glacierbase.model.migration import Migration
 from glacierbase.model.names import name_of
 from glacierbase.review.refused import names_local_path, not_replayed
-from glacierbase.sql.parts import DropColumn
-from glacierbase.sql.statement import ParsedStatement, SessionEffect
+from glacierbase.sql.statement import DropColumn, ParsedStatement, SessionEffect
 
 _FUNCTION = f"{__name__}:look"
 Parts = tuple[str, ...]

@@ -13,8 +13,7 @@ from itertools import chain, pairwise
 
 from glacierbase.errors import MigrationFileError
 from glacierbase.review.copy import may_be_set
-from glacierbase.sql.parts import Call
-from glacierbase.sql.statement import ParsedStatement
+from glacierbase.sql.statement import Call, ParsedStatement
 from glacierbase.sql.tokens import words
 
 # Formats that Spark reads and writes by itself, and table formats. Any other word is the name of a class.

@@ -5,13 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from glacierbase.sql import alter_table, snowflake
-from glacierbase.sql.clauses import if_exists, if_not_exists, properties
+from glacierbase.sql import snowflake
+from glacierbase.sql.alter import SPARK_CLAUSES, alter_table
 from glacierbase.sql.create import create_table, create_view
-from glacierbase.sql.cursor import Cursor, NotUnderstood
-from glacierbase.sql.parts import AlterColumn, DroppedNamespace
+from glacierbase.sql.cursor import Cursor, NotUnderstood, if_exists, if_not_exists, properties
 from glacierbase.sql.queries import Sources
-from glacierbase.sql.statement import EVERY_MOVE, Name, Options, ParsedStatement, SessionEffect
+from glacierbase.sql.statement import (
+    EVERY_MOVE,
+    AlterColumn,
+    DroppedNamespace,
+    Name,
+    Options,
+    ParsedStatement,
+    SessionEffect,
+)
 
 # Words before the kind of an object.
 _MODIFIERS = (
@@ -176,8 +183,8 @@ def alter(cursor: Cursor) -> ParsedStatement:
         return snowflake.session(cursor)
     kind, options = _kind(cursor)
     if options.kind in ("table", "iceberg table", "external table", "hybrid table"):
-        clauses = snowflake.CLAUSES if cursor.dialect == "snowflake" else alter_table.SPARK
-        return alter_table.alter_table(cursor, options, clauses)
+        clauses = snowflake.CLAUSES if cursor.dialect == "snowflake" else SPARK_CLAUSES
+        return alter_table(cursor, options, clauses)
     if options.kind == "view":
         return _alter_view(cursor, options)
     if kind in _RELATIONS:

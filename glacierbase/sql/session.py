@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from copy import copy
 
-from glacierbase.sql.clauses import check_end, partition
-from glacierbase.sql.cursor import Cursor, NotUnderstood
+from glacierbase.sql.cursor import Cursor, NotUnderstood, check_end, partition
 from glacierbase.sql.maintenance import table_or_path
 from glacierbase.sql.queries import Sources
 from glacierbase.sql.statement import EVERY_MOVE, Name, Options, ParsedStatement, SessionEffect

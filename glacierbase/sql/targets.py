@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from glacierbase.sql.completed import Named
+    from glacierbase.sql.file import Named
     from glacierbase.sql.statement import ParsedStatement
 
 # Operations whose effect is a commit to their one table, or its beginning or end. A rename leaves no commit under the new name.

@@ -29,7 +29,7 @@ from glacierbase.errors import (
 from glacierbase.executors import InFlight
 from glacierbase.executors.spark.session import SparkSessionPort
 from glacierbase.migrations.statements import split_statements
-from glacierbase.sql.completed import named
+from glacierbase.sql.file import named
 from glacierbase.sql.targets import target_tables
 from tests.support.beds import LakeBed
 from tests.support.project_folder import ProjectFolder

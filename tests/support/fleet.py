@@ -22,7 +22,7 @@ from glacierbase.migrations.folder import load_migrations
 from glacierbase.model.migration import Event, EventType, State
 from glacierbase.model.shape import Shape
 from glacierbase.run.run import Run
-from glacierbase.sql.completed import named
+from glacierbase.sql.file import named
 from glacierbase.sql.targets import table_names, target_tables
 from glacierbase.stores import Store
 from glacierbase.stores.iceberg import open_store

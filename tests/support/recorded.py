@@ -18,7 +18,7 @@ from glacierbase.history.shapes import TableRecord, to_document
 from glacierbase.history.state import read_state
 from glacierbase.migrations.folder import load_migrations
 from glacierbase.run.run import Run
-from glacierbase.sql.completed import named
+from glacierbase.sql.file import named
 from glacierbase.sql.targets import target_tables
 from glacierbase.stores.iceberg.shape import ShapeReader
 from tests.support.catalog_files import LAKE

@@ -20,8 +20,8 @@ from glacierbase.migrations.statements import split_statements
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.differences import OF_ENGINE, partition_text, sort_text
 from glacierbase.model.shape import Shape
-from glacierbase.sql.completed import named
-from glacierbase.sql.subjects import COLUMN_FACTS, said_of
+from glacierbase.sql.about import COLUMN_FACTS, said_of
+from glacierbase.sql.file import named
 
 # Of a digest of what a statement says; enough to tell two statements on the same part apart.
 _DIGITS = 12

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from glacierbase.review.rule import File, Found, Proof, Rule, Step, of, statement_rule
 from glacierbase.review.severity import Severity
-from glacierbase.sql.parts import Column
+from glacierbase.sql.statement import Column
 
 _SOURCE = "https://hudi.apache.org/docs/schema_evolution"
 _SWITCH = "hoodie.schema.on.read.enable"

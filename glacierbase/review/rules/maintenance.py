@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from glacierbase.review.rule import File, Found, Proof, Rule, Step, of, statement_rule
 from glacierbase.review.severity import Severity
-from glacierbase.sql.parts import Call
+from glacierbase.sql.statement import Call
 
 _PROCEDURES = "https://iceberg.apache.org/docs/latest/spark-procedures/"
 _SAFE_HOURS = 168.0

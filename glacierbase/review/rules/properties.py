@@ -9,8 +9,8 @@ from glacierbase.model.text import first_of
 from glacierbase.review import table_properties
 from glacierbase.review.rule import CREATES, File, Found, Proof, Rule, Step, statement_rule
 from glacierbase.review.severity import Severity
-from glacierbase.sql.known_table import KnownTable
-from glacierbase.sql.parts import Column, Property
+from glacierbase.sql.known import KnownTable
+from glacierbase.sql.statement import Column, Property
 
 _SETS = ("set_properties", *CREATES)
 _ALTER = "ALTER TABLE lake.a.t SET TBLPROPERTIES ({})"

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from glacierbase.review.rule import File, Found, Proof, Rule, Step, file_rule, of, statement_rule
 from glacierbase.review.severity import Severity
-from glacierbase.sql.known_table import KnownColumn, known_type
-from glacierbase.sql.parts import AlterColumn, Column, DropColumn, Fields
+from glacierbase.sql.known import KnownColumn, known_type
+from glacierbase.sql.statement import AlterColumn, Column, DropColumn, Fields
 
 _SPEC = "https://iceberg.apache.org/spec/#schema-evolution"
 _DDL = "https://iceberg.apache.org/docs/latest/spark-ddl/"

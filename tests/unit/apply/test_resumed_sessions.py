@@ -19,7 +19,7 @@ from glacierbase.errors import GlacierbaseError, MigrationFailed, NeedsRepair, S
 from glacierbase.executors import Session
 from glacierbase.model.session import SessionContext
 from glacierbase.secrets import register
-from glacierbase.sql import completed, read
+from glacierbase.sql import file, read
 from tests.support.fakes import FakeSession, lost_answer
 from tests.support.project_folder import ProjectFolder
 from tests.support.world import World
@@ -281,7 +281,7 @@ def test_a_schema_that_may_have_been_selected_unseen_stops_the_file(
     """CREATE SCHEMA of Snowflake selects it; the outcome was settled by a person, or an earlier version recorded no session."""
     world.file("1_a.sql", "CREATE SCHEMA s;\nINSERT INTO t VALUES (1)")
     monkeypatch.setattr(world.engine, "dialect", "snowflake")
-    monkeypatch.setattr(completed, "read", lambda sql, _: read(sql, "snowflake"))
+    monkeypatch.setattr(file, "read", lambda sql, _: read(sql, "snowflake"))
     if is_recorded:
         stopped(world, "CREATE SCHEMA s", "done by hand", effects)
     else:

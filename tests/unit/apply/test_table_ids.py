@@ -12,7 +12,7 @@ from glacierbase.history.records import fold
 from glacierbase.history.timeline import timelines
 from glacierbase.migrations.statements import split_statements
 from glacierbase.model.shape import Shape
-from glacierbase.sql.completed import named
+from glacierbase.sql.file import named
 from tests.support.world import World
 
 CREATE = "CREATE TABLE t (a INT)"

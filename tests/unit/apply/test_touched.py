@@ -9,7 +9,7 @@ import pytest
 from glacierbase.apply.touched import touched_tables
 from glacierbase.migrations.statements import split_statements
 from glacierbase.model.catalog import Catalog
-from glacierbase.sql.completed import named
+from glacierbase.sql.file import named
 
 
 def touched(catalog: Catalog, sql: str) -> dict[str, str | None]:

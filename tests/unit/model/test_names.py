@@ -9,7 +9,7 @@ import pytest
 from glacierbase.executors.spark.literals import quoted_name
 from glacierbase.migrations.statements import split_statements
 from glacierbase.model.names import snowflake_identifier, spark_identifier
-from glacierbase.sql.completed import named
+from glacierbase.sql.file import named
 from glacierbase.sql.targets import target_tables
 from glacierbase.stores import LockRow
 from glacierbase.stores.sql import _literal, ddl

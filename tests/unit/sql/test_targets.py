@@ -7,7 +7,7 @@ import json
 import pytest
 
 from glacierbase.migrations.statements import split_statements
-from glacierbase.sql.completed import named
+from glacierbase.sql.file import named
 from glacierbase.sql.targets import logged_tables, target_tables
 
 

@@ -8,10 +8,10 @@ import pytest
 
 from glacierbase.migrations.statements import split_statements
 from glacierbase.sql.column_types import normalised, types_of
-from glacierbase.sql.completed import Named, named
 from glacierbase.sql.cursor import NotUnderstood
-from glacierbase.sql.declared_tables import Declared, DeclaredTables, declared_tables
-from glacierbase.sql.known_table import KnownColumn
+from glacierbase.sql.declared import Declared, DeclaredTables, declared_tables
+from glacierbase.sql.file import Named, named
+from glacierbase.sql.known import KnownColumn
 from glacierbase.sql.statement import Name, ParsedStatement
 
 

@@ -14,8 +14,7 @@ from glacierbase.model.migration import Statement
 from glacierbase.model.names import completed_like, name_of, name_parts
 from glacierbase.model.qualified import DEFAULT_CATALOG, is_catalog, is_path, qualified
 from glacierbase.sql import read
-from glacierbase.sql.parts import Call
-from glacierbase.sql.statement import Name, ParsedStatement
+from glacierbase.sql.statement import Call, Name, ParsedStatement
 
 
 @dataclass(frozen=True, slots=True)
