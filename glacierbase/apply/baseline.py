@@ -22,7 +22,7 @@ from glacierbase.model.accepted import DeclaredDifference
 from glacierbase.model.arguments import unknown_version
 from glacierbase.model.command import command
 from glacierbase.model.text import quoted
-from glacierbase.sql.declared_tables import declared_tables
+from glacierbase.sql.declared import declared_tables
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ def _entries(held: LockedCatalog, files: Sequence[Compiled], reason: str, found:
     seen, entries = TablesSeen(held), []
     for number, file in reversed(list(enumerate(files, start=1))):
         entry = baselined(file, reason, found.differences.get(file.migration.version, ()))
-        entries.append(seen.settled(entry, file.statements, files=files[:number]))
+        entries.append(seen.settled(entry, file.named, files=files[:number]))
     return entries[::-1]
 
 
@@ -145,7 +145,7 @@ def _compared(opened: OpenCatalog, candidates: Sequence[Compiled], files: Sequen
         candidates: these files and those before them, which declare the tables together.
     """
     recorded, dialect = {compiled.migration.version for compiled in files}, opened.target.dialect
-    statements = ((compiled.migration.version, compiled.statements) for compiled in candidates)
+    statements = ((compiled.migration.version, compiled.named) for compiled in candidates)
     with ExistingTables(opened.target.catalog, opened.engine) as existing:
         declared = declared_tables(statements, dialect, existing.names)
         tables = [each for each in declared.tables.values() if not recorded.isdisjoint(each.versions)]

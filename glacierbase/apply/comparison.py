@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 
-from glacierbase.apply.touched import is_whole, names_in, switches
 from glacierbase.errors import ConfigurationError, EngineError, TableNotFound
 from glacierbase.executors import Session
 from glacierbase.executors.engine import Engine
@@ -17,10 +16,9 @@ from glacierbase.model.catalog import Catalog
 from glacierbase.model.names import name_of, name_parts, snowflake_identifier
 from glacierbase.model.qualified import qualified
 from glacierbase.model.shape import Shape
-from glacierbase.sql import read
-from glacierbase.sql.declared_shape import declared_shape
-from glacierbase.sql.declared_tables import Declared
-from glacierbase.sql.known_table import KnownTable
+from glacierbase.sql.declared import Declared, declared_shape
+from glacierbase.sql.file import Named, is_whole, names_within
+from glacierbase.sql.known import KnownTable
 from glacierbase.sql.statement import Name, ParsedStatement
 from glacierbase.stores.live import LiveTables, Reading
 from glacierbase.stores.shapes import TableShapes
@@ -89,13 +87,12 @@ class ExistingTables:
         self._places: dict[_Key, Sequence[str] | None] = {}
         self._nowhere: set[_Key] = set()
 
-    def names(self, parsed: ParsedStatement, uses: Sequence[str]) -> Sequence[Name]:
+    def names(self, parsed: ParsedStatement, uses: Sequence[Named]) -> Sequence[Name]:
         """Return the whole names of what a statement changes, after the statements of its session before it."""
-        dialect = self._catalog.executor_type
-        is_switched = any(switches(read(sql, dialect), sql) for sql in uses)
-        written = [text for _, text in names_in(parsed, dialect)] or [name.recorded for name in parsed.targets]
-        names = zip(parsed.targets, written, strict=True)
-        return [self._whole(name, text, tuple(uses) if is_switched else ()) for name, text in names]
+        is_moved = any(each.parsed.moves for each in uses)
+        before = tuple(each.statement.text for each in uses) if is_moved else ()
+        names = zip(parsed.targets, names_within(parsed, self._catalog.executor_type), strict=True)
+        return [self._whole(name, written, before) for name, written in names]
 
     def read(self, tables: Collection[Declared]) -> Sequence[Reading]:
         """Return each table as it is, in the same order; of a view, why it is not read.

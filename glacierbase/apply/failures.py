@@ -41,7 +41,7 @@ def _ways_out(compiled: Compiled, first: int, rest: str) -> str:
     from glacierbase.migrations.sessions import unrepeatable  # Imports the grammar.
 
     version = compiled.migration.version
-    if found := unrepeatable(compiled.statements, first - 1, compiled.dialect):
+    if found := unrepeatable(compiled, first - 1):
         return f"{_ending(version, rest)}: statement {found[0].index} {found[1]}, so that this file cannot continue"
     return (
         f"remove the cause and run `{command('migrate')}` again: it continues at statement {first}; or"

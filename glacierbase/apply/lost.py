@@ -11,8 +11,7 @@ from glacierbase.history.opening import OpenCatalog
 from glacierbase.migrations.compiled import Compiled
 from glacierbase.model.command import command
 from glacierbase.model.qualified import qualified
-from glacierbase.sql import read
-from glacierbase.sql.parts import DroppedNamespace
+from glacierbase.sql.statement import DroppedNamespace
 from glacierbase.stores.iceberg.left_behind import left_behind
 from glacierbase.stores.live import LiveTables
 
@@ -42,7 +41,7 @@ def check_not_lost(opened: OpenCatalog, files: Sequence[Compiled]) -> str | None
             what,
             f"delete that folder if the history is to begin anew: `rm -r {shlex.quote(str(folder))}`",
         )
-    created = next(_created(files, opened.target.dialect), None)
+    created = next(_created(files), None)
     if created is None:
         return None
     table, version, is_required = created
@@ -82,11 +81,10 @@ def _lost(catalog: str, what: str, otherwise: str) -> NeedsRepair:
     )
 
 
-def _created(files: Sequence[Compiled], dialect: str) -> Iterator[tuple[str, str, bool]]:
+def _created(files: Sequence[Compiled]) -> Iterator[tuple[str, str, bool]]:
     """Yield each table that the files create, the version, and whether it must not exist; up to what may change that."""
     for file in files:
-        for statement in file.statements:
-            found = read(statement.text, dialect)
+        for found in (each.parsed for each in file.named):
             drops = any(isinstance(part, DroppedNamespace) for part in found.parts)
             if not found.understood or found.operation in _BEFORE or drops:
                 return

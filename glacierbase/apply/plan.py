@@ -173,7 +173,7 @@ def _not_resumed(planned: Planned, compiled: Compiled) -> Iterator[GlacierbaseEr
 
     if edited := _edited(planned, compiled):
         yield _done_changed(planned, edited[0])
-    elif found := unrepeatable(compiled.statements, planned.resumes_at - 1, compiled.dialect):
+    elif found := unrepeatable(compiled, planned.resumes_at - 1):
         statement, why = found
         yield session_not_restored(compiled, planned.resumes_at, f"statement {statement.index} {why}", statement)
 

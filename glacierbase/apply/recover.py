@@ -14,7 +14,7 @@ from dataclasses import replace
 from glacierbase.apply.failures import stopped_before
 from glacierbase.apply.holding import LockedCatalog
 from glacierbase.apply.progress import Progress
-from glacierbase.apply.repair import Decision, resolution_entry, statements_of
+from glacierbase.apply.repair import Decision, read_statements, resolution_entry
 from glacierbase.apply.transitions import Resolution
 from glacierbase.errors import EngineError
 from glacierbase.history.details import details_of
@@ -96,7 +96,7 @@ def _settle(held: LockedCatalog, record: Record, before: TableVersion) -> Sequen
 
         entry = resolution_entry(held.target, State.UNKNOWN, record, Decision(resolution, why))
         seen = TablesSeen(held)
-        entry = seen.settled(entry, statements_of(held.target, record))
+        entry = seen.settled(entry, read_statements(held.target, record))
         others = seen.found
         held.lock.prove()
         held.recorder.append(replace(entry, principal=_PRINCIPAL))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from glacierbase.apply.holding import LockedCatalog, locked
 from glacierbase.apply.recording import recording
@@ -28,6 +29,9 @@ from glacierbase.model.migration import EventType, State, Statement
 from glacierbase.run.processes import is_engine_gone
 from glacierbase.run.run import statement_tag
 from glacierbase.sql.targets import logged_tables
+
+if TYPE_CHECKING:
+    from glacierbase.sql.file import Named
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +160,7 @@ def _entries(held: LockedCatalog, cases: Sequence[RepairCase], decision: Decisio
     for case in reversed(cases):
         record = held.state.history.records[int(case.version)]
         entry = resolution_entry(target, case.state, record, decision)
-        found.append(seen.settled(entry, statements_of(target, record)))
+        found.append(seen.settled(entry, read_statements(target, record)))
     return found[::-1]
 
 
@@ -239,13 +243,13 @@ def _suggestion(took_effect: bool) -> Resolution:
 def _step_at_stop(target: Target, record: Record) -> Step | None:
     """Return the statements that were in flight or failed, as the run that started them had them."""
     try:
-        found = steps(statements_of(target, record), target.dialect)
+        found = steps(_statements_of(target, record), target.dialect)
     except MigrationFileError:
         return None
     return next((step for step in found if step[-1].index > record.statements_done), None)
 
 
-def statements_of(target: Target, record: Record) -> tuple[Statement, ...]:
+def _statements_of(target: Target, record: Record) -> tuple[Statement, ...]:
     """Return the statements of a file as it was started last; none where the history does not hold them whole."""
     try:
         return tuple(split_statements(record.started.rendered_sql or "", target.dialect))
@@ -253,10 +257,17 @@ def statements_of(target: Target, record: Record) -> tuple[Statement, ...]:
         return ()
 
 
+def read_statements(target: Target, record: Record) -> tuple[Named, ...]:
+    """Return what the statements of a file do, as it was started last."""
+    from glacierbase.sql.file import named  # Imports the grammar.
+
+    return named(_statements_of(target, record), target.dialect, target.catalog)
+
+
 def _evidence(opened: OpenCatalog, record: Record, step: Step | None, tag: str) -> Evidence:
     if record.announced_at is None or step is None:
         return Evidence()
-    tables = logged_tables(step, opened.target.dialect)
+    tables = logged_tables(each for each in read_statements(opened.target, record) if each.statement in step)
     statement = InFlight(tables, record.announced_at, tag, step[-1].text, details_of(record.started).application)
     try:
         return opened.engine.start().evidence(statement)

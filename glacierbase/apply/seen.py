@@ -26,13 +26,13 @@ from glacierbase.history.mentions import written
 from glacierbase.history.shapes import Step, TableRecord, as_recorded, last_shapes, to_document
 from glacierbase.history.timeline import differ, is_lost
 from glacierbase.migrations.compiled import Compiled
-from glacierbase.model.migration import EventType, Statement
+from glacierbase.model.migration import EventType
 from glacierbase.model.qualified import qualified
 from glacierbase.model.shape import Shape
 from glacierbase.model.tableversion import TableVersion
 from glacierbase.run.waiting import Caller, NoAnswer, result
 from glacierbase.secrets import mask
-from glacierbase.sql.completed import Named, named
+from glacierbase.sql.file import Named
 from glacierbase.stores.iceberg.past import Past
 from glacierbase.stores.shapes import TableShapes
 
@@ -90,7 +90,7 @@ class TablesSeen:
         runs = [each for each in compiled.named if each.statement.index >= first]
         return FileLooks(self, self._touched(compiled.named), session, runs)
 
-    def settled(self, entry: Entry, statements: Sequence[Statement], *, files: Sequence[Compiled] = ()) -> Entry:
+    def settled(self, entry: Entry, statements: Sequence[Named], *, files: Sequence[Compiled] = ()) -> Entry:
         """Return the entry of a file whose outcome is recorded after its run, with its tables as they are now.
 
         A table is recorded with the first of several entries only: call it with the newest file first.
@@ -99,7 +99,7 @@ class TablesSeen:
             files: those that are recorded as a baseline, up to this one: each part of a table is that of the last of them which is
                 about it. Without them, what changed since the last record is one that another one may have made.
         """
-        touched = self._touched(named(self._catalog, statements))
+        touched = self._touched(statements)
         tables = {name: table for name, table in touched.items() if name not in self._settled}
         self._settled |= tables.keys()
         if not tables:
@@ -123,11 +123,11 @@ class TablesSeen:
             return {}
         touched = touched_tables(statements)
         self._wholes |= touched
-        return {**touched, **self._dropped_with_namespaces([each.statement for each in statements])}
+        return {**touched, **self._dropped_with_namespaces(statements)}
 
-    def _dropped_with_namespaces(self, statements: Sequence[Statement]) -> Mapping[str, str]:
+    def _dropped_with_namespaces(self, statements: Sequence[Named]) -> Mapping[str, str]:
         """Return the recorded tables that statements such as DROP SCHEMA may drop: no statement names them."""
-        namespaces = dropped_namespaces(statements, self._catalog.executor_type)
+        namespaces = dropped_namespaces(statements)
         if not namespaces:
             return {}
         mentions = self._held.state.history.mentions.values()
@@ -135,10 +135,6 @@ class TablesSeen:
         tables = {name: each.table for name, each in self.known(names).items() if each}
         tables |= {name: qualified(self._catalog, name) for name in self.newest}  # Of the last file, not recorded yet.
         return {name: table for name, table in sorted(tables.items()) if may_be_within(table, namespaces)}
-
-    def origins(self, statements: Iterable[Statement]) -> Mapping[str, str | None]:
-        """Return what tables were before statements of the catalog's files, as `origins` does."""
-        return origins(statements, self._catalog.executor_type)
 
     def begin(self, tables: Mapping[str, str | None], session: Session | None) -> dict[str, _Look]:
         """Begin a look at each table, however many names it has; names that are not whole are left out."""
@@ -289,7 +285,7 @@ class FileLooks:
         done = (entry.statement_index or 0) - (entry.event is EventType.FAILED)
         self._runs = [each for each in self._runs if each.statement.index <= done]
         self._version = entry.file.version if entry.file else ""
-        self._ids.origins = cache(lambda: self._seen.origins(each.statement for each in self._runs))
+        self._ids.origins = cache(lambda: origins(self._runs))
         if not self._has_begun:  # No statement was left to run.
             self._before = self._after
         # Once: after it, what the file did is what the last record says.

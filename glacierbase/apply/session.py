@@ -31,7 +31,7 @@ class FileSession:
         self._compiled = compiled
         self._first = planned.resumes_at
         self._before = planned.record.session if planned.record else None
-        self._effects = session_effects(compiled.statements, compiled.dialect)
+        self._effects = session_effects(compiled)
         self._recorded: RecordedSession | None = None
 
     def restore(self) -> None:

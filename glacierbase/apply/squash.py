@@ -34,7 +34,7 @@ from glacierbase.model.migration import Migration, State
 from glacierbase.model.names import name_of, name_parts
 from glacierbase.model.shape import Shape
 from glacierbase.model.text import counted, quoted
-from glacierbase.sql.creates import create_statements, places, table_name
+from glacierbase.sql.render import create_statements, places, table_name
 
 
 def squash(target: Target, result: SquashResult, *, to: int, author: str, dry_run: bool, commit: bool) -> SquashResult:

@@ -17,7 +17,8 @@ from glacierbase.model.names import name_of, name_parts
 from glacierbase.model.shape import Shape
 from glacierbase.model.text import quoted
 from glacierbase.secrets import mask
-from glacierbase.sql.creates import not_creatable
+from glacierbase.sql.file import named
+from glacierbase.sql.render import not_creatable
 from glacierbase.stores.iceberg.shape import ShapeReader
 
 KEEP = "keep the files: a new environment runs them all"
@@ -104,9 +105,9 @@ def _of_file(target: Target, sql: str, version: str) -> Iterator[Ran]:
         yield Ran(version, sql, Effect(Kind.UNKNOWN))
         return
     is_switched = False
-    for statement in statements:
-        found = effect(statement.text)
-        yield Ran(version, statement.text, _in_catalogs(found, target.catalog.spark_conf, is_switched))
+    for each in named(statements, target.dialect):
+        found = effect(each.parsed)
+        yield Ran(version, each.statement.text, _in_catalogs(found, target.catalog.spark_conf, is_switched))
         is_switched = is_switched or found.switches
 
 

@@ -10,9 +10,8 @@ import uuid
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
-from glacierbase.model.migration import Statement
 from glacierbase.model.shape import Shape
-from glacierbase.sql import read
+from glacierbase.sql.file import Named
 from glacierbase.sql.statement import ParsedStatement
 
 # It has ids; where it was read without them, no other one takes their place.
@@ -55,14 +54,13 @@ class TableIds:
         return self._ids[name, table_format]
 
 
-def origins(statements: Iterable[Statement], dialect: str) -> Mapping[str, str | None]:
+def origins(statements: Iterable[Named]) -> Mapping[str, str | None]:
     """Return for names the name that their table had before the statements; None where the statements made it.
 
     Names are as the history records them. A name that no statement gives to another table is left out.
     """
     found: dict[str, str | None] = {}
-    for statement in statements:
-        parsed = read(statement.text, dialect)
+    for parsed in (each.parsed for each in statements):
         names = [each.recorded for each in parsed.targets]
         if parsed.operation == "rename_table" and len(names) == 2:
             old, new = names

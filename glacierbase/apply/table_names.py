@@ -15,7 +15,7 @@ from glacierbase.model.catalog import Catalog
 from glacierbase.model.migration import Migration
 from glacierbase.model.names import NAME, QUOTED, recorded_name
 from glacierbase.model.qualified import qualified
-from glacierbase.sql.creates import table_name
+from glacierbase.sql.render import table_name
 
 _EXPRESSION = r"\{\{[^{}]*\}\}"
 _PART = rf"(?:{QUOTED}|{_EXPRESSION}|[\w$])+"

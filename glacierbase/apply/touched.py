@@ -4,18 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from glacierbase.model.catalog import Catalog
-from glacierbase.model.migration import Statement
-from glacierbase.model.names import name_of, name_parts
-from glacierbase.model.qualified import qualified
-from glacierbase.sql import read
+from glacierbase.model.names import name_parts
 from glacierbase.sql.about import Claims
-from glacierbase.sql.completed import Named, completed_like
-from glacierbase.sql.parts import Call, DroppedNamespace
-from glacierbase.sql.statement import ParsedStatement, not_understood
-
-# Of USE, those that change what names mean; a role and a warehouse do not.
-_NAMED = ("", "catalog", "namespace")
+from glacierbase.sql.file import Named
+from glacierbase.sql.statement import DroppedNamespace, ParsedStatement, not_understood
 
 
 def touched_tables(statements: Iterable[Named]) -> Mapping[str, str | None]:
@@ -37,9 +29,9 @@ def touched_tables(statements: Iterable[Named]) -> Mapping[str, str | None]:
     return {name: whole for name, whole in found.items() if name not in temporary}
 
 
-def dropped_namespaces(statements: Sequence[Statement], dialect: str) -> tuple[tuple[str, ...], ...]:
+def dropped_namespaces(statements: Sequence[Named]) -> tuple[tuple[str, ...], ...]:
     """Return the names of the namespaces that the statements drop, or replace by empty ones."""
-    parts = (part for each in statements for part in read(each.text, dialect).parts)
+    parts = (part for each in statements for part in each.parsed.parts)
     return tuple(each.name for each in parts if isinstance(each, DroppedNamespace))
 
 
@@ -79,28 +71,3 @@ def _said(each: Named, names: set[str | None]) -> ParsedStatement | None:
     drops = any(isinstance(part, DroppedNamespace) for part in each.parsed.parts)
     is_about = not each.parsed.understood or drops or not names.isdisjoint(wholes)
     return each.parsed if is_about else None
-
-
-def switches(found: ParsedStatement, sql: str) -> bool:
-    """Return whether the names in the statements after it may mean other tables."""
-    is_setting = found.operation == "set" and "catalog" in sql.lower()
-    return is_setting or (found.operation == "use" and found.options.kind in _NAMED)
-
-
-def is_whole(catalog: Catalog, name: str) -> bool:
-    """Return whether a name means the same table after any statement."""
-    parts = name_parts(name)
-    return len(parts) > 2 and (catalog.executor_type != "spark" or qualified(catalog, name) == name_of(parts))
-
-
-def names_in(found: ParsedStatement, dialect: str) -> list[tuple[str, str]]:
-    """Return each table as recorded, and as the engine completes its name from the rest of the statement."""
-    names = [each.recorded for each in found.targets]
-    if found.options.kind and not found.options.kind.endswith("table"):
-        return []
-    if found.operation == "rename_table" and dialect == "spark":
-        return [(names[0], names[0]), *((new, completed_like(new, name_parts(names[0]))) for new in names[1:])]
-    call = next((part for part in found.parts if isinstance(part, Call)), None)
-    if call and len(call.procedure) > 2:  # Names are relative to the catalog of the procedure.
-        return [(name, completed_like(name, [call.procedure[0], *name_parts(name)][:3])) for name in names]
-    return [(name, name) for name in names]

@@ -13,7 +13,7 @@ from glacierbase.migrations.allows import allows_of
 from glacierbase.migrations.compiled import Compiled
 from glacierbase.model.accepted import DeclaredDifference
 from glacierbase.model.migration import EventType, State, Statement
-from glacierbase.sql.targets import named_tables, target_tables
+from glacierbase.sql.targets import target_tables
 from glacierbase.stores import LockRow
 
 
@@ -222,6 +222,4 @@ def repaired(
 
 def _tables(compiled: Compiled, only: Statement | None = None) -> str | None:
     """Return the tables that a file changes, or one of its statements."""
-    if compiled.catalog is None:
-        return target_tables(compiled.statements if only is None else [only], compiled.dialect)
-    return named_tables(each for each in compiled.named if only is None or each.statement is only)
+    return target_tables(each for each in compiled.named if only is None or each.statement is only)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 from glacierbase.errors import GlacierbaseError, MigrationFileError, collected, raise_all
@@ -15,12 +16,12 @@ from glacierbase.model.catalog import Catalog
 from glacierbase.model.migration import Migration, Statement, checksum
 
 if TYPE_CHECKING:
-    from glacierbase.sql.completed import Named
+    from glacierbase.sql.file import Named
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Compiled:
     """A migration compiled for one environment. The lines of the statements are lines of the file.
 
@@ -40,16 +41,13 @@ class Compiled:
     dialect: str
     substituted: tuple[Substituted, ...] = ()
     catalog: Catalog | None = field(default=None, repr=False, compare=False)
-    _named: list[Named] = field(default_factory=list, init=False, repr=False, compare=False)
 
-    @property
+    @cached_property
     def named(self) -> tuple[Named, ...]:
-        """The statements with the tables that they change in the catalog; read once."""
-        if not self._named and self.catalog is not None:
-            from glacierbase.sql.completed import named  # Only what runs needs the grammar.
+        """The statements with what they do and the tables that they change; read when it is needed first."""
+        from glacierbase.sql.file import named  # Only what runs needs the grammar.
 
-            self._named.extend(named(self.catalog, self.statements))
-        return tuple(self._named)
+        return named(self.statements, self.dialect, self.catalog)
 
     @property
     def statements(self) -> tuple[Statement, ...]:

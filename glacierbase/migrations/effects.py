@@ -5,12 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from glacierbase.model.names import name_of, name_parts
-from glacierbase.sql import read
-from glacierbase.sql.clauses import if_not_exists
-from glacierbase.sql.cursor import Cursor
-from glacierbase.sql.parts import Call, Column
-from glacierbase.sql.statement import ParsedStatement
+from glacierbase.model.names import completed_like, name_parts
+from glacierbase.sql.statement import Call, Column, ParsedStatement
 
 
 class Kind(Enum):
@@ -71,26 +67,14 @@ _CREATING = ("migrate", "snapshot", "register_table")
 _NAMESPACES = ("namespace", "schema", "database")
 
 
-def effect(sql: str) -> Effect:
-    """Return what a statement changes; `UNKNOWN` where it could be the shape of a table that is not named."""
-    found = read(sql, "spark")
+def effect(found: ParsedStatement) -> Effect:
+    """Return what a statement of Spark changes; `UNKNOWN` where it could be the shape of a table that is not named."""
     kind = _kind(found)
     if kind is Kind.TABLE:
         removes = found.operation in ("drop_table", "rename_table")
         return Effect(kind, _tables(found), has_rows=_has_query(found), removes=removes)
-    name = _created_namespace(sql) if found.operation == "create_namespace" else None
-    # A setting such as `spark.sql.defaultCatalog`.
-    switches = found.operation == "use" or (found.operation == "set" and "catalog" in sql.lower())
-    return Effect(kind, namespace=name, switches=switches)
-
-
-def _created_namespace(sql: str) -> str:
-    """Return the namespace of a CREATE NAMESPACE that is understood."""
-    cursor = Cursor(sql, "spark")
-    cursor.expect("CREATE")
-    cursor.next()
-    if_not_exists(cursor)
-    return cursor.table().recorded
+    name = found.namespace.recorded if found.namespace and found.operation == "create_namespace" else None
+    return Effect(kind, namespace=name, switches=found.understood and bool(found.moves))
 
 
 def _kind(found: ParsedStatement) -> Kind:
@@ -109,16 +93,12 @@ def _kind(found: ParsedStatement) -> Kind:
 
 def _tables(found: ParsedStatement) -> tuple[str, ...]:
     names = tuple(target.recorded for target in found.targets)
-    return (names[0], *_new_names(*names)) if found.operation == "rename_table" else names
+    if found.operation != "rename_table":
+        return names
+    # The new name may be relative to the catalog and the namespace of the old one.
+    return tuple(dict.fromkeys((*names, completed_like(names[1], name_parts(names[0])))))
 
 
 def _has_query(found: ParsedStatement) -> bool:
     is_replaced = found.operation == "replace_table" and not any(isinstance(part, Column) for part in found.parts)
     return found.operation == "create_table_as" or is_replaced
-
-
-def _new_names(old: str, new: str) -> tuple[str, ...]:
-    """Return what the new name of a table may mean: the first parts of the old one may be left out."""
-    whole, parts = name_parts(old), name_parts(new)
-    missing = len(whole) - len(parts)
-    return (new, name_of((*whole[:missing], *parts))) if missing > 0 else (new,)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from glacierbase.errors import MigrationFileError
-from glacierbase.migrations.substitution import substituted
+from glacierbase.migrations.compiled import Compiled
 from glacierbase.model.migration import Statement
-from glacierbase.sql import read
 from glacierbase.sql.statement import ParsedStatement, SessionEffect
 from glacierbase.sql.tokens import words
 
@@ -34,17 +33,22 @@ _KEEPS_COLUMNS = frozenset(
 _LAST_QUERY = "LAST_QUERY_ID"
 
 
-def session_effects(statements: Sequence[Statement], dialect: str) -> dict[int, SessionEffect]:
-    """Return what each statement does to the session, by its index; those that do nothing are left out."""
+def session_effects(compiled: Compiled, done: int | None = None) -> dict[int, SessionEffect]:
+    """Return what each statement of a file does to the session, by its index; those that do nothing are left out.
+
+    Args:
+        done: of the first statements, as if the file ended after them; of all without it.
+    """
     effects: dict[int, SessionEffect] = {}
     views: dict[tuple[str, ...], _View] = {}
-    for statement in statements:
-        found = read(statement.text, dialect)
+    substituted = {each.index for each in compiled.substituted}
+    for each in compiled.named[:done]:
+        found, index = each.parsed, each.statement.index
         effect = _effect(found, views)
-        if effect is SessionEffect.SET and substituted(statement, dialect):
+        if effect is SessionEffect.SET and index in substituted:
             effect = SessionEffect.UNKNOWN  # An earlier version of glacierbase ran it, with other text.
         if effect is not SessionEffect.NONE:
-            effects[statement.index] = effect
+            effects[index] = effect
         elif found.operation not in _KEEPS_COLUMNS:
             changed = {name.key[-1] for name in found.targets}
             for view in views.values():
@@ -52,7 +56,7 @@ def session_effects(statements: Sequence[Statement], dialect: str) -> dict[int, 
                     effects[view.at] = SessionEffect.UNKNOWN  # It would have other columns now.
         if found.options.temporary:
             reads = None if found.sources is None else {name.key[-1] for name in found.sources}
-            views.update((name.key, _View(statement.index, reads)) for name in found.targets)
+            views.update((name.key, _View(index, reads)) for name in found.targets)
     return effects
 
 
@@ -75,22 +79,22 @@ def _effect(found: ParsedStatement, views: dict[tuple[str, ...], _View]) -> Sess
     return SessionEffect.SET
 
 
-def unrepeatable(statements: Sequence[Statement], done: int, dialect: str) -> tuple[Statement, str] | None:
-    """Return the first statement for which no new session can take the place of the one in which the done ones ran, and why.
+def unrepeatable(compiled: Compiled, done: int) -> tuple[Statement, str] | None:
+    """Return the first statement of a file that needs the session in which the done ones ran, and why no new one can replace it.
 
     Args:
         done: how many statements are done.
     """
-    return next(_unrepeatable(statements, done, dialect), None) if done else None
+    return next(_unrepeatable(compiled, done), None) if done else None
 
 
-def _unrepeatable(statements: Sequence[Statement], done: int, dialect: str) -> Iterator[tuple[Statement, str]]:
-    effects = session_effects(statements[:done], dialect)
-    for statement in statements[:done]:
+def _unrepeatable(compiled: Compiled, done: int) -> Iterator[tuple[Statement, str]]:
+    effects = session_effects(compiled, done)
+    for statement in compiled.statements[:done]:
         if effects.get(statement.index) is SessionEffect.UNKNOWN:
             yield statement, "may have changed the session in a way that cannot be repeated"
-    for statement in statements[done:]:
-        if _names_last_query(statement.text, dialect):
+    for statement in compiled.statements[done:]:
+        if _names_last_query(statement.text, compiled.dialect):
             yield statement, "reads the result of a statement before it, which ended with its session"
 
 

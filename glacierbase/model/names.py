@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 
 # A quoted part of a name.
@@ -32,6 +32,12 @@ def name_of(parts: Iterable[str]) -> str:
 def name_parts(name: str) -> list[str]:
     """Return the parts of a recorded name, without quotes."""
     return [_unquoted(part.strip()) for part in _RECORDED_PARTS.findall(name)]
+
+
+def completed_like(name: str, like: Sequence[str]) -> str:
+    """Return a recorded name with the first parts of another one where it has fewer."""
+    parts = name_parts(name)
+    return name_of((*like[: len(like) - len(parts)], *parts)) if len(parts) < len(like) else name
 
 
 def matches(table: str, pattern: str) -> bool:

@@ -13,9 +13,7 @@ from glacierbase.model.spelling import did_you_mean
 from glacierbase.review.catalogue import all_rules, is_ours
 from glacierbase.review.replay_results import REPLAY_CODES
 from glacierbase.review.rule import CREATES, Facts, File, Found, Rule, Step
-from glacierbase.sql import read
-from glacierbase.sql.known_table import KnownTable
-from glacierbase.sql.known_tables import KnownTables
+from glacierbase.sql.known import KnownTable, KnownTables
 
 NAME, FOLLOW = f"{__name__}:examine", f"{__name__}:follow"
 # Of a statement that is not understood.
@@ -83,7 +81,7 @@ def _tables(steps: Sequence[Step]) -> dict[tuple[str, ...], bool]:
 
 
 def _steps(compiled: Compiled) -> tuple[Step, ...]:
-    return tuple(Step(each, read(each.text, compiled.dialect)) for each in compiled.statements)
+    return tuple(Step(each.statement, each.parsed) for each in compiled.named)
 
 
 def _followed(steps: Sequence[Step], place: tuple[list[str], int] | None) -> dict[int, KnownTable]:

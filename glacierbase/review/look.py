@@ -8,16 +8,13 @@ from typing import Any
 
 from glacierbase.migrations.allows import allows_of
 from glacierbase.migrations.compiled import Compiled, split_file
-from glacierbase.migrations.effects import effect
 from glacierbase.migrations.sandbox import Sandbox
 from glacierbase.migrations.worker import Examiner
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.migration import Migration
-from glacierbase.model.names import name_of, name_parts
+from glacierbase.model.names import name_of
 from glacierbase.review.refused import names_local_path, not_replayed
-from glacierbase.sql import read
-from glacierbase.sql.parts import DropColumn
-from glacierbase.sql.statement import SessionEffect
+from glacierbase.sql.statement import DropColumn, ParsedStatement, SessionEffect
 
 _FUNCTION = f"{__name__}:look"
 Parts = tuple[str, ...]
@@ -120,9 +117,8 @@ def look(compiled: Compiled, facts: Mapping[str, Any]) -> dict[str, Any]:
     """Return the checksum and the statements of a file, in JSON's types."""
     if "text" in facts:
         compiled = split_file(replace(compiled.migration, text=facts["text"]), compiled.dialect)
-    statements, dialect = compiled.statements, compiled.dialect
     allowed: dict[int, dict[str, str]] = {}
-    for allow in allows_of(statements):
+    for allow in allows_of(compiled.statements):
         if allow.reason:
             allowed.setdefault(allow.statement_index, {}).setdefault(allow.code, allow.reason)
     return {
@@ -133,24 +129,22 @@ def look(compiled: Compiled, facts: Mapping[str, Any]) -> dict[str, Any]:
                 each.line,
                 each.column,
                 each.text,
-                asdict(_look(each.text, dialect, allowed.get(each.index, {}))),
+                asdict(_look(each.text, parsed, allowed.get(each.index, {}))),
             ]
-            for each in statements
+            for each, parsed in ((named.statement, named.parsed) for named in compiled.named)
         ],
     }
 
 
-def _look(sql: str, dialect: str, allowed: Mapping[str, str]) -> Look:
-    does = read(sql, dialect)
+def _look(sql: str, does: ParsedStatement, allowed: Mapping[str, str]) -> Look:
     refused = not_replayed(sql, does)
-    created = effect(sql).namespace if does.operation == "create_namespace" else None
     return Look(
         operations=tuple(dict.fromkeys((does.operation, *(part.operation for part in does.parts)))),
         targets=tuple(each.parts for each in does.targets),
         sources=tuple(each.parts for each in does.sources or ()),
         dropped=tuple(part.path for part in does.parts if isinstance(part, DropColumn)),
         uses=does.selected.parts if does.selected and does.options.kind in ("", "namespace") else None,
-        creates_namespace=tuple(name_parts(created)) if created else None,
+        creates_namespace=does.namespace.parts if does.namespace and does.operation == "create_namespace" else None,
         not_replayed=refused.why if refused else None,
         is_skipped=bool(refused and refused.is_skipped),
         names_local_path=names_local_path(does),

@@ -7,17 +7,14 @@ tells a reviewer why, in place of the engine's error.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import chain, islice, pairwise
+from itertools import chain, pairwise
 
 from glacierbase.errors import MigrationFileError
 from glacierbase.review.copy import may_be_set
-from glacierbase.sql import read
-from glacierbase.sql.dialects import DIALECTS
-from glacierbase.sql.parts import Call
-from glacierbase.sql.statement import ParsedStatement
-from glacierbase.sql.tokens import Source, Token, tokens
+from glacierbase.sql.statement import Call, ParsedStatement
+from glacierbase.sql.tokens import words
 
 # Formats that Spark reads and writes by itself, and table formats. Any other word is the name of a class.
 _FORMATS = frozenset({"iceberg", "delta", "hudi", "parquet", "orc", "avro", "csv", "json", "text"})
@@ -31,8 +28,6 @@ _CALLS_CLASSES = frozenset({"JAVA_METHOD", "TRY_REFLECT", "REFLECT"})
 _QUERIES_PATH = re.compile(
     r"(?i)\b(?:parquet|orc|avro|csv|json|text|binaryfile|delta|hudi|iceberg)`?\s*\.\s*`[^`]*[/:]"
 )
-# Words and signs of a script, after which a statement starts.
-_BEFORE_STATEMENT = frozenset({"BEGIN", "ATOMIC", ";", ":", "THEN", "ELSE", "DO", "LOOP", "REPEAT"})
 _MOST_IN_SCRIPT = 200
 _SETTING = re.compile(r"(?is)\s*(?:SET|RESET)\s+(?:TIME\s+ZONE\b|`?([\w.-]+)`?)")
 _ADDRESS = re.compile(r"(?i)\s*(?!file:)[a-z][\w+.-]*://")
@@ -58,6 +53,10 @@ class _Sql:
     does: ParsedStatement
     words: tuple[str, ...]
 
+    @classmethod
+    def of(cls, text: str, does: ParsedStatement) -> _Sql:
+        return cls(text, does, words(text, "spark"))
+
     def follows(self, word: str) -> Iterator[str]:
         """Yield what follows each `word`."""
         return (after for before, after in pairwise(self.words) if before == word)
@@ -70,28 +69,15 @@ def not_replayed(sql: str, does: ParsedStatement) -> NotReplayed | None:
         does: what `read` returns for it.
     """
     try:
-        found = tuple(tokens(DIALECTS["spark"], Source(sql)))
+        outer = _Sql.of(sql, does)
     except MigrationFileError:
         return NotReplayed("its text cannot be read")
-    words = tuple(each.word for each in found)
-    inside = tuple(islice(_inside(sql, found), _MOST_IN_SCRIPT + 1)) if "BEGIN" in words else ()
-    if len(inside) > _MOST_IN_SCRIPT:
+    if len(does.inner) > _MOST_IN_SCRIPT:
         return NotReplayed(f"it is a script of more than {_MOST_IN_SCRIPT} statements")
-    statements = chain([_Sql(sql, does, words)], map(_read, inside))
+    if "BEGIN" in outer.words and not does.understood and not does.inner:
+        return NotReplayed("it is a script that is not understood")
+    statements = chain([outer], (_Sql.of(each.text, each.parsed) for each in does.inner))
     return next((why for each in statements for rule in _RULES for why in rule(each)), None)
-
-
-def _read(sql: str) -> _Sql:
-    words = tuple(each.word for each in tokens(DIALECTS["spark"], Source(sql)))
-    return _Sql(sql, read(sql, "spark"), words)
-
-
-def _inside(sql: str, found: Sequence[Token]) -> Iterator[str]:
-    """Yield the statements of a script, each to its end; where it is unclear whether one starts, it does."""
-    ends = [each.start for each in found if each.word == ";"]
-    for before, first in pairwise(found):
-        if before.word in _BEFORE_STATEMENT:
-            yield sql[first.start : next((end for end in ends if end > first.start), len(sql))]
 
 
 def names_local_path(does: ParsedStatement) -> bool:

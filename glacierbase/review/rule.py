@@ -14,9 +14,8 @@ from typing import Any
 
 from glacierbase.model.migration import Migration, Statement
 from glacierbase.review.severity import Severity
-from glacierbase.sql.known_table import KnownTable
-from glacierbase.sql.parts import Call, Part, Place
-from glacierbase.sql.statement import Name, ParsedStatement
+from glacierbase.sql.known import KnownTable
+from glacierbase.sql.statement import Call, Name, ParsedStatement, Part, Place
 
 # The operations that bring a table into being.
 CREATES = frozenset({"create_table", "create_table_as", "replace_table"})

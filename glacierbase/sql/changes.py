@@ -5,8 +5,7 @@ https://spark.apache.org/docs/latest/sql-ref-syntax.html#dml-statements, https:/
 
 from __future__ import annotations
 
-from glacierbase.sql.clauses import check_end, if_exists, partition, storage
-from glacierbase.sql.cursor import Cursor, NotUnderstood
+from glacierbase.sql.cursor import Cursor, NotUnderstood, check_end, if_exists, partition, storage
 from glacierbase.sql.queries import QUERY_WORDS, Sources
 from glacierbase.sql.statement import Name, Options, ParsedStatement
 

@@ -5,13 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from glacierbase.sql import alter_table, snowflake
-from glacierbase.sql.clauses import if_exists, if_not_exists, properties
+from glacierbase.sql import snowflake
+from glacierbase.sql.alter import SPARK_CLAUSES, alter_table
 from glacierbase.sql.create import create_table, create_view
-from glacierbase.sql.cursor import Cursor, NotUnderstood
-from glacierbase.sql.parts import AlterColumn, DroppedNamespace
+from glacierbase.sql.cursor import Cursor, NotUnderstood, if_exists, if_not_exists, properties
 from glacierbase.sql.queries import Sources
-from glacierbase.sql.statement import Name, Options, ParsedStatement, SessionEffect
+from glacierbase.sql.statement import (
+    EVERY_MOVE,
+    AlterColumn,
+    DroppedNamespace,
+    Name,
+    Options,
+    ParsedStatement,
+    SessionEffect,
+)
 
 # Words before the kind of an object.
 _MODIFIERS = (
@@ -88,19 +95,25 @@ def _created(cursor: Cursor, kind: str, options: Options) -> ParsedStatement:
         place, name = cursor.place(), cursor.table()
         cursor.skip_to(";")
         parts = (DroppedNamespace("drop_namespace", place, name.parts),) if options.or_replace else ()
-        return ParsedStatement("create_namespace", parts=parts, options=options, session=_moved(cursor), namespace=name)
+        return _on_namespace("create_namespace", cursor, options, name, parts)
     if kind in _CREATED:
         _skip_body(cursor)
         return ParsedStatement(_CREATED[kind], (), None, options=options)
     return _other(cursor, kind, options)
 
 
-def _moved(cursor: Cursor) -> SessionEffect:
-    """Return what a statement on a namespace does to its session.
+def _on_namespace(
+    operation: str, cursor: Cursor, options: Options, name: Name | None, parts: tuple[DroppedNamespace, ...] = ()
+) -> ParsedStatement:
+    """Return a statement on a namespace.
 
     On Snowflake, one that is created becomes the current one: https://docs.snowflake.com/en/sql-reference/sql/create-schema.
     """
-    return SessionEffect.MOVE if cursor.dialect == "snowflake" else SessionEffect.NONE
+    found = ParsedStatement(operation, parts=parts, options=options, namespace=name)
+    if cursor.dialect != "snowflake":
+        return found
+    is_schema = options.kind == "schema" and name is not None and len(name.parts) == 1
+    return replace(found, session=SessionEffect.MOVE, moves=frozenset({"namespace"}) if is_schema else EVERY_MOVE)
 
 
 def _skip_body(cursor: Cursor) -> None:
@@ -147,7 +160,7 @@ def _dropped(cursor: Cursor, kind: str, options: Options) -> ParsedStatement:
         cascade = cursor.take_any("CASCADE", "RESTRICT") == "CASCADE"
         parts = (DroppedNamespace("drop_namespace", place, name.parts),)
         options = replace(options, cascade=cascade)
-        return ParsedStatement("drop_namespace", parts=parts, options=options, session=_moved(cursor), namespace=name)
+        return _on_namespace("drop_namespace", cursor, options, name, parts)
     if kind == "FUNCTION":
         cursor.skip_to(";")
         return ParsedStatement("drop_function", options=options)
@@ -170,8 +183,8 @@ def alter(cursor: Cursor) -> ParsedStatement:
         return snowflake.session(cursor)
     kind, options = _kind(cursor)
     if options.kind in ("table", "iceberg table", "external table", "hybrid table"):
-        clauses = snowflake.CLAUSES if cursor.dialect == "snowflake" else alter_table.SPARK
-        return alter_table.alter_table(cursor, options, clauses)
+        clauses = snowflake.CLAUSES if cursor.dialect == "snowflake" else SPARK_CLAUSES
+        return alter_table(cursor, options, clauses)
     if options.kind == "view":
         return _alter_view(cursor, options)
     if kind in _RELATIONS:
@@ -180,7 +193,7 @@ def alter(cursor: Cursor) -> ParsedStatement:
         if_exists(cursor)
         name = None if cursor.word(1) == "(" else cursor.table()
         cursor.skip_to(";")
-        return ParsedStatement("alter_namespace", options=options, session=_moved(cursor), namespace=name)
+        return _on_namespace("alter_namespace", cursor, options, name)
     return _other(cursor, "TAG" if kind in _CREATED else kind, options)
 
 

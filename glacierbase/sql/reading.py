@@ -11,9 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from glacierbase.errors import MigrationFileError
-from glacierbase.sql import calls, changes, maintenance, objects, session, snowflake
-from glacierbase.sql.clauses import check_end
-from glacierbase.sql.cursor import Cursor, NotUnderstood
+from glacierbase.sql import changes, maintenance, objects, session, snowflake
+from glacierbase.sql.cursor import Cursor, NotUnderstood, check_end
 from glacierbase.sql.dialects import DIALECTS, facts_of
 from glacierbase.sql.scripts import Script
 from glacierbase.sql.statement import ParsedStatement, not_understood
@@ -83,7 +82,7 @@ def _explain(cursor: Cursor) -> ParsedStatement:
 _SHARED: Mapping[str, _Grammar] = {
     "CREATE": objects.create, "DROP": objects.drop, "ALTER": objects.alter, "COMMENT": objects.comment,
     "INSERT": changes.insert, "UPDATE": changes.update, "DELETE": changes.delete, "MERGE": changes.merge,
-    "UNDROP": objects.undrop, "TRUNCATE": changes.truncate, "COPY": changes.copy, "CALL": calls.call, "EXPLAIN": _explain,
+    "UNDROP": objects.undrop, "TRUNCATE": changes.truncate, "COPY": changes.copy, "CALL": maintenance.call, "EXPLAIN": _explain,
     "USE": session.use, "SET": session.set_, "SHOW": session.show, "DESCRIBE": session.describe, "DESC": session.describe,
     "GRANT": session.grant, "REVOKE": session.revoke, "BEGIN": session.transaction, "START": session.transaction,
     "COMMIT": session.transaction, "ROLLBACK": session.transaction,

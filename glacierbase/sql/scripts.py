@@ -10,7 +10,7 @@ from collections.abc import Callable
 from glacierbase.sql.cursor import Cursor, NotUnderstood
 from glacierbase.sql.dialects import DIALECTS
 from glacierbase.sql.queries import Sources
-from glacierbase.sql.statement import Name, ParsedStatement, SessionEffect
+from glacierbase.sql.statement import EVERY_MOVE, InnerStatement, Name, ParsedStatement, SessionEffect, not_understood
 
 # Words after which the next statement starts at once.
 _BEFORE_STATEMENT = ("LOOP", "REPEAT", "ELSE", "THEN", "DO", "EXCEPTION")
@@ -39,21 +39,27 @@ class Script:
         self._targets: dict[tuple[str, ...], Name] = {}
         self._sources: dict[tuple[str, ...], Name] | None = {}
         self._session = SessionEffect.NONE
+        self._inner: list[InnerStatement] = []
 
     def parsed(self) -> ParsedStatement:
-        """Return what the script does.
+        """Return what the script does; it is not understood if one of its statements is not.
 
         Raises:
-            NotUnderstood: one of its statements is not.
+            NotUnderstood: the script cannot be divided into statements.
         """
         while self._cursor.word() and (self._depth or not self._begun):
             self._step()
         if self._depth:
             raise NotUnderstood("BEGIN without END")
+        inner = tuple(self._inner)
+        if why := next((each.parsed.why for each in inner if not each.parsed.understood), None):
+            return not_understood(why, inner)
         sources = None
         if self._sources is not None:
             sources = tuple(name for key, name in self._sources.items() if key not in self._targets)
-        return ParsedStatement("script", tuple(self._targets.values()), sources, session=self._session)
+        moves = EVERY_MOVE if self._session is SessionEffect.UNKNOWN else frozenset[str]()
+        targets = tuple(self._targets.values())
+        return ParsedStatement("script", targets, sources, session=self._session, moves=moves, inner=inner)
 
     def _step(self) -> None:
         """Move past one statement, or past the words before one."""
@@ -77,9 +83,11 @@ class Script:
         elif word == "DECLARE" and "HANDLER" in (cursor.word(1), cursor.word(2)):
             self._handler()
         elif word in _WITHOUT_TABLES or self._declares or self._assigns():
+            start = cursor.position
+            self._declaration()
             if word == "SET":  # Of a variable of the script, or of the session.
                 self._session = SessionEffect.UNKNOWN
-            self._declaration()
+                self._read_since(start)
         else:
             self._statement()
 
@@ -158,13 +166,22 @@ class Script:
             self._sources.update({name.key: name for name in sources})
 
     def _statement(self) -> None:
-        cursor, start = self._cursor, self._cursor.position
-        cursor.skip_to(";")
-        found = self._read(cursor.part(start))
+        start = self._cursor.position
+        self._cursor.skip_to(";")
+        found = self._read_since(start)
         self._targets.update({name.key: name for name in found.targets})
         self._reads(found.sources)
         if found.session is not SessionEffect.NONE:
             self._session = SessionEffect.UNKNOWN
+
+    def _read_since(self, start: int) -> ParsedStatement:
+        """Return what the statement from this position to the next token does."""
+        try:
+            found = self._read(self._cursor.part(start))
+        except NotUnderstood as why:
+            found = not_understood(str(why))
+        self._inner.append(InnerStatement(self._cursor.text_since(start), found))
+        return found
 
 
 def _skip_case(cursor: Cursor, sources: Sources) -> None:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from copy import copy
 
-from glacierbase.sql.clauses import check_end, partition
-from glacierbase.sql.cursor import Cursor, NotUnderstood
+from glacierbase.sql.cursor import Cursor, NotUnderstood, check_end, partition
 from glacierbase.sql.maintenance import table_or_path
 from glacierbase.sql.queries import Sources
-from glacierbase.sql.statement import Name, Options, ParsedStatement, SessionEffect
+from glacierbase.sql.statement import EVERY_MOVE, Name, Options, ParsedStatement, SessionEffect
 
 _KINDS = {
     **dict.fromkeys(("CATALOG", "DATABASE"), "catalog"),
@@ -44,7 +43,17 @@ def _selection(cursor: Cursor, kind: str) -> ParsedStatement:
         kind = "namespace" if len(selected.parts) > 1 else "catalog"
     cursor.skip_to(";")
     effect = SessionEffect.SET if selected else SessionEffect.UNKNOWN
-    return ParsedStatement("use", options=Options(kind), session=effect, selected=selected)
+    return ParsedStatement(
+        "use", options=Options(kind), session=effect, selected=selected, moves=_moved(kind, selected)
+    )
+
+
+def _moved(kind: str, selected: Name | None) -> frozenset[str]:
+    """Return what USE may move: a catalog that is selected has a namespace of its own, and a whole name holds both."""
+    if kind not in ("", "catalog", "namespace"):
+        return frozenset()
+    is_namespace = kind == "namespace" and selected is not None and len(selected.parts) == 1
+    return frozenset({"namespace"}) if is_namespace else EVERY_MOVE
 
 
 def _is_computed(cursor: Cursor) -> bool:
@@ -68,7 +77,13 @@ def set_(cursor: Cursor) -> ParsedStatement:
     if not re.search(r"=|(?i:\ATIME\s+ZONE\b)", text):
         return ParsedStatement("set")  # It shows settings.
     of_machine = re.match(r"(?i)TIME\s+ZONE\s+LOCAL\b", text)
-    return ParsedStatement("set", session=SessionEffect.UNKNOWN if of_machine else SessionEffect.SET)
+    effect = SessionEffect.UNKNOWN if of_machine else SessionEffect.SET
+    return ParsedStatement("set", session=effect, moves=_moved_by_setting(text))
+
+
+def _moved_by_setting(text: str) -> frozenset[str]:
+    """Return what a setting of Spark such as `spark.sql.defaultCatalog` may move."""
+    return EVERY_MOVE if "catalog" in text.lower() else frozenset()
 
 
 def _assignment(operation: str, cursor: Cursor, *words: str) -> ParsedStatement:
@@ -93,9 +108,11 @@ def _is_constant(cursor: Cursor) -> bool:
 
 
 def reset(cursor: Cursor) -> ParsedStatement:
-    """Read RESET after that word."""
+    """Read RESET of Spark, or UNSET of Snowflake, after that word."""
+    start = cursor.position
     _skip_all(cursor)
-    return ParsedStatement("reset", session=SessionEffect.SET)
+    moves = _moved_by_setting(cursor.text_since(start)) if cursor.dialect == "spark" else frozenset[str]()
+    return ParsedStatement("reset", session=SessionEffect.SET, moves=moves)
 
 
 def _skip_all(cursor: Cursor) -> None:

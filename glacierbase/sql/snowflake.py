@@ -8,21 +8,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from glacierbase.sql import alter_columns
-from glacierbase.sql.alter_table import (
+from glacierbase.sql.alter import (
     CONSTRAINTS,
     Alteration,
     Clauses,
+    added_columns,
+    altered_columns,
     cluster,
+    dropped_column,
     dropped_constraint,
     other,
     rename,
 )
-from glacierbase.sql.clauses import if_exists, if_not_exists
-from glacierbase.sql.columns import column, constraint, is_about_columns
-from glacierbase.sql.cursor import Cursor
-from glacierbase.sql.parts import Fields, Part, Property
-from glacierbase.sql.statement import ParsedStatement, SessionEffect
+from glacierbase.sql.create import column, constraint, is_about_columns
+from glacierbase.sql.cursor import Cursor, if_exists, if_not_exists
+from glacierbase.sql.statement import Fields, ParsedStatement, Part, Property, SessionEffect
 
 
 def files(cursor: Cursor) -> ParsedStatement:
@@ -61,7 +61,7 @@ def _columns(found: Alteration) -> Iterator[Part]:
         if if_not_exists(cursor):
             found.options = replace(found.options, if_not_exists=True)
         if cursor.word() == "(":
-            yield from alter_columns.added(cursor)
+            yield from added_columns(cursor)
         else:
             yield column(cursor, "add_column")
         if not cursor.take(","):
@@ -87,7 +87,7 @@ def _dropped_columns(found: Alteration) -> Iterator[Part]:
             cursor.take("COLUMN")
         if if_exists(cursor):
             found.options = replace(found.options, if_exists=True)
-        yield alter_columns.dropped_column(cursor)
+        yield dropped_column(cursor)
         if not cursor.take(","):
             return
 
@@ -104,7 +104,7 @@ def _alter(found: Alteration) -> None:
         other(found)
         return
     enclosed = cursor.take("(")
-    found.parts += alter_columns.altered(cursor)
+    found.parts += altered_columns(cursor)
     if enclosed:
         cursor.expect(")")
 

@@ -1,12 +1,15 @@
-"""What a statement does, as frozen values: its operation, its tables, and the clauses that rules look at."""
+"""What a statement does, as frozen values: its operation, its tables, and the clauses that rules look at.
+
+Texts are as written; names are without quotes.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import NamedTuple
 
 from glacierbase.model.names import recorded_name
-from glacierbase.sql.parts import Part
 
 # The words of `ParsedStatement.operation`, and of `Part.operation`.
 OPERATIONS = frozenset(
@@ -26,6 +29,280 @@ OPERATIONS = frozenset(
         "add_resource", "script", "transaction", "other", "several",
     }
 )  # fmt: skip
+# Iceberg's names of transforms that Spark writes in another way. https://iceberg.apache.org/docs/latest/spark-ddl/#partitioned-by
+ICEBERG_TRANSFORMS = {
+    "years": "year", "months": "month", "days": "day", "date": "day", "hours": "hour", "date_hour": "hour",
+}  # fmt: skip
+
+
+class Place(NamedTuple):
+    """Line and column in the text of the statement, from 1."""
+
+    line: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A clause.
+
+    Attributes:
+        operation: what it does, a word of `OPERATIONS`.
+        place: of its first word.
+    """
+
+    operation: str
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Column(Part):
+    """A column that is declared: of `add_column`, `replace_columns`, and of `create_table` and its kin.
+
+    Attributes:
+        path: of a nested field, several names.
+        key: the path as the engine compares it, as of all parts below.
+        type: None where the statement declares none, as in a view.
+        nullable: False for NOT NULL.
+        default: the text of its default expression.
+        generated: the text of the expression after GENERATED ALWAYS AS.
+        position: `first`, or `after` and a name.
+        primary_key: PRIMARY KEY among its options.
+    """
+
+    path: tuple[str, ...]
+    type: str | None
+    nullable: bool = True
+    default: str | None = None
+    generated: str | None = None
+    comment: str | None = None
+    position: str | None = None
+    key: tuple[str, ...] = ()
+    primary_key: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DropColumn(Part):
+    """A column that is dropped."""
+
+    path: tuple[str, ...]
+    key: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RenameColumn(Part):
+    """A column that is renamed."""
+
+    path: tuple[str, ...]
+    new: str
+    key: tuple[str, ...] = ()
+    new_key: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AlterColumn(Part):
+    """One change of a column. The operation tells which attribute holds it; the others are None.
+
+    Attributes:
+        type: of `alter_column_type`.
+        nullable: of `alter_column_nullability`: False for SET NOT NULL.
+        comment: of `alter_column_comment`.
+        position: of `alter_column_position`: `first`, or `after` and a name.
+        default: of `alter_column_default`; None for DROP DEFAULT.
+    """
+
+    path: tuple[str, ...]
+    type: str | None = None
+    nullable: bool | None = None
+    comment: str | None = None
+    position: str | None = None
+    default: str | None = None
+    key: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Property(Part):
+    """A table property: of `set_properties`, `unset_properties` (no value), and of `create_table` and its kin.
+
+    Attributes:
+        place: of the key.
+        value: without quotes; None of UNSET.
+        value_place: of the value.
+    """
+
+    key: str
+    value: str | None = None
+    value_place: Place | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Transform:
+    """The transform of a partition or sort field: `bucket(16, id)`, or a column.
+
+    Attributes:
+        text: as written.
+        function: in lower case; empty for a column.
+        arguments: each as written without quotes: `("16", "id")`; of a column, its name.
+    """
+
+    text: str
+    function: str
+    arguments: tuple[str, ...]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(each for each in self.arguments if not each.isdigit())
+
+    @property
+    def widths(self) -> tuple[str, ...]:
+        return tuple(each for each in self.arguments if each.isdigit())
+
+    @property
+    def normalised(self) -> str:
+        """The function as Iceberg names it, with its arguments: `bucket(16, id)`, `day(at)`; of a column, its name."""
+        function = ICEBERG_TRANSFORMS.get(self.function, self.function)
+        inside = ", ".join((*self.widths, *self.columns))
+        return f"{function}({inside})" if function else inside
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionField(Part):
+    """A partition field: of `add_partition_field`, `drop_partition_field`, `replace_partition_field`, and of `create_table`.
+
+    Attributes:
+        transform: the new one, or the one that is dropped; a column's name may also be that of a field.
+        name: the one given by AS.
+        replaces: of `replace_partition_field`, the field before.
+    """
+
+    transform: Transform
+    name: str | None = None
+    replaces: Transform | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SortField:
+    """A field of a write order.
+
+    Attributes:
+        direction: `asc`, `desc`, or empty.
+        nulls: `first`, `last`, or empty.
+    """
+
+    transform: Transform
+    direction: str = ""
+    nulls: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class WriteOrder(Part):
+    """The order (`set_write_order`) or the distribution (`set_distribution`) of writes.
+
+    Attributes:
+        fields: empty for UNORDERED.
+        distribution: `partition`, or empty.
+        locally: LOCALLY ORDERED BY.
+    """
+
+    fields: tuple[SortField, ...] = ()
+    distribution: str = ""
+    locally: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Fields(Part):
+    """Columns by name: of `set_identifier_fields`, `drop_identifier_fields` and `cluster_by` (empty: NONE or AUTO)."""
+
+    fields: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Reference(Part):
+    """A branch or a tag that is created, replaced or dropped.
+
+    Attributes:
+        or_replace: CREATE OR REPLACE, and REPLACE.
+        snapshot: the text after AS OF VERSION.
+        retain: the text after RETAIN.
+    """
+
+    name: str
+    or_replace: bool = False
+    if_exists: bool = False
+    if_not_exists: bool = False
+    snapshot: str | None = None
+    retain: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Constraint(Part):
+    """A constraint that is added or dropped.
+
+    Attributes:
+        name: None where it has none.
+        text: as written, from its first word: `CHECK (a > 0)`.
+    """
+
+    name: str | None
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """An argument of a call.
+
+    Attributes:
+        name: in lower case; None of a positional one.
+        text: as written.
+        string: its value where it is a string literal.
+    """
+
+    name: str | None
+    text: str
+    string: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class DroppedNamespace(Part):
+    """A namespace that is dropped, or replaced by an empty one.
+
+    Attributes:
+        name: its parts, as written, without quotes.
+    """
+
+    name: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Part):
+    """A procedure that is called.
+
+    Attributes:
+        procedure: the parts of its name, as written, such as `("lake", "system", "expire_snapshots")`.
+    """
+
+    procedure: tuple[str, ...]
+    arguments: tuple[Argument, ...]
+
+    def argument(self, name: str) -> Argument | None:
+        """Return the argument that is given by this name, or None."""
+        return next((each for each in self.arguments if each.name == name), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Feature(Part):
+    """A table feature of Delta that is dropped (`other`).
+
+    Attributes:
+        truncate_history: DROP FEATURE … TRUNCATE HISTORY.
+    """
+
+    name: str
+    truncate_history: bool = False
+
+
+# What `ParsedStatement.moves` may hold.
+EVERY_MOVE = frozenset({"catalog", "namespace"})
 
 
 class SessionEffect(Enum):
@@ -122,6 +399,9 @@ class ParsedStatement:
         options: its words outside of the clauses, such as IF EXISTS.
         session: what it changes for the statements after it.
         selected: the name that USE or SET CATALOG selects, of the kind `options.kind`; None where it is computed.
+        moves: which of the current `catalog` and `namespace` are, or may be, others after it.
+        inner: the statements of a script that run one by one, those that are not understood as well; none where the script cannot
+            be divided into statements.
         understood: False where the operation or the tables cannot be determined; then there are neither tables nor parts.
         why: why it is not understood.
     """
@@ -133,7 +413,9 @@ class ParsedStatement:
     options: Options = field(default_factory=Options)
     session: SessionEffect = SessionEffect.NONE
     selected: Name | None = None
+    moves: frozenset[str] = frozenset()
     namespace: Name | None = None
+    inner: tuple[InnerStatement, ...] = ()
     understood: bool = True
     why: str = ""
 
@@ -148,6 +430,16 @@ class ParsedStatement:
         return None if self.sources is None else tuple(map(str, self.sources))
 
 
-def not_understood(why: str) -> ParsedStatement:
+@dataclass(frozen=True, slots=True)
+class InnerStatement:
+    """A statement of a script."""
+
+    text: str
+    parsed: ParsedStatement
+
+
+def not_understood(why: str, inner: tuple[InnerStatement, ...] = ()) -> ParsedStatement:
     """Return the answer for a statement whose operation or tables cannot be determined."""
-    return ParsedStatement("other", sources=None, session=SessionEffect.UNKNOWN, understood=False, why=why)
+    return ParsedStatement(
+        "other", sources=None, session=SessionEffect.UNKNOWN, moves=EVERY_MOVE, inner=inner, understood=False, why=why
+    )

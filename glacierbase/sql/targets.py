@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from glacierbase.model.migration import Statement
-from glacierbase.sql import read
-
 if TYPE_CHECKING:
-    from glacierbase.sql.completed import Named
+    from glacierbase.sql.file import Named
     from glacierbase.sql.statement import ParsedStatement
 
 # Operations whose effect is a commit to their one table, or its beginning or end. A rename leaves no commit under the new name.
@@ -28,25 +25,16 @@ _LOGGED = frozenset(
 )  # fmt: skip
 
 
-def target_tables(statements: Iterable[Statement], dialect: str) -> str | None:
-    """Return the tables that the statements change, as a JSON list; None if a statement is not understood."""
-    found = [read(statement.text, dialect) for statement in statements]
-    return _listed((statement, [each.recorded for each in statement.targets]) for statement in found)
+def target_tables(statements: Iterable[Named]) -> str | None:
+    """Return the tables that the statements change, as a JSON list.
 
-
-def named_tables(statements: Iterable[Named]) -> str | None:
-    """Return what `target_tables` returns, with names after USE completed; None also if it is not certain which table one means."""
-    return _listed(
-        (each.parsed, [None if whole is None else name for name, whole in each.names]) for each in statements
-    )
-
-
-def _listed(found: Iterable[tuple[ParsedStatement, Sequence[str | None]]]) -> str | None:
+    None if a statement is not understood, or if it is not certain which table it means.
+    """
     tables: dict[str, None] = {}
-    for statement, names in found:
-        if not statement.understood or None in names:
+    for each in statements:
+        if not each.parsed.understood or any(whole is None for _, whole in each.names):
             return None
-        tables.update(dict.fromkeys(filter(None, names)))
+        tables.update(dict.fromkeys(name for name, _ in each.names))
     return json.dumps(list(tables))
 
 
@@ -60,9 +48,9 @@ def table_names(recorded: str | None) -> tuple[str, ...]:
     return tuple(name for name in names if isinstance(name, str)) if isinstance(names, list) else ()
 
 
-def logged_tables(statements: Iterable[Statement], dialect: str) -> tuple[str, ...]:
+def logged_tables(statements: Iterable[Named]) -> tuple[str, ...]:
     """Return the tables in whose own logs the effects of the statements can be seen, as recorded; none if one has no such table."""
-    found = [_logged(read(statement.text, dialect)) for statement in statements]
+    found = [_logged(each.parsed) for each in statements]
     return () if None in found else tuple(dict.fromkeys(name for name in found if name))
 
 

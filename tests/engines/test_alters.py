@@ -11,8 +11,7 @@ import pytest
 
 from glacierbase.model.differences import compare
 from glacierbase.model.shape import Column, PartitionField, Shape, SortField
-from glacierbase.sql.alters import alter_statements
-from glacierbase.sql.creates import create_statements
+from glacierbase.sql.render import alter_statements, create_statements
 from glacierbase.stores.iceberg.shape import ShapeReader
 from tests.support.beds import LakeBed
 

@@ -29,6 +29,7 @@ from glacierbase.errors import (
 from glacierbase.executors import InFlight
 from glacierbase.executors.spark.session import SparkSessionPort
 from glacierbase.migrations.statements import split_statements
+from glacierbase.sql.file import named
 from glacierbase.sql.targets import target_tables
 from tests.support.beds import LakeBed
 from tests.support.project_folder import ProjectFolder
@@ -194,7 +195,7 @@ def test_the_commits_of_a_table_with_any_name_are_found(shop: Shop) -> None:
         insert = f"INSERT INTO {shop.namespace} . {name} VALUES (1)"
         session.execute(insert)
         [statement] = split_statements(insert, "spark")
-        tables = json.loads(target_tables([statement], "spark") or "[]")
+        tables = json.loads(target_tables(named([statement], "spark")) or "[]")
         evidence = shop.lake.executor.evidence(
             InFlight(tables, since, "", insert, shop.lake.executor.process["application"])
         )

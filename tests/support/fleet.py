@@ -22,6 +22,7 @@ from glacierbase.migrations.folder import load_migrations
 from glacierbase.model.migration import Event, EventType, State
 from glacierbase.model.shape import Shape
 from glacierbase.run.run import Run
+from glacierbase.sql.file import named
 from glacierbase.sql.targets import table_names, target_tables
 from glacierbase.stores import Store
 from glacierbase.stores.iceberg import open_store
@@ -77,14 +78,16 @@ class Place:
         """
         target = self.target
         [compiled] = target.compile([each for each in target.migrations if each.version == version])
-        before = self._shapes(table_names(target_tables(compiled.statements, "spark")), names) if is_recorded else {}
+        before = (
+            self._shapes(table_names(target_tables(named(compiled.statements, "spark"))), names) if is_recorded else {}
+        )
         change(self.client)
         at = datetime.now(timezone.utc) - timedelta(days=2)
         start = Event(
             1, self.sequence + 1, "run", target.catalog.name, self.environment, EventType.STARTED.value,
             State.RUNNING.value, version, compiled.migration.description, compiled.migration.author,
             compiled.migration.location, compiled.migration.checksum, compiled.checksum,
-            statement_total=len(compiled.statements), tables=target_tables(compiled.statements, "spark"),
+            statement_total=len(compiled.statements), tables=target_tables(named(compiled.statements, "spark")),
             recorded_at=at, started_at=at, rendered_sql=compiled.text,
             details=to_json(Details(squashes=compiled.migration.squashes)),
         )  # fmt: skip

@@ -18,6 +18,7 @@ from glacierbase.history.shapes import TableRecord, to_document
 from glacierbase.history.state import read_state
 from glacierbase.migrations.folder import load_migrations
 from glacierbase.run.run import Run
+from glacierbase.sql.file import named
 from glacierbase.sql.targets import target_tables
 from glacierbase.stores.iceberg.shape import ShapeReader
 from tests.support.catalog_files import LAKE
@@ -71,7 +72,7 @@ class RecordedTables:
         details = replace(entry.details, tables=records if is_recorded else ())
         with target.opened() as opened, locked(opened, read_state(opened), 0) as held:
             held.recorder.append(
-                replace(entry, details=details, tables=target_tables(compiled.statements, compiled.dialect))
+                replace(entry, details=details, tables=target_tables(named(compiled.statements, compiled.dialect)))
             )
         return path
 

@@ -25,7 +25,7 @@ from glacierbase.model.command import command
 from glacierbase.model.escape import on_one_line
 from glacierbase.model.shape import Shape
 from glacierbase.secrets import MASK
-from glacierbase.sql.alters import Alters, alter_statements
+from glacierbase.sql.render import Alters, alter_statements
 from glacierbase.stores.live import LiveTables
 
 _ADOPTED = "Written by `drift adopt`: environment {} has these changes already, and does not run them."

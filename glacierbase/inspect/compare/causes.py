@@ -9,7 +9,7 @@ from glacierbase.history.shapes import Origin
 from glacierbase.inspect.compare.state import PartChanges, TableParts
 from glacierbase.model.differences import partition_text
 from glacierbase.model.shape import Shape
-from glacierbase.sql.subjects import COLUMN_FACTS, covering
+from glacierbase.sql.about import COLUMN_FACTS, covering
 
 # What is said about a part, by subject.
 _About = Mapping[str, str]

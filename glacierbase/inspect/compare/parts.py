@@ -20,8 +20,8 @@ from glacierbase.migrations.statements import split_statements
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.differences import OF_ENGINE, partition_text, sort_text
 from glacierbase.model.shape import Shape
-from glacierbase.sql.completed import named
-from glacierbase.sql.subjects import COLUMN_FACTS, said_of
+from glacierbase.sql.about import COLUMN_FACTS, said_of
+from glacierbase.sql.file import named
 
 # Of a digest of what a statement says; enough to tell two statements on the same part apart.
 _DIGITS = 12
@@ -74,7 +74,7 @@ class Ran:
             statements = split_statements(record.started.rendered_sql or "", dialect)
         except MigrationFileError:  # A secret that was masked in it may have been part of its syntax.
             return
-        for each in named(self._catalog, statements):
+        for each in named(statements, dialect, self._catalog):
             names = tuple(whole for _, whole in each.names if whole is not None)
             if names and each.statement.index <= record.statements_done:
                 said = said_of(each.parsed, each.statement.text, dialect)

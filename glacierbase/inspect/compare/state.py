@@ -69,7 +69,7 @@ class PartStatements:
     """What the statements of a version say about the parts of a table.
 
     Attributes:
-        parts: a digest of it, by the subject that `glacierbase.sql.subjects` gives; none where the statement was not understood.
+        parts: a digest of it, by the subject that `glacierbase.sql.about` gives; none where the statement was not understood.
     """
 
     version: str

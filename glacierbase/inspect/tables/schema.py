@@ -18,7 +18,7 @@ from glacierbase.model.result import Result
 from glacierbase.model.shape import Shape
 from glacierbase.model.text import Cell, Line, Mark, Verbatim, table
 from glacierbase.secrets import MASK, mask
-from glacierbase.sql.creates import create_statements, not_creatable, places
+from glacierbase.sql.render import create_statements, not_creatable, places
 
 
 @dataclass(frozen=True, slots=True)

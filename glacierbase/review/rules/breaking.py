@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from glacierbase.review.rule import File, Found, Proof, Rule, Step, of, statement_rule
 from glacierbase.review.rules import texts
 from glacierbase.review.severity import Severity
-from glacierbase.sql.parts import AlterColumn, Column, RenameColumn
+from glacierbase.sql.statement import AlterColumn, Column, RenameColumn
 
 _TEXTS = texts("breaking")
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from glacierbase.review.rule import File, Found, Proof, Rule, Step, of, statement_rule
 from glacierbase.review.rules import texts
 from glacierbase.review.severity import Severity
-from glacierbase.sql.known_table import known_type
-from glacierbase.sql.parts import AlterColumn, Constraint, DropColumn, Feature, Property, RenameColumn
+from glacierbase.sql.known import known_type
+from glacierbase.sql.statement import AlterColumn, Constraint, DropColumn, Feature, Property, RenameColumn
 
 _TEXTS = texts("delta")
 # A longer string is no other type for Delta.

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from glacierbase.review.rule import File, Found, Proof, Rule, Step, of, statement_rule
 from glacierbase.review.rules import texts
 from glacierbase.review.severity import Severity
-from glacierbase.sql.parts import Call, Column, DropColumn, Part, Reference
+from glacierbase.sql.statement import Call, Column, DropColumn, Part, Reference
 
 _TEXTS = texts("destructive")
 _ROLLBACKS = frozenset({"rollback_to_snapshot", "rollback_to_timestamp", "set_current_snapshot"})

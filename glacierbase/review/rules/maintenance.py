@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from glacierbase.review.rule import File, Found, Proof, Rule, Step, of, statement_rule
 from glacierbase.review.rules import texts
 from glacierbase.review.severity import Severity
-from glacierbase.sql.parts import Call
+from glacierbase.sql.statement import Call
 
 _TEXTS = texts("maintenance")
 _SAFE_HOURS = 168.0

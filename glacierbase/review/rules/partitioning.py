@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from glacierbase.review.rule import CREATES, File, Found, Proof, Rule, Step, of, statement_rule
 from glacierbase.review.rules import texts
 from glacierbase.review.severity import Severity
-from glacierbase.sql.known_table import field_of, starts_with
-from glacierbase.sql.parts import Column, DropColumn, PartitionField
+from glacierbase.sql.known import field_of, starts_with
+from glacierbase.sql.statement import Column, DropColumn, PartitionField
 
 _TEXTS = texts("partitioning")
 # Nearly every row has its own value.

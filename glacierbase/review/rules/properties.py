@@ -10,8 +10,8 @@ from glacierbase.review import table_properties
 from glacierbase.review.rule import CREATES, File, Found, Proof, Rule, Step, statement_rule
 from glacierbase.review.rules import texts
 from glacierbase.review.severity import Severity
-from glacierbase.sql.known_table import KnownTable
-from glacierbase.sql.parts import Column, Property
+from glacierbase.sql.known import KnownTable
+from glacierbase.sql.statement import Column, Property
 
 _TEXTS = texts("properties")
 _SETS = ("set_properties", *CREATES)

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from glacierbase.review.rule import File, Found, Proof, Rule, Step, file_rule, of, statement_rule
 from glacierbase.review.rules import texts
 from glacierbase.review.severity import Severity
-from glacierbase.sql.known_table import KnownColumn, known_type
-from glacierbase.sql.parts import AlterColumn, Column, DropColumn, Fields
+from glacierbase.sql.known import KnownColumn, known_type
+from glacierbase.sql.statement import AlterColumn, Column, DropColumn, Fields
 
 _TEXTS = texts("types")
 # The types that another one can be promoted to; `timestamp` and `timestamp_ntz` from `date`, in format version 3.

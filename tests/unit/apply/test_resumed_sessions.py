@@ -17,10 +17,9 @@ from glacierbase.apply.session import FileSession
 from glacierbase.apply.transitions import Resolution
 from glacierbase.errors import GlacierbaseError, MigrationFailed, NeedsRepair, StatementRefused
 from glacierbase.executors import Session
-from glacierbase.migrations import sessions
 from glacierbase.model.session import SessionContext
 from glacierbase.secrets import register
-from glacierbase.sql import read
+from glacierbase.sql import file, read
 from tests.support.fakes import FakeSession, lost_answer
 from tests.support.project_folder import ProjectFolder
 from tests.support.world import World
@@ -151,7 +150,7 @@ def test_a_resumed_file_has_the_effects_of_one_that_did_not_stop(
         else:
             world.migrate()
             assert effects == wanted, (text, stop, how)
-    assert refusals
+    assert refusals or part
 
 
 def oracle(text: list[str]) -> list[Any]:
@@ -282,7 +281,7 @@ def test_a_schema_that_may_have_been_selected_unseen_stops_the_file(
     """CREATE SCHEMA of Snowflake selects it; the outcome was settled by a person, or an earlier version recorded no session."""
     world.file("1_a.sql", "CREATE SCHEMA s;\nINSERT INTO t VALUES (1)")
     monkeypatch.setattr(world.engine, "dialect", "snowflake")
-    monkeypatch.setattr(sessions, "read", lambda sql, _: read(sql, "snowflake"))
+    monkeypatch.setattr(file, "read", lambda sql, _: read(sql, "snowflake"))
     if is_recorded:
         stopped(world, "CREATE SCHEMA s", "done by hand", effects)
     else:

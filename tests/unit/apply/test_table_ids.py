@@ -12,6 +12,7 @@ from glacierbase.history.records import fold
 from glacierbase.history.timeline import timelines
 from glacierbase.migrations.statements import split_statements
 from glacierbase.model.shape import Shape
+from glacierbase.sql.file import named
 from tests.support.world import World
 
 CREATE = "CREATE TABLE t (a INT)"
@@ -51,7 +52,7 @@ def told(world: World) -> list[list[tuple[str | None, str]]]:
 )
 def test_statements_say_what_became_of_a_table(sql: str, expected: dict[str, str | None]) -> None:
     """A name is that of another table after a rename, and of a new one after it was dropped, created or replaced."""
-    assert origins(split_statements(sql, "snowflake"), "snowflake") == expected
+    assert origins(named(split_statements(sql, "snowflake"), "snowflake")) == expected
 
 
 def test_a_renamed_table_is_the_same_and_one_made_anew_is_not(world: World) -> None:

@@ -9,11 +9,11 @@ import pytest
 from glacierbase.apply.touched import touched_tables
 from glacierbase.migrations.statements import split_statements
 from glacierbase.model.catalog import Catalog
-from glacierbase.sql.completed import named
+from glacierbase.sql.file import named
 
 
 def touched(catalog: Catalog, sql: str) -> dict[str, str | None]:
-    return dict(touched_tables(named(catalog, split_statements(sql, catalog.executor_type))))
+    return dict(touched_tables(named(split_statements(sql, catalog.executor_type), catalog.executor_type, catalog)))
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from glacierbase.errors import ConfigurationError
 from glacierbase.migrations.statements import split_statements
 from glacierbase.model.shape import Column, PartitionField, Shape, SortField
 from glacierbase.secrets import register
-from glacierbase.sql.creates import create_statements
+from glacierbase.sql.render import create_statements
 from tests.support.program import call_program
 from tests.support.project_folder import Output, ProjectFolder
 from tests.support.shapes import shapes

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from glacierbase.errors import GlacierbaseError, MigrationFileError, SeveralErrors
+from glacierbase.migrations.compiled import Compiled, split_file
 from glacierbase.migrations.render import Rendered, render
 from glacierbase.model.migration import Migration
 
@@ -30,6 +31,11 @@ def rendered(text: str, variables: dict[str, Any] = VARIABLES) -> Rendered:
 
 def sql(text: str, variables: dict[str, Any] = VARIABLES) -> str:
     return rendered(text, variables).text
+
+
+def split(text: str, dialect: str) -> Compiled:
+    """Return a file with this text, which is no template."""
+    return split_file(Migration("1", "a", "d", "a", Path("1_a.sql"), LOCATION, text, "v1:sha256:0"), dialect)
 
 
 def errors(text: str, variables: dict[str, Any] = VARIABLES) -> list[GlacierbaseError]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from glacierbase.migrations.effects import Effect, Kind, effect
+from glacierbase.sql import read
 
 
 @pytest.mark.parametrize(
@@ -38,7 +39,7 @@ from glacierbase.migrations.effects import Effect, Kind, effect
 )
 def test_a_statement_that_is_understood(sql: str, found: Effect) -> None:
     """Its kind, the tables whose shape it may change, the namespace that it creates."""
-    assert effect(sql) == found
+    assert effect(read(sql, "spark")) == found
 
 
 @pytest.mark.parametrize(
@@ -59,4 +60,4 @@ def test_a_statement_that_is_understood(sql: str, found: Effect) -> None:
 )
 def test_a_statement_that_could_change_any_table_is_not_guessed(sql: str) -> None:
     """The caller refuses it."""
-    assert effect(sql).kind is Kind.UNKNOWN
+    assert effect(read(sql, "spark")).kind is Kind.UNKNOWN

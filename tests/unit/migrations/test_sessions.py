@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from glacierbase.migrations.sessions import session_effects, unrepeatable
-from glacierbase.migrations.statements import split_statements
+from tests.unit.migrations.rendering import split
 
 VIEW = "CREATE TEMPORARY VIEW v AS SELECT * FROM lake.a.t"
 
 
 def effects(sql: str, dialect: str = "spark") -> dict[int, str]:
-    return {index: effect.name for index, effect in session_effects(split_statements(sql, dialect), dialect).items()}
+    return {index: effect.name for index, effect in session_effects(split(sql, dialect)).items()}
 
 
 @pytest.mark.parametrize(
@@ -47,8 +47,8 @@ def test_a_view_of_a_table_that_is_changed_after_it_cannot_be_repeated(after: st
 def test_a_statement_that_reads_the_result_of_the_one_before_cannot_continue() -> None:
     """The result ends with its session."""
     sql = "INSERT INTO t VALUES (1); INSERT INTO u SELECT * FROM TABLE(RESULT_SCAN(LAST_QUERY_ID()))"
-    statements = split_statements(sql, "snowflake")
-    assert unrepeatable(statements, 0, "snowflake") is None
-    found = unrepeatable(statements, 1, "snowflake")
+    file = split(sql, "snowflake")
+    assert unrepeatable(file, 0) is None
+    found = unrepeatable(file, 1)
     assert found is not None
     assert found[0].index == 2

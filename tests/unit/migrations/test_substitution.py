@@ -84,7 +84,7 @@ def test_the_text_in_the_hint_is_that_of_the_file() -> None:
 def test_a_done_statement_that_spark_may_have_changed_is_not_repeated(sql: str) -> None:
     """A file that was started before glacierbase turned the substitution off is not resumed in another session."""
     file = Migration("1", "a", "d", "a", Path("1_a.sql"), "migrations/shop/1_a.sql", f"{sql}; SET k = 1", "v1:sha256:0")
-    effects = session_effects(compile_migration(file, NAMES, "spark").statements, "spark")
+    effects = session_effects(compile_migration(file, NAMES, "spark"))
     assert effects == {1: SessionEffect.UNKNOWN, 2: SessionEffect.SET}
 
 

@@ -9,6 +9,7 @@ import pytest
 from glacierbase.executors.spark.literals import quoted_name
 from glacierbase.migrations.statements import split_statements
 from glacierbase.model.names import snowflake_identifier, spark_identifier
+from glacierbase.sql.file import named
 from glacierbase.sql.targets import target_tables
 from glacierbase.stores import LockRow
 from glacierbase.stores.sql import _literal, ddl
@@ -33,7 +34,7 @@ ROW = LockRow("shop", "dev", "", 0, 0, None, None, 0, 0, None, 1)
 def test_a_statements_target_is_kept_so_that_it_can_be_quoted(written: str, kept: str, quoted: str) -> None:
     """`a.b`.c and a.`b.c` are two tables, in the history and in the query that searches for commits."""
     [statement] = split_statements(f"INSERT INTO {written} SELECT 1", "spark")
-    tables = target_tables([statement], "spark")
+    tables = target_tables(named([statement], "spark"))
     assert tables == json.dumps([kept])
     assert quoted_name(kept) == quoted
 

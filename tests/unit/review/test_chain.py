@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from glacierbase.sql import known_tables, read
-from glacierbase.sql.known_tables import KnownTables
+from glacierbase.sql import known, read
+from glacierbase.sql.known import KnownTables
 from tests.support.project_folder import ProjectFolder
 from tests.support.repository import commit_all
 from tests.support.rules import FACTS, codes
@@ -196,9 +196,9 @@ def test_many_tables_take_linear_time() -> None:
     """The work per statement does not grow with the number of tables: it is counted, not timed."""
     compared: list[object] = []
     tables = KnownTables()
-    original = known_tables._may_be_same
+    original = known._may_be_same
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(known_tables, "_may_be_same", lambda *keys: compared.append(keys) or original(*keys))
+        patch.setattr(known, "_may_be_same", lambda *keys: compared.append(keys) or original(*keys))
         for number in range(500):
             tables.follow(read(f"CREATE TABLE lake.a.t{number} (id INT) USING iceberg", "spark"))
     assert compared == []

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from glacierbase.model.shape import Column, PartitionField, Shape, SortField
-from glacierbase.sql.alters import alter_statements
+from glacierbase.sql.render import alter_statements
 
 ID = Column(1, "id", "int", required=True)
 NAME = Column(2, "name", "string")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from glacierbase.sql import read
-from glacierbase.sql.parts import (
+from glacierbase.sql.statement import (
     AlterColumn,
     Argument,
     Call,
@@ -14,6 +14,8 @@ from glacierbase.sql.parts import (
     DropColumn,
     Feature,
     Fields,
+    Options,
+    ParsedStatement,
     Part,
     PartitionField,
     Place,
@@ -24,7 +26,6 @@ from glacierbase.sql.parts import (
     Transform,
     WriteOrder,
 )
-from glacierbase.sql.statement import Options, ParsedStatement
 
 
 def parts(sql: str, dialect: str = "spark") -> tuple[Part, ...]:

@@ -79,3 +79,17 @@ def test_a_command_that_changes_nothing_imports_no_grammar() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert set(done.stdout.split()) <= {f"glacierbase.sql{name}" for name in ("", ".dialects", ".targets", ".tokens")}
+
+
+def test_a_script_holds_its_statements() -> None:
+    """SET is one of them, conditions are none; one that is not understood leaves the others readable."""
+    sql = "BEGIN SET a = 1; IF (SELECT true FROM s) THEN DELETE FROM t; END IF; BEGIN DROP TABLE u; END; END"
+    inner = read(sql, "spark").inner
+    assert [(each.text, each.parsed.operation) for each in inner] == [
+        ("SET a = 1", "set"),
+        ("DELETE FROM t", "delete"),
+        ("DROP TABLE u", "drop_table"),
+    ]
+    unclear = read("BEGIN FROBNICATE; DROP TABLE u; END", "spark")
+    assert [each.parsed.understood for each in unclear.inner] == [False, True]
+    assert (unclear.understood, unclear.tables) == (False, ())

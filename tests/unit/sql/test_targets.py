@@ -7,16 +7,17 @@ import json
 import pytest
 
 from glacierbase.migrations.statements import split_statements
+from glacierbase.sql.file import named
 from glacierbase.sql.targets import logged_tables, target_tables
 
 
 def recorded(sql: str, dialect: str = "spark") -> list[str] | None:
-    found = target_tables(split_statements(sql, dialect), dialect)
+    found = target_tables(named(split_statements(sql, dialect), dialect))
     return None if found is None else list(json.loads(found))
 
 
 def logged(sql: str, dialect: str = "spark") -> tuple[str, ...]:
-    return logged_tables(split_statements(sql, dialect), dialect)
+    return logged_tables(named(split_statements(sql, dialect), dialect))
 
 
 def test_all_tables_that_statements_change_are_recorded_once() -> None:

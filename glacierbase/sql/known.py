@@ -1,29 +1,26 @@
-"""What is known of a table after a statement that creates or changes it."""
+"""What statements declare of tables: columns, partition fields, write order, identifier fields, properties.
+
+It is folded over the statements of a catalog's files, in their order. What may have changed without a trace in the statements is
+forgotten, so that nothing is known wrongly: a part that is None is not known. Names are as the engine compares them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
-from glacierbase.sql.column_types import fields_of
+from glacierbase.sql.column_types import fields_of, types_of
 from glacierbase.sql.cursor import Cursor, NotUnderstood
-from glacierbase.sql.known_table import (
-    NOTHING,
-    KnownColumn,
-    KnownColumns,
-    KnownField,
-    KnownTable,
-    Path,
-    field_of,
-    starts_with,
-)
-from glacierbase.sql.parts import (
+from glacierbase.sql.statement import (
     AlterColumn,
     Call,
     Column,
     Constraint,
     DropColumn,
     Fields,
+    Name,
+    ParsedStatement,
     Part,
     PartitionField,
     Property,
@@ -32,7 +29,125 @@ from glacierbase.sql.parts import (
     Transform,
     WriteOrder,
 )
-from glacierbase.sql.statement import ParsedStatement
+
+Path: TypeAlias = tuple[str, ...]
+# What Iceberg appends to a column's name for the name of a partition field.
+_APPENDED = {
+    **{unit: f"_{unit.removesuffix('s')}" for unit in ("years", "months", "days", "hours", "year", "month", "day", "hour")},
+    "date": "_day", "date_hour": "_hour", "bucket": "_bucket", "truncate": "_trunc",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class KnownColumn:
+    """A column, or a field inside one.
+
+    Attributes:
+        text: its type, as declared.
+        fields: those directly inside, by name; None where the type is not understood.
+        default: the text of its default expression.
+    """
+
+    text: str | None
+    required: bool
+    comment: str | None = None
+    default: str | None = None
+    fields: KnownColumns | None = field(default_factory=dict)
+
+    @property
+    def type(self) -> str | None:
+        """Its type in Spark in one spelling; None where it is not known."""
+        return known_type(self.text)
+
+
+KnownColumns: TypeAlias = Mapping[str, KnownColumn]
+
+
+@dataclass(frozen=True, slots=True)
+class KnownField:
+    """A field by which a table is partitioned or sorted.
+
+    Attributes:
+        source: the path of its column.
+        transform: its function with the width: `bucket(16)`; empty for the column itself.
+        direction, nulls: of a write order.
+    """
+
+    name: str
+    source: Path
+    transform: str = ""
+    direction: str = ""
+    nulls: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownTable:
+    """What is known of a table.
+
+    Attributes:
+        using: its format, where the statement that creates it names one.
+        columns: the top-level ones, by name, in order.
+        partitioning: the fields of new rows.
+        former: fields that files of the table may still have, and new rows do not.
+        ordering: the fields of the write order.
+        identifiers: the paths of the identifier fields.
+        properties: those that statements set.
+        unset: the keys of those that statements removed.
+    """
+
+    using: str | None = None
+    columns: Mapping[str, KnownColumn] | None = None
+    partitioning: tuple[KnownField, ...] | None = None
+    former: tuple[KnownField, ...] = ()
+    ordering: tuple[KnownField, ...] | None = None
+    identifiers: tuple[Path, ...] | None = None
+    properties: Mapping[str, str] | None = None
+    unset: frozenset[str] = frozenset()
+
+    def column(self, path: Path) -> KnownColumn | None:
+        """Return what is known of a column; None for a field inside of one, and for a column that is not known."""
+        return self.columns.get(path[0]) if self.columns and len(path) == 1 else None
+
+    def use_of(self, path: Path) -> str | None:
+        """Return what of the table uses a column, or a field inside of it; None where nothing is known to."""
+        for each in self.partitioning or ():
+            if starts_with(each.source, path):
+                return f"the partition field {each.name} uses it"
+        if any(starts_with(each.source, path) for each in self.ordering or ()):
+            return "the write order uses it"
+        return "it is an identifier field" if any(starts_with(each, path) for each in self.identifiers or ()) else None
+
+
+NOTHING = KnownTable()
+
+
+def starts_with(path: Path, start: Path) -> bool:
+    """Return whether a path is that of a column, or of a field inside of it."""
+    return path[: len(start)] == start
+
+
+def field_of(transform: Transform, name: str | None = None) -> KnownField | None:
+    """Return the field of a transform, or None where its column is not known.
+
+    Args:
+        name: the one given by AS; default the one that Iceberg gives.
+    """
+    columns, widths = transform.columns, ",".join(transform.widths)
+    if len(columns) != 1 or ("`" in transform.text and "." in columns[0]):
+        return None
+    source = columns[0].lower()
+    given = source + _APPENDED.get(transform.function, f"_{transform.function}" if transform.function else "")
+    function = f"{transform.function}({widths})" if widths else transform.function
+    return KnownField((name or given).lower(), tuple(source.split(".")), function)
+
+
+def known_type(text: str | None) -> str | None:
+    """Return a type of Spark in one spelling, or None where it is not supported."""
+    try:
+        return types_of(text, "spark")[0] if text else None
+    except (NotUnderstood, RecursionError):  # A type may be nested as deep as its file is long.
+        return None
+
 
 # Procedures of Iceberg that change files or snapshots, and no part of a shape.
 # https://iceberg.apache.org/docs/latest/spark-procedures/
@@ -332,3 +447,101 @@ _CHANGES: Mapping[str, Callable[[KnownTable, Part], KnownTable]] = {
     "add_constraint": _add_constraint, "drop_constraint": _drop_constraint, "call": _called,
     **dict.fromkeys(("create_branch", "drop_branch", "create_tag", "drop_tag", "cluster_by"), _same),
 }  # fmt: skip
+
+
+_Key = tuple[str, ...]
+_CREATES = ("create_table", "create_table_as", "replace_table")
+# What changes nothing that is known of a table.
+_HARMLESS = frozenset(
+    {
+        "insert", "insert_overwrite", "insert_multi", "update", "delete", "truncate", "select", "show", "describe", "explain",
+        "analyze", "refresh", "cache", "uncache", "optimize", "vacuum", "reset", "grant", "revoke",
+        "create_namespace", "alter_namespace", "create_view", "replace_view", "alter_view", "drop_view", "rename_view",
+        "create_function", "drop_function", "add_partition", "drop_partition", "set_location", "transaction",
+    }
+)  # fmt: skip
+# Catalog, namespace, table: USE does not change what such a name means.
+_WHOLE_NAME = 3
+
+
+class KnownTables:
+    """What is known of tables after the statements so far.
+
+    Attributes:
+        is_complete: whether these are all statements since the catalog's first one.
+    """
+
+    def __init__(self, *, is_complete: bool = True) -> None:
+        self.is_complete = is_complete
+        # By the last name: names that may stand for one table have the same.
+        self._tables: dict[str, dict[_Key, KnownTable]] = {}
+        self._is_switched = False
+
+    def start_file(self) -> None:
+        """Begin a file: what USE chose in the one before has ended."""
+        self._is_switched = False
+
+    def before(self, name: Name) -> KnownTable | None:
+        """Return what is known of a table; None where nothing is."""
+        return self._get(name.key) if self._is_clear(name.key) else None
+
+    def follow(self, statement: ParsedStatement) -> None:
+        """Add what a statement declares."""
+        operation, names = statement.operation, statement.targets
+        is_harmless = operation in _HARMLESS or (operation == "comment_on" and not names)
+        if operation in ("use", "set"):
+            self._is_switched = self._is_switched or bool(statement.moves)
+        elif not statement.understood or (not names and not is_harmless):
+            self._tables.clear()
+        elif is_harmless:
+            return
+        elif operation in _CREATES:
+            self._create(names[0].key, statement)
+        elif operation == "rename_table":
+            self._rename(names[0].key, names[-1].key)
+        else:
+            for name in names:
+                self._change(name.key, statement)
+
+    def _create(self, key: _Key, statement: ParsedStatement) -> None:
+        before = self._get(key)
+        if statement.options.if_not_exists and (before or not self.is_complete):
+            return
+        table = created(statement, before)
+        is_whole = self.is_complete or before or statement.operation != "replace_table"
+        # The table before, which is not known, may have had properties.
+        self._put(key, table if is_whole else replace(table, properties=None))
+
+    def _rename(self, old: _Key, new: _Key) -> None:
+        table = self._get(old)
+        self._put(old, None)
+        missing = len(old) - len(new)
+        self._put((*old[:missing], *new) if missing > 0 else new, table)
+
+    def _change(self, key: _Key, statement: ParsedStatement) -> None:
+        table = self._get(key)
+        if statement.operation == "drop_table" or table is None:
+            self._put(key, None)
+        else:
+            self._put(key, altered(table, statement))
+
+    def _get(self, key: _Key) -> KnownTable | None:
+        return self._tables.get(key[-1], {}).get(key)
+
+    def _put(self, key: _Key, table: KnownTable | None) -> None:
+        """Replace what is known of a table, and forget each other one that the name may stand for."""
+        others = self._tables.setdefault(key[-1], {})
+        for other in [each for each in others if _may_be_same(each, key)]:
+            del others[other]
+        if table is not None and table != replace(NOTHING, using=table.using) and self._is_clear(key):
+            others[key] = table
+
+    def _is_clear(self, key: _Key) -> bool:
+        """Return whether a name means the same table wherever it is written."""
+        return len(key) >= _WHOLE_NAME or not self._is_switched
+
+
+def _may_be_same(one: _Key, other: _Key) -> bool:
+    """Return whether two names may stand for one table: the first parts of either may be left out."""
+    shorter = min(len(one), len(other))
+    return one[len(one) - shorter :] == other[len(other) - shorter :]

@@ -9,22 +9,26 @@ import pytest
 from glacierbase.migrations.statements import split_statements
 from glacierbase.sql.column_types import normalised, types_of
 from glacierbase.sql.cursor import NotUnderstood
-from glacierbase.sql.declared_tables import Declared, DeclaredTables, declared_tables
-from glacierbase.sql.known_table import KnownColumn
+from glacierbase.sql.declared import Declared, DeclaredTables, declared_tables
+from glacierbase.sql.file import Named, named
+from glacierbase.sql.known import KnownColumn
 from glacierbase.sql.statement import Name, ParsedStatement
 
 
 def declared(*files: str, dialect: str = "spark") -> DeclaredTables:
     """Return what files with these texts declare."""
 
-    def names(parsed: ParsedStatement, uses: Sequence[str]) -> list[Name]:
-        above = tuple(uses[-1].split()[-1].split(".")) if uses and "ROLE" not in uses[-1] else ()
+    def names(parsed: ParsedStatement, uses: Sequence[Named]) -> list[Name]:
+        last = uses[-1].statement.text if uses else ""
+        above = tuple(last.split()[-1].split(".")) if uses and "ROLE" not in last else ()
         return [
             Name(*((*above[: 3 - len(each.key)], *parts) for parts in (each.parts, each.key, each.written)))
             for each in parsed.targets
         ]
 
-    numbered = [(str(number), split_statements(text, dialect)) for number, text in enumerate(files, start=1)]
+    numbered = [
+        (str(number), named(split_statements(text, dialect), dialect)) for number, text in enumerate(files, start=1)
+    ]
     return declared_tables(numbered, dialect, names)
 
 

@@ -7,11 +7,13 @@ https://docs.snowflake.com/en/sql-reference/sql/alter-table
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from glacierbase.sql import alter_columns, references
-from glacierbase.sql.clauses import (
+from glacierbase.sql.create import cluster_fields, column, column_list, column_type, constraint, expression, position
+from glacierbase.sql.cursor import (
+    Cursor,
+    NotUnderstood,
     if_exists,
     if_not_exists,
     listed_paths,
@@ -20,11 +22,23 @@ from glacierbase.sql.clauses import (
     sort_fields,
     transform,
 )
-from glacierbase.sql.columns import constraint
-from glacierbase.sql.create import cluster_fields
-from glacierbase.sql.cursor import Cursor, NotUnderstood
-from glacierbase.sql.parts import Constraint, Feature, Fields, Part, PartitionField, Place, SortField, WriteOrder
-from glacierbase.sql.statement import Name, Options, ParsedStatement
+from glacierbase.sql.statement import (
+    AlterColumn,
+    Constraint,
+    DropColumn,
+    Feature,
+    Fields,
+    Name,
+    Options,
+    ParsedStatement,
+    Part,
+    PartitionField,
+    Place,
+    Reference,
+    RenameColumn,
+    SortField,
+    WriteOrder,
+)
 
 CONSTRAINTS = ("CONSTRAINT", "CHECK", "PRIMARY", "FOREIGN", "UNIQUE")
 
@@ -71,7 +85,7 @@ def _add(found: Alteration) -> None:
         found.parts.append(PartitionField("add_partition_field", place, transform(cursor), _field_name(cursor)))
     elif cursor.take_any("COLUMN", "COLUMNS"):
         found.options = replace(found.options, if_not_exists=if_not_exists(cursor))
-        found.parts += alter_columns.added(cursor)
+        found.parts += added_columns(cursor)
     elif cursor.word() in CONSTRAINTS:
         found.parts.append(constraint(cursor, "add_constraint"))
     else:
@@ -107,10 +121,10 @@ def _drop(found: Alteration) -> None:
     elif cursor.take("IDENTIFIER", "FIELDS"):
         found.parts.append(Fields("drop_identifier_fields", place, listed_paths(cursor)))
     elif cursor.word() in ("BRANCH", "TAG"):
-        found.parts.append(references.dropped(cursor))
+        found.parts.append(dropped_reference(cursor))
     elif cursor.take_any("COLUMN", "COLUMNS"):
         found.options = replace(found.options, if_exists=if_exists(cursor) or found.options.if_exists)
-        found.parts += alter_columns.dropped(cursor)
+        found.parts += dropped_columns(cursor)
     elif cursor.word() in CONSTRAINTS:
         found.parts.append(dropped_constraint(found, place))
     elif cursor.take("FEATURE"):
@@ -145,7 +159,7 @@ def _feature(cursor: Cursor, place: Place) -> Feature:
 def rename(found: Alteration) -> None:
     cursor = found.cursor
     if cursor.take("COLUMN"):
-        found.parts.append(alter_columns.renamed(cursor))
+        found.parts.append(renamed_column(cursor))
         return
     if cursor.dialect == "snowflake" and cursor.take("CONSTRAINT"):
         other(found)
@@ -159,24 +173,24 @@ def rename(found: Alteration) -> None:
 
 
 def _alter(found: Alteration) -> None:
-    found.parts += alter_columns.altered(found.cursor)
+    found.parts += altered_columns(found.cursor)
 
 
 def _replace(found: Alteration) -> None:
     cursor, place = found.cursor, found.cursor.place()
     if cursor.take("COLUMNS"):
-        found.parts += alter_columns.replaced(cursor)
+        found.parts += replaced_columns(cursor)
     elif cursor.take("PARTITION", "FIELD"):
         old = transform(cursor)
         cursor.expect("WITH")
         new = transform(cursor)
         found.parts.append(PartitionField("replace_partition_field", place, new, _field_name(cursor), replaces=old))
     else:
-        found.parts.append(references.created(cursor, or_replace=True))
+        found.parts.append(created_reference(cursor, or_replace=True))
 
 
 def _create(found: Alteration) -> None:
-    found.parts.append(references.created(found.cursor, or_replace=found.cursor.take("OR", "REPLACE")))
+    found.parts.append(created_reference(found.cursor, or_replace=found.cursor.take("OR", "REPLACE")))
 
 
 def _set(found: Alteration) -> None:
@@ -237,9 +251,158 @@ def other(found: Alteration) -> None:
     found.cursor.skip_to(";")
 
 
-SPARK: Clauses = {
+SPARK_CLAUSES: Clauses = {
     "ADD": _add, "DROP": _drop, "RENAME": rename, "ALTER": _alter, "CHANGE": _alter, "REPLACE": _replace,
     "CREATE": _create, "SET": _set, "UNSET": _unset, "WRITE": _write, "RECOVER": _recover, "CLUSTER": cluster,
     "OWNER": other, "ENABLE": other, "DISABLE": other, "INHERIT": other, "DEFAULT": other, "COMPACT": other,
     "TOUCH": other, "ARCHIVE": other, "UNARCHIVE": other, "CONCATENATE": other,
 }  # fmt: skip
+
+
+_END = ("", ",", ")", ";")
+# Words after the name of a column; any other is the new name in Hive's CHANGE COLUMN.
+_ACTIONS = ("TYPE", "COMMENT", "FIRST", "AFTER", "SET", "DROP", "SYNC", "UNSET", "DATA", "NOT")
+# Those after which an action begins even if the name before is one of them: `ALTER COLUMN type TYPE int`.
+_STARTS = ("TYPE", "COMMENT", "FIRST", "AFTER", "SET", "DROP", ".")
+_WITHOUT_WORD = (
+    ("SYNC", "IDENTITY"), ("SET", "MASK"), ("DROP", "MASK"), ("SET", "TAGS"), ("UNSET", "TAGS"), ("SET", "TAG"), ("UNSET", "TAG"),
+    ("SET", "MASKING"), ("UNSET", "MASKING"), ("SET", "PROJECTION"), ("UNSET", "PROJECTION"), ("UNSET", "COMMENT"),
+)  # fmt: skip
+
+
+def added_columns(cursor: Cursor) -> Iterator[Part]:
+    """Yield the columns of ADD COLUMNS."""
+    if cursor.word() == "(":
+        yield from column_list(cursor, "add_column")
+        return
+    yield column(cursor, "add_column")
+    while cursor.take(","):
+        yield column(cursor, "add_column")
+
+
+def replaced_columns(cursor: Cursor) -> Iterator[Part]:
+    """Yield the columns of REPLACE COLUMNS."""
+    if cursor.word() == "(":
+        yield from column_list(cursor, "replace_columns")
+        return
+    yield column(cursor, "replace_columns")
+    while cursor.take(","):
+        yield column(cursor, "replace_columns")
+
+
+def dropped_columns(cursor: Cursor) -> Iterator[Part]:
+    """Yield the columns of DROP COLUMNS."""
+    enclosed = cursor.take("(")
+    while True:
+        yield dropped_column(cursor)
+        if not cursor.take(","):
+            break
+    if enclosed:
+        cursor.expect(")")
+
+
+def dropped_column(cursor: Cursor) -> DropColumn:
+    """Move past the name of a column that is dropped."""
+    place, name = cursor.place(), cursor.table()
+    return DropColumn("drop_column", place, name.parts, name.key)
+
+
+def renamed_column(cursor: Cursor) -> RenameColumn:
+    """Read RENAME COLUMN after these words."""
+    place, old = cursor.place(), cursor.table()
+    cursor.expect("TO")
+    new = cursor.table()
+    return RenameColumn("rename_column", place, old.parts, new.parts[-1], old.key, new.key[-1])
+
+
+def altered_columns(cursor: Cursor) -> Iterator[Part]:
+    """Yield the changes of ALTER COLUMN and CHANGE COLUMN, of one column or more."""
+    while True:
+        if cursor.word() in ("COLUMN", "COLUMNS") and (cursor.word(1) not in _ACTIONS or cursor.word(2) in _STARTS):
+            cursor.next()
+        place, name = cursor.place(), cursor.table()
+        if cursor.word() in _END:
+            raise NotUnderstood("ALTER COLUMN without an action")
+        if cursor.word() not in _ACTIONS:
+            yield from _hive(cursor, name)
+        while cursor.word() not in _END:
+            yield replace(_action(cursor, place, name.parts), key=name.key)
+        if not cursor.take(","):
+            return
+
+
+def _hive(cursor: Cursor, old: Name) -> Iterator[Part]:
+    """Yield the changes of Hive's `CHANGE COLUMN name name type`, which repeats what it does not change."""
+    new = column(cursor, "")
+    change = AlterColumn("alter_column_type", new.place, old.parts, key=old.key)
+    yield replace(change, type=new.type)
+    if new.comment is not None:
+        yield replace(change, operation="alter_column_comment", comment=new.comment)
+    if new.position is not None:
+        yield replace(change, operation="alter_column_position", position=new.position)
+    if new.key[-1] != old.key[-1]:
+        yield RenameColumn("rename_column", new.place, old.parts, new.path[-1], old.key, new.key[-1])
+
+
+def _action(cursor: Cursor, place: Place, path: tuple[str, ...]) -> AlterColumn:
+    if cursor.take("TYPE") or cursor.take("SET", "DATA", "TYPE") or cursor.take("DATA", "TYPE"):
+        return AlterColumn("alter_column_type", place, path, type=_type(cursor))
+    if cursor.take("COMMENT"):
+        return AlterColumn("alter_column_comment", place, path, comment=cursor.string())
+    if cursor.take("SET", "NOT", "NULL") or cursor.take("NOT", "NULL"):
+        return AlterColumn("alter_column_nullability", place, path, nullable=False)
+    if cursor.take("DROP", "NOT", "NULL"):
+        return AlterColumn("alter_column_nullability", place, path, nullable=True)
+    if cursor.take("SET", "DEFAULT"):
+        return AlterColumn("alter_column_default", place, path, default=expression(cursor))
+    if cursor.take("DROP", "DEFAULT"):
+        return AlterColumn("alter_column_default", place, path)
+    where = position(cursor)
+    if where is not None:
+        return AlterColumn("alter_column_position", place, path, position=where)
+    return _without_word(cursor, place, path)
+
+
+def _type(cursor: Cursor) -> str:
+    found = column_type(cursor)
+    if not found:
+        raise NotUnderstood("TYPE without a type")
+    return found
+
+
+def _without_word(cursor: Cursor, place: Place, path: tuple[str, ...]) -> AlterColumn:
+    """Move past an action that has no word of its own: a mask, tags, SYNC IDENTITY."""
+    words = (cursor.word(), cursor.word(1))
+    if words not in _WITHOUT_WORD:
+        raise NotUnderstood(f"ALTER COLUMN … {words[0]}")
+    cursor.skip_to(",", ")", ";")
+    return AlterColumn("other", place, path)
+
+
+def created_reference(cursor: Cursor, *, or_replace: bool) -> Reference:
+    """Read CREATE or REPLACE after that word."""
+    place, kind = cursor.place(), _reference_kind(cursor)
+    absent_only = if_not_exists(cursor)
+    name = ".".join(cursor.path())
+    snapshot = retain = None
+    if cursor.take("AS", "OF", "VERSION"):
+        snapshot = cursor.next()
+    start = cursor.position
+    if cursor.word() in ("RETAIN", "WITH"):
+        cursor.skip_to(";")
+        retain = cursor.text_since(start)
+    return Reference(f"create_{kind}", place, name, or_replace, False, absent_only, snapshot, retain)
+
+
+def dropped_reference(cursor: Cursor) -> Reference:
+    """Read DROP after that word."""
+    place, kind = cursor.place(), _reference_kind(cursor)
+    may_be_absent = if_exists(cursor)
+    return Reference(f"drop_{kind}", place, ".".join(cursor.path()), if_exists=may_be_absent)
+
+
+def _reference_kind(cursor: Cursor) -> str:
+    word = cursor.next()
+    if word not in ("BRANCH", "TAG"):
+        raise NotUnderstood(f"{word or 'the end'} where BRANCH or TAG is expected")
+    return word.lower()

@@ -1,30 +1,29 @@
-"""Names of tables as an engine completes them: by the catalog file, by USE before them, by the rest of their statement. Pure."""
+"""The statements of a file: what each does, and the tables that it changes under the names that the engine completes. Pure.
+
+A name is completed by the catalog file, by USE before it, and by the rest of its statement.
+"""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import repeat
 
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.migration import Statement
-from glacierbase.model.names import NAME, name_of, name_parts, recorded_name
+from glacierbase.model.names import completed_like, name_of, name_parts
 from glacierbase.model.qualified import DEFAULT_CATALOG, is_catalog, is_path, qualified
 from glacierbase.sql import read
-from glacierbase.sql.parts import Call
-from glacierbase.sql.statement import Name, ParsedStatement, SessionEffect
-
-# Of Snowflake: a namespace that becomes the current one, and whether a database does.
-_MADE = re.compile(rf"(?i)\b(?:(DATABASE)|SCHEMA)\s+(?:IF\s+(?:NOT\s+)?EXISTS\s+)?({NAME})")
+from glacierbase.sql.statement import Call, Name, ParsedStatement
 
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A statement with the tables that it changes.
+    """A statement of a file, what it does, and the tables that it changes.
 
     Attributes:
         names: of each table, the name that the history records, and the whole name by which it is read: None where it is not
-            certain which table the statement means.
+            certain which table the statement means. Without a catalog, both are as written.
     """
 
     statement: Statement
@@ -32,14 +31,22 @@ class Named:
     names: tuple[tuple[str, str | None], ...]
 
 
-def named(catalog: Catalog, statements: Iterable[Statement]) -> tuple[Named, ...]:
-    """Return all statements of a file, in order, with the tables that they change."""
-    session, found = _Session(catalog), []
+def named(statements: Iterable[Statement], dialect: str, catalog: Catalog | None = None) -> tuple[Named, ...]:
+    """Read all statements of a file, in order.
+
+    Args:
+        catalog: that they run in; None where only their text matters.
+    """
+    session, found = _Session(catalog) if catalog else None, []
     for statement in statements:
-        parsed = read(statement.text, catalog.executor_type)
-        session.follow(parsed, statement.text)
-        found.append(Named(statement, parsed, tuple(_names(parsed, session, catalog.executor_type))))
-    if catalog.executor_type == "spark":
+        parsed = read(statement.text, dialect)
+        if session is None:
+            names = [(each.recorded, each.recorded) for each in parsed.targets]
+            found.append(Named(statement, parsed, tuple(names)))
+        else:
+            session.follow(parsed)
+            found.append(Named(statement, parsed, tuple(_names(parsed, session, dialect))))
+    if dialect == "spark" or session is None:
         return tuple(found)
     # Tables are read in the session of the file: before its first statement and after its last one.
     return tuple(
@@ -63,27 +70,18 @@ class _Session:
         self._moved: set[str] = set()
         self._unknown: set[str] = set()
 
-    def follow(self, statement: ParsedStatement, sql: str) -> None:
+    def follow(self, statement: ParsedStatement) -> None:
         """Take in what a statement does to the names after it."""
         if statement.operation == "use":
             self._use(statement)
-        elif statement.session is SessionEffect.MOVE:
-            found = _MADE.search(sql)
-            is_schema = found is not None and not found[1] and len(name_parts(recorded_name(found[2]))) == 1
-            self._forget("namespace", *([] if is_schema else ["catalog"]))
-        elif statement.operation in ("set", "reset"):
-            if self._is_spark and "catalog" in sql.lower():  # Such as `spark.sql.defaultCatalog`.
-                self._forget("catalog", "namespace")
-        elif statement.session is SessionEffect.UNKNOWN and (
-            not statement.understood or statement.operation == "script"
-        ):
-            self._forget("catalog", "namespace")
+        else:
+            self._forget(*statement.moves)
 
     def complete(self, name: str) -> tuple[str, str | None]:
         """Return a name as it is recorded, and the whole name; None where it is not certain."""
         parts = name_parts(name)
         is_alone = len(parts) == 1
-        if not self._moved or self._is_whole(parts) or (is_alone and self._moved == {"catalog"}):
+        if not self._moved or is_whole(self._of, name) or (is_alone and self._moved == {"catalog"}):
             return name, qualified(self._of, name)
         if self._unknown.intersection(("catalog", "namespace") if is_alone else ("catalog",)):
             return name, None
@@ -91,23 +89,19 @@ class _Session:
         recorded = ".".join(filter(None, (catalog, self._namespace if is_alone else None, name)))
         return recorded, qualified(self._of, recorded)
 
-    def qualified(self, name: str) -> str:
-        """Return a name as a new session resolves it."""
-        return qualified(self._of, name)
-
     def lasting(self, whole: str) -> str | None:
         """Return a whole name of Snowflake if it means the same before all statements and after them, else None."""
         missing = 3 - len(name_parts(whole))
         is_moved = (missing > 0 and "catalog" in self._moved) or (missing > 1 and "namespace" in self._moved)
         return None if is_moved else whole
 
-    def completed_in(self, catalog: str, name: str) -> tuple[str, str | None]:
-        """Return what `complete` returns for a name that is relative to this catalog."""
+    def completed_in(self, catalog: str, name: str, within: str) -> tuple[str, str | None]:
+        """Return what `complete` returns for a name that is relative to this catalog; `within` is its name with that."""
         parts = name_parts(name)
         is_current = catalog.casefold() == (self._catalog or self._default()).casefold()
         if len(parts) == 1 and self._moved and (is_current or self._unknown):
             return self.complete(name)
-        return name, qualified(self._of, completed_like(name, [catalog, *parts][:3]))
+        return name, qualified(self._of, within)
 
     def _use(self, statement: ParsedStatement) -> None:
         kind, selected = statement.options.kind, statement.selected
@@ -143,11 +137,6 @@ class _Session:
         self._moved.update(what)
         self._unknown.update(what)
 
-    def _is_whole(self, parts: Sequence[str]) -> bool:
-        if not self._is_spark:
-            return len(parts) > 2
-        return is_path(parts) or (len(parts) > 1 and is_catalog(self._of, parts[0]))
-
     def _default(self) -> str:
         return self._of.spark_conf.get("spark.sql.defaultCatalog", DEFAULT_CATALOG)
 
@@ -157,23 +146,40 @@ class _Session:
         return "default" if catalog == DEFAULT_CATALOG else given
 
 
+def names_within(found: ParsedStatement, dialect: str) -> list[str]:
+    """Return the recorded names of the tables that a statement changes, completed from the rest of the statement."""
+    names = [each.recorded for each in found.targets]
+    if found.operation == "rename_table" and dialect == "spark":
+        return [names[0], *(completed_like(new, name_parts(names[0])) for new in names[1:])]
+    if catalog := _catalog_of_call(found):
+        return [completed_like(name, [catalog, *name_parts(name)][:3]) for name in names]
+    return names
+
+
+def is_whole(catalog: Catalog, name: str) -> bool:
+    """Return whether a recorded name means the same table after any statement."""
+    parts = name_parts(name)
+    if catalog.executor_type != "spark":
+        return len(parts) > 2
+    return is_path(parts) or (len(parts) > 1 and is_catalog(catalog, parts[0]))
+
+
+def _catalog_of_call(found: ParsedStatement) -> str | None:
+    """Return the catalog of a procedure that is called; the tables in its arguments are relative to that."""
+    call = next((part for part in found.parts if isinstance(part, Call)), None)
+    return call.procedure[0] if call and len(call.procedure) > 2 else None
+
+
 def _names(found: ParsedStatement, session: _Session, dialect: str) -> Iterator[tuple[str, str | None]]:
     """Yield each table as recorded, and as the engine completes its name."""
-    names = [each.recorded for each in found.targets]
-    call = next((part for part in found.parts if isinstance(part, Call)), None)
-    if found.operation == "rename_table" and dialect == "spark":
-        old, whole = session.complete(names[0])
+    written, within = [each.recorded for each in found.targets], names_within(found, dialect)
+    if catalog := _catalog_of_call(found):
+        yield from map(session.completed_in, repeat(catalog), written, within)
+    elif found.operation == "rename_table" and dialect == "spark":
+        old, whole = session.complete(written[0])
         yield old, whole
-        for new in names[1:]:
-            said = completed_like(new, name_parts(old)) if old != names[0] else new
-            yield said, whole and session.qualified(completed_like(new, name_parts(old)))
-    elif call and len(call.procedure) > 2:  # Names are relative to the catalog of the procedure.
-        yield from (session.completed_in(call.procedure[0], name) for name in names)
+        for name, relative in zip(written[1:], within[1:], strict=True):
+            new, new_whole = session.complete(relative)
+            yield (new if old != written[0] else name), whole and new_whole
     else:
-        yield from map(session.complete, names)
-
-
-def completed_like(name: str, like: Sequence[str]) -> str:
-    """Return a name with the first parts of another one where it has fewer."""
-    parts = name_parts(name)
-    return name_of((*like[: len(like) - len(parts)], *parts)) if len(parts) < len(like) else name
+        yield from map(session.complete, written)

@@ -7,7 +7,7 @@ import pytest
 from glacierbase.migrations.statements import split_statements
 from glacierbase.model.escape import escaped
 from glacierbase.model.shape import Column, PartitionField, Shape, SortField
-from glacierbase.sql.creates import create_statements, literal, not_creatable, places
+from glacierbase.sql.render import create_statements, literal, not_creatable, places
 
 ID = Column(None, "id", "bigint", required=True)
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from glacierbase.sql import read
-from glacierbase.sql.known_table import KnownTable
-from glacierbase.sql.known_tables import KnownTables
+from glacierbase.sql.known import KnownTable, KnownTables
 from glacierbase.sql.statement import Name
 
 CREATE = (

@@ -1,0 +1,490 @@
+"""Shapes as Spark SQL: the statements that make a table anew or turn one shape into another, and what they cannot say.
+
+https://iceberg.apache.org/docs/latest/spark-ddl/
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from glacierbase.model.escape import UNSAFE
+from glacierbase.model.names import name_of, name_parts, spark_identifier
+from glacierbase.model.shape import Column, PartitionField, Shape, SortField
+
+_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+# Also what would be escaped where the statements are printed, which must not change them.
+_ESCAPED = re.compile(rf"['\\\x00-\x1f]|\$(?=\{{)|{UNSAFE.pattern}")
+_ESCAPES = {"'": r"\'", "\\": r"\\", "\n": r"\n"}
+_PRIMITIVE = re.compile(
+    r"boolean|int|bigint|float|double|decimal\(\d+,\d+\)|date|timestamp|timestamp_ntz|string|binary|variant"
+)
+_WITH_WIDTH = re.compile(r"(bucket|truncate)\[(\d+)\]")
+# `timestamp` may be another type, by the setting spark.sql.timestampType.
+_SPELLED = {"timestamp": "timestamp_ltz"}
+# By Iceberg's name of the transform: the function in PARTITIONED BY, and what it appends to the name of the field.
+_FUNCTIONS = {"year": "years", "month": "months", "day": "days", "hour": "hours"}
+_APPENDED = {"bucket": "_bucket", "truncate": "_trunc"}
+# A property that Iceberg sets for every new table, and the keys that say where a table is, or who owns it.
+_NEW = "write.parquet.compression-codec"
+_PLACES = re.compile(r"location|write\.(?:.+\.)?path")
+_NOT_SET = ("owner", "comment")
+# Keys that Spark refuses as properties, and keys of Iceberg's own that it drops.
+_REFUSED = frozenset(
+    {
+        "provider", "external", "is_managed_location", "collation", "table_type", "format-version", "uuid", "snapshot-count",
+        "current-snapshot-id", "current-snapshot-summary", "current-snapshot-timestamp", "current-schema",
+        "default-partition-spec", "default-sort-order",
+    }
+)  # fmt: skip
+
+
+def create_statements(shape: Shape) -> list[str]:
+    """Return the statements that make a table of this shape, without semicolons. Its ids and location may differ."""
+    table = table_name(shape.table)
+    inline = _inline(shape.partitioning)
+    properties = {key: value for key, value in shape.properties.items() if _is_set(key)}
+    if shape.format_version is not None:
+        properties = {"format-version": str(shape.format_version), **properties}
+    statements = [_create(shape, table, shape.partitioning[:inline], properties)]
+    for field in shape.partitioning[inline:]:
+        statements.append(
+            f"ALTER TABLE {table} ADD PARTITION FIELD {transformed(field)} AS {spark_identifier(field.name)}"
+        )
+    if shape.sorting:  # LOCALLY: the other form also changes the property write.distribution-mode.
+        statements.append(f"ALTER TABLE {table} WRITE LOCALLY ORDERED BY {', '.join(map(sort_key, shape.sorting))}")
+    if shape.identifiers:
+        statements.append(f"ALTER TABLE {table} SET IDENTIFIER FIELDS {', '.join(map(path, shape.identifiers))}")
+    if _NEW not in shape.properties:
+        statements.append(f"ALTER TABLE {table} UNSET TBLPROPERTIES ({literal(_NEW)})")
+    return statements
+
+
+def not_creatable(shape: Shape) -> list[str]:
+    """Return what Spark SQL has no words for; empty where the statements make the whole table."""
+    found = [f"{each.name} is of type {each.type}" for each in shape.columns if not _has_type(each)]
+    found += [f"{each.name} has a default" for each in shape.columns if each.default is not None]
+    fields: tuple[PartitionField | SortField, ...] = (*shape.partitioning, *shape.sorting)
+    found += [f"{each.source} has the transform {each.transform}" for each in fields if not _has_function(each)]
+    found += [f"{each.name} refuses nulls" for each in shape.columns if each.required and _is_element(each, shape)]
+    found += [f"it has the property {key}" for key in shape.properties if key in _REFUSED]
+    return [*found, *_unsayable_names(shape)]
+
+
+def _unsayable_names(shape: Shape) -> Iterator[str]:
+    paths = [name_parts(each.name) for each in shape.columns]
+    texts = (
+        *name_parts(shape.table),
+        *(part for path in paths for part in path),
+        *(each.name for each in shape.partitioning),
+    )
+    for text in dict.fromkeys(texts):
+        if "${" in text or not text.isprintable() or not text or UNSAFE.search(text):
+            yield f"the name {text!r}"
+    names = Counter((*above, name.lower()) for *above, name in paths)  # Spark ignores the case of letters.
+    yield from (f"several columns have the name {name_of(path)}" for path, count in names.items() if count > 1)
+
+
+def places(shape: Shape) -> dict[str, str]:
+    """Return the properties that say where the table's files are; another table must not have the same."""
+    return {key: value for key, value in shape.properties.items() if _PLACES.fullmatch(key)}
+
+
+def literal(text: str) -> str:
+    """Return a text as a string of Spark SQL, in which neither escapes nor `${…}` mean anything else."""
+    return "'" + _ESCAPED.sub(lambda found: _ESCAPES.get(found[0]) or _units(found[0]), text) + "'"
+
+
+def _units(character: str) -> str:
+    """Return the UTF-16 units of a character as escapes, which all versions of Spark have."""
+    return re.sub("(....)", r"\\u\1", character.encode("utf-16-be", "surrogatepass").hex())
+
+
+def table_name(name: str) -> str:
+    """Return the recorded name of a table as an identifier, each part in backticks where it needs them."""
+    return ".".join(part if _WORD.fullmatch(part) else spark_identifier(part) for part in name_parts(name))
+
+
+def _is_set(key: str) -> bool:
+    return key not in _NOT_SET and not _PLACES.fullmatch(key)
+
+
+def _create(shape: Shape, table: str, partitioning: Sequence[PartitionField], properties: Mapping[str, str]) -> str:
+    inside = columns_inside(shape.columns)
+    columns = ",\n  ".join(_column(column, " ", inside) for column in inside.get((), []))
+    lines = [f"CREATE TABLE {table} (\n  {columns}\n)", "USING iceberg"]
+    if partitioning:
+        lines.append(f"PARTITIONED BY ({', '.join(map(transformed, partitioning))})")
+    if (comment := shape.properties.get("comment")) is not None:
+        lines.append(f"COMMENT {literal(comment)}")
+    if properties:
+        pairs = ",\n  ".join(f"{literal(key)} = {literal(value)}" for key, value in properties.items())
+        lines.append(f"TBLPROPERTIES (\n  {pairs}\n)")
+    return "\n".join(lines)
+
+
+_Inside = Mapping[tuple[str, ...], Sequence[Column]]
+
+
+def columns_inside(columns: Iterable[Column]) -> _Inside:
+    """Return the fields inside each column and field, by its path; those of the table itself are at the empty path."""
+    inside: dict[tuple[str, ...], list[Column]] = {}
+    for column in columns:
+        inside.setdefault(tuple(name_parts(column.name)[:-1]), []).append(column)
+    return inside
+
+
+def type_of(column: Column, inside: _Inside) -> str:
+    """Return the type of a column, with the comments of the fields inside and whether they refuse nulls."""
+    fields = inside.get(tuple(name_parts(column.name)), ())
+    kind = column.type.partition("<")[0]
+    if kind == "struct":
+        return f"struct<{', '.join(_column(field, ': ', inside) for field in fields)}>"
+    if fields:
+        return f"{kind}<{', '.join(type_of(field, inside) for field in fields)}>"
+    return _SPELLED.get(column.type, column.type)
+
+
+def _column(column: Column, between: str, inside: _Inside) -> str:
+    """Return the declaration of a column, or of a field of a struct, where a colon is `between` name and type."""
+    *_, name = name_parts(column.name)
+    required = " NOT NULL" if column.required else ""
+    comment = "" if column.comment is None else f" COMMENT {literal(column.comment)}"
+    return f"{spark_identifier(name)}{between}{type_of(column, inside)}{required}{comment}"
+
+
+def _inline(fields: Sequence[PartitionField]) -> int:
+    """Return how many of the first fields PARTITIONED BY can make; ADD PARTITION FIELD makes the others.
+
+    PARTITIONED BY chooses their names, and refuses a second time unit of one column as redundant.
+    """
+    timed: set[str] = set()
+    for at, field in enumerate(fields):
+        if field.name != _given_name(field) or (field.transform in _FUNCTIONS and field.source in timed):
+            return at
+        if field.transform in _FUNCTIONS:
+            timed.add(field.source)
+    return len(fields)
+
+
+def _given_name(field: PartitionField) -> str:
+    """Return the name that PARTITIONED BY gives to a field."""
+    kind = field.transform.partition("[")[0]
+    source = ".".join(name_parts(field.source))
+    return source if kind == "identity" else source + _APPENDED.get(kind, f"_{kind}")
+
+
+def transformed(field: PartitionField | SortField) -> str:
+    """Return the expression by which a field partitions or sorts: `bucket(16, id)`."""
+    source = path(field.source)
+    if field.transform == "identity":
+        return source
+    if found := _WITH_WIDTH.fullmatch(field.transform):
+        return f"{found[1]}({found[2]}, {source})"
+    return f"{_FUNCTIONS[field.transform]}({source})"
+
+
+def sort_key(field: SortField) -> str:
+    """Return a field of a sort order."""
+    return f"{transformed(field)} {field.direction.upper()} NULLS {field.nulls.upper()}"
+
+
+def _has_function(field: PartitionField | SortField) -> bool:
+    return field.transform in ("identity", *_FUNCTIONS) or bool(_WITH_WIDTH.fullmatch(field.transform))
+
+
+def _has_type(column: Column) -> bool:
+    return "<" in column.type or bool(_PRIMITIVE.fullmatch(column.type))
+
+
+def _is_element(column: Column, shape: Shape) -> bool:
+    """Return whether the column is the element of an array, or the value of a map, which Spark SQL lets be null."""
+    *above, name = name_parts(column.name)
+    kinds: Iterator[str] = (each.type for each in shape.columns if name_parts(each.name) == above)
+    kind = next(kinds, "").partition("<")[0]
+    return (kind, name) in (("array", "element"), ("map", "value"))
+
+
+def path(name: str) -> str:
+    """Return the recorded name of a column, or of a field inside one, as an identifier."""
+    return ".".join(map(spark_identifier, name_parts(name)))
+
+
+_Key = int | str
+_DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
+# https://iceberg.apache.org/spec/#schema-evolution, as far as ALTER COLUMN does it.
+_WIDER = {("int", "bigint"), ("float", "double")}
+
+
+class ColumnAlters:
+    """How the columns of one shape become those of another.
+
+    Attributes:
+        clauses: of ALTER TABLE, in the order in which they run.
+        impossible: what no clause does.
+        before, after: the columns of both shapes.
+    """
+
+    def __init__(self, before: Sequence[Column], after: Sequence[Column]) -> None:
+        self.before, self.after = _Columns(before), _Columns(after)
+        self._inside = columns_inside(after)
+        self._kept = [key for key in self.before.by_key if key in self.after.by_key]
+        # What each column is called at this point of the statements, and what is inside each in which order.
+        self._name = {key: self.before.last(key) for key in self.before.by_key}
+        self._order = {key: list(inside) for key, inside in self.before.inside.items()}
+        self.impossible: list[str] = []
+        steps = (self._drop(), self._rename(), self._change(), self._add(), self._arrange())
+        self.clauses = [clause for step in steps for clause in step]
+
+    def _path(self, key: _Key) -> str:
+        return path(name_of(self._parts(key)))
+
+    def _parts(self, key: _Key) -> tuple[str, ...]:
+        parent = (self.before if key in self.before.by_key else self.after).parent(key)
+        return (*(self._parts(parent) if parent is not None else ()), self._name[key])
+
+    def _drop(self) -> Iterator[str]:
+        for key, column in self.before.by_key.items():
+            parent = self.before.parent(key)
+            if key in self.after.by_key or (parent is not None and parent not in self.after.by_key):
+                continue
+            if self.before.is_part(key):
+                self.impossible.append(f"{column.name} cannot be replaced by another type")
+            else:
+                yield f"DROP COLUMN {self._path(key)}"
+                self._order[parent].remove(key)
+
+    def _rename(self) -> Iterator[str]:
+        """Yield the renames, each when its new name is free."""
+        waiting = [key for key in self._kept if self._name[key] != self.after.last(key)]
+        while waiting:
+            free = next((key for key in waiting if self.after.last(key).casefold() not in self._siblings(key)), None)
+            if free is None:
+                names = ", ".join(self.before.by_key[key].name for key in waiting)
+                self.impossible.append(
+                    f"columns cannot exchange their names, or change only the case of letters: {names}"
+                )
+                return
+            waiting.remove(free)
+            yield f"RENAME COLUMN {self._path(free)} TO {spark_identifier(self.after.last(free))}"
+            self._name[free] = self.after.last(free)
+
+    def _siblings(self, key: _Key) -> set[str]:
+        """Return the names beside a column and its own: Spark ignores the case of letters."""
+        return {self._name[each].casefold() for each in self._order[self.before.parent(key)]}
+
+    def _change(self) -> Iterator[str]:
+        for key in self._kept:
+            before, after = self.before.by_key[key], self.after.by_key[key]
+            alter = f"ALTER COLUMN {self._path(key)}"
+            self.impossible += _impossible_changes(before, after)
+            if before.type != after.type and is_widening(before.type, after.type):
+                yield f"{alter} TYPE {after.type}"
+            if before.required and not after.required:
+                yield f"{alter} DROP NOT NULL"
+            if (before.comment or "") != (after.comment or ""):
+                yield f"{alter} COMMENT {literal(after.comment or '')}"
+
+    def _add(self) -> Iterator[str]:
+        for key, column in self.after.by_key.items():
+            parent = self.after.parent(key)
+            if key in self.before.by_key or (parent is not None and parent not in self.before.by_key):
+                continue
+            self._name[key] = self.after.last(key)
+            if self.after.is_part(key):
+                continue  # Its counterpart was named when it was to be dropped.
+            if column.required or column.default is not None:
+                self.impossible.append(f"{column.name} cannot be added as a column that refuses nulls or has a default")
+            else:
+                comment = f" COMMENT {literal(column.comment)}" if column.comment else ""
+                yield f"ADD COLUMN {self._path(key)} {type_of(column, self._inside)}{comment}"
+                self._order.setdefault(parent, []).append(key)
+
+    def _arrange(self) -> Iterator[str]:
+        """Yield the moves after which all columns are in order."""
+        for parent, wanted in self.after.inside.items():
+            now = self._order.get(parent)
+            if now is None or self.impossible:
+                continue
+            for at, key in enumerate(wanted):
+                if now[at] != key:
+                    place = f"AFTER {spark_identifier(self._name[wanted[at - 1]])}" if at else "FIRST"
+                    yield f"ALTER COLUMN {self._path(key)} {place}"
+                    now.remove(key)
+                    now.insert(at, key)
+
+
+class _Columns:
+    """The columns of a shape, by what makes one the same: its field id, or its name where it has none.
+
+    Attributes:
+        keys: by name.
+        inside: what is directly inside each column, in order; of the table itself under None.
+    """
+
+    def __init__(self, columns: Iterable[Column]) -> None:
+        self.by_key: dict[_Key, Column] = {each.name if each.id is None else each.id: each for each in columns}
+        self.keys: dict[str, _Key] = {each.name: key for key, each in self.by_key.items()}
+        paths = {tuple(name_parts(each.name)): key for key, each in self.by_key.items()}
+        self._parents = {key: paths.get(parts[:-1]) for parts, key in paths.items()}
+        self._last = {key: parts[-1] for parts, key in paths.items()}
+        self.inside: dict[_Key | None, list[_Key]] = {}
+        for key, parent in self._parents.items():
+            self.inside.setdefault(parent, []).append(key)
+
+    def parent(self, key: _Key) -> _Key | None:
+        """Return the column around a field; None for a column of the table."""
+        return self._parents[key]
+
+    def last(self, key: _Key) -> str:
+        """Return the last part of the name."""
+        return self._last[key]
+
+    def is_part(self, key: _Key) -> bool:
+        """Return whether it is the element of an array, or the key or value of a map."""
+        parent = self._parents[key]
+        return parent is not None and _kind(self.by_key[parent].type) != "struct"
+
+
+def is_widening(before: str, after: str) -> bool:
+    """Return whether a column of the type `before` can become one of the type `after`."""
+    if (before, after) in _WIDER:
+        return True
+    old, new = _DECIMAL.fullmatch(before), _DECIMAL.fullmatch(after)
+    return bool(old and new and old[2] == new[2] and int(old[1]) < int(new[1]))
+
+
+def _impossible_changes(before: Column, after: Column) -> Iterator[str]:
+    kinds = _kind(before.type), _kind(after.type)
+    is_nested = "<" in before.type and kinds[0] == kinds[1]  # What is inside is compared by itself.
+    if before.type != after.type and not is_nested and not is_widening(before.type, after.type):
+        yield f"{after.name} cannot change from {before.type} to {after.type}"
+    if after.required and not before.required:
+        yield f"{after.name} cannot begin to refuse nulls"
+    if before.default != after.default:
+        yield f"the default of {after.name} cannot change"
+
+
+def _kind(type_: str) -> str:
+    return type_.partition("<")[0]
+
+
+# What ORDERED BY and UNORDERED change besides the sort order.
+_DISTRIBUTION = "write.distribution-mode"
+
+
+@dataclass(frozen=True, slots=True)
+class Alters:
+    """How one shape becomes another.
+
+    Attributes:
+        statements: in the order in which they run, without semicolons.
+        impossible: what no statement does.
+    """
+
+    statements: tuple[str, ...]
+    impossible: tuple[str, ...] = ()
+
+
+def alter_statements(before: Shape, after: Shape) -> Alters:
+    """Return the statements that give a table of the shape `before` the shape `after`.
+
+    Columns are the same if their field ids are. The name of the table stays, and so do ids that a statement gives.
+    """
+    columns = ColumnAlters(before.columns, after.columns)
+    texts = [
+        *_drop_identifiers(before, after, columns),
+        *_drop_partitions(before, after, columns),
+        *(["WRITE UNORDERED"] if _sorts_by_dropped(before, columns) else []),
+        *columns.clauses,
+        *_add_partitions(before, after, columns),
+        *_sort(before, after, columns),
+        *_set_identifiers(before, after, columns),
+        *_properties(before, after, columns),
+    ]
+    table = table_name(before.table)
+    statements = [f"ALTER TABLE {table} {text}" for text in texts]
+    comments = [each.properties.get("comment") or "" for each in (before, after)]
+    if comments[0] != comments[1]:
+        statements.append(f"COMMENT ON TABLE {table} IS {literal(comments[1])}")
+    return Alters(tuple(statements), (*columns.impossible, *_impossible(before, after, columns)))
+
+
+def _drop_identifiers(before: Shape, after: Shape, columns: ColumnAlters) -> Iterator[str]:
+    """Yield first what no column identifies afterwards: Iceberg refuses to drop such a column, or to let it be null."""
+    kept = {columns.after.keys[each] for each in after.identifiers}
+    if gone := [each for each in before.identifiers if columns.before.keys[each] not in kept]:
+        yield f"DROP IDENTIFIER FIELDS {', '.join(map(path, gone))}"
+
+
+def _set_identifiers(before: Shape, after: Shape, columns: ColumnAlters) -> Iterator[str]:
+    if {columns.after.keys[each] for each in after.identifiers} - {
+        columns.before.keys[each] for each in before.identifiers
+    }:
+        yield f"SET IDENTIFIER FIELDS {', '.join(map(path, after.identifiers))}"
+
+
+def _sorts_by_dropped(before: Shape, columns: ColumnAlters) -> bool:
+    """Return whether the sort order names a column that is dropped, which Iceberg refuses."""
+    return any(columns.before.keys[each.source] not in columns.after.by_key for each in before.sorting)
+
+
+_Field = tuple[str, "int | str", str]
+
+
+def _fields(shape: Shape, columns: dict[str, int | str]) -> dict[_Field, PartitionField]:
+    """Return the fields that partition, by what makes one the same: name, column and transform."""
+    return {(each.name, columns.get(each.source, each.source), each.transform): each for each in shape.partitioning}
+
+
+def _drop_partitions(before: Shape, after: Shape, columns: ColumnAlters) -> Iterator[str]:
+    kept = _fields(after, columns.after.keys)
+    for key, each in _fields(before, columns.before.keys).items():
+        if key not in kept:
+            yield f"DROP PARTITION FIELD {spark_identifier(each.name)}"
+
+
+def _add_partitions(before: Shape, after: Shape, columns: ColumnAlters) -> Iterator[str]:
+    known = _fields(before, columns.before.keys)
+    for key, each in _fields(after, columns.after.keys).items():
+        if key not in known:
+            yield f"ADD PARTITION FIELD {transformed(each)} AS {spark_identifier(each.name)}"
+
+
+def _sort(before: Shape, after: Shape, columns: ColumnAlters) -> Iterator[str]:
+    if _keys(before.sorting, columns.before.keys) == _keys(after.sorting, columns.after.keys):
+        return
+    if after.sorting:
+        yield f"WRITE LOCALLY ORDERED BY {', '.join(map(sort_key, after.sorting))}"
+    elif not _sorts_by_dropped(before, columns):
+        yield "WRITE UNORDERED"
+
+
+def _keys(fields: tuple[SortField, ...], columns: dict[str, int | str]) -> list[tuple[object, ...]]:
+    return [(columns.get(each.source, each.source), each.transform, each.direction, each.nulls) for each in fields]
+
+
+def _properties(before: Shape, after: Shape, columns: ColumnAlters) -> Iterator[str]:
+    old, new = dict(before.properties), dict(after.properties)
+    if (before.sorting and not after.sorting) or _sorts_by_dropped(before, columns):
+        old[_DISTRIBUTION] = "none"  # By WRITE UNORDERED.
+    wanted = {key: value for key, value in new.items() if old.get(key) != value and key not in _NOT_SET}
+    if (after.format_version or 0) > (before.format_version or 0):
+        wanted = {"format-version": str(after.format_version), **wanted}
+    if wanted:
+        yield f"SET TBLPROPERTIES ({', '.join(f'{literal(key)} = {literal(value)}' for key, value in wanted.items())})"
+    if gone := [key for key in old if key not in new and key not in _NOT_SET]:
+        yield f"UNSET TBLPROPERTIES ({', '.join(map(literal, gone))})"
+
+
+def _impossible(before: Shape, after: Shape, columns: ColumnAlters) -> Iterator[str]:
+    if (after.format_version or 0) < (before.format_version or 0):
+        yield f"the format version cannot go back from {before.format_version} to {after.format_version}"
+    if before.format != after.format:
+        yield f"the table cannot change from {before.format} to {after.format}"
+    kept, wanted = _fields(before, columns.before.keys), _fields(after, columns.after.keys)
+    ends_as = [*(key for key in kept if key in wanted), *(key for key in wanted if key not in kept)]
+    if ends_as != list(wanted):
+        yield "the order of the partition fields cannot change"
