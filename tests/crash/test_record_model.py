@@ -187,7 +187,7 @@ class Story:
         self._check_shapes()
 
     def _check_blame(self, table: str) -> None:
-        found = blame(self.world.target(), BlameResult("shop", "default"), TableSearch(f"lake.a.{table}"), None)
+        found = blame(self.world.target(), BlameResult("shop", "default"), TableSearch(f"lake.a.{table}"))
         if found.table != f"lake.a.{table}":
             return
         shape, made = self.world.shape(table), self.world.made.get(table, {})
@@ -210,7 +210,7 @@ class Story:
             self.unknown += said is None
 
     def _check_drift(self) -> None:
-        for each in drift(self.world.target(), DriftResult("shop", "default"), TableChoice(), None).drifts:
+        for each in drift(self.world.target(), DriftResult("shop", "default"), TableChoice()).drifts:
             if each.class_ not in (DriftClass.STRUCTURAL, DriftClass.PROPERTY):
                 continue
             table = each.table.rpartition(".")[2]

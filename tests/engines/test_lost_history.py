@@ -98,7 +98,7 @@ def test_files_that_make_room_for_their_tables_are_not_stopped(before: str, proj
     world = World(project)
     world.file("1_a.sql", f"{before}; CREATE TABLE t (a INT)")
     target = world.target()
-    assert list(_created(target.compile(target.migrations), "spark")) == []
+    assert list(_created(target.compile(target.migrations))) == []
 
 
 def test_a_run_that_meets_the_table_of_another_first_run_does_not_take_it_for_a_lost_history(
