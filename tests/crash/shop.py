@@ -15,7 +15,7 @@ from typing import Any
 
 from glacierbase import Project
 from glacierbase.apply.results import RepairCase
-from glacierbase.errors import ConfigurationError, LockLost, NeedsRepair, TableNotFound
+from glacierbase.errors import ConfigurationError, LockHeld, LockLost, NeedsRepair, TableNotFound
 from glacierbase.history.records import fold
 from glacierbase.history.shapes import Origin, table_records
 from glacierbase.history.timeline import timelines
@@ -133,8 +133,16 @@ class Shop(ABC):
         assert [str(each.state) for each in result.migrations] == ["applied"] * 3
         if result.lock:  # The run died before the release, its last step.
             self.set_lease("1s")
-            [freed] = self.load().unlock(spark=self.session)
-            assert freed.released
+            assert self.unlocked()
+
+    def unlocked(self) -> bool:
+        """Release the lock of a killed run. The JVM of a killed Python ends a moment later, and until then the lock is held."""
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            with suppress(LockHeld):
+                return self.load().unlock(spark=self.session)[0].released
+            time.sleep(0.2)
+        return False
 
     def check_history(self) -> int:
         """Check that the history has no gap and no event under an old fence. Return how many outcomes were open in between."""
