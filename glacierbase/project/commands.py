@@ -53,10 +53,10 @@ def _imported(path: str | None) -> Any:
 
 # In the order of the list of commands.
 COMMANDS: Mapping[str, Command] = {
-    "new": Command(Section.WRITE, "apply.new:new", "apply.file_results:WrittenResult"),
-    "rebase": Command(Section.WRITE, "apply.rebase:rebase", "apply.file_results:RebaseResult"),
-    "squash": Command(Section.WRITE, "apply.squash:squash", "apply.file_results:SquashResult"),
-    "init": Command(Section.WRITE, "apply.init:init", "apply.init:InitResult"),
+    "new": Command(Section.WRITE, "authoring.new:new", "authoring.new:WrittenResult"),
+    "rebase": Command(Section.WRITE, "authoring.rebase:rebase", "authoring.rebase:RebaseResult"),
+    "squash": Command(Section.WRITE, "squash.squash:squash", "squash.squash:SquashResult"),
+    "init": Command(Section.WRITE, "authoring.init:init", "authoring.init:InitResult"),
     "validate": Command(Section.CHECK, "inspect.files:validate", "inspect.results:ValidateResult"),
     "render": Command(Section.CHECK, "inspect.files:render", "inspect.results:RenderResult"),
     "doctor": Command(Section.CHECK, "inspect.doctor:doctor", "inspect.results:DoctorResult"),
@@ -84,7 +84,7 @@ COMMANDS: Mapping[str, Command] = {
     "drift-adopt": Command(None, "apply.drift.files:adopt", "apply.drift.results:DriftFileResult"),
     "drift-revert": Command(None, "apply.drift.files:revert", "apply.drift.results:DriftFileResult"),
     "drift-ignore": Command(None, "apply.drift.ignore:ignore", "apply.drift.results:DriftIgnoreResult"),
-    "report": Command(Section.ASK, "inspect.report.page:report", "inspect.report.results:ReportResult"),
+    "report": Command(Section.ASK, "report.page:report", "report.results:ReportResult"),
     "repair": Command(Section.MEND, "apply.repair:repair_catalog", "apply.results:RepairResult"),
     "unlock": Command(Section.MEND, "apply.unlock:unlock_catalog", "apply.results:UnlockResult"),
     "explain": Command(Section.MEND),

@@ -24,7 +24,6 @@ from glacierbase.secrets import Secrets
 # A command imports what it runs when it is called.
 if TYPE_CHECKING:
     from glacierbase.apply.drift.results import DriftFileResult, DriftIgnoreResult
-    from glacierbase.apply.file_results import SquashResult
     from glacierbase.apply.results import (
         BaselineResult,
         MigrateResult,
@@ -37,17 +36,18 @@ if TYPE_CHECKING:
     from glacierbase.inspect.compare.results import CompareResult
     from glacierbase.inspect.compare.state import StateResult
     from glacierbase.inspect.drift.results import DriftResult
-    from glacierbase.inspect.report.results import ReportResult
     from glacierbase.inspect.results import DoctorResult, RenderResult, StatusResult, ValidateResult
     from glacierbase.inspect.tables.blame import BlameResult
     from glacierbase.inspect.tables.schema import SchemaResult
     from glacierbase.inspect.versions.history import HistoryResult
     from glacierbase.inspect.versions.shown import ShowResult
+    from glacierbase.report.results import ReportResult
     from glacierbase.review.replay_results import ReviewResult
     from glacierbase.review.results import LintResult
+    from glacierbase.squash.squash import SquashResult
 
 # What `report` reads of each catalog.
-_PAGE = Command(None, "inspect.report.data:page_of", "inspect.report.results:PageResult")
+_PAGE = Command(None, "report.data:page_of", "report.results:PageResult")
 
 
 class Project:

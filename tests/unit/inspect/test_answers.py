@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from glacierbase.apply.file_results import WrittenResult
+from glacierbase.authoring.new import WrittenResult
 from glacierbase.errors import GlacierbaseError, MigrationFailed
 from glacierbase.history.details import details_of
 from glacierbase.inspect.results import StatusResult

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from glacierbase.apply import squash as squashing
 from glacierbase.model.shape import Column, Shape
 from glacierbase.secrets import secrets_in_use
+from glacierbase.squash import squash as squashing
 from tests.support.lakes import Lakes, printed_commands
 from tests.support.project_folder import ProjectFolder
 from tests.support.repository import commit_all, set_author
 from tests.support.world import World
 from tests.unit.apply.test_drift_files import change, made, settle
-from tests.unit.apply.test_squash import TABLE, applied, called, check_refused, names, refusal, shapes, world
+from tests.unit.squash.test_squash import TABLE, applied, called, check_refused, names, refusal, shapes, world
 
 __all__ = ["shapes", "world"]
 

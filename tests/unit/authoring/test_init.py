@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from glacierbase import Project
-from glacierbase.apply.init import SCHEMA, TYPES, init
+from glacierbase.authoring.init import SCHEMA, TYPES, init
 from glacierbase.catalogs.folder import load_catalog_files
 from glacierbase.catalogs.schema import catalog_file_schema
 from glacierbase.cli.group import cli

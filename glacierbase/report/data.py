@@ -14,15 +14,6 @@ from glacierbase.history.table_choice import TableChoice
 from glacierbase.history.timeline import Moment, Timeline, timelines
 from glacierbase.inspect.drift.drift import drift_in
 from glacierbase.inspect.drift.results import DriftResult, Unread
-from glacierbase.inspect.report.results import (
-    PageResult,
-    ReportedChange,
-    ReportedEvent,
-    ReportedMigration,
-    ReportedPart,
-    ReportedSince,
-    ReportedTable,
-)
 from glacierbase.inspect.status import statuses
 from glacierbase.inspect.tables.lineage import Traced, how_it_was, trace
 from glacierbase.inspect.tables.since import Since
@@ -34,6 +25,15 @@ from glacierbase.model.migration import Event, State
 from glacierbase.model.result import Status, user_of
 from glacierbase.model.shape import Shape
 from glacierbase.model.text import first_of
+from glacierbase.report.results import (
+    PageResult,
+    ReportedChange,
+    ReportedEvent,
+    ReportedMigration,
+    ReportedPart,
+    ReportedSince,
+    ReportedTable,
+)
 from glacierbase.stores.live import LiveTables
 
 _SETTLED = frozenset({State.APPLIED, State.ABANDONED})

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from glacierbase.migrations.effects import Effect, Kind, effect
 from glacierbase.sql import read
+from glacierbase.squash.effects import Effect, Kind, effect
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
 
-from glacierbase.apply.ci_files import write_ci_files
-from glacierbase.apply.new_files import NewFiles, all_or_none
+from glacierbase.authoring.all_or_none import NewFiles, all_or_none
+from glacierbase.authoring.ci_files import write_ci_files
 from glacierbase.catalogs.schema import catalog_file_schema
 from glacierbase.catalogs.values import CATALOG_NAME
 from glacierbase.errors import ConfigurationError
@@ -106,7 +106,7 @@ def _write_catalog(project: str | None, root: Path, name: str, catalog_type: str
     _check_name(name)
     _check_free(root, catalog, migration.parent)
     others = _has_catalogs(root)
-    templates = files("glacierbase.apply") / "templates"
+    templates = files("glacierbase.authoring") / "templates"
     text = (templates / "catalogs" / f"{catalog_type}.yaml").read_text("utf-8").replace("@NAME@", name)
     sql = (templates / "migrations" / f"{TYPES[catalog_type]}.sql").read_text("utf-8").replace("@NAME@", name)
     written = {catalog: text, migration: sql, **dict(_absent(root))}

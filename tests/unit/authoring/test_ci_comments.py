@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from glacierbase.apply.ci_files import SERVICES
+from glacierbase.authoring.ci_files import SERVICES
 from tests.support.commenter import MARKER, Commenter
 from tests.support.commentserver import comment_server
 

@@ -14,7 +14,7 @@ from importlib.resources import files
 from pathlib import Path
 
 import glacierbase
-from glacierbase.apply.new_files import NewFiles
+from glacierbase.authoring.all_or_none import NewFiles
 from glacierbase.catalogs.folder import CatalogFile, load_catalog_files
 from glacierbase.errors import ConfigurationError
 from glacierbase.run.files import FileReader, writing
@@ -172,7 +172,7 @@ def _texts(service: str, facts: Mapping[str, object]) -> Iterator[tuple[str, str
         block_start_string="@%", block_end_string="%@", comment_start_string="@#", comment_end_string="#@",
         undefined=StrictUndefined, autoescape=False,
     )  # fmt: skip
-    for template in (files("glacierbase.apply") / "templates" / "ci" / service).iterdir():
+    for template in (files("glacierbase.authoring") / "templates" / "ci" / service).iterdir():
         text = environment.from_string(template.read_text("utf-8")).render(facts)
         yield template.name, f"{text.rstrip()}\n"
 

@@ -10,7 +10,6 @@ from typing import Any
 from glacierbase.errors import ConfigurationError, HistoryDisagrees, MigrationFileError, TableNotFound
 from glacierbase.history.opening import Target
 from glacierbase.history.records import History
-from glacierbase.migrations.effects import Effect, Kind, effect
 from glacierbase.migrations.statements import split_statements
 from glacierbase.model.migration import Migration
 from glacierbase.model.names import name_of, name_parts
@@ -19,6 +18,7 @@ from glacierbase.model.text import quoted
 from glacierbase.secrets import mask
 from glacierbase.sql.file import named
 from glacierbase.sql.render import not_creatable
+from glacierbase.squash.effects import Effect, Kind, effect
 from glacierbase.stores.iceberg.shape import ShapeReader
 
 KEEP = "keep the files: a new environment runs them all"

@@ -18,8 +18,8 @@ from glacierbase.inspect.compare.results import (
     CompareResult,
     TableDifference,
 )
-from glacierbase.inspect.report.page import page_text
-from glacierbase.inspect.report.results import PageResult, ReportedTable
+from glacierbase.report.page import page_text
+from glacierbase.report.results import PageResult, ReportedTable
 from tests.support.chromium import Chromium, chromium
 from tests.support.project_folder import ProjectFolder
 from tests.support.story import Story, asked, column, shape

@@ -10,17 +10,23 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from glacierbase.apply.drift.choice import changed_from_outside
-from glacierbase.apply.file_results import SquashResult
 from glacierbase.apply.plan import Selection, make_plan
-from glacierbase.apply.squash_source import KEEP, Ran, gone, refused, shapes_of, statements_ran
 from glacierbase.history.opening import OpenCatalog, Target
 from glacierbase.history.records import SETTLED, History
 from glacierbase.history.squashes import fitted
 from glacierbase.history.state import read_state
 from glacierbase.history.status import newest_number
 from glacierbase.migrations.compiled import compile_migration
-from glacierbase.migrations.effects import Kind
-from glacierbase.migrations.squash_files import (
+from glacierbase.model.arguments import unknown_version
+from glacierbase.model.command import command
+from glacierbase.model.migration import Migration, State
+from glacierbase.model.names import name_of, name_parts
+from glacierbase.model.result import Result
+from glacierbase.model.shape import Shape
+from glacierbase.model.text import Line, Verbatim, counted, quoted
+from glacierbase.sql.render import create_statements, places, table_name
+from glacierbase.squash.effects import Kind
+from glacierbase.squash.file import (
     SquashFile,
     commit_squash,
     not_committed,
@@ -28,13 +34,38 @@ from glacierbase.migrations.squash_files import (
     squash_text,
     variables_in,
 )
-from glacierbase.model.arguments import unknown_version
-from glacierbase.model.command import command
-from glacierbase.model.migration import Migration, State
-from glacierbase.model.names import name_of, name_parts
-from glacierbase.model.shape import Shape
-from glacierbase.model.text import counted, quoted
-from glacierbase.sql.render import create_statements, places, table_name
+from glacierbase.squash.source import KEEP, Ran, gone, refused, shapes_of, statements_ran
+
+
+@dataclass(frozen=True, slots=True)
+class SquashResult(Result):
+    """The file that `squash` wrote; with `--dry-run` the one that it would write.
+
+    Attributes:
+        path: of the file.
+        removed: the files that it replaces.
+        tables: that it creates.
+        left_out: what it does not do in a new environment, although the files did.
+        sql: the text of the file.
+        commit: of the replacement, or None.
+    """
+
+    path: str = ""
+    removed: tuple[str, ...] = ()
+    tables: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+    sql: str = ""
+    dry_run: bool = False
+    commit: str | None = None
+
+    def lines(self) -> Sequence[Line]:
+        if self.dry_run:
+            return [*map(Verbatim, quoted(self.sql)), f"nothing was written; the file would be {self.path}"]
+        made = (
+            f"wrote {self.path}: {counted(len(self.tables), 'table')}, in place of {counted(len(self.removed), 'file')}"
+        )
+        ended = f"committed as {self.commit}" if self.commit else "staged in git, not committed"
+        return [made, *(f"left out: {each}" for each in self.left_out), ended]
 
 
 def squash(target: Target, result: SquashResult, *, to: int, author: str, dry_run: bool, commit: bool) -> SquashResult:

@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+import os
+from dataclasses import dataclass
 from pathlib import Path
 
-from glacierbase.apply.file_results import WrittenResult
+from glacierbase.authoring.inverse import inverse
 from glacierbase.catalogs.folder import file_of
 from glacierbase.errors import ConfigurationError, MigrationFileError, raise_all
 from glacierbase.migrations.folder import load_migrations
-from glacierbase.migrations.inverse import inverse
 from glacierbase.migrations.new_files import git_user, write_migration
 from glacierbase.model.arguments import unknown_version, version_given
 from glacierbase.model.command import command, on_catalog
+from glacierbase.model.result import Result
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenResult(Result):
+    """The files that `new` wrote."""
+
+    files: tuple[str, ...] = ()
+
+    def lines(self) -> list[str]:
+        return [f"wrote {os.path.relpath(file)}" for file in self.files]
 
 
 def new(

@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 from glacierbase.inspect.compare.results import CompareResult
-from glacierbase.inspect.report.packed import packed
-from glacierbase.inspect.report.page import page_text
-from glacierbase.inspect.report.results import PageResult
+from glacierbase.report.packed import packed
+from glacierbase.report.page import page_text
+from glacierbase.report.results import PageResult
 from tests.support.documents import checked
 from tests.support.fleet import Fleet
 from tests.support.hostile import PAYLOAD, check_inert
@@ -301,10 +301,10 @@ def test_the_wheel_has_every_part_of_the_page() -> None:
     from hatchling.builders.wheel import WheelBuilder
 
     packed_files = {file.distribution_path for file in WheelBuilder(str(REPOSITORY)).recurse_included_files()}
-    folder = REPOSITORY / "glacierbase" / "inspect" / "report" / "templates"
+    folder = REPOSITORY / "glacierbase" / "report" / "templates"
     names = {each.name for each in folder.iterdir()}
     assert {"page.html", "page.css", "data.js", "search.js"} <= names
-    assert {f"glacierbase/inspect/report/templates/{name}" for name in names} <= packed_files
+    assert {f"glacierbase/report/templates/{name}" for name in names} <= packed_files
 
 
 # Grounds, and the colours of texts on them; then lines that mean something.
@@ -323,7 +323,7 @@ LINES = {
 
 def test_every_colour_is_readable_on_each_ground_that_it_is_on() -> None:
     """The contrast of texts is at least 4.5 and that of fields, rings and signs at least 3, in light, dark and print."""
-    style = (REPOSITORY / "glacierbase/inspect/report/templates/page.css").read_text()
+    style = (REPOSITORY / "glacierbase/report/templates/page.css").read_text()
     blocks = re.findall(r":root \{(.*?)\}", style, re.S)
     assert len(blocks) == 3
     for at, block in enumerate(blocks):

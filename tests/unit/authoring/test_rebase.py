@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from glacierbase.migrations import rebase as rebasing
+from glacierbase.authoring import rebase as rebasing
 from glacierbase.migrations.folder import read_migrations
 from glacierbase.migrations.git_base import Base, BaseFile, Compared
 from glacierbase.migrations.git_files import Fork
@@ -196,7 +196,7 @@ def test_a_file_that_appears_in_the_place_of_a_new_name_is_not_overwritten(
         branch.file("0007_untracked.sql", "SELECT 'theirs'")
         rename_all(renames, root)
 
-    monkeypatch.setattr("glacierbase.apply.rebase.rename_all", late)
+    monkeypatch.setattr("glacierbase.authoring.rebase.rename_all", late)
     with pytest.raises(rebasing.ConfigurationError, match=r"0007_untracked\.sql exists; nothing was renamed"):
         run_rebase(branch)
     assert texts(branch)["0007_untracked.sql"] == "SELECT 'theirs'"
@@ -247,7 +247,7 @@ def test_a_stop_between_the_file_and_the_index_is_undone(
 
 def run_rebase(project: ProjectFolder) -> None:
     """Plan and do the renames of the catalog in this process."""
-    from glacierbase.apply.rebase import rebase
+    from glacierbase.authoring.rebase import rebase
 
     folders = {"shop": project.root / "migrations/shop"}
     rebase(project.root, folders, (), "main", dry_run=False, commit=False)

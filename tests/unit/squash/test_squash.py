@@ -12,13 +12,12 @@ from typing import Any
 
 import pytest
 
-from glacierbase.apply.file_results import SquashResult
 from glacierbase.apply.plan import Selection
-from glacierbase.apply.squash import squash
 from glacierbase.errors import ConfigurationError, GlacierbaseError, HistoryDisagrees
-from glacierbase.migrations import squash_files
 from glacierbase.migrations.folder import load_migrations
 from glacierbase.model.shape import Column, Shape
+from glacierbase.squash import file as squash_file
+from glacierbase.squash.squash import SquashResult, squash
 from glacierbase.stores.iceberg.shape import ShapeReader
 from tests.support.program import call_program
 from tests.support.project_folder import Output, ProjectFolder
@@ -238,14 +237,14 @@ def test_files_that_git_removed_before_it_failed_are_restored_alone(
     def failing(root: Path, *arguments: str) -> bytes:
         if "rm" in arguments:
             called_git(root, *arguments[:-1])
-            raise squash_files.GitFailed("disk full")
+            raise squash_file.GitFailed("disk full")
         return called_git(root, *arguments)
 
     Path("notes.txt").write_text("committed")
     commit_all(world.project.root)
     Path("notes.txt").write_text("changed")
-    called_git = squash_files.git
-    monkeypatch.setattr(squash_files, "git", failing)
+    called_git = squash_file.git
+    monkeypatch.setattr(squash_file, "git", failing)
     with pytest.raises(ConfigurationError) as caught:
         run(world)
     assert names(world) == ["0002_more.sql"]
@@ -265,8 +264,8 @@ def test_an_interrupt_before_the_files_are_removed_leaves_no_squash(
             raise KeyboardInterrupt
         return called_git(root, *arguments)
 
-    called_git = squash_files.git
-    monkeypatch.setattr(squash_files, "git", interrupted)
+    called_git = squash_file.git
+    monkeypatch.setattr(squash_file, "git", interrupted)
     with pytest.raises(KeyboardInterrupt):
         run(world)
     assert names(world) == list(FILES)

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 import yaml
 
-from glacierbase.apply.ci_files import SERVICES
-from glacierbase.apply.init import init
+from glacierbase.authoring.ci_files import SERVICES
+from glacierbase.authoring.init import init
 from tests.support.ci import Done, Machine, gitlab_jobs, steps_of, workflow
 from tests.support.commenter import MARKER, Commenter
 from tests.support.commentserver import comment_server
@@ -125,10 +125,10 @@ def test_the_wheel_has_every_template() -> None:
     from hatchling.builders.wheel import WheelBuilder
 
     packed = {file.distribution_path for file in WheelBuilder(str(REPOSITORY)).recurse_included_files()}
-    templates = REPOSITORY / "glacierbase" / "apply" / "templates"
+    templates = REPOSITORY / "glacierbase" / "authoring" / "templates"
     names = {path.relative_to(REPOSITORY).as_posix() for path in templates.rglob("*") if path.is_file()}
     assert {
-        f"glacierbase/apply/templates/ci/{name}" for name in ("github/review.yml", "gitlab/glacierbase.yml")
+        f"glacierbase/authoring/templates/ci/{name}" for name in ("github/review.yml", "gitlab/glacierbase.yml")
     } <= names
     assert names <= packed
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from glacierbase.apply import new_files
-from glacierbase.apply.ci_files import SERVICES
-from glacierbase.apply.init import init
+from glacierbase.authoring import all_or_none
+from glacierbase.authoring.ci_files import SERVICES
+from glacierbase.authoring.init import init
 from glacierbase.errors import ConfigurationError, GlacierbaseError
 from tests.support.ci import steps_of, workflow
 from tests.support.program import call_program
@@ -83,14 +83,14 @@ def test_a_file_that_differs_stops_all_of_it(service: str, tmp_path: Path) -> No
 
 def test_a_failure_in_the_middle_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is interrupted at the third file of the CI service: those before it, and the new project, are removed again."""
-    create = new_files.create_file
+    create = all_or_none.create_file
 
     def interrupted(path: Path, root: Path, text: str) -> None:
         if "deploy" in path.name:
             raise KeyboardInterrupt
         create(path, root, text)
 
-    monkeypatch.setattr(new_files, "create_file", interrupted)
+    monkeypatch.setattr(all_or_none, "create_file", interrupted)
     with pytest.raises(KeyboardInterrupt):
         init(str(tmp_path), None, "spark", "github")
     assert list(tmp_path.iterdir()) == []
@@ -106,14 +106,14 @@ def test_a_full_disk_leaves_no_part_of_a_file(tmp_path: Path) -> None:
 
 def test_a_file_that_appears_meanwhile_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Only files of this call are removed when it fails."""
-    create = new_files.create_file
+    create = all_or_none.create_file
 
     def late(path: Path, root: Path, text: str) -> None:
         if "deploy" in path.name:
             path.write_text("mine")
         create(path, root, text)
 
-    monkeypatch.setattr(new_files, "create_file", late)
+    monkeypatch.setattr(all_or_none, "create_file", late)
     with pytest.raises(ConfigurationError, match="exists already"):
         init(str(tmp_path), None, "spark", "github")
     assert contents(tmp_path) == {".github/workflows/glacierbase-deploy.yml": b"mine"}

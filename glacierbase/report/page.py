@@ -15,11 +15,11 @@ from markupsafe import Markup
 import glacierbase
 from glacierbase.errors import GlacierbaseError, SeveralErrors, raise_all
 from glacierbase.inspect.compare.results import CompareResult
-from glacierbase.inspect.report.packed import packed
-from glacierbase.inspect.report.results import PageResult, ReportResult, reported
 from glacierbase.model.arguments import check_not_empty
 from glacierbase.model.escape import on_one_line
 from glacierbase.model.result import Result, Results
+from glacierbase.report.packed import packed
+from glacierbase.report.results import PageResult, ReportResult, reported
 from glacierbase.run.files import check_replaceable, replace_file, writing
 
 R = TypeVar("R", bound=Result)
@@ -99,7 +99,7 @@ def page_text(name: str, pages: Sequence[PageResult], compared: Sequence[Compare
     Args:
         name: of the project.
     """
-    folder = files("glacierbase.inspect.report") / "templates"
+    folder = files("glacierbase.report") / "templates"
     template, style, *scripts = ((folder / each).read_text("utf-8") for each in ("page.html", "page.css", *_SCRIPTS))
     # Inside a function, a name is not one of the window.
     script = f'"use strict";\n(function () {{\n{"".join(scripts)}}})();\n'
