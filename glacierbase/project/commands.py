@@ -62,7 +62,7 @@ COMMANDS: Mapping[str, Command] = {
     "doctor": Command(Section.CHECK, "inspect.doctor:doctor", "inspect.results:DoctorResult"),
     "lint": Command(Section.CHECK, "review.lint:lint", "review.results:LintResult"),
     "rules": Command(Section.CHECK),
-    "review": Command(Section.CHECK, "review.review:review", "review.replay_results:ReviewResult"),
+    "review": Command(Section.CHECK, "review.review:review", "review.results:ReviewResult"),
     "schemas": Command(Section.CHECK),
     "migrate": Command(Section.APPLY, "apply.migrator:migrate", "apply.results:MigrateResult"),
     "baseline": Command(Section.APPLY, "apply.baseline:baseline_catalog", "apply.results:BaselineResult"),

@@ -42,8 +42,7 @@ if TYPE_CHECKING:
     from glacierbase.inspect.versions.history import HistoryResult
     from glacierbase.inspect.versions.shown import ShowResult
     from glacierbase.report.results import ReportResult
-    from glacierbase.review.replay_results import ReviewResult
-    from glacierbase.review.results import LintResult
+    from glacierbase.review.results import LintResult, ReviewResult
     from glacierbase.squash.squash import SquashResult
 
 # What `report` reads of each catalog.

@@ -21,8 +21,7 @@ from glacierbase import __version__
 from glacierbase.errors import ConfigurationError
 from glacierbase.executors import CopyState
 from glacierbase.review.copy import Copy
-from glacierbase.review.look import Looked
-from glacierbase.review.running import Problem
+from glacierbase.review.statements import Problem, RenderedFile
 from glacierbase.run.cache import cache_folder, is_own, make_folder, replacing
 from glacierbase.run.files import FileRefused, read_anywhere
 
@@ -54,7 +53,7 @@ class BaseState:
 class BaseStates:
     """The states after the files of a base."""
 
-    def __init__(self, copy: Copy, engine: str, base: Sequence[Looked]) -> None:
+    def __init__(self, copy: Copy, engine: str, base: Sequence[RenderedFile]) -> None:
         """Args:
         engine: its name and version.
         """

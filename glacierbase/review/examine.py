@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from glacierbase.errors import GlacierbaseError, collected, raise_all
 from glacierbase.migrations.allows import WORD, Allow, allows_of, without_effect
 from glacierbase.migrations.compiled import Compiled
+from glacierbase.migrations.sandbox import Sandbox
+from glacierbase.migrations.worker import Examiner
+from glacierbase.model.catalog import Catalog
 from glacierbase.model.command import command
+from glacierbase.model.migration import Migration
 from glacierbase.model.spelling import did_you_mean
 from glacierbase.review.catalogue import all_rules, is_ours
-from glacierbase.review.replay_results import REPLAY_CODES
+from glacierbase.review.results import REPLAY_CODES
 from glacierbase.review.rule import CREATES, Facts, File, Found, Rule, Step
 from glacierbase.sql.known import KnownTable, KnownTables
 
@@ -19,6 +24,9 @@ NAME, FOLLOW = f"{__name__}:examine", f"{__name__}:follow"
 # Of a statement that is not understood.
 _LONGEST_TEXT = 500
 _LONGEST_CODE = 20
+# What a template may render is not known before it is rendered.
+_TEMPLATE = ("{{", "{%")
+Answer = tuple[Migration, Mapping[str, Any]]
 
 
 @dataclass(slots=True)
@@ -148,3 +156,65 @@ def _place(found: Found) -> tuple[int, int]:
         return statement.line, statement.column
     column = place.column + (statement.column - 1 if place.line == 1 else 0)
     return statement.line + place.line - 1, column
+
+
+def examined(
+    sandbox: Sandbox,
+    catalog: Catalog,
+    migrations: Sequence[Migration],
+    chosen: Sequence[Migration],
+    facts: Mapping[str, Any],
+) -> Iterator[Answer]:
+    """Yield what the rules find in the chosen files. Earlier files are read only if a rule asks for a table of theirs.
+
+    Raises:
+        MigrationFileError, SeveralErrors: as `Sandbox.examine_all`, of the chosen files only.
+    """
+    if len(chosen) == len(migrations):
+        yield from _walk(sandbox, catalog, migrations, chosen, facts)
+        return
+    errors: list[GlacierbaseError] = []
+    answers: list[Answer] = []
+    with collected(errors):
+        for answer in sandbox.examine_all(chosen, catalog, catalog.executor_type, lambda _: Examiner(NAME, facts)):
+            answers.append(answer)
+    asked = {name for _, answer in answers for name in answer["asked"]}
+    if asked and not sandbox.is_spent:
+        files = [migration for migration, _ in answers]
+        needed = [each for each in migrations if each in files or _may_name(each, asked)]
+        wrong: list[GlacierbaseError] = []
+        again: list[Answer] = []
+        with collected(wrong):  # Errors of files that are not chosen are those of the base.
+            for answer in _walk(sandbox, catalog, needed, files, facts):
+                again.append(answer)
+        answers = again
+        errors += wrong if sandbox.is_spent else []
+    yield from answers
+    raise_all(errors)
+
+
+def _walk(
+    sandbox: Sandbox,
+    catalog: Catalog,
+    migrations: Sequence[Migration],
+    chosen: Sequence[Migration],
+    facts: Mapping[str, Any],
+) -> Iterator[Answer]:
+    """Yield what the rules find in the chosen files, each after those before it."""
+    chain = [catalog.name, catalog.environment]
+    places = {each.location: (chain, number) for number, each in enumerate(migrations)}
+    wanted = {each.location for each in chosen}
+
+    def examiner(migration: Migration) -> Examiner:
+        place = {"place": places[migration.location]}
+        return Examiner(NAME, {**facts, **place}) if migration.location in wanted else Examiner(FOLLOW, place)
+
+    for migration, answer in sandbox.examine_all(migrations, catalog, catalog.executor_type, examiner):
+        if answer is not None:
+            yield migration, answer
+
+
+def _may_name(migration: Migration, tables: Collection[str]) -> bool:
+    """Return whether a file may name one of the tables, by its last name."""
+    text = migration.text.lower()
+    return any(mark in text for mark in _TEMPLATE) or any(name in text for name in tables)

@@ -13,7 +13,7 @@ from glacierbase.model.catalog import LintOptions
 from glacierbase.model.migration import Migration
 from glacierbase.review.catalogue import all_rules
 from glacierbase.review.examine import examine
-from glacierbase.review.judge import Examined, judge
+from glacierbase.review.lint import Examined, judge
 from glacierbase.review.results import Finding
 from glacierbase.review.rule import Facts, Rule
 

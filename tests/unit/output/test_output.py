@@ -28,8 +28,7 @@ from glacierbase.inspect.versions.history import HistoryResult
 from glacierbase.inspect.versions.outcomes import outcomes
 from glacierbase.model.result import Result
 from glacierbase.output.documents import json_document, text_document, text_errors
-from glacierbase.review import replay_results
-from glacierbase.review import results as lint_results
+from glacierbase.review import results as review_results
 from glacierbase.run.run import Run
 from glacierbase.secrets import Secrets, register
 from glacierbase.squash import squash
@@ -43,7 +42,7 @@ from tests.unit.output.planted import planted
 CONF = "migrationExecutor: {type: spark}\nstore: {catalog: lake}\n"
 KINDS = [
     kind
-    for room in (apply_results, new, rebase, squash, inspect_results, lint_results, replay_results)
+    for room in (apply_results, new, rebase, squash, inspect_results, review_results)
     for kind in vars(room).values()
     if isinstance(kind, type) and issubclass(kind, Result) and kind is not Result
 ]
