@@ -15,8 +15,7 @@ from glacierbase.catalogs.catalogfile import read_name
 from glacierbase.errors import ConfigurationError, GlacierbaseError, raise_all
 from glacierbase.migrations.folder import migration_files, read_migrations
 from glacierbase.migrations.git_base import Base, Compared, read_base
-from glacierbase.migrations.git_files import usual_base
-from glacierbase.migrations.git_tracked import path_in_git, tracked
+from glacierbase.migrations.git_files import path_in_git, tracked, usual_base
 from glacierbase.migrations.headers import file_error
 from glacierbase.migrations.new_files import next_version
 from glacierbase.model.command import command, move_command, on_catalog

@@ -12,11 +12,9 @@ from glacierbase.catalogs.catalogfile import read_name
 from glacierbase.catalogs.choice import CatalogChoice
 from glacierbase.errors import GlacierbaseError, collected, joined, raise_all
 from glacierbase.inspect.results import RenderedFile, RenderResult, ValidateResult
-from glacierbase.migrations.compiled import Compiled
-from glacierbase.migrations.git_base import read_base
-from glacierbase.migrations.git_check import check_against_base
+from glacierbase.migrations.compiled import Compiled, refused_substitution
+from glacierbase.migrations.git_base import check_against_base, read_base
 from glacierbase.migrations.headers import PREFIX
-from glacierbase.migrations.substitution import refused_substitution
 from glacierbase.model.arguments import unknown_version
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.command import command

@@ -20,8 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from glacierbase.errors import GlacierbaseError, collected
-from glacierbase.migrations.compiled import Compiled, compile_migration
-from glacierbase.migrations.substitution import Substituted
+from glacierbase.migrations.compiled import Compiled, Substituted, compile_migration
 from glacierbase.model.migration import Migration, Statement
 
 NO_MEMORY = 3

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from glacierbase.errors import ConfigurationError
-from glacierbase.migrations.git_tracked import path_in_git
+from glacierbase.migrations.git_files import path_in_git
 from glacierbase.migrations.headers import AUTHOR, DESCRIPTION, PREFIX
 from glacierbase.migrations.new_files import already_exists, as_template
 from glacierbase.migrations.squashes import header_lines, squashed_by

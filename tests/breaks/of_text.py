@@ -143,7 +143,7 @@ BREAKS = (
     ),
     Break(
         "templates include files",
-        "migrations/template_syntax.py",
+        "migrations/template.py",
         "if name.value in _BLOCKS_OF_FILES:",
         "if False:",
         "unit/migrations/test_render.py::test_a_migration_includes_no_other_file",

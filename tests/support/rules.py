@@ -7,8 +7,7 @@ from pathlib import Path
 
 from glacierbase.migrations.compiled import Compiled
 from glacierbase.migrations.headers import read_headers
-from glacierbase.migrations.statements import split_statements
-from glacierbase.migrations.transactions import steps
+from glacierbase.migrations.statements import split_statements, steps
 from glacierbase.model.catalog import LintOptions
 from glacierbase.model.migration import Migration
 from glacierbase.review.catalogue import all_rules

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from glacierbase.errors import MigrationFileError
-from glacierbase.migrations.statements import split_statements
-from glacierbase.migrations.transactions import steps
+from glacierbase.migrations.statements import split_statements, steps
 
 
 def indexes(sql: str, dialect: str = "snowflake") -> list[list[int]]:
