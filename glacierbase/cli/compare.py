@@ -22,7 +22,7 @@ def compare(options: Options, exit_code: bool, sources: Sequence[str]) -> None:
     Compares the applied files, and the tables that result. ENV is an environment, or a file ending in .json that `export-state`
     wrote. Writes nothing; starts an engine only where the history is read through it.
     """
-    from glacierbase.inspect.compare.sources import compare_files, is_state_file
+    from glacierbase.inspect.compare.compare import compare_files, is_state_file
 
     if sources and all(map(is_state_file, sources)):  # No project is needed.
         with options.reporting() as report:

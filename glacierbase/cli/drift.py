@@ -69,7 +69,7 @@ def drift(
 
 
 def _ask(options: Options, fail_on: str, listed: bool, tables: Sequence[str]) -> None:
-    from glacierbase.inspect.drift.results import DriftResult
+    from glacierbase.inspect.drift import DriftResult
 
     lines = DriftResult.listed if listed else None
     results = options.report(lambda project: project.drift(options.catalogs, tables=tables), lines=lines)

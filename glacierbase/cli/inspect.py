@@ -26,7 +26,7 @@ def status(options: Options) -> None:
 @click.option("--version", help="Only this version.", shell_complete=complete_version)
 def history(options: Options, events: bool, **filters: str | None) -> None:
     """List migrations and their outcomes, in order. Writes nothing."""
-    from glacierbase.inspect.versions.history import HistoryResult
+    from glacierbase.inspect.history import HistoryResult
 
     lines = HistoryResult.event_lines if events else None
     options.report(lambda project: project.history(options.catalogs, **filters), lines=lines)

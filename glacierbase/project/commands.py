@@ -70,17 +70,13 @@ COMMANDS: Mapping[str, Command] = {
     "pending": Command(Section.ASK, "apply.migrator:pending", "apply.results:PendingResult"),
     "plan": Command(Section.ASK, "apply.migrator:plan", "apply.results:PlanResult"),
     "status": Command(Section.ASK, "inspect.status:status", "inspect.results:StatusResult"),
-    "history": Command(
-        Section.ASK, "inspect.versions.history:history", "inspect.versions.history:HistoryResult", reads_files=False
-    ),
-    "show": Command(Section.ASK, "inspect.versions.show:show", "inspect.versions.shown:ShowResult"),
-    "schema": Command(
-        Section.ASK, "inspect.tables.schema:schema", "inspect.tables.schema:SchemaResult", reads_files=False
-    ),
-    "blame": Command(Section.ASK, "inspect.tables.blame:blame", "inspect.tables.blame:BlameResult", reads_files=False),
-    "compare": Command(Section.ASK, "inspect.compare.sources:compare_sources", "inspect.compare.results:CompareResult"),
+    "history": Command(Section.ASK, "inspect.history:history", "inspect.history:HistoryResult", reads_files=False),
+    "show": Command(Section.ASK, "inspect.show:show", "inspect.show:ShowResult"),
+    "schema": Command(Section.ASK, "inspect.schema:schema", "inspect.schema:SchemaResult", reads_files=False),
+    "blame": Command(Section.ASK, "inspect.blame:blame", "inspect.blame:BlameResult", reads_files=False),
+    "compare": Command(Section.ASK, "inspect.compare.compare:compare_sources", "inspect.compare.results:CompareResult"),
     "export-state": Command(Section.ASK, "inspect.compare.exporting:export", "inspect.compare.state:StateResult"),
-    "drift": Command(Section.ASK, "inspect.drift.drift:drift", "inspect.drift.results:DriftResult", reads_files=False),
+    "drift": Command(Section.ASK, "inspect.drift:drift", "inspect.drift:DriftResult", reads_files=False),
     "drift-adopt": Command(None, "apply.drift.files:adopt", "apply.drift.results:DriftFileResult"),
     "drift-revert": Command(None, "apply.drift.files:revert", "apply.drift.results:DriftFileResult"),
     "drift-ignore": Command(None, "apply.drift.ignore:ignore", "apply.drift.results:DriftIgnoreResult"),

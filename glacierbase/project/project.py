@@ -33,14 +33,14 @@ if TYPE_CHECKING:
         UnlockResult,
         WarmResult,
     )
+    from glacierbase.inspect.blame import BlameResult
     from glacierbase.inspect.compare.results import CompareResult
     from glacierbase.inspect.compare.state import StateResult
-    from glacierbase.inspect.drift.results import DriftResult
+    from glacierbase.inspect.drift import DriftResult
+    from glacierbase.inspect.history import HistoryResult
     from glacierbase.inspect.results import DoctorResult, RenderResult, StatusResult, ValidateResult
-    from glacierbase.inspect.tables.blame import BlameResult
-    from glacierbase.inspect.tables.schema import SchemaResult
-    from glacierbase.inspect.versions.history import HistoryResult
-    from glacierbase.inspect.versions.shown import ShowResult
+    from glacierbase.inspect.schema import SchemaResult
+    from glacierbase.inspect.show import ShowResult
     from glacierbase.report.results import ReportResult
     from glacierbase.review.results import LintResult, ReviewResult
     from glacierbase.squash.squash import SquashResult
@@ -420,7 +420,7 @@ class Project:
         Raises:
             ConfigurationError: no catalog has that table, or the table never had that column.
         """
-        from glacierbase.inspect.versions.filters import Filters
+        from glacierbase.inspect.history import Filters
 
         filters = Filters.given(table, column, author, since, version)
         results = self._catalogs.run(COMMANDS["history"], catalogs, spark, filters=filters)
@@ -433,7 +433,7 @@ class Project:
         Raises:
             ConfigurationError: no catalog has that version, neither in its files nor in its history.
         """
-        from glacierbase.inspect.versions.show import found
+        from glacierbase.inspect.show import found
 
         number = version_given(version)
         return found(self._catalogs.run(COMMANDS["show"], catalogs, spark, number=number), version)
@@ -456,8 +456,8 @@ class Project:
         Raises:
             ConfigurationError: no catalog has that table, the name is ambiguous, or no statements create the table.
         """
-        from glacierbase.inspect.tables.choice import TableSearch
-        from glacierbase.inspect.tables.schema import Wanted
+        from glacierbase.inspect.choice import TableSearch
+        from glacierbase.inspect.schema import Wanted
 
         search = TableSearch(table)
         wanted = Wanted.given(at, diff, sql)
@@ -476,7 +476,7 @@ class Project:
         Raises:
             ConfigurationError: no catalog has that table, or the table has no such column.
         """
-        from glacierbase.inspect.tables.choice import TableSearch
+        from glacierbase.inspect.choice import TableSearch
 
         search = TableSearch(table)
         return search.check(self._catalogs.run(COMMANDS["blame"], catalogs, spark, search=search))

@@ -12,14 +12,11 @@ from glacierbase.history.records import History
 from glacierbase.history.state import CatalogState, read_state
 from glacierbase.history.table_choice import TableChoice
 from glacierbase.history.timeline import Moment, Timeline, timelines
-from glacierbase.inspect.drift.drift import drift_in
-from glacierbase.inspect.drift.results import DriftResult, Unread
+from glacierbase.inspect.drift import DriftResult, Unread, drift_in
+from glacierbase.inspect.history import ci_actors, statement_of
+from glacierbase.inspect.lineage import Since, Traced, how_it_was, trace
+from glacierbase.inspect.show import MadeChange, allows_shown, made_by_each, next_step, shown_run, statements_of
 from glacierbase.inspect.status import statuses
-from glacierbase.inspect.tables.lineage import Traced, how_it_was, trace
-from glacierbase.inspect.tables.since import Since
-from glacierbase.inspect.versions.made import MadeChange, made_by_each
-from glacierbase.inspect.versions.outcomes import ci_actors, statement_of
-from glacierbase.inspect.versions.show import allows_shown, next_step, shown_run, statements_of
 from glacierbase.model.differences import compare
 from glacierbase.model.migration import Event, State
 from glacierbase.model.result import Status, user_of

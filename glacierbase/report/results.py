@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from glacierbase.inspect.compare.results import CompareResult
-from glacierbase.inspect.drift.results import Drift, DriftClass, Unread
-from glacierbase.inspect.versions.made import MadeChange
-from glacierbase.inspect.versions.shown import ShownRun, ShownStatement
+from glacierbase.inspect.drift import Drift, DriftClass, Unread
+from glacierbase.inspect.show import MadeChange, ShownRun, ShownStatement
 from glacierbase.migrations.allows import Allow
 from glacierbase.model.differences import Change, Difference
 from glacierbase.model.result import Result, Status

@@ -23,9 +23,8 @@ from glacierbase.cli import signals, terminal
 from glacierbase.errors import EngineError, GlacierbaseError, OutcomeUnknown, SeveralErrors, StatementRefused
 from glacierbase.history.lockrow import Terms, free_row
 from glacierbase.inspect import results as inspect_results
+from glacierbase.inspect.history import HistoryResult, outcomes
 from glacierbase.inspect.results import Check, DoctorResult, RenderResult
-from glacierbase.inspect.versions.history import HistoryResult
-from glacierbase.inspect.versions.outcomes import outcomes
 from glacierbase.model.result import Result
 from glacierbase.output.documents import json_document, text_document, text_errors
 from glacierbase.review import results as review_results

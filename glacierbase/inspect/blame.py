@@ -1,26 +1,30 @@
-"""`blame`: who made each column, partition field and property of a table what it is, since when, and why."""
+"""`blame`: who made each column, partition field and property of a table what it is, since when, and why.
+
+The record is completed by Iceberg's metadata files, as far as they are left: what the table was before its first record, and the
+changes after its last one, which no migration of this history made.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timezone
 
 from glacierbase.errors import ConfigurationError
 from glacierbase.history.opening import Target
 from glacierbase.history.records import History
-from glacierbase.history.shapes import Origin
+from glacierbase.history.shapes import Origin, as_recorded
 from glacierbase.history.state import current_state
-from glacierbase.inspect.tables.before import moments_before
-from glacierbase.inspect.tables.choice import Life, TableSearch
-from glacierbase.inspect.tables.lineage import Traced, how_it_was, trace
-from glacierbase.inspect.tables.since import Since
-from glacierbase.inspect.tables.since_record import with_changes_since
+from glacierbase.history.timeline import Moment, differ
+from glacierbase.inspect.choice import Life, TableSearch
+from glacierbase.inspect.lineage import Since, Traced, how_it_was, trace
 from glacierbase.model.command import command
 from glacierbase.model.migration import State
 from glacierbase.model.result import Result
+from glacierbase.model.shape import Shape
 from glacierbase.model.spelling import did_you_mean
 from glacierbase.model.text import Cell, Line, Mark, table
+from glacierbase.stores.iceberg.past import Past, Version
 from glacierbase.stores.live import LiveTables
 
 # Of a version whose file has not ended.
@@ -192,3 +196,74 @@ def of_column(lines: Iterable[BlamedLine], name: str, table_: str) -> tuple[Blam
         )
         raise ConfigurationError("UNKNOWN_COLUMN", f"{table_} has no column {name}", hint, table=table_, column=name)
     return found
+
+
+def moments_before(tables: LiveTables, moments: Sequence[Moment]) -> tuple[Moment, ...]:
+    """Return the moments of a table that its metadata lists up to its first record, oldest first.
+
+    None where a migration made the table, where it is not there any more, or where only an engine could read it. Their event is
+    that of the first record, with the time of the metadata file.
+    """
+    if not moments or not Since.of(moments[0]).at_most or moments[0].shape is None or moments[-1].shape is None:
+        return ()
+    name = moments[-1].shape.table
+    past = tables.past({name: None}).get(name)
+    return tuple(_moments(past.versions if past else (), moments[0], moments[0].shape))
+
+
+def _moments(versions: Sequence[Version], first: Moment, recorded: Shape) -> Iterator[Moment]:
+    files = [each.shape.metadata_location for each in versions]
+    if recorded.metadata_location is None or recorded.metadata_location not in files:
+        return
+    before: Shape | None = None
+    for each in versions[: files.index(recorded.metadata_location) + 1]:
+        shape = as_recorded(each.shape)
+        if shape.uuid == recorded.uuid and differ(before, shape):
+            yield Moment(shape, replace(first.event, recorded_at=each.at), first.origin)
+            before = shape
+
+
+def with_changes_since(
+    tables: LiveTables, moments: tuple[Moment, ...], *, is_whole: bool
+) -> tuple[tuple[Moment, ...], str]:
+    """Return the moments of a table with those after its last record, and why the table could not be read.
+
+    The table is read where no engine is needed. Its metadata files say when it changed, as far as they are left.
+
+    Args:
+        moments: by the records, at least one.
+        is_whole: whether every file that touched the table has left a record; one that has not may have made the changes.
+    """
+    last = moments[-1]
+    if last.shape is None or not tables.is_near(last.shape.table):
+        return moments, ""
+    now = tables.read([last.shape.table])[last.shape.table]
+    if now.unread is not None:
+        return moments, f"{last.shape.table} was not read, so what follows is its record: {now.unread}"
+    recorded, current = as_recorded(last.shape), now.shape and as_recorded(now.shape)
+    if not differ(recorded, current):
+        return moments, ""
+    past = tables.past({last.shape.table: last.shape.metadata_location}).get(last.shape.table)
+    origin = Origin.OUTSIDE if is_whole else Origin.NOT_RECORDED
+    nobody = replace(last.event, version=None, author=None, description=None)
+    return (
+        *moments,
+        *(
+            Moment(shape, replace(nobody, recorded_at=at), origin, is_exact)
+            for at, shape, is_exact in _versions(recorded, current, past)
+        ),
+    ), ""
+
+
+def _versions(recorded: Shape, now: Shape | None, past: Past | None) -> Iterator[tuple[datetime, Shape | None, bool]]:
+    """Yield each shape since the record that differs from the one before, when it came about, and whether that is exact."""
+    before: Shape | None = recorded
+    is_exact = past is not None and past.is_whole
+    for version in past.versions if past and now else ():
+        shape = as_recorded(version.shape)
+        if differ(before, shape):
+            yield version.at, shape, is_exact
+            before = shape
+        is_exact = True
+    if differ(before, now):
+        yield datetime.now(timezone.utc), now, False

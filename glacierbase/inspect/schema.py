@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from glacierbase.errors import ConfigurationError
 from glacierbase.history.opening import Target
 from glacierbase.history.state import current_state
-from glacierbase.inspect.tables.blame import current_name, dropped_by, next_after, state_lines
-from glacierbase.inspect.tables.choice import Life, Table, TableSearch
-from glacierbase.inspect.tables.points import Point, point_given
-from glacierbase.inspect.tables.since import Since
+from glacierbase.inspect.blame import current_name, dropped_by, next_after, state_lines
+from glacierbase.inspect.choice import Life, Table, TableSearch
+from glacierbase.inspect.lineage import Since
+from glacierbase.inspect.points import Point, point_given
 from glacierbase.model.arguments import check_not_empty
 from glacierbase.model.differences import OF_ENGINE, Difference, compare, partition_text, sort_text
 from glacierbase.model.result import Result

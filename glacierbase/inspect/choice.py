@@ -1,23 +1,24 @@
-"""The choice of one table by its name, from what a history knows of tables."""
+"""The tables of a history: the choice of one by its name, all names, and which files touch which table."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
 from glacierbase.errors import ConfigurationError
+from glacierbase.history.mentions import Mention
 from glacierbase.history.records import History
-from glacierbase.history.timeline import Moment, Timeline, timelines
-from glacierbase.inspect.tables.points import Point, place_of, reached
-from glacierbase.inspect.tables.recorded_names import RecordedNames
-from glacierbase.inspect.versions.touched import gaps
+from glacierbase.history.timeline import ENDS, Moment, Timeline, records_in, timelines
+from glacierbase.inspect.points import Place, Point, place_of, reached
 from glacierbase.model.arguments import check_not_empty
 from glacierbase.model.command import command
+from glacierbase.model.migration import Event, EventType
 from glacierbase.model.names import name_of, name_parts
 from glacierbase.model.result import Result
 from glacierbase.model.spelling import did_you_mean
+from glacierbase.sql.targets import table_names
 
 R = TypeVar("R", bound=Result)
 
@@ -177,3 +178,95 @@ def _with_short_names(names: Mapping[str, None]) -> Iterator[str]:
     for name in names:
         parts = name_parts(name)
         yield from (name_of(parts[begin:]) for begin in range(len(parts)))
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedNames:
+    """The names of a history.
+
+    Attributes:
+        all: whole names where tables were recorded, else as files wrote them; in the order of the files.
+        spellings: by whole name, how files wrote it.
+    """
+
+    all: Sequence[str]
+    spellings: Mapping[str, frozenset[str]]
+    _links: Sequence[Mention]
+
+    @classmethod
+    def of(cls, history: History) -> RecordedNames:
+        """Return the names of a history."""
+        links = dict.fromkeys(each for mentions in history.mentions.values() for each in mentions)
+        written: dict[str, set[str]] = {}
+        for link in links:
+            for _, whole in (each for each in link if each[0] == "table"):
+                written.setdefault(whole, set()).update(name for kind, name in link if kind == "written")
+        recorded = {name for names in written.values() for name in names}
+        others = [name for name in touched_tables(history) if name not in recorded]
+        spellings = {name: frozenset(names) for name, names in written.items()}
+        return cls((*written, *(name for name in others if name not in written)), spellings, tuple(links))
+
+    def linked(self, name: str) -> frozenset[str]:
+        """Return the names of all tables that had this name, and of what these were renamed from or to, as files wrote them."""
+        known = {("table", name), ("written", name)}
+        while grown := {each for link in self._links if link & known for each in link} - known:
+            known |= grown
+        return frozenset(each for kind, each in known if kind == "written")
+
+
+@dataclass(frozen=True, slots=True)
+class Touch:
+    """An event of a version.
+
+    Attributes:
+        tables: those that the file of the version touches, as it was when it was last started.
+        begin: the place of the event that started it.
+    """
+
+    event: Event
+    tables: frozenset[str]
+    begin: Place
+
+
+def touches(history: History) -> Iterator[Touch]:
+    """Yield the events of all versions, in order, without those of runs that had lost the lock."""
+    files: dict[int, tuple[frozenset[str], Place]] = {}
+    for event in history.events:
+        if event.version is None or place_of(event) in history.late:
+            continue
+        number = int(event.version)
+        if event.event in (EventType.STARTED, EventType.BASELINED) or number not in files:
+            files[number] = frozenset(table_names(event.tables)), place_of(event)
+        yield Touch(event, *files[number])
+
+
+def touched_tables(history: History) -> list[str]:
+    """Return the names of all tables that files touch, in the order of the files."""
+    return list(dict.fromkeys(table for touch in touches(history) for table in sorted(touch.tables)))
+
+
+def gaps(history: History, names: Collection[str], point: Point | None) -> tuple[str, ...]:
+    """Return the versions that touched a table and recorded nothing of it, after the last record before a point.
+
+    One whose run has not ended, or was lost, is such a version.
+
+    Args:
+        names: all that the table had, as files wrote them.
+    """
+    found: dict[str, None] = {}
+    started: dict[str, None] = {}
+    is_reached = reached(point, history)
+    for touch in touches(history):
+        event = touch.event
+        if not touch.tables.intersection(names):
+            continue
+        if event.event == EventType.STARTED and is_reached(event):
+            started[event.version or ""] = None
+        elif event.event in ENDS and event.event != EventType.UNKNOWN:
+            started.pop(event.version or "", None)
+        if event.event in ENDS and is_reached(event):
+            if any(each.unread is None for each in records_in(history, event, names)):
+                found.clear()
+            else:
+                found[event.version or ""] = None
+    return tuple(found | started)
