@@ -1,11 +1,14 @@
-"""The read-only commands on catalogs."""
+"""The read-only commands on catalogs, except `drift`, which has actions."""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Sequence
+
 import click
 
-from glacierbase.cli.completion import complete_version
-from glacierbase.cli.group import cli
+from glacierbase.cli.completion import complete_environment, complete_version
+from glacierbase.cli.group import FOUND, cli
 from glacierbase.cli.options import Options, with_options
 
 
@@ -78,3 +81,58 @@ def doctor(options: Options, print_ddl: bool) -> None:
     It creates tables under a made-up name, lets several sessions compete for their lock, and drops them.
     """
     options.report(lambda project: project.doctor(options.catalogs, print_ddl=print_ddl))
+
+
+@cli.command()
+@with_options(environment=False)
+@click.option("--exit-code", is_flag=True, help="Exit with 7 if anything differs that variables do not explain.")
+@click.argument("sources", nargs=-1, metavar="ENV...", shell_complete=complete_environment)
+def compare(options: Options, exit_code: bool, sources: Sequence[str]) -> None:
+    """Show whether environments have had the same updates.
+
+    Compares the applied files, and the tables that result. ENV is an environment, or a file ending in .json that `export-state`
+    wrote. Writes nothing; starts an engine only where the history is read through it.
+    """
+    from glacierbase.inspect.compare.compare import compare_files, is_state_file
+
+    if sources and all(map(is_state_file, sources)):  # No project is needed.
+        with options.reporting() as report:
+            report.results = compare_files(sources, options.catalogs)
+    else:
+        with options.reporting() as report, options.loaded() as project:
+            report.results = project.compare(sources, options.catalogs)
+    if exit_code and any(result.differs for result in report.results):
+        sys.exit(FOUND)
+
+
+@cli.command("export-state")
+@with_options()
+@click.option(
+    "-o",
+    "--output",
+    metavar="PATH",
+    required=True,
+    help="The file to write, which ends in .json; an existing one is replaced.",
+)
+def export_state(options: Options, output: str) -> None:
+    """Write the state of an environment to a file for `compare`.
+
+    It holds versions, checksums and shapes of tables, and no secrets, SQL or rows. For environments that only their own CI job can
+    reach.
+    """
+    options.report(lambda project: project.export_state(output, options.catalogs))
+
+
+@cli.command()
+@with_options()
+@click.option(
+    "-o", "--output", metavar="PATH", required=True, help="The HTML file to write; an existing one is replaced."
+)
+@click.argument("sources", nargs=-1, metavar="[ENV]...", shell_complete=complete_environment)
+def report(options: Options, output: str, sources: Sequence[str]) -> None:
+    """Write a page of tables, migrations and their changes.
+
+    One HTML file that opens from disk and contacts nothing. With two or more ENV it also compares these, as `compare` does: each
+    is an environment, or a file ending in .json that `export-state` wrote.
+    """
+    options.report(lambda project: project.report(output, sources, options.catalogs))

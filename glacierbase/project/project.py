@@ -23,7 +23,7 @@ from glacierbase.secrets import Secrets
 
 # A command imports what it runs when it is called.
 if TYPE_CHECKING:
-    from glacierbase.apply.drift.results import DriftFileResult, DriftIgnoreResult
+    from glacierbase.apply.drift import DriftFileResult, DriftIgnoreResult
     from glacierbase.apply.results import (
         BaselineResult,
         MigrateResult,

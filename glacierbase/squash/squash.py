@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from glacierbase.apply.drift.choice import changed_from_outside
+from glacierbase.apply.drift import changed_from_outside
 from glacierbase.apply.plan import Selection, make_plan
 from glacierbase.history.opening import OpenCatalog, Target
 from glacierbase.history.records import SETTLED, History

@@ -11,9 +11,8 @@ from markdown_it import MarkdownIt
 
 from glacierbase.errors import EngineUnavailable
 from glacierbase.model.differences import Change
-from glacierbase.output.blocks import Block, code, prose
 from glacierbase.output.documents import Outcome
-from glacierbase.output.markdown import render
+from glacierbase.output.markdown import Block, code, prose, render
 from glacierbase.review.results import (
     LintResult,
     NotUnderstood,

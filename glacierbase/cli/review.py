@@ -39,7 +39,7 @@ def rules(format: str, color: str, codes: Sequence[str]) -> None:
 
     Prints why a rule objects, an example, and what to do. Works offline and outside of a project.
     """
-    from glacierbase.cli.screen import show_on
+    from glacierbase.cli.display import show_on
     from glacierbase.output.documents import json_document
     from glacierbase.review.catalogue import all_rules
 
