@@ -6,22 +6,18 @@ Statements are inverted as they are written in the file, so that expressions of 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
 
 from glacierbase.migrations.statements import split_statements
-from glacierbase.model.names import QUOTED
+from glacierbase.sql import read
+from glacierbase.sql.dialects import DIALECTS
+from glacierbase.sql.render import literal
+from glacierbase.sql.statement import Column, ParsedStatement, Part, PartitionField, Property, RenameColumn
 
-_PART = rf"(?:{QUOTED}|\{{\{{[^{{}}]*\}}\}}|[\w$])+"
-_NAME = rf"{_PART}(?:\s*\.\s*{_PART})*"
-_STRING = r"'(?:[^'\\]|''|\\.)*'"
-# A transform of a partition field; a bare name may also be that of a field with any transform.
-_TRANSFORM = r"\w+\s*\([^()]*\)"
-_ALTER = rf"ALTER\s+TABLE\s+(?P<table>{_NAME})\s+"
-_PARTS = re.compile(_PART)
-# What encloses commas that do not separate columns, and the commas that do.
-_SIGN = re.compile(rf"{_STRING}|{QUOTED}|[(<]|[)>]|,")
-_COLUMN = re.compile(rf"(?P<name>{_NAME})\s+(?P<type>\w.*)", re.DOTALL)
-_PROPERTY = re.compile(rf"\s*(?P<key>{_STRING}|[\w.-]+)(?:\s*=\s*|\s+)(?:{_STRING}|[\w.-]+)\s*", re.DOTALL)
+P = TypeVar("P", bound=Part)
+_EXPRESSION = re.compile(r"\{\{[^{}]*\}\}")
 _TEMPLATE_START = re.compile(r"\{(?=[{%#])")
 _LONGEST = 120
 
@@ -46,28 +42,69 @@ def inverse(text: str, dialect: str, earlier: Sequence[str]) -> tuple[str, bool]
         try:
             if "{%" in text:
                 raise NotInverted("the file has template blocks")
-            lines += [*_inverted(statements[index], (*earlier, *statements[:index])), ""]
+            lines += [*_inverted(statements[index], dialect, (*earlier, *statements[:index])), ""]
         except NotInverted as why:
             lines += [_comment(statements[index], why), ""]
     return "\n".join(lines), any(line and not line.startswith("--") for line in lines)
 
 
-def _inverted(statement: str, earlier: Sequence[str]) -> Iterator[str]:
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """A statement of a file.
+
+    Attributes:
+        text: with a word in place of each expression of the template.
+        parsed: what that does.
+        quote: encloses a name in its dialect.
+        earlier: the texts of the files and statements before it.
+    """
+
+    text: str
+    parsed: ParsedStatement
+    quote: str
+    earlier: Sequence[str]
+
+    @property
+    def table(self) -> str:
+        return ".".join(self.parsed.targets[0].written)
+
+    def name(self, part: str, key: str) -> str:
+        """Return a part of a column's name, in quotes if the statement has it in quotes.
+
+        Args:
+            key: the part as the engine compares it: one that it reads in capitals, but is not written so, has no quotes.
+        """
+        quoted = f"{self.quote}{part.replace(self.quote, self.quote * 2)}{self.quote}"
+        return quoted if quoted in self.text and not part.upper() == key != part else part
+
+
+def _inverted(statement: str, dialect: str, earlier: Sequence[str]) -> Iterator[str]:
     """Yield the lines that undo one statement."""
-    for pattern, undo in _INVERSES:
-        if found := pattern.fullmatch(statement):
-            yield from undo(found, earlier)
-            return
-    raise NotInverted("no inverse is known")
+    expressions = _EXPRESSION.findall(statement)
+    word = "expression"
+    while word in statement.lower():
+        word += "_"
+    numbers = iter(range(len(expressions)))
+    text = _EXPRESSION.sub(lambda _: f"{word}_{next(numbers)}_", statement)
+    parsed = read(text, dialect)
+    options = parsed.options
+    if parsed.operation not in _INVERSES or options.kind != "table" or options.if_exists or options.partition:
+        raise NotInverted("no inverse is known")
+    quote = next(each.closes for each in DIALECTS[dialect].enclosures if each.name == "identifier")
+    placed = re.compile(rf"{word}_([0-9]+)_")
+    for line in _INVERSES[parsed.operation](_Written(text, parsed, quote, earlier)):
+        yield placed.sub(lambda found: expressions[int(found[1])], line)
 
 
-def _rename_column(found: re.Match[str], _: Sequence[str]) -> Iterator[str]:
-    *parents, old = _PARTS.findall(found["old"])
-    yield f"ALTER TABLE {found['table']} RENAME COLUMN {'.'.join((*parents, found['new']))} TO {old};"
+def _rename_column(statement: _Written) -> Iterator[str]:
+    for part in _parts(statement, RenameColumn):
+        *parents, old = map(statement.name, part.path, part.key)
+        new = statement.name(part.new, part.new_key)
+        yield f"ALTER TABLE {statement.table} RENAME COLUMN {'.'.join((*parents, new))} TO {old};"
 
 
-def _rename_table(found: re.Match[str], _: Sequence[str]) -> Iterator[str]:
-    old, new = _PARTS.findall(found["table"]), _PARTS.findall(found["new"])
+def _rename_table(statement: _Written) -> Iterator[str]:
+    old, new = (target.written for target in statement.parsed.targets)
     # The new name may lack the first parts, such as the catalog.
     shared = len(old) - len(new)
     if shared < 0:
@@ -75,53 +112,41 @@ def _rename_table(found: re.Match[str], _: Sequence[str]) -> Iterator[str]:
     yield f"ALTER TABLE {'.'.join((*old[:shared], *new))} RENAME TO {'.'.join(old[shared:])};"
 
 
-def _add_columns(found: re.Match[str], _: Sequence[str]) -> Iterator[str]:
-    text = found["columns"].strip()
-    columns = list(_split(text[1:-1] if text.startswith("(") else text))
-    matches = [_COLUMN.fullmatch(column.strip()) for column in columns]
-    names = [match["name"] for match in matches if match]
-    if len(names) < len(columns) or any(name.upper() in ("IF", "ADD", "COLUMN") for name in names):
+def _add_columns(statement: _Written) -> Iterator[str]:
+    columns = _parts(statement, Column)
+    if statement.parsed.options.if_not_exists or any(column.type is None for column in columns):
         raise NotInverted("the columns are not understood")
-    yield f"ALTER TABLE {found['table']} DROP COLUMN {', '.join(names)};"
+    names = (".".join(map(statement.name, column.path, column.key)) for column in columns)
+    yield f"ALTER TABLE {statement.table} DROP COLUMN {', '.join(names)};"
 
 
-def _add_field(found: re.Match[str], _: Sequence[str]) -> Iterator[str]:
-    yield f"ALTER TABLE {found['table']} DROP PARTITION FIELD {found['name'] or found['field']};"
+def _add_field(statement: _Written) -> Iterator[str]:
+    for part in _parts(statement, PartitionField):
+        name = statement.name(part.name, part.name) if part.name else part.transform.text
+        yield f"ALTER TABLE {statement.table} DROP PARTITION FIELD {name};"
 
 
-def _drop_field(found: re.Match[str], _: Sequence[str]) -> Iterator[str]:
-    yield f"ALTER TABLE {found['table']} ADD PARTITION FIELD {found['field']};"
+def _drop_field(statement: _Written) -> Iterator[str]:
+    for part in _parts(statement, PartitionField):
+        if not part.transform.function:
+            raise NotInverted("no inverse is known")  # The name may be that of a field with any transform.
+        yield f"ALTER TABLE {statement.table} ADD PARTITION FIELD {part.transform.text};"
 
 
-def _set_properties(found: re.Match[str], earlier: Sequence[str]) -> Iterator[str]:
-    matches = [_PROPERTY.fullmatch(each) for each in _split(found["properties"])]
-    keys = [match["key"] for match in matches if match]
-    if len(keys) < len(matches):
+def _set_properties(statement: _Written) -> Iterator[str]:
+    properties = _parts(statement, Property)
+    if any(part.value is None for part in properties):
         raise NotInverted("the properties are not understood")
-    known = [key for key in keys if any(key.strip("'") in text for text in earlier)]
+    known = [literal(part.key) for part in properties if any(part.key in text for text in statement.earlier)]
     if known:
         raise NotInverted(f"set {', '.join(known)} to the former value, see the files before")
+    keys = ", ".join(literal(part.key) for part in properties)
     yield "-- no file before sets these keys; a value that was set in another way is not known"
-    yield f"ALTER TABLE {found['table']} UNSET TBLPROPERTIES ({', '.join(keys)});"
+    yield f"ALTER TABLE {statement.table} UNSET TBLPROPERTIES ({keys});"
 
 
-def _split(text: str) -> Iterator[str]:
-    """Yield the parts between the commas that are not enclosed.
-
-    Raises:
-        NotInverted: a bracket is not closed.
-    """
-    start = depth = 0
-    for sign in _SIGN.finditer(text):
-        depth += (sign[0] in "(<") - (sign[0] in ")>")
-        if depth < 0:
-            break
-        if sign[0] == "," and not depth:
-            yield text[start : sign.start()]
-            start = sign.end()
-    if depth:
-        raise NotInverted("its brackets are not understood")
-    yield text[start:]
+def _parts(statement: _Written, kind: type[P]) -> list[P]:
+    return [part for part in statement.parsed.parts if isinstance(part, kind)]
 
 
 def _comment(statement: str, why: NotInverted) -> str:
@@ -131,15 +156,12 @@ def _comment(statement: str, why: NotInverted) -> str:
     return _TEMPLATE_START.sub("{ ", f"-- not inverted: {text} ({' '.join(str(why).split())})")
 
 
-_Undo = Callable[[re.Match[str], Sequence[str]], Iterator[str]]
-_INVERSES: tuple[tuple[re.Pattern[str], _Undo], ...] = tuple(
-    (re.compile(_ALTER + pattern, re.IGNORECASE | re.DOTALL), undo)
-    for pattern, undo in (
-        (rf"RENAME\s+COLUMN\s+(?P<old>{_NAME})\s+TO\s+(?P<new>{_PART})", _rename_column),
-        (rf"RENAME\s+TO\s+(?P<new>{_NAME})", _rename_table),
-        (r"ADD\s+COLUMNS?\b(?P<columns>.+)", _add_columns),
-        (rf"ADD\s+PARTITION\s+FIELD\s+(?P<field>{_TRANSFORM}|{_PART})(?:\s+AS\s+(?P<name>{_PART}))?", _add_field),
-        (rf"DROP\s+PARTITION\s+FIELD\s+(?P<field>{_TRANSFORM})", _drop_field),
-        (r"SET\s+TBLPROPERTIES\s*\((?P<properties>.+)\)", _set_properties),
-    )
-)
+# By the operation of the statement.
+_INVERSES: Mapping[str, Callable[[_Written], Iterator[str]]] = {
+    "rename_column": _rename_column,
+    "rename_table": _rename_table,
+    "add_column": _add_columns,
+    "add_partition_field": _add_field,
+    "drop_partition_field": _drop_field,
+    "set_properties": _set_properties,
+}

@@ -19,7 +19,11 @@ def undone(sql: str, earlier: tuple[str, ...] = ()) -> list[str]:
     [
         ("RENAME COLUMN a TO b", "RENAME COLUMN b TO a"),
         ("rename  column\n point.x to `y z`", "RENAME COLUMN point.`y z` TO x"),
+        ("RENAME COLUMN a /* why */ TO b", "RENAME COLUMN b TO a"),
         ("ADD COLUMN a int", "DROP COLUMN a"),
+        ("ADD COLUMN {{ variables.name }}_id int", "DROP COLUMN {{ variables.name }}_id"),
+        ("ADD COLUMN `{{ variables.name }}` decimal({{ variables.n }}, 2)", "DROP COLUMN `{{ variables.name }}`"),
+        ("ADD PARTITION FIELD days(ts) AS `per day`", "DROP PARTITION FIELD `per day`"),
         ("ADD COLUMNS (a decimal(10, 2) COMMENT 'a, (b', p.x struct<a: int, b: string> AFTER c)", "DROP COLUMN a, p.x"),
         ("ADD COLUMNS a int, b int", "DROP COLUMN a, b"),
         ("ADD PARTITION FIELD bucket({{ variables.n }}, id)", "DROP PARTITION FIELD bucket({{ variables.n }}, id)"),
@@ -32,6 +36,19 @@ def test_a_statement_that_can_be_undone_is_inverted(statement: str, undo: str) -
     """The table's name stays as it is written, with expressions of the template in it."""
     for table in ("t", "lake.a.t", "lake.{{ variables.schema }}.`a b`"):
         assert undone(f"ALTER TABLE {table} {statement};") == [f"ALTER TABLE {table} {undo};"]
+
+
+@pytest.mark.parametrize(
+    ("statement", "undo"),
+    [
+        ("RENAME COLUMN a TO b", "RENAME COLUMN b TO a"),
+        ('RENAME COLUMN a TO "a"', 'RENAME COLUMN "a" TO a'),
+        ('ADD COLUMN "a" INT, B INT, "C d" INT', 'DROP COLUMN "a", B, "C d"'),
+    ],
+)
+def test_a_name_for_snowflake_keeps_its_quotes(statement: str, undo: str) -> None:
+    """There, a name in quotes is another one than the same name without."""
+    assert inverse(f"ALTER TABLE t {statement}", "snowflake", ())[0].splitlines()[0] == f"ALTER TABLE t {undo};"
 
 
 @pytest.mark.parametrize(
@@ -62,7 +79,7 @@ def test_a_property_is_unset_only_if_no_file_before_mentions_it() -> None:
     sql = "ALTER TABLE t SET TBLPROPERTIES ('a.b'='1, 2', c = 3)"
     assert undone(sql) == [
         "-- no file before sets these keys; a value that was set in another way is not known",
-        "ALTER TABLE t UNSET TBLPROPERTIES ('a.b', c);",
+        "ALTER TABLE t UNSET TBLPROPERTIES ('a.b', 'c');",
     ]
     [line] = undone(sql, ("CREATE TABLE t (a int) TBLPROPERTIES ('a.b'='0')",))
     assert line.endswith("(set 'a.b' to the former value, see the files before)")
@@ -84,7 +101,6 @@ def test_a_property_is_unset_only_if_no_file_before_mentions_it() -> None:
         "ALTER TABLE t ALTER COLUMN a TYPE bigint",
         "ALTER TABLE a RENAME TO lake.s.b",
         "ALTER TABLE t SET TBLPROPERTIES (abc)",
-        "ALTER TABLE t RENAME COLUMN a /* why */ TO b",
         "SELECT 'ALTER TABLE t RENAME COLUMN a TO b'",
         "INSERT INTO t VALUES ('\\\\')",
     ],
