@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class Options:
+class CommandOptions:
     """The options that every command has.
 
     Attributes:
@@ -134,7 +134,7 @@ def take_options(command: str, values: dict[str, Any]) -> None:
     """Replace the values of the options that `with_options` adds, where a command has them, by one `options`."""
     if "project" in values:
         common = {name: values.pop(name) for name in _NAMES if name in values}
-        values["options"] = Options(command, **common)
+        values["options"] = CommandOptions(command, **common)
 
 
 _NAMES = ("project", "format", "verbose", "color", "environments", "catalogs", "outputs")

@@ -10,7 +10,7 @@ import click
 
 from glacierbase.cli.completion import complete_rule
 from glacierbase.cli.group import cli
-from glacierbase.cli.options import Options, with_color, with_format, with_options
+from glacierbase.cli.options import CommandOptions, with_color, with_format, with_options
 
 if TYPE_CHECKING:
     from glacierbase.model.text import Line
@@ -22,7 +22,7 @@ _WIDTH = 80
 @cli.command()
 @with_options(outputs=True)
 @click.option("--base", metavar="REF", help="Check only the files that this git ref does not have. Default: all files.")
-def lint(options: Options, base: str | None) -> None:
+def lint(options: CommandOptions, base: str | None) -> None:
     """Check what the statements do, in every environment. Contacts nothing.
 
     Exits with 3 if a rule finds an error that no comment `-- GLACIERBASE_ALLOW: CODE reason` above the statement allows.
@@ -55,7 +55,7 @@ def rules(format: str, color: str, codes: Sequence[str]) -> None:
 @cli.command()
 @with_options(outputs=True)
 @click.option("--base", metavar="REF", required=True, help="The branch to merge into. What it lacks is new.")
-def review(options: Options, base: str) -> None:
+def review(options: CommandOptions, base: str) -> None:
     """Show what new migrations do to the tables, on a copy.
 
     Runs the migrations of the base and then the new ones with the catalog's Spark on a throw-away copy: empty tables in memory,

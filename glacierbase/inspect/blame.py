@@ -16,8 +16,8 @@ from glacierbase.history.records import History
 from glacierbase.history.shapes import Origin, as_recorded
 from glacierbase.history.state import current_state
 from glacierbase.history.timeline import Moment, differ
-from glacierbase.inspect.choice import Life, TableSearch
 from glacierbase.inspect.lineage import Since, Traced, how_it_was, trace
+from glacierbase.inspect.table_search import Life, TableSearch
 from glacierbase.model.command import command
 from glacierbase.model.migration import State
 from glacierbase.model.result import Result

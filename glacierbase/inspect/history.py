@@ -13,9 +13,9 @@ from glacierbase.history.opening import Target
 from glacierbase.history.records import late_events
 from glacierbase.history.state import current_state
 from glacierbase.history.timeline import Moment
-from glacierbase.inspect.choice import Table, TableSearch, touches
 from glacierbase.inspect.lineage import Since
 from glacierbase.inspect.points import Place, place_of, since_given
+from glacierbase.inspect.table_search import ChosenTable, TableSearch, touches
 from glacierbase.model.arguments import check_not_empty, version_given
 from glacierbase.model.command import command
 from glacierbase.model.differences import Difference, compare
@@ -135,7 +135,7 @@ class Filters:
         return has_author and has_version and is_recent
 
 
-def places_about(table: Table) -> frozenset[Place]:
+def places_about(table: ChosenTable) -> frozenset[Place]:
     """Return the places of the events of all files that touch a table, also under the names that it had before."""
     names = table.written(table.name)
     former = [(table.written(name), begin, end) for name, begin, end in _former_names(table)]
@@ -147,7 +147,7 @@ def places_about(table: Table) -> frozenset[Place]:
     )
 
 
-def _former_names(table: Table) -> Iterator[tuple[str, Place, Place]]:
+def _former_names(table: ChosenTable) -> Iterator[tuple[str, Place, Place]]:
     """Yield each name that the table had before this one, with the places of the events from which and up to which it had it."""
     for timeline in table.timelines:
         moments = [each for each in timeline.moments if each.shape]
@@ -271,7 +271,7 @@ class ColumnChange:
     since: Since
 
 
-def changes_of(table: Table, column: str, fits: Callable[[Event], bool]) -> Iterator[tuple[Place, ColumnChange]]:
+def changes_of(table: ChosenTable, column: str, fits: Callable[[Event], bool]) -> Iterator[tuple[Place, ColumnChange]]:
     """Yield the changes of a column, in order, through renames of the column and of its table, with the places of their events.
 
     All columns that ever had the name are followed, in each table that had the name of the table.

@@ -96,7 +96,7 @@ class Since:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class TablePart:
     """A part of a table.
 
     Attributes:
@@ -129,7 +129,7 @@ class Traced:
         former_names: in order, without the name that it has again.
     """
 
-    part: Part
+    part: TablePart
     since: Since
     created: Since
     change: str = ""
@@ -159,7 +159,7 @@ def trace(moments: Sequence[Moment], before: Sequence[Moment] = ()) -> tuple[Tra
     return found
 
 
-def parts(shape: Shape) -> Iterator[Part]:
+def parts(shape: Shape) -> Iterator[TablePart]:
     """Yield the parts of a shape: the columns first, in order, and the table itself last."""
     ids = {column.name: column.name if column.id is None else column.id for column in shape.columns}
     yield from map(_column, shape.columns)
@@ -172,10 +172,10 @@ def parts(shape: Shape) -> Iterator[Part]:
         yield _whole("identifiers", ", ".join(shape.identifiers), fields)
     for key, value in sorted(shape.properties.items()):
         if key not in OF_ENGINE:
-            yield Part("property", ("property", key), key, value, {"value": (value, f"was {value}")})
+            yield TablePart("property", ("property", key), key, value, {"value": (value, f"was {value}")})
     version = "" if shape.format_version is None else str(shape.format_version)
-    yield Part("format", ("format", ""), shape.format, version, {"version": (version, f"was {version}")})
-    yield Part("table", ("table", ""), shape.table, "", {"name": (shape.table, f"renamed from {shape.table}")})
+    yield TablePart("format", ("format", ""), shape.format, version, {"version": (version, f"was {version}")})
+    yield TablePart("table", ("table", ""), shape.table, "", {"name": (shape.table, f"renamed from {shape.table}")})
 
 
 def _next(before: Sequence[Traced], shape: Shape, since: Since) -> Iterator[Traced]:
@@ -191,14 +191,14 @@ def _next(before: Sequence[Traced], shape: Shape, since: Since) -> Iterator[Trac
         yield _changed(earlier, part, since) if earlier else Traced(part, since, since)
 
 
-def _replaces(part: Part, gone: Part) -> bool:
+def _replaces(part: TablePart, gone: TablePart) -> bool:
     """Return whether a part stands for one that is gone: on the same column, or of a format that began to have ids, or ended to."""
     if part.near is None or part.near != gone.near:
         return False
     return part.kind != "column" or type(part.key[1]) is not type(gone.key[1])
 
 
-def _changed(earlier: Traced, part: Part, since: Since) -> Traced:
+def _changed(earlier: Traced, part: TablePart, since: Since) -> Traced:
     changes = [text for fact, (value, text) in earlier.part.facts.items() if part.facts[fact][0] != value]
     former = earlier.former_names
     if "name" in part.facts and part.facts["name"][0] != earlier.part.facts["name"][0]:
@@ -208,7 +208,7 @@ def _changed(earlier: Traced, part: Part, since: Since) -> Traced:
     return Traced(part, since, earlier.created, ", ".join(changes), former)
 
 
-def _column(column: Column) -> Part:
+def _column(column: Column) -> TablePart:
     name = name_parts(column.name)[-1]
     kind = column.type.partition("<")[0]  # The fields inside are parts themselves.
     facts: dict[str, tuple[object, str]] = {
@@ -220,18 +220,18 @@ def _column(column: Column) -> Part:
     }
     # Where a format begins to have ids, the names connect the columns.
     key = column.name if column.id is None else column.id
-    return Part(
+    return TablePart(
         "column", ("column", key), column.name, column.type, facts, ("column named", column.name), column.required
     )
 
 
-def _partition(by: PartitionField, ids: Mapping[str, int | str]) -> Part:
+def _partition(by: PartitionField, ids: Mapping[str, int | str]) -> TablePart:
     source = ids.get(by.source, by.source)
     transform = partition_text(replace(by, source=str(source)))
     facts = {"transform": (transform, f"was {partition_text(by)}")}
     key = transform if by.id is None else by.id
-    return Part("partition", ("partition", key), by.name, partition_text(by), facts, ("partitioned by", source))
+    return TablePart("partition", ("partition", key), by.name, partition_text(by), facts, ("partitioned by", source))
 
 
-def _whole(kind: str, text: str, value: object) -> Part:
-    return Part(kind, (kind, ""), "", text, {"value": (value, f"was {text}")})
+def _whole(kind: str, text: str, value: object) -> TablePart:
+    return TablePart(kind, (kind, ""), "", text, {"value": (value, f"was {text}")})

@@ -9,9 +9,9 @@ from glacierbase.errors import ConfigurationError
 from glacierbase.history.opening import Target
 from glacierbase.history.state import current_state
 from glacierbase.inspect.blame import current_name, dropped_by, next_after, state_lines
-from glacierbase.inspect.choice import Life, Table, TableSearch
 from glacierbase.inspect.lineage import Since
 from glacierbase.inspect.points import Point, point_given
+from glacierbase.inspect.table_search import ChosenTable, Life, TableSearch
 from glacierbase.model.arguments import check_not_empty
 from glacierbase.model.differences import OF_ENGINE, Difference, compare, partition_text, sort_text
 from glacierbase.model.result import Result
@@ -139,7 +139,7 @@ def schema(target: Target, result: SchemaResult, search: TableSearch, wanted: Wa
     return replace(result, sql=_sql(result)) if wanted.sql else result
 
 
-def _at(result: SchemaResult, found: Table, life: Life) -> SchemaResult:
+def _at(result: SchemaResult, found: ChosenTable, life: Life) -> SchemaResult:
     last = life.moments[-1] if life.moments else None
     since = dropped_by(life) or (Since.of(last, is_first=len(life.moments) == 1) if last else None)
     later = Since.of(life.later, is_first=not life.moments) if life.later else None
@@ -154,7 +154,7 @@ def _at(result: SchemaResult, found: Table, life: Life) -> SchemaResult:
     )
 
 
-def _compared(result: SchemaResult, found: Table, begin: Point, end: Point) -> SchemaResult:
+def _compared(result: SchemaResult, found: ChosenTable, begin: Point, end: Point) -> SchemaResult:
     before, after = (_at(result, found, found.at(point)) for point in (begin, end))
     earlier, later = ({each.table or "": each.shape} if each.shape else {} for each in (before, after))
     changes = compare(earlier, later)

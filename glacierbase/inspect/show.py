@@ -118,7 +118,7 @@ class ShowResult(Result):
             return ["no such version"]
         lines: list[Line] = [
             Mark(f"{status.version}  {status.description}"),
-            *table((), [*_summary(status), *map(_allowed, self.allows), *(self.run.rows() if self.run else ())]),
+            *table((), self._rows(status)),
         ]
         if status.note:
             lines.append(f"note: {status.note}")
@@ -131,19 +131,18 @@ class ShowResult(Result):
             lines += ["", *event_table(self.events)]
         return [*lines, "", f"next: {self.next}"] if self.next else lines
 
-
-def _allowed(allow: Allow) -> tuple[Cell, Cell]:
-    return f"allows {allow.code}", f"at statement {allow.statement_index}: {allow.reason}"
-
-
-def _summary(status: Status) -> Iterator[tuple[Cell, Cell]]:
-    yield "state", Mark(f"{status.state_name}{status.place}")
-    yield "done", f"{status.progress} statements"
-    yield "author", status.author
-    yield from status.headers.items()
-    yield "file", status.path
-    if status.applied_at:
-        yield "applied at", status.applied_at
+    def _rows(self, status: Status) -> Iterator[tuple[Cell, Cell]]:
+        yield "state", Mark(f"{status.state_name}{status.place}")
+        yield "done", f"{status.progress} statements"
+        yield "author", status.author
+        yield from status.headers.items()
+        yield "file", status.path
+        if status.applied_at:
+            yield "applied at", status.applied_at
+        for allow in self.allows:
+            yield f"allows {allow.code}", f"at statement {allow.statement_index}: {allow.reason}"
+        if self.run:
+            yield from self.run.rows()
 
 
 def show(target: Target, result: ShowResult, number: int) -> ShowResult:

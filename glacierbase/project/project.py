@@ -456,8 +456,8 @@ class Project:
         Raises:
             ConfigurationError: no catalog has that table, the name is ambiguous, or no statements create the table.
         """
-        from glacierbase.inspect.choice import TableSearch
         from glacierbase.inspect.schema import Wanted
+        from glacierbase.inspect.table_search import TableSearch
 
         search = TableSearch(table)
         wanted = Wanted.given(at, diff, sql)
@@ -476,7 +476,7 @@ class Project:
         Raises:
             ConfigurationError: no catalog has that table, or the table has no such column.
         """
-        from glacierbase.inspect.choice import TableSearch
+        from glacierbase.inspect.table_search import TableSearch
 
         search = TableSearch(table)
         return search.check(self._catalogs.run(COMMANDS["blame"], catalogs, spark, search=search))

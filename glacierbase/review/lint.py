@@ -191,7 +191,7 @@ class Examined:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class CatalogFindings:
     """The findings of a catalog: errors first, then by file and line."""
 
     findings: tuple[Finding, ...]
@@ -199,7 +199,7 @@ class Verdict:
     spared: int
 
 
-def judge(examined: Sequence[Examined], rules: Mapping[str, Rule], *, spares_new: bool) -> Verdict:
+def judge(examined: Sequence[Examined], rules: Mapping[str, Rule], *, spares_new: bool) -> CatalogFindings:
     """Return the findings of all environments, each once.
 
     Args:
@@ -213,7 +213,7 @@ def judge(examined: Sequence[Examined], rules: Mapping[str, Rule], *, spares_new
     found = judgement.found.items()
     findings = [replace(each, environments=tuple(names)) for each, names in found]
     unread = [NotUnderstood(each.path, line, sql) for each in examined for line, sql in each.answer["not_understood"]]
-    return Verdict(tuple(sorted(findings, key=_order)), tuple(dict.fromkeys(unread)), judgement.spared)
+    return CatalogFindings(tuple(sorted(findings, key=_order)), tuple(dict.fromkeys(unread)), judgement.spared)
 
 
 def _order(finding: Finding) -> tuple[bool, str, int, int, str]:

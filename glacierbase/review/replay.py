@@ -19,7 +19,7 @@ from glacierbase.model.shape import Shape
 from glacierbase.review.base_states import BaseState, BaseStates, NotKept
 from glacierbase.review.copy import Copy
 from glacierbase.review.results import ReviewedView
-from glacierbase.review.statements import Parts, Problem, RenderedFile, StatementSummary, Step
+from glacierbase.review.statements import FileSummary, Parts, ReplayProblem, ReplayStep, StatementSummary
 from glacierbase.run.activity import doing
 from glacierbase.run.run import Run
 from glacierbase.run.waiting import Caller, NoAnswer, result
@@ -65,9 +65,9 @@ class Replay:
     """
 
     replayed: int
-    problems: tuple[Problem, ...]
-    base_problems: tuple[Problem, ...]
-    skipped: tuple[Problem, ...]
+    problems: tuple[ReplayProblem, ...]
+    base_problems: tuple[ReplayProblem, ...]
+    skipped: tuple[ReplayProblem, ...]
     changes: tuple[TableChange, ...]
     views: tuple[ReviewedView, ...]
     by_file: Mapping[int, tuple[TableChange, ...]] = field(repr=False)
@@ -76,7 +76,7 @@ class Replay:
     not_kept: str | None = None
 
 
-def replay(copy: Copy, base: Sequence[RenderedFile], new: Sequence[RenderedFile]) -> Replay:
+def replay(copy: Copy, base: Sequence[FileSummary], new: Sequence[FileSummary]) -> Replay:
     """Run the files of the base and then the new ones on a copy, which is removed afterwards.
 
     Raises:
@@ -88,7 +88,7 @@ def replay(copy: Copy, base: Sequence[RenderedFile], new: Sequence[RenderedFile]
         return _on_copy(copy, base, new, uses_cache=False)
 
 
-def _on_copy(copy: Copy, base: Sequence[RenderedFile], new: Sequence[RenderedFile], *, uses_cache: bool) -> Replay:
+def _on_copy(copy: Copy, base: Sequence[FileSummary], new: Sequence[FileSummary], *, uses_cache: bool) -> Replay:
     with TemporaryDirectory(prefix="glacierbase-copy-", ignore_cleanup_errors=True) as name:
         folder = Path(name).resolve()
         run = Run.here(folder)
@@ -118,15 +118,15 @@ class _Replay:
         self._engine = engine
         self._name = copy.catalog.name
         self._states = states
-        self._runner = Runner(engine, copy)
+        self._runner = ReplayRunner(engine, copy)
         self._known: dict[str, tuple[str, Shape]] = {}
         self._replaced: set[str] = set()
-        self._problems: list[Problem] = []
-        self._base_problems: list[Problem] = []
+        self._problems: list[ReplayProblem] = []
+        self._base_problems: list[ReplayProblem] = []
         self._by_file: dict[int, tuple[TableChange, ...]] = {}
         self._not_kept: str | None = None
 
-    def run(self, base: Sequence[RenderedFile], new: Sequence[RenderedFile], cached: BaseState | None) -> Replay:
+    def run(self, base: Sequence[FileSummary], new: Sequence[FileSummary], cached: BaseState | None) -> Replay:
         before: dict[str, Shape] = {}
         after = before
         views: dict[str, CopiedView] = {}
@@ -157,7 +157,7 @@ class _Replay:
             self._not_kept,
         )
 
-    def _restore(self, base: Sequence[RenderedFile], cached: BaseState) -> None:
+    def _restore(self, base: Sequence[FileSummary], cached: BaseState) -> None:
         try:
             self._runner.bounded(lambda: self._engine.restore(cached.state))
             self._tables()
@@ -168,7 +168,7 @@ class _Replay:
         self._base_problems += cached.problems
         self._runner.pass_over(base[: cached.files], cached.problems)
 
-    def _run_base(self, base: Sequence[RenderedFile], done: int) -> None:
+    def _run_base(self, base: Sequence[FileSummary], done: int) -> None:
         rest = base[done:]
         with doing(f"{self._name}: replaying {len(rest)} migrations of the base on a throw-away copy"):
             for file in rest:
@@ -190,7 +190,7 @@ class _Replay:
         except EngineError as error:  # Another version of Iceberg, whose memory cannot be read.
             self._not_kept = error.message
 
-    def _run_new(self, file: RenderedFile, before: Mapping[str, Shape]) -> dict[str, Shape]:
+    def _run_new(self, file: FileSummary, before: Mapping[str, Shape]) -> dict[str, Shape]:
         """Run a new file, and return the tables afterwards."""
         with doing(f"{self._name}: replaying {file.migration.location} on a throw-away copy"):
             self._problems += self._runner.file(file, goes_on=False)
@@ -223,18 +223,18 @@ class _Replay:
             for table, location in self._engine.locations().items()
         }
 
-    def _timeout(self) -> Problem:
+    def _timeout(self) -> ReplayProblem:
         if self._runner.at is None:
             raise EngineUnavailable("COPY_NOT_STARTED", "on the throw-away copy: Spark does not answer")
         what = "it did not end within the time of the replay, 30 minutes"
-        return Problem("REPLAY_TIMEOUT", True, what, *self._runner.at)
+        return ReplayProblem("REPLAY_TIMEOUT", True, what, *self._runner.at)
 
 
 class TimeIsUp(Exception):
     """The time of the replay is spent."""
 
 
-class Runner:
+class ReplayRunner:
     """Runs the files of a chain in order.
 
     Attributes:
@@ -253,9 +253,9 @@ class Runner:
         self._created: set[Parts] = set()
         self._not_made: list[StatementSummary] = []
         self.count = 0
-        self.skipped: list[Problem] = []
+        self.skipped: list[ReplayProblem] = []
         self.replaced: set[Parts] = set()
-        self.at: tuple[RenderedFile, Step] | None = None
+        self.at: tuple[FileSummary, ReplayStep] | None = None
 
     def end(self) -> None:
         """End the thread that waits for the engine."""
@@ -272,7 +272,7 @@ class Runner:
         except NoAnswer as error:
             raise TimeIsUp from error
 
-    def pass_over(self, files: Iterable[RenderedFile], problems: Iterable[Problem]) -> None:
+    def pass_over(self, files: Iterable[FileSummary], problems: Iterable[ReplayProblem]) -> None:
         """Take over files whose effects the copy holds already.
 
         Args:
@@ -283,7 +283,7 @@ class Runner:
             self._not_made += (each.summary for each in file.steps if each.summary.not_replayed)
         self._not_made += (each.step.summary for each in problems)
 
-    def file(self, file: RenderedFile, *, goes_on: bool) -> Iterator[Problem]:
+    def file(self, file: FileSummary, *, goes_on: bool) -> Iterator[ReplayProblem]:
         """Run a file, and yield its problems.
 
         Args:
@@ -306,29 +306,29 @@ class Runner:
         if not all(each.summary.keeps_session for each in file.steps):
             self._session = None
 
-    def _begin(self, file: RenderedFile) -> None:
+    def _begin(self, file: FileSummary) -> None:
         self._created.update(each.summary.creates_namespace for each in file.steps if each.summary.creates_namespace)
 
-    def _step(self, file: RenderedFile, step: Step) -> Problem | None:
+    def _step(self, file: FileSummary, step: ReplayStep) -> ReplayProblem | None:
         summary = step.summary
         if summary.not_replayed:
-            return Problem("REPLAY_NOT_RUN", not summary.is_skipped, summary.not_replayed, file, step)
+            return ReplayProblem("REPLAY_NOT_RUN", not summary.is_skipped, summary.not_replayed, file, step)
         self.count += 1
         self.at = file, step
         try:
             self.bounded(lambda: self._execute(step))
         except TableNotFound as error:
-            return Problem(*self._unknown(summary), _first_line(error.message), file, step)
+            return ReplayProblem(*self._unknown(summary), _first_line(error.message), file, step)
         except EngineError as error:
             code = "REPLAY_NOT_RUN" if error.message.startswith(_BOUNDARY) else "REPLAY_REFUSED"
-            return Problem(code, True, _first_line(error.message), file, step)
+            return ReplayProblem(code, True, _first_line(error.message), file, step)
         if summary.operation == "replace_table":
             self.replaced.update(summary.targets)
         if summary.names_local_path:
-            return Problem("REPLAY_LOCAL_PATH", False, "LOCATION is a path without an address", file, step)
+            return ReplayProblem("REPLAY_LOCAL_PATH", False, "LOCATION is a path without an address", file, step)
         return None
 
-    def _execute(self, step: Step) -> None:
+    def _execute(self, step: ReplayStep) -> None:
         self._session = self._session or self._engine.open_session()
         for name in self._namespaces(step.summary):
             self._engine.make_namespace(name[0], name[1:])

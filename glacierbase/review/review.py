@@ -45,7 +45,14 @@ from glacierbase.review.results import (
     origin,
 )
 from glacierbase.review.severity import Severity
-from glacierbase.review.statements import Problem, RenderedFile, StatementSummary, Step, read_files, read_plain
+from glacierbase.review.statements import (
+    FileSummary,
+    ReplayProblem,
+    ReplayStep,
+    StatementSummary,
+    read_files,
+    read_plain,
+)
 from glacierbase.run.files import FileReader, FileRefused
 
 _REWRITES = frozenset(
@@ -83,9 +90,7 @@ def review(root: Path, choice: CatalogChoice, catalogs: Collection[str], base: s
     compared = read_base(root, base, {file.name: file.stem for file in choice.files}, read_name)
     configurations: dict[tuple[str, str], Catalog] = {}
 
-    def read(
-        sandbox: Sandbox, catalog: Catalog, migrations: Sequence[Migration]
-    ) -> Iterator[tuple[RenderedFile, bool]]:
+    def read(sandbox: Sandbox, catalog: Catalog, migrations: Sequence[Migration]) -> Iterator[tuple[FileSummary, bool]]:
         configurations[catalog.name, catalog.environment] = catalog
         beside = compared.compared(catalog.name, migrations)
         new = {each.location for each in (*beside.new(), *beside.new_squashes())}
@@ -118,18 +123,18 @@ class _Group:
     name: str
     environments: tuple[str, ...]
     copy: Copy | None
-    base: tuple[RenderedFile, ...]
-    new: tuple[RenderedFile, ...]
+    base: tuple[FileSummary, ...]
+    new: tuple[FileSummary, ...]
     errors: tuple[GlacierbaseError, ...]
 
     @property
-    def squashes(self) -> tuple[RenderedFile, ...]:
+    def squashes(self) -> tuple[FileSummary, ...]:
         """Those of the new files that make the tables of the base: they replace files of it."""
         return tuple(each for each in self.new if each.migration.squashes)
 
 
 def _grouped(
-    found: Sequence[InEnvironment[tuple[RenderedFile, bool]]], configurations: Mapping[tuple[str, str], Catalog]
+    found: Sequence[InEnvironment[tuple[FileSummary, bool]]], configurations: Mapping[tuple[str, str], Catalog]
 ) -> list[_Group]:
     groups: dict[object, _Group] = {}
     for each in found:
@@ -209,7 +214,7 @@ def _files(group: _Group, found: Replay | None) -> Iterator[ReviewedFile]:
         yield ReviewedFile(at.version, at.location, at.description, at.author, kind, group.environments, statements)
 
 
-def _kind(group: _Group, file: RenderedFile, found: Replay) -> str | None:
+def _kind(group: _Group, file: FileSummary, found: Replay) -> str | None:
     if file in group.squashes:
         return "squash"
     if file.migration.number not in found.by_file:
@@ -231,7 +236,7 @@ def _findings(group: _Group, found: Replay) -> Iterator[Finding]:
             yield _finding(group, *_loss(change, each), file, _cause(file, change, each), change.table)
 
 
-def _losses(file: RenderedFile, found: Replay) -> Iterator[tuple[TableChange, Difference]]:
+def _losses(file: FileSummary, found: Replay) -> Iterator[tuple[TableChange, Difference]]:
     """Yield the destructive differences of tables that the base has: what the same branch creates holds nothing yet."""
     for change in found.by_file.get(file.migration.number, ()):
         if change.before and change.before.uuid in found.existing:
@@ -239,7 +244,13 @@ def _losses(file: RenderedFile, found: Replay) -> Iterator[tuple[TableChange, Di
 
 
 def _finding(
-    group: _Group, code: str, is_error: bool, message: str, file: RenderedFile, step: Step, table: str | None = None
+    group: _Group,
+    code: str,
+    is_error: bool,
+    message: str,
+    file: FileSummary,
+    step: ReplayStep,
+    table: str | None = None,
 ) -> Finding:
     why, fix = explained(code)
     return Finding(
@@ -250,7 +261,7 @@ def _finding(
     )  # fmt: skip
 
 
-def _explained(problem: Problem) -> str:
+def _explained(problem: ReplayProblem) -> str:
     if problem.code == "REPLAY_NOT_RUN":
         return f"not replayed: {problem.message}"
     return problem.message
@@ -265,7 +276,7 @@ def _loss(change: TableChange, each: Difference) -> tuple[str, bool, str]:
     return _REPLACED_TABLE, True, "the table is replaced by a new one, without its rows"
 
 
-def _cause(file: RenderedFile, change: TableChange, lost: Difference) -> Step:
+def _cause(file: FileSummary, change: TableChange, lost: Difference) -> ReplayStep:
     """Return the statement that most likely caused a loss: of those that name the table, the last that drops it."""
     names = [tuple(name_parts(shape.table)) for shape in (change.before, change.after) if shape]
     about = []
@@ -286,17 +297,13 @@ def _drops(summary: StatementSummary, lost: Difference) -> bool:
 
 
 def _failed(result: ReviewResult) -> ReviewResult:
-    """Return the result with its error, if its findings are the first one."""
-    return result if result.error else replace(result, error=_failure(result))
-
-
-def _failure(result: ReviewResult) -> MigrationFileError | None:
+    """Return the result with the error of its findings, unless it has one already."""
     wrong = [finding for finding in result.findings if finding.is_error]
-    if not wrong:
-        return None
+    if result.error or not wrong:
+        return result
     codes = tuple(dict.fromkeys(finding.code for finding in wrong))
     of_rules = [code for code in codes if not code.startswith("REPLAY_")]
-    return MigrationFileError(
+    error = MigrationFileError(
         "REVIEW_FAILED",
         f"catalog {result.catalog}: {counted(len(wrong), 'error')} {PREFIX}: {', '.join(codes)}",
         f"correct the statements; `{command('rules', *of_rules)}` explains them, and how to allow one"
@@ -306,6 +313,7 @@ def _failure(result: ReviewResult) -> MigrationFileError | None:
         catalog=result.catalog,
         codes=list(codes),
     )
+    return replace(result, error=error)
 
 
 def of_rules(root: Path, choice: CatalogChoice, catalogs: Collection[str], base: str) -> Mapping[str, LintResult]:

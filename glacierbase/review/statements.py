@@ -84,7 +84,7 @@ class StatementSummary:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ReplayStep:
     """A statement of a file.
 
     Attributes:
@@ -100,7 +100,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class RenderedFile:
+class FileSummary:
     """A file as an environment renders it.
 
     Attributes:
@@ -109,11 +109,11 @@ class RenderedFile:
 
     migration: Migration
     checksum: str
-    steps: tuple[Step, ...]
+    steps: tuple[ReplayStep, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class ReplayProblem:
     """A statement that was not run, or that the engine refused.
 
     Attributes:
@@ -123,11 +123,11 @@ class Problem:
     code: str
     is_error: bool
     message: str
-    file: RenderedFile
-    step: Step
+    file: FileSummary
+    step: ReplayStep
 
 
-def read_files(sandbox: Sandbox, migrations: Iterable[Migration], catalog: Catalog) -> Iterator[RenderedFile]:
+def read_files(sandbox: Sandbox, migrations: Iterable[Migration], catalog: Catalog) -> Iterator[FileSummary]:
     """Yield the files one after the other.
 
     Raises:
@@ -136,20 +136,21 @@ def read_files(sandbox: Sandbox, migrations: Iterable[Migration], catalog: Catal
     yield from _read_files(sandbox, migrations, catalog, {})
 
 
-def read_plain(sandbox: Sandbox, file: Migration, catalog: Catalog) -> Iterator[RenderedFile]:
+def read_plain(sandbox: Sandbox, file: Migration, catalog: Catalog) -> Iterator[FileSummary]:
     """Yield a file that is no template. Raises as `read_files` does."""
     yield from _read_files(sandbox, [replace(file, text="")], catalog, {"text": file.text})
 
 
 def _read_files(
     sandbox: Sandbox, migrations: Iterable[Migration], catalog: Catalog, facts: Mapping[str, Any]
-) -> Iterator[RenderedFile]:
+) -> Iterator[FileSummary]:
     examiner = Examiner(_FUNCTION, facts)
     for migration, answer in sandbox.examine_all(migrations, catalog, catalog.executor_type, lambda _: examiner):
         steps = (
-            Step(index, line, column, text, _from_plain(plain)) for index, line, column, text, plain in answer["steps"]
+            ReplayStep(index, line, column, text, _from_plain(plain))
+            for index, line, column, text, plain in answer["steps"]
         )
-        yield RenderedFile(migration, answer["checksum"], tuple(steps))
+        yield FileSummary(migration, answer["checksum"], tuple(steps))
 
 
 def summarize(compiled: Compiled, facts: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from glacierbase.model.names import completed_like, name_parts
 from glacierbase.sql.statement import Call, Column, ParsedStatement
 
 
-class Kind(Enum):
+class EffectKind(Enum):
     """What a statement changes; the value names it in what a squash leaves out."""
 
     TABLE = "tables"
@@ -36,7 +36,7 @@ class Effect:
         removes: whether it drops or renames the first of its tables.
     """
 
-    kind: Kind
+    kind: EffectKind
     tables: tuple[str, ...] = ()
     namespace: str | None = None
     has_rows: bool = False
@@ -45,21 +45,21 @@ class Effect:
 
 
 _KINDS = {
-    **dict.fromkeys(("create_namespace", "alter_namespace", "drop_namespace"), Kind.NAMESPACE),
-    **dict.fromkeys(("create_view", "replace_view", "alter_view", "drop_view", "rename_view"), Kind.VIEW),
-    **dict.fromkeys(("create_function", "drop_function"), Kind.FUNCTION),
-    **dict.fromkeys(("grant", "revoke"), Kind.RIGHTS),
-    **dict.fromkeys(("create_branch", "drop_branch", "create_tag", "drop_tag"), Kind.REFERENCE),
+    **dict.fromkeys(("create_namespace", "alter_namespace", "drop_namespace"), EffectKind.NAMESPACE),
+    **dict.fromkeys(("create_view", "replace_view", "alter_view", "drop_view", "rename_view"), EffectKind.VIEW),
+    **dict.fromkeys(("create_function", "drop_function"), EffectKind.FUNCTION),
+    **dict.fromkeys(("grant", "revoke"), EffectKind.RIGHTS),
+    **dict.fromkeys(("create_branch", "drop_branch", "create_tag", "drop_tag"), EffectKind.REFERENCE),
     **dict.fromkeys(
         ("insert", "insert_overwrite", "insert_multi", "update", "delete", "merge", "truncate", "add_partition", "drop_partition"),
-        Kind.ROWS,
+        EffectKind.ROWS,
     ),
     **dict.fromkeys(
         (
             "use", "set", "reset", "show", "describe", "select", "explain", "analyze", "refresh", "cache", "uncache",
             "optimize", "vacuum",
         ),
-        Kind.NOTHING,
+        EffectKind.NOTHING,
     ),
 }  # fmt: skip
 # Procedures of Iceberg that create a table. https://iceberg.apache.org/docs/latest/spark-procedures/
@@ -70,25 +70,25 @@ _NAMESPACES = ("namespace", "schema", "database")
 def effect(found: ParsedStatement) -> Effect:
     """Return what a statement of Spark changes; `UNKNOWN` where it could be the shape of a table that is not named."""
     kind = _kind(found)
-    if kind is Kind.TABLE:
+    if kind is EffectKind.TABLE:
         removes = found.operation in ("drop_table", "rename_table")
         return Effect(kind, _tables(found), has_rows=_has_query(found), removes=removes)
     name = found.namespace.recorded if found.namespace and found.operation == "create_namespace" else None
     return Effect(kind, namespace=name, switches=found.understood and bool(found.moves))
 
 
-def _kind(found: ParsedStatement) -> Kind:
+def _kind(found: ParsedStatement) -> EffectKind:
     if not found.understood:
-        return Kind.UNKNOWN
+        return EffectKind.UNKNOWN
     if found.options.kind in _NAMESPACES:
-        return Kind.NAMESPACE
+        return EffectKind.NAMESPACE
     if found.operation in _KINDS:
         return _KINDS[found.operation]
     if found.operation == "call":
         called = [part for part in found.parts if isinstance(part, Call)]
         creates = [each.procedure[-1].lower() in _CREATING for each in called]
-        return Kind.UNKNOWN if any(creates) or not creates else Kind.CALL
-    return Kind.TABLE if found.targets and found.options.kind == "table" else Kind.UNKNOWN
+        return EffectKind.UNKNOWN if any(creates) or not creates else EffectKind.CALL
+    return EffectKind.TABLE if found.targets and found.options.kind == "table" else EffectKind.UNKNOWN
 
 
 def _tables(found: ParsedStatement) -> tuple[str, ...]:

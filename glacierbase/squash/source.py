@@ -18,14 +18,14 @@ from glacierbase.model.text import quoted
 from glacierbase.secrets import mask
 from glacierbase.sql.file import named
 from glacierbase.sql.render import not_creatable
-from glacierbase.squash.effects import Effect, Kind, effect
+from glacierbase.squash.effects import Effect, EffectKind, effect
 from glacierbase.stores.iceberg.shape import ShapeReader
 
 KEEP = "keep the files: a new environment runs them all"
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class SquashedStatement:
     """A statement that ran in this environment, and what it changes; names of tables begin with their catalog."""
 
     version: str
@@ -42,7 +42,7 @@ def refused(what: str, hint: str, lines: Sequence[str] = (), **data: Any) -> His
     return HistoryDisagrees("SQUASH_REFUSED", (f"{what}; nothing was written", *lines), hint, **data)
 
 
-def statements_ran(target: Target, files: Sequence[Migration], history: History) -> tuple[Ran, ...]:
+def statements_ran(target: Target, files: Sequence[Migration], history: History) -> tuple[SquashedStatement, ...]:
     """Return all statements of the history, in order of version.
 
     Raises:
@@ -52,7 +52,7 @@ def statements_ran(target: Target, files: Sequence[Migration], history: History)
         what = f"catalog {target.catalog.name} runs on {target.dialect}; squash reads Iceberg tables of Spark catalogs only"
         raise refused(what, KEEP)
     found = [ran for sql, version in _texts(target, files, history) for ran in _of_file(target, sql, version)]
-    unknown = [each for each in found if each.effect.kind is Kind.UNKNOWN]
+    unknown = [each for each in found if each.effect.kind is EffectKind.UNKNOWN]
     if unknown:
         raise refused(
             "these statements may have changed tables, but squash does not understand which",
@@ -63,7 +63,7 @@ def statements_ran(target: Target, files: Sequence[Migration], history: History)
     return tuple(found)
 
 
-def shapes_of(target: Target, found: Sequence[Ran]) -> Iterator[Shape]:
+def shapes_of(target: Target, found: Sequence[SquashedStatement]) -> Iterator[Shape]:
     """Yield the shape of each table that the statements changed and that exists, in order of name.
 
     Raises:
@@ -79,7 +79,7 @@ def shapes_of(target: Target, found: Sequence[Ran]) -> Iterator[Shape]:
                 yield shape
 
 
-def gone(found: Sequence[Ran], shapes: Sequence[Shape]) -> list[str]:
+def gone(found: Sequence[SquashedStatement], shapes: Sequence[Shape]) -> list[str]:
     """Return the tables that do not exist although no statement dropped or renamed them, in order of name."""
     # Some catalogs ignore the case of names.
     names = {table.casefold(): table for each in found for table in each.effect.tables}
@@ -98,16 +98,18 @@ def _texts(target: Target, files: Sequence[Migration], history: History) -> Iter
         yield sql or "", record.version
 
 
-def _of_file(target: Target, sql: str, version: str) -> Iterator[Ran]:
+def _of_file(target: Target, sql: str, version: str) -> Iterator[SquashedStatement]:
     try:
         statements = split_statements(sql, target.dialect)
     except MigrationFileError:  # A secret that was masked in it may have been part of its syntax.
-        yield Ran(version, sql, Effect(Kind.UNKNOWN))
+        yield SquashedStatement(version, sql, Effect(EffectKind.UNKNOWN))
         return
     is_switched = False
     for each in named(statements, target.dialect):
         found = effect(each.parsed)
-        yield Ran(version, each.statement.text, _in_catalogs(found, target.catalog.spark_conf, is_switched))
+        yield SquashedStatement(
+            version, each.statement.text, _in_catalogs(found, target.catalog.spark_conf, is_switched)
+        )
         is_switched = is_switched or found.switches
 
 
@@ -117,7 +119,7 @@ def _in_catalogs(found: Effect, conf: Mapping[str, str], is_switched: bool) -> E
     known = tuple(name for name in names if name is not None)
     # Of the new names of a renamed table, one is enough.
     if names and (names[0] is None or (len(names) > 1 and len(known) < 2)):
-        return Effect(Kind.UNKNOWN)
+        return Effect(EffectKind.UNKNOWN)
     return replace(found, tables=known)
 
 

@@ -25,7 +25,7 @@ from glacierbase.model.result import Result
 from glacierbase.model.shape import Shape
 from glacierbase.model.text import Line, Verbatim, counted, quoted
 from glacierbase.sql.render import create_statements, places, table_name
-from glacierbase.squash.effects import Kind
+from glacierbase.squash.effects import EffectKind
 from glacierbase.squash.file import (
     SquashFile,
     commit_squash,
@@ -34,7 +34,7 @@ from glacierbase.squash.file import (
     squash_text,
     variables_in,
 )
-from glacierbase.squash.source import KEEP, Ran, gone, refused, shapes_of, statements_ran
+from glacierbase.squash.source import KEEP, SquashedStatement, gone, refused, shapes_of, statements_ran
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ class _Source:
     target: Target
     files: tuple[Migration, ...]
     history: History
-    ran: tuple[Ran, ...]
+    ran: tuple[SquashedStatement, ...]
     shapes: tuple[Shape, ...]
 
     @property
@@ -207,8 +207,20 @@ def _namespaces(source: _Source) -> Iterator[str]:
 
 def _left_out(source: _Source) -> Iterator[str]:
     """Yield what the squash does not do in a new environment, although the files did."""
-    for kind in (Kind.ROWS, Kind.VIEW, Kind.FUNCTION, Kind.RIGHTS, Kind.REFERENCE, Kind.CALL, Kind.NAMESPACE):
-        ran = (each for each in source.ran if each.effect.kind is kind or (kind is Kind.ROWS and each.effect.has_rows))
+    for kind in (
+        EffectKind.ROWS,
+        EffectKind.VIEW,
+        EffectKind.FUNCTION,
+        EffectKind.RIGHTS,
+        EffectKind.REFERENCE,
+        EffectKind.CALL,
+        EffectKind.NAMESPACE,
+    ):
+        ran = (
+            each
+            for each in source.ran
+            if each.effect.kind is kind or (kind is EffectKind.ROWS and each.effect.has_rows)
+        )
         if versions := list(dict.fromkeys(each.version for each in ran)):
             yield f"{kind.value} ({counted(len(versions), 'version')}: {', '.join(versions)})"
     if lost := gone(source.ran, source.shapes):

@@ -22,8 +22,8 @@ from glacierbase.errors import GlacierbaseError
 from glacierbase.history.shapes import table_records
 from glacierbase.history.table_choice import TableChoice
 from glacierbase.inspect.blame import BlameResult, blame
-from glacierbase.inspect.choice import TableSearch
 from glacierbase.inspect.drift import DriftClass, DriftResult, drift
+from glacierbase.inspect.table_search import TableSearch
 from glacierbase.model.migration import State
 from glacierbase.model.shape import Shape
 from glacierbase.stores.iceberg.shape import ShapeReader

@@ -34,7 +34,7 @@ from glacierbase.inspect.points import place_of
 from glacierbase.migrations.statements import split_statements
 from glacierbase.model.catalog import Catalog, DriftRule
 from glacierbase.model.differences import OF_ENGINE, partition_text, sort_text
-from glacierbase.model.migration import Event, EventType, Migration, Squashed
+from glacierbase.model.migration import EventType, Migration, Squashed
 from glacierbase.model.result import Status
 from glacierbase.model.shape import Shape
 from glacierbase.sql.about import COLUMN_FACTS, said_of
@@ -151,7 +151,7 @@ def _tables(target: Target, history: History, touched: FileTables, live: LiveTab
     found, rules = live.read(names), target.catalog.drift_rules
     # While a statement may be changing a table, and after a file without a record, the last record may be outdated.
     known = {name: each for name, each in recorded.items() if each.is_certain and not touched.is_changing(name)}
-    ran = Ran(target.catalog, history)
+    ran = RanStatements(target.catalog, history)
     return [_table(name, known.get(name), found[name], rules, ran) for name in names]
 
 
@@ -160,7 +160,9 @@ def _last(found: Timeline) -> tuple[int, int]:
     return event.fence, event.sequence
 
 
-def _table(name: str, record: Timeline | None, live: Reading, rules: Sequence[DriftRule], ran: Ran) -> TableState:
+def _table(
+    name: str, record: Timeline | None, live: Reading, rules: Sequence[DriftRule], ran: RanStatements
+) -> TableState:
     found = live.shape and as_recorded(live.shape)
     if record is None:
         return TableState(name, found, False, None, False, live.unread, ())
@@ -179,15 +181,12 @@ def _table(name: str, record: Timeline | None, live: Reading, rules: Sequence[Dr
 
 
 def _is_whole(record: Timeline) -> bool:
-    return all(each.origin is Origin.MIGRATION for each in record.moments) and _is_first(record.moments[0].event)
+    """Return whether migrations alone made a table, recorded from its creation on: `baseline` records a table as it is then."""
+    is_made = all(moment.origin is Origin.MIGRATION for moment in record.moments)
+    return is_made and record.moments[0].event.event != EventType.BASELINED
 
 
-def _is_first(event: Event) -> bool:
-    """Return whether a table is recorded from its creation on: one that was adopted is recorded as it was found."""
-    return event.event != EventType.BASELINED
-
-
-class Ran:
+class RanStatements:
     """The statements of each version that ran, in the order in which the versions began."""
 
     def __init__(self, catalog: Catalog, history: History) -> None:

@@ -41,7 +41,7 @@ class Life:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class ChosenTable:
     """A table of a history.
 
     Attributes:
@@ -100,7 +100,7 @@ class TableSearch:
         self._known: dict[str, None] = {}
         self._is_found = False
 
-    def find(self, history: History) -> Table | None:
+    def find(self, history: History) -> ChosenTable | None:
         """Return the table of that name; None where there is none.
 
         The name may lack its first parts, and letters may be of the other case, where that leaves one table.
@@ -110,7 +110,7 @@ class TableSearch:
         """
         return self._find(history, name_parts(self._text))
 
-    def find_with_column(self, history: History) -> tuple[Table, str | None] | None:
+    def find_with_column(self, history: History) -> tuple[ChosenTable, str | None] | None:
         """Return the table, and the column where the last parts of the text name one."""
         parts = name_parts(self._text)
         for end in range(len(parts), 0, -1):
@@ -131,7 +131,7 @@ class TableSearch:
             "UNKNOWN_TABLE", f"no migration in the history touched a table {self._text}", hint, table=self._text
         )
 
-    def _find(self, history: History, parts: Sequence[str]) -> Table | None:
+    def _find(self, history: History, parts: Sequence[str]) -> ChosenTable | None:
         names = RecordedNames.of(history)
         self._known.update(dict.fromkeys(names.all))
         name = _match(parts, names.all)
@@ -139,7 +139,7 @@ class TableSearch:
             return None
         self._is_found = True
         found = timelines(history, names.linked(name))
-        return Table(name, tuple(_by_name(found).get(name, ())), history, names.spellings)
+        return ChosenTable(name, tuple(_by_name(found).get(name, ())), history, names.spellings)
 
 
 def _by_name(found: Sequence[Timeline]) -> Mapping[str, Sequence[Timeline]]:
