@@ -36,6 +36,11 @@ from glacierbase.squash.file import (
 )
 from glacierbase.squash.source import KEEP, SquashedStatement, gone, refused, shapes_of, statements_ran
 
+_LEFT_OUT = (
+    EffectKind.ROWS, EffectKind.VIEW, EffectKind.FUNCTION, EffectKind.RIGHTS, EffectKind.REFERENCE, EffectKind.CALL,
+    EffectKind.NAMESPACE,
+)  # fmt: skip
+
 
 @dataclass(frozen=True, slots=True)
 class SquashResult(Result):
@@ -207,15 +212,7 @@ def _namespaces(source: _Source) -> Iterator[str]:
 
 def _left_out(source: _Source) -> Iterator[str]:
     """Yield what the squash does not do in a new environment, although the files did."""
-    for kind in (
-        EffectKind.ROWS,
-        EffectKind.VIEW,
-        EffectKind.FUNCTION,
-        EffectKind.RIGHTS,
-        EffectKind.REFERENCE,
-        EffectKind.CALL,
-        EffectKind.NAMESPACE,
-    ):
+    for kind in _LEFT_OUT:
         ran = (
             each
             for each in source.ran
