@@ -11,7 +11,6 @@ import click
 
 import glacierbase
 from glacierbase.cli.completion import complete_catalog, complete_environment, complete_format, complete_output
-from glacierbase.errors import GlacierbaseError, SeveralErrors
 
 if TYPE_CHECKING:
     from glacierbase.cli.terminal import Report, Terminal
@@ -99,7 +98,6 @@ class CommandOptions:
             with self.terminal.reporting(command or self.command, lines) as report, self.loaded() as project:
                 report.results = run(project)
             return report.results
-        from glacierbase.cli.options import run_in_each
         from glacierbase.output.side_by_side import side_by_side
 
         def run_in(environment: str) -> Sequence[Any]:
@@ -107,7 +105,7 @@ class CommandOptions:
                 return run(project)
 
         with self.terminal.reporting(command or self.command, shown=side_by_side) as report:
-            report.results = run_in_each(self.environments, run_in)
+            report.results = _run_in_each(self.environments, run_in)
         return report.results
 
 
@@ -256,12 +254,14 @@ with_resolve = click.option(
 )
 
 
-def run_in_each(environments: Iterable[str], run: Callable[[str], Sequence[Any]]) -> Sequence[Any]:
+def _run_in_each(environments: Iterable[str], run: Callable[[str], Sequence[Any]]) -> Sequence[Any]:
     """Run a command in each environment, also after an error, and return all results.
 
     Raises:
         GlacierbaseError: the error, or all as one `SeveralErrors`; `results` holds the results of all environments.
     """
+    from glacierbase.errors import GlacierbaseError, SeveralErrors
+
     results: list[Any] = []
     errors: list[GlacierbaseError] = []
     for environment in dict.fromkeys(environments):
