@@ -153,7 +153,7 @@ def _read_files(
         yield FileSummary(migration, answer["checksum"], tuple(steps))
 
 
-def summarize(compiled: Compiled, facts: Mapping[str, Any]) -> dict[str, Any]:
+def summarize(compiled: Compiled, facts: Mapping[str, Any], _kept: dict[str, Any]) -> dict[str, Any]:
     """Return the checksum and the statements of a file, in JSON's types."""
     if "text" in facts:
         compiled = split_file(replace(compiled.migration, text=facts["text"]), compiled.dialect)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 from glacierbase.migrations.compiled import Compiled
 from glacierbase.migrations.headers import read_headers
@@ -42,9 +43,10 @@ def findings(
     values = asdict(facts)
     engine = values.pop("engine")
     examined = []
+    kept: dict[str, Any] = {}
     for number, sql in enumerate(files, start=1):
         path = f"migrations/lake/{number:04}_a.sql"
-        answer = examine(compiled(sql, engine, path), {**values, "place": [["lake", "dev"], number - 1]})
+        answer = examine(compiled(sql, engine, path), {**values, "place": [["lake", "dev"], number - 1]}, kept)
         examined.append(Examined("dev", path, options or LintOptions(), answer))
     return list(judge(examined, {rule.code: rule for rule in all_rules()}, spares_new=spares_new).findings)
 
