@@ -17,7 +17,7 @@ from glacierbase.history.shapes import Origin, as_recorded
 from glacierbase.history.state import current_state
 from glacierbase.history.timeline import Moment, differ
 from glacierbase.inspect.lineage import Since, Traced, how_it_was, trace
-from glacierbase.inspect.table_search import Life, TableSearch
+from glacierbase.inspect.table_search import TableAtPoint, TableSearch
 from glacierbase.model.command import command
 from glacierbase.model.migration import State
 from glacierbase.model.result import Result
@@ -139,24 +139,24 @@ def blame(target: Target, result: BlameResult, search: TableSearch) -> BlameResu
     if found is None:
         return result
     table_, column = found
-    life = table_.at()
+    then = table_.at()
     with LiveTables(target.catalog) as tables:
-        if life.moments:
-            moments, unread = with_changes_since(tables, life.moments, is_whole=not life.gaps and not life.is_doubtful)
-            if len(moments) > len(life.moments) and current_state(target).history.head != state.history.head:
+        if then.moments:
+            moments, unread = with_changes_since(tables, then.moments, is_whole=not then.gaps and not then.is_doubtful)
+            if len(moments) > len(then.moments) and current_state(target).history.head != state.history.head:
                 # A file that has begun since the history was read may have made the changes.
-                moments, unread = with_changes_since(tables, life.moments, is_whole=False)
-            life = replace(life, moments=moments)
+                moments, unread = with_changes_since(tables, then.moments, is_whole=False)
+            then = replace(then, moments=moments)
             result = replace(result, warnings=(*result.warnings, *filter(None, [unread])))
-        lines = tuple(map(BlamedLine.of, trace(life.moments, moments_before(tables, life.moments))))
-    name = current_name(life, table_.name)
-    if column is not None and life.moments and life.moments[-1].shape:
+        lines = tuple(map(BlamedLine.of, trace(then.moments, moments_before(tables, then.moments))))
+    name = current_name(then, table_.name)
+    if column is not None and then.moments and then.moments[-1].shape:
         lines = of_column(lines, column, name)
-    dropped = dropped_by(life)
-    next_ = next_after(state.history, life.gaps) or _way_out(
+    dropped = dropped_by(then)
+    next_ = next_after(state.history, then.gaps) or _way_out(
         name, [*(each.since for each in lines), *([dropped] if dropped else [])]
     )
-    return replace(result, table=name, lines_=lines, dropped=dropped, not_recorded=life.gaps, next=next_)
+    return replace(result, table=name, lines_=lines, dropped=dropped, not_recorded=then.gaps, next=next_)
 
 
 def _way_out(name: str, origins: Iterable[Since]) -> str:
@@ -165,14 +165,14 @@ def _way_out(name: str, origins: Iterable[Since]) -> str:
     return f"keep, undo or ignore what no migration made: `{command('drift', '--table', name)}`" if is_drift else ""
 
 
-def current_name(life: Life, name: str) -> str:
-    """Return the name that a table has at the end of its life so far, or had last."""
-    return next((each.shape.table for each in reversed(life.moments) if each.shape), name)
+def current_name(then: TableAtPoint, name: str) -> str:
+    """Return the name that a table has at this point, or had last."""
+    return next((each.shape.table for each in reversed(then.moments) if each.shape), name)
 
 
-def dropped_by(life: Life) -> Since | None:
+def dropped_by(then: TableAtPoint) -> Since | None:
     """Return what dropped the table; None where it was not dropped."""
-    last = life.moments[-1] if life.moments else None
+    last = then.moments[-1] if then.moments else None
     return Since.of(last) if last and last.shape is None else None
 
 

@@ -11,7 +11,7 @@ from glacierbase.history.state import current_state
 from glacierbase.inspect.blame import current_name, dropped_by, next_after, state_lines
 from glacierbase.inspect.lineage import Since
 from glacierbase.inspect.points import Point, point_given
-from glacierbase.inspect.table_search import ChosenTable, Life, TableSearch
+from glacierbase.inspect.table_search import ChosenTable, TableAtPoint, TableSearch
 from glacierbase.model.arguments import check_not_empty
 from glacierbase.model.differences import OF_ENGINE, Difference, compare, partition_text, sort_text
 from glacierbase.model.result import Result
@@ -134,22 +134,22 @@ def schema(target: Target, result: SchemaResult, search: TableSearch, wanted: Wa
         return result
     if wanted.diff is not None:
         return _compared(result, found, *wanted.diff)
-    life = found.at(wanted.at)
-    result = _at(result, found, life)
+    then = found.at(wanted.at)
+    result = _at(result, found, then)
     return replace(result, sql=_sql(result)) if wanted.sql else result
 
 
-def _at(result: SchemaResult, found: ChosenTable, life: Life) -> SchemaResult:
-    last = life.moments[-1] if life.moments else None
-    since = dropped_by(life) or (Since.of(last, is_first=len(life.moments) == 1) if last else None)
-    later = Since.of(life.later, is_first=not life.moments) if life.later else None
+def _at(result: SchemaResult, found: ChosenTable, then: TableAtPoint) -> SchemaResult:
+    last = then.moments[-1] if then.moments else None
+    since = dropped_by(then) or (Since.of(last, is_first=len(then.moments) == 1) if last else None)
+    later = Since.of(then.later, is_first=not then.moments) if then.later else None
     return replace(
         result,
-        table=current_name(life, found.name),
+        table=current_name(then, found.name),
         shape=last.shape if last else None,
         since=since,
-        not_recorded=life.gaps,
-        next=next_after(found.history, life.gaps),
+        not_recorded=then.gaps,
+        next=next_after(found.history, then.gaps),
         later=later if later and later.at_most else None,
     )
 

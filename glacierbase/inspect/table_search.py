@@ -24,7 +24,7 @@ R = TypeVar("R", bound=Result)
 
 
 @dataclass(frozen=True, slots=True)
-class Life:
+class TableAtPoint:
     """A table at a point of its history.
 
     Attributes:
@@ -59,28 +59,30 @@ class ChosenTable:
         """Return names of tables as files wrote them: some without their first parts."""
         return frozenset(names).union(*(self.spellings.get(name, ()) for name in names))
 
-    def at(self, point: Point | None = None) -> Life:
+    def at(self, point: Point | None = None) -> TableAtPoint:
         """Return the table that has the name at a point, else that had it last before, else that got it later.
 
         Raises:
             ConfigurationError: the point is a version that never ran.
         """
         is_reached = reached(point, self.history)
-        lives = [[moment for moment in each.moments if is_reached(moment.event)] for each in self.timelines]
-        held = [_held_until(moments, self.name) for moments in lives]
-        if not any(lives):
+        reached_moments = [[moment for moment in each.moments if is_reached(moment.event)] for each in self.timelines]
+        held = [_held_until(moments, self.name) for moments in reached_moments]
+        if not any(reached_moments):
             first = next((each.moments[0] for each in self.timelines), None)
-            return Life((), first, gaps(self.history, self.written(self.name), point))
+            return TableAtPoint((), first, gaps(self.history, self.written(self.name), point))
         # One that had not got the name yet is chosen only where no other one had it.
-        chosen = max(range(len(lives)), key=lambda index: (held[index] or (-1, -1), bool(lives[index])))
-        moments, every = tuple(lives[chosen]), self.timelines[chosen]
+        chosen = max(
+            range(len(reached_moments)), key=lambda index: (held[index] or (-1, -1), bool(reached_moments[index]))
+        )
+        moments, every = tuple(reached_moments[chosen]), self.timelines[chosen]
         # Its former names may be those of other tables now.
         current = next((moment.shape.table for moment in reversed(moments) if moment.shape), self.name)
         missing = gaps(self.history, self.written(current), point)
         if point is None:  # Also of files that wrote the name in yet another way.
             missing = tuple(dict.fromkeys((*missing, *(event.version or "" for event in every.unrecorded))))
         later = next(iter(every.moments[len(moments) :]), None)
-        return Life(moments, later, missing, every.is_doubtful)
+        return TableAtPoint(moments, later, missing, every.is_doubtful)
 
 
 def _held_until(moments: Sequence[Moment], name: str) -> tuple[float, float] | None:
