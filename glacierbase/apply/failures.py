@@ -6,7 +6,7 @@ from typing import Any
 
 from glacierbase.errors import EngineError, Interrupted, MigrationFailed, NeedsRepair
 from glacierbase.migrations.compiled import Compiled
-from glacierbase.migrations.transactions import Step
+from glacierbase.migrations.statements import Step
 from glacierbase.model.command import command, repair_as
 from glacierbase.model.migration import Statement
 from glacierbase.model.text import numbered, quoted

@@ -28,8 +28,8 @@ from glacierbase.executors.engine import Engine
 from glacierbase.history.lockrow import is_held
 from glacierbase.history.opening import OpenCatalog, Target
 from glacierbase.history.state import CatalogState, current_state, read_state
+from glacierbase.migrations.git_files import untracked
 from glacierbase.migrations.git_lost import find_lost
-from glacierbase.migrations.git_tracked import untracked
 from glacierbase.migrations.headers import check_required
 from glacierbase.stores import LockRow
 from glacierbase.stores.renaming import renaming_warnings

@@ -13,9 +13,8 @@ from glacierbase.errors import ConfigurationError, GlacierbaseError, HistoryDisa
 from glacierbase.history.records import History, Record
 from glacierbase.history.squashes import fitted
 from glacierbase.history.status import is_late, is_settled, newest_number
-from glacierbase.migrations.compiled import Compiled
+from glacierbase.migrations.compiled import Compiled, refused_substitution
 from glacierbase.migrations.git_lost import LostFile, Trace
-from glacierbase.migrations.substitution import refused_substitution
 from glacierbase.model.arguments import unknown_version
 from glacierbase.model.command import command, git_command, move_command, repair_as, runs_plans_only
 from glacierbase.model.migration import EventType, Migration, State, version_number

@@ -21,8 +21,7 @@ from glacierbase.history.opening import OpenCatalog, Target
 from glacierbase.history.records import History, Record
 from glacierbase.history.state import read_state
 from glacierbase.history.status import make_status
-from glacierbase.migrations.statements import split_statements
-from glacierbase.migrations.transactions import Step, steps
+from glacierbase.migrations.statements import Step, split_statements, steps
 from glacierbase.model.arguments import check_not_empty, check_reason, version_given
 from glacierbase.model.command import command, repair_as
 from glacierbase.model.migration import EventType, State, Statement

@@ -22,7 +22,7 @@ from glacierbase.executors.cancel import cancelling
 from glacierbase.history import entries
 from glacierbase.history.entries import Entry
 from glacierbase.migrations.compiled import Compiled
-from glacierbase.migrations.transactions import Step
+from glacierbase.migrations.statements import Step
 from glacierbase.model.migration import EventType, State, Statement
 from glacierbase.run.activity import doing
 from glacierbase.run.run import statement_tag

@@ -1,3 +1,15 @@
-"""The command line. Until a command runs, only `click` is imported, so that `--help` is fast."""
+"""The command line. Until a command runs, only `click` is imported, so that `--help` is fast.
+
+- `program`: how the program starts, and how it exits after a wrong command line or a bug.
+- `group`: the group of the commands, and their list in `--help`.
+- `options`: the options that commands share.
+- `completion`: what a shell completes.
+- `terminal`: run a command, print its result, ask for confirmation, exit with its code.
+- `display`: what a terminal shows.
+- `signals`: stop a run when a signal asks for it.
+
+The commands: `apply` changes catalogs, `inspect` only reads, `drift` does both; `files` works on files; `review` has `lint`,
+`rules` and `review`; `reference` prints what the program knows.
+"""
 
 from glacierbase.cli.program import main as main

@@ -11,7 +11,7 @@ import click
 
 from glacierbase.cli.completion import complete_version
 from glacierbase.cli.group import FOUND, cli
-from glacierbase.cli.options import Options, with_lock_timeout, with_options, with_yes
+from glacierbase.cli.options import CommandOptions, with_lock_timeout, with_options, with_yes
 
 if TYPE_CHECKING:
     from glacierbase.apply.results import PlanResult
@@ -53,7 +53,7 @@ def _with_selection(function: F) -> F:
 @click.option("--dry-run", is_flag=True, help="Show what would run, as `plan` does.")
 @click.option("--yes", is_flag=True, help="Do not ask for the name of a protected environment.")
 def migrate(
-    options: Options, lock_timeout: float, plan: str | None, dry_run: bool, yes: bool, **selection: Any
+    options: CommandOptions, lock_timeout: float, plan: str | None, dry_run: bool, yes: bool, **selection: Any
 ) -> None:
     """Apply pending migrations in order, under the lock.
 
@@ -98,7 +98,9 @@ def _planned(project: Project, catalogs: Sequence[str], selection: Mapping[str, 
         return error.results
 
 
-def _confirm(options: Options, protected: Sequence[str], planned: Sequence[PlanResult], *, is_file: bool) -> None:
+def _confirm(
+    options: CommandOptions, protected: Sequence[str], planned: Sequence[PlanResult], *, is_file: bool
+) -> None:
     """Show what is about to run in a protected environment, and ask for its name. `migrate` refuses what needs a plan file."""
     asked = [each for each in planned if each.environment in protected and (is_file or not each.plan_required)]
     if any(each.plan for each in asked):
@@ -108,7 +110,7 @@ def _confirm(options: Options, protected: Sequence[str], planned: Sequence[PlanR
 @cli.command()
 @with_options(several=True)
 @click.option("--exit-code", is_flag=True, help="Exit with 7 if something is pending.")
-def pending(options: Options, exit_code: bool) -> None:
+def pending(options: CommandOptions, exit_code: bool) -> None:
     """List what `migrate` would apply, in order. Writes nothing."""
     results = options.report(lambda project: project.pending(options.catalogs))
     if exit_code and any(result.pending for result in results):
@@ -119,7 +121,7 @@ def pending(options: Options, exit_code: bool) -> None:
 @with_options(several=True)
 @_with_selection
 @click.option("--output", metavar="PATH", help="Also write the plan to this file, for `migrate --plan`.")
-def plan(options: Options, output: str | None, **selection: Any) -> None:
+def plan(options: CommandOptions, output: str | None, **selection: Any) -> None:
     """Show the rendered statements that `migrate` would run. Writes nothing but --output."""
     if output and len(options.environments) > 1:
         raise click.UsageError("--output takes one environment", click.get_current_context())
@@ -144,7 +146,7 @@ def plan(options: Options, output: str | None, **selection: Any) -> None:
 @with_lock_timeout
 @with_yes
 @click.argument("versions", nargs=-1, shell_complete=complete_version)
-def repair(options: Options, versions: Sequence[str], lock_timeout: float, yes: bool, **decision: Any) -> None:
+def repair(options: CommandOptions, versions: Sequence[str], lock_timeout: float, yes: bool, **decision: Any) -> None:
     """Record the outcome of VERSIONS that need a decision.
 
     These are versions with an unknown outcome, and failed, edited and removed files. Without --as, show what is known of them:
@@ -181,7 +183,7 @@ def repair(options: Options, versions: Sequence[str], lock_timeout: float, yes: 
 @click.option("--force", is_flag=True, help="Also if the run may be alive; it then runs nothing more.")
 @click.option("--rebuild", is_flag=True, help="First replace the rows of a damaged lock table by one (LOCK_DAMAGED).")
 @with_yes
-def unlock(options: Options, reason: str | None, force: bool, rebuild: bool, yes: bool) -> None:
+def unlock(options: CommandOptions, reason: str | None, force: bool, rebuild: bool, yes: bool) -> None:
     """Release the lock of a run that died.
 
     Shows the lock holder first.
@@ -214,7 +216,7 @@ def unlock(options: Options, reason: str | None, force: bool, rebuild: bool, yes
 )
 @with_lock_timeout
 @with_yes
-def baseline(options: Options, to: str, yes: bool, **decision: Any) -> None:
+def baseline(options: CommandOptions, to: str, yes: bool, **decision: Any) -> None:
     """Adopt existing tables: record migrations as applied.
 
     They do not run. Refused if a table that they create does not exist, or is not as the files declare it.
@@ -245,7 +247,7 @@ def _not_started(project: Project, catalogs: Sequence[str], to: str) -> Sequence
 
 @cli.command()
 @with_options()
-def warm(options: Options) -> None:
+def warm(options: CommandOptions) -> None:
     """Resolve dependencies and build Spark's class archive.
 
     For container images and CI caches. Contacts no catalog.

@@ -1,4 +1,7 @@
-"""The display of what a command is doing: a live line on a terminal, a line a minute in a log, nothing beside JSON."""
+"""What a terminal shows: what a command is doing, and results fitted to its width.
+
+The activity is a live line on a terminal, a line a minute in a log, and nothing beside JSON.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +16,9 @@ from contextlib import contextmanager, suppress
 from typing import TextIO
 from unicodedata import east_asian_width
 
-from glacierbase.cli.screen import is_dumb, is_terminal, width_of
 from glacierbase.model.escape import on_one_line
 from glacierbase.model.text import as_clock
+from glacierbase.output.printable import Show, printable
 from glacierbase.run.activity import Activity, watched
 from glacierbase.run.waiting import Caller, NoAnswer, result, start_thread
 
@@ -30,6 +33,7 @@ _ANSWER_SECONDS = 0.3
 # How long an end waits for a terminal that accepts no output.
 _BLOCKED_SECONDS = 0.5
 _ERASE = "\r\x1b[K"
+_USUAL_WIDTH = 80
 
 
 def open_display(form: str) -> Display:
@@ -216,3 +220,42 @@ def _cut(line: str, columns: int) -> str:
         if used > columns:
             return line[:index]
     return line
+
+
+def is_terminal(stream: TextIO | None) -> bool:
+    """Return whether a standard stream is a terminal. One that was closed before the start is None."""
+    return stream is not None and stream.isatty()
+
+
+def is_dumb() -> bool:
+    """Return whether the terminal understands no control sequences: neither colours nor a line that is rewritten."""
+    return (os.environ.get("TERM") or "dumb") in ("dumb", "unknown")
+
+
+def show_on(stream: TextIO | None, colour: str) -> Show:
+    """Return how lines are shown on a stream.
+
+    Args:
+        colour: `auto`, `always` or `never`, as `--color` has it.
+    """
+    if stream is None or not (is_terminal(stream) or colour == "always"):
+        return printable
+    from glacierbase.output.screen import Screen  # Imports rich.
+
+    return Screen(width_of(stream), colour == "always" or (colour == "auto" and _has_colour())).show
+
+
+def _has_colour() -> bool:
+    """Return whether the environment allows colours; https://no-color.org."""
+    return not os.environ.get("NO_COLOR") and not is_dumb()
+
+
+def width_of(stream: TextIO) -> int:
+    """Return the value of `COLUMNS` where it is set, else the width of the terminal, else 80."""
+    columns = os.environ.get("COLUMNS", "")
+    try:
+        if columns.isdecimal() and int(columns):
+            return int(columns)
+        return os.get_terminal_size(stream.fileno()).columns or _USUAL_WIDTH
+    except (OSError, ValueError):
+        return _USUAL_WIDTH

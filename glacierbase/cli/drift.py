@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from glacierbase.cli.group import FOUND, cli
-from glacierbase.cli.options import Options, with_lock_timeout, with_options, with_yes
+from glacierbase.cli.options import CommandOptions, with_lock_timeout, with_options, with_yes
 
 
 @cli.command()
@@ -30,7 +30,7 @@ from glacierbase.cli.options import Options, with_lock_timeout, with_options, wi
 @with_lock_timeout
 @with_yes
 def drift(
-    options: Options,
+    options: CommandOptions,
     action: str | None,
     fail_on: str,
     listed: bool,
@@ -68,8 +68,8 @@ def drift(
         report.results = project.drift_adopt(options.catalogs, **chosen, lock_timeout=lock_timeout)
 
 
-def _ask(options: Options, fail_on: str, listed: bool, tables: Sequence[str]) -> None:
-    from glacierbase.inspect.drift.results import DriftResult
+def _ask(options: CommandOptions, fail_on: str, listed: bool, tables: Sequence[str]) -> None:
+    from glacierbase.inspect.drift import DriftResult
 
     lines = DriftResult.listed if listed else None
     results = options.report(lambda project: project.drift(options.catalogs, tables=tables), lines=lines)

@@ -9,7 +9,7 @@ import click
 
 from glacierbase.cli.completion import complete_catalog, complete_version
 from glacierbase.cli.group import cli
-from glacierbase.cli.options import Options, with_options, with_resolve
+from glacierbase.cli.options import CommandOptions, with_options, with_resolve
 from glacierbase.project.commands import COMMANDS
 
 
@@ -21,7 +21,7 @@ from glacierbase.project.commands import COMMANDS
     help="Compare with a git ref: its files must be unchanged, new versions must be above its highest.",
 )
 @with_resolve
-def validate(options: Options, base: str | None, resolve: bool) -> None:
+def validate(options: CommandOptions, base: str | None, resolve: bool) -> None:
     """Check every file in every environment. Contacts nothing.
 
     Checks names, headers, templates, and that the SQL can be split into statements.
@@ -39,7 +39,7 @@ def validate(options: Options, base: str | None, resolve: bool) -> None:
 @with_options()
 @with_resolve
 @click.argument("versions", nargs=-1, shell_complete=complete_version)
-def render(options: Options, resolve: bool, versions: Sequence[str]) -> None:
+def render(options: CommandOptions, resolve: bool, versions: Sequence[str]) -> None:
     """Print migrations as each environment renders them.
 
     All, or VERSIONS. Contacts nothing. Control characters and CI commands are shown as escapes; --format json has the exact SQL.
@@ -53,7 +53,9 @@ def render(options: Options, resolve: bool, versions: Sequence[str]) -> None:
 @click.option("--author", help="Default: git's user.name.")
 @click.option("--reverting", metavar="VERSION", help="Write statements that undo this version, as far as possible.")
 @click.argument("description")
-def new(options: Options, catalog: str | None, author: str | None, reverting: str | None, description: str) -> None:
+def new(
+    options: CommandOptions, catalog: str | None, author: str | None, reverting: str | None, description: str
+) -> None:
     """Write the next migration file, with its headers.
 
     Example: glacierbase new 'add the device column'
@@ -72,7 +74,7 @@ def new(options: Options, catalog: str | None, author: str | None, reverting: st
 @click.option("--base", metavar="REF", help="The branch to merge into. Default: the default branch of origin.")
 @click.option("--dry-run", is_flag=True, help="Only show the renames.")
 @click.option("--commit", is_flag=True, help="Commit the renames. Default: ask on a terminal, otherwise do not commit.")
-def rebase(options: Options, base: str | None, dry_run: bool, commit: bool) -> None:
+def rebase(options: CommandOptions, base: str | None, dry_run: bool, commit: bool) -> None:
     """Give new files versions above those of a base branch.
 
     For a branch whose base got higher versions meanwhile. Renames all files in their order, or none, and changes no content.
@@ -103,7 +105,7 @@ def rebase(options: Options, base: str | None, dry_run: bool, commit: bool) -> N
 @click.option("--author", help="Default: git's user.name.")
 @click.option("--dry-run", is_flag=True, help="Only show the file.")
 @click.option("--commit", is_flag=True, help="Commit it. Default: ask on a terminal, otherwise do not commit.")
-def squash(options: Options, to: str, author: str | None, dry_run: bool, commit: bool) -> None:
+def squash(options: CommandOptions, to: str, author: str | None, dry_run: bool, commit: bool) -> None:
     """Replace old files by one that creates their tables.
 
     For new environments, which run that one file in place of all up to VERSION. Its statements are those that make the tables of
@@ -151,7 +153,7 @@ def squash(options: Options, to: str, author: str | None, dry_run: bool, commit:
     help="Also write files for this CI service: review, deployment, code owners. In a project that has catalogs: only these.",
 )
 @click.argument("name", required=False)
-def init(options: Options, catalog_type: str, ci: str | None, name: str | None) -> None:
+def init(options: CommandOptions, catalog_type: str, ci: str | None, name: str | None) -> None:
     """Write a project with the catalog NAME and a migration.
 
     NAME is analytics by default. Prints the next commands. Overwrites nothing.

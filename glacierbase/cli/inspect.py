@@ -1,17 +1,20 @@
-"""The read-only commands on catalogs."""
+"""The read-only commands on catalogs, except `drift`, which has actions."""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Sequence
+
 import click
 
-from glacierbase.cli.completion import complete_version
-from glacierbase.cli.group import cli
-from glacierbase.cli.options import Options, with_options
+from glacierbase.cli.completion import complete_environment, complete_version
+from glacierbase.cli.group import FOUND, cli
+from glacierbase.cli.options import CommandOptions, with_options
 
 
 @cli.command()
 @with_options(several=True)
-def status(options: Options) -> None:
+def status(options: CommandOptions) -> None:
     """Show the state of every version and the lock holder. Writes nothing."""
     options.report(lambda project: project.status(options.catalogs))
 
@@ -24,9 +27,9 @@ def status(options: Options) -> None:
 @click.option("--author", help="Only of authors whose name contains this.")
 @click.option("--since", metavar="TIME", help="Only from this date (UTC) or time on, or 90m, 12h, 7d, 2w ago.")
 @click.option("--version", help="Only this version.", shell_complete=complete_version)
-def history(options: Options, events: bool, **filters: str | None) -> None:
+def history(options: CommandOptions, events: bool, **filters: str | None) -> None:
     """List migrations and their outcomes, in order. Writes nothing."""
-    from glacierbase.inspect.versions.history import HistoryResult
+    from glacierbase.inspect.history import HistoryResult
 
     lines = HistoryResult.event_lines if events else None
     options.report(lambda project: project.history(options.catalogs, **filters), lines=lines)
@@ -35,7 +38,7 @@ def history(options: Options, events: bool, **filters: str | None) -> None:
 @cli.command()
 @with_options()
 @click.argument("version", shell_complete=complete_version)
-def show(options: Options, version: str) -> None:
+def show(options: CommandOptions, version: str) -> None:
     """Show one VERSION: statements, events and the next step. Writes nothing."""
     options.report(lambda project: project.show(version, options.catalogs))
 
@@ -47,7 +50,7 @@ def show(options: Options, version: str) -> None:
     "--at", metavar="VERSION|TIME", help="As it was after this version, or at this time; a date is its end (UTC)."
 )
 @click.option("--diff", metavar="A..B", help="The differences between two versions or times.")
-def schema(options: Options, table: str, at: str | None, diff: str | None) -> None:
+def schema(options: CommandOptions, table: str, at: str | None, diff: str | None) -> None:
     """Show what a TABLE consists of, by the record. Writes nothing.
 
     `--format sql` prints statements that create the same table. The table itself is not read: `blame` says which migration made
@@ -60,7 +63,7 @@ def schema(options: Options, table: str, at: str | None, diff: str | None) -> No
 @cli.command()
 @with_options()
 @click.argument("table", metavar="TABLE[.COLUMN]")
-def blame(options: Options, table: str) -> None:
+def blame(options: CommandOptions, table: str) -> None:
     """Show who changed each part of a TABLE, when and why. Writes nothing."""
     options.report(lambda project: project.blame(table, options.catalogs))
 
@@ -72,9 +75,64 @@ def blame(options: Options, table: str) -> None:
     is_flag=True,
     help="Print the statements that create glacierbase's tables, and the rights they need. Contacts nothing.",
 )
-def doctor(options: Options, print_ddl: bool) -> None:
+def doctor(options: CommandOptions, print_ddl: bool) -> None:
     """Check files, connection, rights and the lock. Leaves nothing behind.
 
     It creates tables under a made-up name, lets several sessions compete for their lock, and drops them.
     """
     options.report(lambda project: project.doctor(options.catalogs, print_ddl=print_ddl))
+
+
+@cli.command()
+@with_options(environment=False)
+@click.option("--exit-code", is_flag=True, help="Exit with 7 if anything differs that variables do not explain.")
+@click.argument("sources", nargs=-1, metavar="ENV...", shell_complete=complete_environment)
+def compare(options: CommandOptions, exit_code: bool, sources: Sequence[str]) -> None:
+    """Show whether environments have had the same updates.
+
+    Compares the applied files, and the tables that result. ENV is an environment, or a file ending in .json that `export-state`
+    wrote. Writes nothing; starts an engine only where the history is read through it.
+    """
+    from glacierbase.inspect.compare.compare import compare_files, is_state_file
+
+    if sources and all(map(is_state_file, sources)):  # No project is needed.
+        with options.reporting() as report:
+            report.results = compare_files(sources, options.catalogs)
+    else:
+        with options.reporting() as report, options.loaded() as project:
+            report.results = project.compare(sources, options.catalogs)
+    if exit_code and any(result.differs for result in report.results):
+        sys.exit(FOUND)
+
+
+@cli.command("export-state")
+@with_options()
+@click.option(
+    "-o",
+    "--output",
+    metavar="PATH",
+    required=True,
+    help="The file to write, which ends in .json; an existing one is replaced.",
+)
+def export_state(options: CommandOptions, output: str) -> None:
+    """Write the state of an environment to a file for `compare`.
+
+    It holds versions, checksums and shapes of tables, and no secrets, SQL or rows. For environments that only their own CI job can
+    reach.
+    """
+    options.report(lambda project: project.export_state(output, options.catalogs))
+
+
+@cli.command()
+@with_options()
+@click.option(
+    "-o", "--output", metavar="PATH", required=True, help="The HTML file to write; an existing one is replaced."
+)
+@click.argument("sources", nargs=-1, metavar="[ENV]...", shell_complete=complete_environment)
+def report(options: CommandOptions, output: str, sources: Sequence[str]) -> None:
+    """Write a page of tables, migrations and their changes.
+
+    One HTML file that opens from disk and contacts nothing. With two or more ENV it also compares these, as `compare` does: each
+    is an environment, or a file ending in .json that `export-state` wrote.
+    """
+    options.report(lambda project: project.report(output, sources, options.catalogs))

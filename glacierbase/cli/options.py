@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -15,13 +15,13 @@ from glacierbase.cli.completion import complete_catalog, complete_environment, c
 if TYPE_CHECKING:
     from glacierbase.cli.terminal import Report, Terminal
     from glacierbase.output.documents import Lines
-    from glacierbase.output.files import OutputFile
+    from glacierbase.output.formats import OutputFile
     from glacierbase.project.project import Project
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class Options:
+class CommandOptions:
     """The options that every command has.
 
     Attributes:
@@ -98,7 +98,6 @@ class Options:
             with self.terminal.reporting(command or self.command, lines) as report, self.loaded() as project:
                 report.results = run(project)
             return report.results
-        from glacierbase.cli.environments import run_in_each
         from glacierbase.output.side_by_side import side_by_side
 
         def run_in(environment: str) -> Sequence[Any]:
@@ -106,7 +105,7 @@ class Options:
                 return run(project)
 
         with self.terminal.reporting(command or self.command, shown=side_by_side) as report:
-            report.results = run_in_each(self.environments, run_in)
+            report.results = _run_in_each(self.environments, run_in)
         return report.results
 
 
@@ -133,7 +132,7 @@ def take_options(command: str, values: dict[str, Any]) -> None:
     """Replace the values of the options that `with_options` adds, where a command has them, by one `options`."""
     if "project" in values:
         common = {name: values.pop(name) for name in _NAMES if name in values}
-        values["options"] = Options(command, **common)
+        values["options"] = CommandOptions(command, **common)
 
 
 _NAMES = ("project", "format", "verbose", "color", "environments", "catalogs", "outputs")
@@ -174,7 +173,7 @@ class _Format(click.ParamType):  # type: ignore[type-arg,unused-ignore]
 def _to_files(ctx: click.Context, param: click.Parameter, values: Sequence[str]) -> Sequence[OutputFile]:
     if not values or ctx.resilient_parsing:
         return ()
-    from glacierbase.output.files import output_files
+    from glacierbase.output.formats import output_files
 
     try:
         return output_files(values)
@@ -253,3 +252,26 @@ with_resolve = click.option(
     is_flag=True,
     help="Read ${env:…}, ${secret:…} and ${file:…}; only on a branch that you trust. Default: placeholders.",
 )
+
+
+def _run_in_each(environments: Iterable[str], run: Callable[[str], Sequence[Any]]) -> Sequence[Any]:
+    """Run a command in each environment, also after an error, and return all results.
+
+    Raises:
+        GlacierbaseError: the error, or all as one `SeveralErrors`; `results` holds the results of all environments.
+    """
+    from glacierbase.errors import GlacierbaseError, SeveralErrors
+
+    results: list[Any] = []
+    errors: list[GlacierbaseError] = []
+    for environment in dict.fromkeys(environments):
+        try:
+            results += run(environment)
+        except GlacierbaseError as error:
+            results += error.results
+            errors.append(error)
+    if not errors:
+        return results
+    joined = errors[0] if len(errors) == 1 else SeveralErrors(errors)
+    joined.results = tuple(results)
+    raise joined

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from glacierbase.cli.display import Display, open_display
-from glacierbase.cli.screen import is_terminal, show_on
+from glacierbase.cli.display import Display, is_terminal, open_display, show_on
 from glacierbase.cli.signals import Signals
 from glacierbase.errors import ConfigurationError, GlacierbaseError, Interrupted, Stopped, joined
 from glacierbase.model.command import command
@@ -27,7 +26,7 @@ from glacierbase.output.formats import FORMATS
 from glacierbase.output.printable import printable
 
 if TYPE_CHECKING:
-    from glacierbase.output.files import OutputFile
+    from glacierbase.output.formats import OutputFile
 
 logger = logging.getLogger("glacierbase")
 
@@ -137,7 +136,7 @@ class Terminal:
         """Write the result into the files, and return the errors."""
         if not self._files:
             return ()
-        from glacierbase.output.files import write_files
+        from glacierbase.output.formats import write_files
 
         return write_files(self._files, outcome)
 

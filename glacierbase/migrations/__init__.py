@@ -1,1 +1,23 @@
-"""Migration files: names, headers, checksums, templates, rendering and splitting, up to compiled statements."""
+"""Migration files: names, headers, checksums, templates, rendering and splitting, up to compiled statements.
+
+Files:
+- `folder`: the migrations of a catalog in order, read at once or at first use; files of one version.
+- `headers`: the comments `-- MIGRATION_NAME: value`.
+- `squashes`: the headers of a squash, which list the files that it replaces.
+- `allows`: the comments that allow a finding of `lint`.
+- `new_files`: write the next migration.
+
+Statements:
+- `render`: the text of a file in one environment, with the file's line of each character.
+- `template`: Jinja, restricted to what a versioned SQL file may depend on.
+- `statements`: split SQL into statements; those of a transaction are one step.
+- `compiled`: a rendered and split file; text that the engine would replace in it.
+- `sessions`: what the statements of a file do to the session.
+- `sandbox`, `worker`: compile untrusted files in a process with limits of time and memory.
+- `in_environments`: compile the files of several catalogs in several environments.
+
+Git:
+- `git_files`: the files of a commit, and which files git tracks.
+- `git_base`: the files beside those of the base branch; what is edited, deleted or out of order.
+- `git_lost`: where git has a file of the history that is deleted or edited here.
+"""

@@ -3,22 +3,38 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 from glacierbase.errors import GlacierbaseError, MigrationFileError, collected, raise_all
-from glacierbase.migrations.statements import split_statements
-from glacierbase.migrations.substitution import Substituted, substituted
-from glacierbase.migrations.transactions import Step, steps
+from glacierbase.migrations.statements import Step, split_statements, steps
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.migration import Migration, Statement, checksum
+from glacierbase.sql.dialects import DIALECTS, SUBSTITUTES
+from glacierbase.sql.tokens import Source, tokens
 
 if TYPE_CHECKING:
     from glacierbase.sql.file import Named
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
+
+
+@dataclass(frozen=True, slots=True)
+class Substituted:
+    """The first text of a statement, outside of comments, that Spark would replace, or the setting that lets it.
+
+    Attributes:
+        index: of the statement in its file, from 1.
+        line, column: from 1.
+    """
+
+    index: int
+    line: int
+    column: int
+    text: str
 
 
 @dataclass(frozen=True)
@@ -127,3 +143,53 @@ def compile_all(migrations: Iterable[Migration], catalog: TemplateNames, dialect
             compiled[migration.number] = compile_migration(migration, catalog, dialect)
     raise_all(errors)
     return compiled
+
+
+def substituted(statement: Statement, dialect: str) -> Substituted | None:
+    """Return the first such text of a statement; its line and column are counted as those of the statement are."""
+    facts = DIALECTS[dialect]
+    found = list(re.finditer(facts.substituted, statement.text))
+    if not found:
+        return None
+    source = Source(statement.text)
+    code = list(tokens(facts, source))
+    starts = [token.start for token in code]
+    for each in found:
+        before = bisect_right(starts, each.start()) - 1
+        if before >= 0 and each.start() < code[before].end:
+            line, column = source.place(each.start())
+            column += statement.column - 1 if line == 1 else 0
+            return Substituted(statement.index, statement.line + line - 1, column, each[0])
+    return None
+
+
+def refused_substitution(
+    location: str, found: Iterable[Substituted], resumes_at: int = 1, or_else: str = ""
+) -> MigrationFileError | None:
+    """Return the error for the first text that Spark would replace in the statements that are to run; None without one.
+
+    No session of glacierbase replaces it. Such a file is refused nevertheless: it has another meaning in every other session.
+
+    Args:
+        location: of the file.
+        resumes_at: the index of the first statement that is to run.
+        or_else: another way out, for the hint.
+    """
+    first = next((each for each in found if each.index >= resumes_at), None)
+    if first is None:
+        return None
+    if first.text == SUBSTITUTES:
+        what = f"{SUBSTITUTES} is false in every session, and no statement may change it"
+        hint = "remove it; where it is text, write another"
+    else:
+        what = f"Spark may replace `{first.text}` before it reads the statement"
+        literal = rf"\u0024{first.text[1:]}"
+        hint = f"write `{literal}` for the same text in a string, or a variable of the catalog file"
+    return MigrationFileError(
+        "SPARK_SUBSTITUTION",
+        f"{location}, line {first.line}, column {first.column}: {what}",
+        f"{hint}{or_else}",
+        path=location,
+        line=first.line,
+        column=first.column,
+    )

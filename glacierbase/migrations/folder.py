@@ -1,24 +1,34 @@
-"""The migrations folder of a catalog: its files in order, each with its headers."""
+"""The migrations folder of a catalog: its files in order, each with its headers, and what is wrong with them.
+
+Of two files with one version, the error names the newer one as the file to rename, where git shows which one that is.
+"""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
+from typing import overload
 
-from glacierbase.errors import GlacierbaseError, MigrationFileError, collected
-from glacierbase.migrations.duplicates import duplicate_versions
+from glacierbase.errors import ConfigurationError, GlacierbaseError, MigrationFileError, collected, raise_all
+from glacierbase.migrations.git_files import path_in_git, tracked, usual_base
 from glacierbase.migrations.headers import AUTHOR, DESCRIPTION, file_error, further_headers, read_headers
 from glacierbase.migrations.squashes import below_squash, read_squashes, replaces
+from glacierbase.model.command import command
 from glacierbase.model.migration import Migration, checksum
 from glacierbase.run.files import FileReader, FileRefused, path_inside
+from glacierbase.run.git import GitFailed, git, work_tree
 
 FILE_NAME = re.compile(r"(?P<version>[0-9]+)_(?P<name>[a-z0-9]+(?:_[a-z0-9]+)*)\.sql")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _MOST_BYTES, _MOST_BYTES_IN_ALL = 10 * 2**20, 256 * 2**20
 # Python 3.11 and earlier walk folders by recursion.
 _DEEPEST = 100
+# Of files that the base branch does not have; those that it has are below, the oldest one lowest.
+_COMMITTED, _UNTRACKED = 1, 2
 
 
 def migration_files(root: Path) -> FileReader:
@@ -164,3 +174,77 @@ def _decoded(content: bytes, location: str) -> str:
             "save the file as UTF-8",
             line,
         ) from error
+
+
+def duplicate_versions(pairs: Sequence[tuple[Migration, Migration]], root: Path) -> list[MigrationFileError]:
+    """Return an error for each pair of files with one version.
+
+    Args:
+        root: of the project.
+    """
+    ages = _ages([file.path for pair in pairs for file in pair], root)
+    ordered = (sorted(pair, key=lambda file: ages.get(file.path, 0)) for pair in pairs)
+    return [_duplicate(older, newer, ages) for older, newer in ordered]
+
+
+def _duplicate(older: Migration, newer: Migration, ages: Mapping[Path, int]) -> MigrationFileError:
+    is_known = ages.get(older.path) != ages.get(newer.path)
+    which = newer.location if is_known else "the one of the two that no environment has applied"
+    return file_error(
+        newer.location,
+        "DUPLICATE_VERSION",
+        f"has the same version as {older.location}",
+        f"rename {which} to a version above all others; in a git branch, `{command('rebase')}` does that",
+    )
+
+
+def _ages(paths: Sequence[Path], root: Path) -> Mapping[Path, int]:
+    """Return numbers that order the files by the time when git got them; equal or none where that is not known."""
+    with suppress(OSError, GitFailed, FileRefused):
+        if paths and work_tree(root):
+            known = tracked(root, paths)
+            return {**dict.fromkeys(paths, _UNTRACKED), **dict.fromkeys(known, _COMMITTED), **_in_base(known, root)}
+    return {}
+
+
+def _in_base(paths: set[Path], root: Path) -> Mapping[Path, int]:
+    """Return a number for each file that came into the usual base branch: 0 for the last commit that brought one, -1 before."""
+    try:
+        base = usual_base(root)
+    except ConfigurationError:
+        return {}
+    names = {os.fsencode(path_in_git(path, root)): path for path in paths}
+    # A merge is compared with the base as it was before.
+    options = ("-m", "--first-parent", "--no-renames", "--diff-filter=A", "--name-only", "--format=%x01", "-z")
+    listed = git(root, "--literal-pathspecs", "log", *options, base, "--", *map(os.fsdecode, names)) if names else b""
+    commits = [set(commit.strip(b"\n\0").split(b"\0")) for commit in listed.split(b"\1")[1:]]
+    return {names[name]: -age for age, commit in reversed([*enumerate(commits)]) for name in commit if name in names}
+
+
+class DeferredMigrations(Sequence[Migration]):
+    """Migrations that are read at first use.
+
+    Every use raises MigrationFileError or SeveralErrors where the files are not valid.
+    """
+
+    def __init__(self, load: Callable[[], tuple[Sequence[Migration], Sequence[GlacierbaseError]]]) -> None:
+        self._load = load
+
+    @cached_property
+    def _read(self) -> Sequence[Migration]:
+        migrations, errors = self._load()
+        raise_all(errors)
+        return migrations
+
+    @overload
+    def __getitem__(self, index: int) -> Migration: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Migration]: ...
+    def __getitem__(self, index: int | slice) -> Migration | Sequence[Migration]:
+        return self._read[index]
+
+    def __iter__(self) -> Iterator[Migration]:
+        return iter(self._read)
+
+    def __len__(self) -> int:
+        return len(self._read)

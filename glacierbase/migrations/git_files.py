@@ -1,8 +1,9 @@
-"""Read the project's files from commits instead of the work tree: those of a base branch, and of where this branch left it."""
+"""The project's files in git: those of a commit, such as where this branch left its base, and which files git tracks."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BytesIO
@@ -10,6 +11,7 @@ from pathlib import Path, PurePosixPath
 
 from glacierbase.errors import ConfigurationError
 from glacierbase.model.command import git_command
+from glacierbase.run.files import FileRefused, path_inside
 from glacierbase.run.git import GitFailed, git, work_tree
 
 # Branches that pull requests usually are merged into, by preference.
@@ -159,3 +161,34 @@ def _read(root: Path, inside: PurePosixPath, commit: str) -> dict[str, bytes]:
     answer = BytesIO(git(root, "cat-file", "--batch", given=b"".join(blob + b"\n" for blob in blobs.values())))
     paths = (PurePosixPath(path.decode(errors="backslashreplace")).relative_to(inside) for path in blobs)
     return {str(path): next_object(answer) for path in paths}
+
+
+def tracked(root: Path, paths: Sequence[Path]) -> set[Path]:
+    """Return those of the paths that git tracks.
+
+    Args:
+        root: of the project, which is in a work tree.
+
+    Raises:
+        GitFailed, OSError: git fails, or is not installed.
+    """
+    names = {path_in_git(path, root): path for path in paths}
+    if not names:
+        return set()
+    listed = git(root, "--literal-pathspecs", "ls-files", "-z", "--", *names)
+    return {names[name] for name in map(os.fsdecode, listed.split(b"\0")) if name in names}
+
+
+def untracked(root: Path, paths: Sequence[Path]) -> set[Path]:
+    """Return those of the paths that git does not track: all of them outside of git, none where git fails."""
+    try:
+        return set(paths) - tracked(root, paths) if work_tree(root) else set(paths)
+    except (OSError, GitFailed, FileRefused):
+        return set()
+
+
+def path_in_git(path: Path, root: Path) -> str:
+    """Return the path of a file relative to the top of the work tree; its folders may be links inside the project."""
+    top = work_tree(root)
+    assert top is not None
+    return str((path_inside(path.parent, root) / path.name).relative_to(top))

@@ -18,7 +18,7 @@ T = TypeVar("T")
 Use = Callable[[Sandbox, Catalog, Sequence[Migration]], Iterable[T]]
 
 
-class Source(Protocol):
+class MigrationSource(Protocol):
     """The attributes of a catalog file that are needed to compile its migrations."""
 
     @property
@@ -50,7 +50,7 @@ class InEnvironment(Generic[T]):
 
 
 def in_environments(
-    root: Path, chosen: Sequence[tuple[Source, Sequence[str]]], resolve: bool, use: Use[T]
+    root: Path, chosen: Sequence[tuple[MigrationSource, Sequence[str]]], resolve: bool, use: Use[T]
 ) -> tuple[list[InEnvironment[T]], list[GlacierbaseError]]:
     """Compile every file of every chosen catalog and environment in a sandbox; return also all that is wrong.
 
@@ -72,7 +72,7 @@ class _Compilation(Generic[T]):
         errors: by message, because environments share files: an error in all of them is reported once.
     """
 
-    def __init__(self, root: Path, files: Sequence[Source], resolve: bool, use: Use[T]) -> None:
+    def __init__(self, root: Path, files: Sequence[MigrationSource], resolve: bool, use: Use[T]) -> None:
         self._root = root
         self._resolve = resolve
         self._use = use
@@ -82,11 +82,11 @@ class _Compilation(Generic[T]):
         }
         self.errors: dict[str, GlacierbaseError] = {}
 
-    def count(self, file: Source) -> int:
+    def count(self, file: MigrationSource) -> int:
         """Return the number of migrations of a catalog."""
         return len(self._read[file.stem][0])
 
-    def run(self, sandbox: Sandbox, pairs: Iterator[tuple[Source, str]]) -> Iterator[InEnvironment[T]]:
+    def run(self, sandbox: Sandbox, pairs: Iterator[tuple[MigrationSource, str]]) -> Iterator[InEnvironment[T]]:
         """Yield the pairs, until the sandbox's budget is spent."""
         for file, environment in pairs:
             migrations, wrong = self._read[file.stem]
@@ -100,7 +100,7 @@ class _Compilation(Generic[T]):
             if sandbox.is_spent:
                 return
 
-    def _compiled(self, sandbox: Sandbox, file: Source, environment: str) -> Iterable[T]:
+    def _compiled(self, sandbox: Sandbox, file: MigrationSource, environment: str) -> Iterable[T]:
         sandbox.check_time(f"catalogs/{file.path.name}")
         catalog = file.for_environment(environment, self._root, resolve=self._resolve)
         return self._use(sandbox, catalog, self._read[file.stem][0])

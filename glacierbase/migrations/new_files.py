@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -62,12 +62,13 @@ def write_migration(
         what = f"a description and an author must not contain {wrong[0]}{wrong.string[wrong.end()]}: the file is a template"
         raise ConfigurationError("INVALID_VALUE", what, command("new", "--help"))
     values = {DESCRIPTION: description, AUTHOR: author, **dict.fromkeys(headers, "")}
+    head = "".join(f"-- {PREFIX}{name}: {value}\n" for name, value in values.items())
     with one_at_a_time(root):
         highest = max(highest_version(folder, root), _highest_draft(folder))
         path = folder / f"{next_version(highest, now)}_{words}.sql"
         try:
             with writing(path):
-                create_file(draft_of(path) if is_draft else path, root, f"{_head(values)}\n{sql or _NO_SQL}")
+                create_file(draft_of(path) if is_draft else path, root, f"{head}\n{sql or _NO_SQL}")
         except FileExistsError as error:
             raise already_exists(path, "", "use other words") from error
     return path
@@ -100,10 +101,6 @@ def publish(root: Path, location: str) -> None:
         what = f"{draft} cannot be renamed: {error.strerror}; its version is recorded"
         hint = move_command(draft, location, tracked=False)
         raise ConfigurationError("UNREADABLE_FILE", what, hint, path=draft) from error
-
-
-def _head(headers: Mapping[str, str]) -> str:
-    return "".join(f"-- {PREFIX}{name}: {value}\n" for name, value in headers.items())
 
 
 def as_template(text: str) -> str:

@@ -15,8 +15,7 @@ from typing import Any, NamedTuple, cast
 from jinja2 import Template, TemplateSyntaxError
 
 from glacierbase.errors import MigrationFileError, raise_all
-from glacierbase.migrations.template import CURRENT, LIMIT, UNWRITTEN, Copied, jinja, listed, seen
-from glacierbase.migrations.template_syntax import with_marks
+from glacierbase.migrations.template import CURRENT, LIMIT, UNWRITTEN, Copied, jinja, listed, seen, with_marks
 from glacierbase.model.migration import Migration
 from glacierbase.model.spelling import nearest, suggestion
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import chain, pairwise, repeat
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, islice, pairwise, repeat
 from typing import NamedTuple
 
+from glacierbase.errors import MigrationFileError
 from glacierbase.model.migration import Statement, checksum
 from glacierbase.sql.dialects import Dialect, facts_of
 from glacierbase.sql.tokens import Source, Token, check_characters, tokens
@@ -15,6 +16,15 @@ _BYTE_ORDER_MARK = "\ufeff"
 _BEFORE_STATEMENT = frozenset({"NOT", "ATOMIC", "LOOP", "REPEAT", "ELSE"})
 # Tokens between HANDLER and the last word of its conditions: `HANDLER FOR SQLSTATE VALUE '22012', NOT FOUND`.
 _BEFORE_CONDITION = frozenset({"FOR", "SQLSTATE", "VALUE", "NOT", ","})
+# https://docs.snowflake.com/en/sql-reference/transactions: what opens and closes a transaction, the longest first, and the first
+# word of what takes part in one. Any other statement commits it first.
+_BEGINS = (("BEGIN", "TRANSACTION"), ("BEGIN", "WORK"), ("START", "TRANSACTION"), ("BEGIN",))
+_ENDS = (("COMMIT",), ("COMMIT", "WORK"), ("ROLLBACK",), ("ROLLBACK", "WORK"))
+_JOINS = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE", "SELECT", "WITH", "SET", "UNSET"})
+# The longest of them has four: `BEGIN TRANSACTION NAME n`.
+_MOST_WORDS = 5
+# Statements that take effect together, and are recorded together: a statement between BEGIN and COMMIT has no effect yet.
+Step = tuple[Statement, ...]
 
 
 def split_statements(sql: str, dialect: str) -> tuple[Statement, ...]:
@@ -163,3 +173,66 @@ def _comments(sql: str, span: _Span) -> str:
     """Return the comments on the lines above a statement; one on the line where the statement before it ends is not among them."""
     above = sql[span.above : span.start]
     return (above.partition("\n")[2] if span.above else above).strip()
+
+
+def steps(statements: Iterable[Statement], dialect: str) -> tuple[Step, ...]:
+    """Return the statements as steps; those of one transaction are one step.
+
+    Raises:
+        MigrationFileError: `TRANSACTION_NOT_ENDED`, or `TRANSACTION_BROKEN`: a statement commits the transaction before it runs.
+            `data` holds `line` and `column`.
+    """
+    facts = facts_of(dialect)
+    if not facts.transactions:
+        return tuple((statement,) for statement in statements)
+    return tuple(_steps(statements, facts))
+
+
+def _steps(statements: Iterable[Statement], facts: Dialect) -> Iterator[Step]:
+    together: list[Statement] = []
+    for statement in statements:
+        words = tuple(token.word for token in islice(tokens(facts, Source(statement.text)), _MOST_WORDS))
+        if together:
+            together.append(statement)
+            if words in _ENDS:
+                yield tuple(together)
+                together = []
+            elif words[0] not in _JOINS:
+                raise _broken(together[0], statement)
+        elif _begins(words):
+            together = [statement]
+        else:
+            yield (statement,)
+    if together:
+        raise _not_ended(together[0])
+
+
+def _begins(words: Sequence[str]) -> bool:
+    """Return whether these are the words of a statement that opens a transaction, with or without a name."""
+    opening = next((each for each in _BEGINS if words[: len(each)] == each), None)
+    rest = words[len(opening) :] if opening else ()
+    return opening is not None and (not rest or (len(rest) == 2 and rest[0] == "NAME"))
+
+
+def _broken(begin: Statement, statement: Statement) -> MigrationFileError:
+    return _transaction_error(
+        statement,
+        "TRANSACTION_BROKEN",
+        f"this statement commits the transaction of line {begin.line} before it runs",
+        "write COMMIT before it, or move it out of the transaction: only INSERT, UPDATE, DELETE, MERGE and queries take"
+        " part in one",
+    )
+
+
+def _not_ended(begin: Statement) -> MigrationFileError:
+    return _transaction_error(
+        begin,
+        "TRANSACTION_NOT_ENDED",
+        "the transaction that begins here is never ended, so its statements would have no effect",
+        "write COMMIT after its last statement; a scripting block needs its END",
+    )
+
+
+def _transaction_error(statement: Statement, code: str, what: str, hint: str) -> MigrationFileError:
+    message = f"line {statement.line}, column {statement.column}: {what}"
+    return MigrationFileError(code, message, hint, line=statement.line, column=statement.column)

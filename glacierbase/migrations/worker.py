@@ -20,8 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from glacierbase.errors import GlacierbaseError, collected
-from glacierbase.migrations.compiled import Compiled, compile_migration
-from glacierbase.migrations.substitution import Substituted
+from glacierbase.migrations.compiled import Compiled, Substituted, compile_migration
 from glacierbase.model.migration import Migration, Statement
 
 NO_MEMORY = 3
@@ -44,7 +43,8 @@ class Examiner:
     """A function that the worker calls with each compiled file, so that its work is inside of the same limits.
 
     Attributes:
-        function: its name, as `package.module:function`. It gets the compiled file and `facts`, and returns a value of JSON types.
+        function: its name, as `package.module:function`. It gets the compiled file, `facts`, and a dictionary that it can use for
+            what it keeps for later files in the same process; it returns a value of JSON types.
         facts: of JSON types.
     """
 
@@ -70,6 +70,7 @@ def main() -> None:
     enough = _limit_memory(memory)
     _write({"ready": True})
     names: _Names | None = None
+    kept: dict[str, Any] = {}
     while True:
         signal.setitimer(signal.ITIMER_PROF, seconds)
         line = sys.stdin.buffer.readline()
@@ -80,14 +81,14 @@ def main() -> None:
             if "names" in request:
                 names = _Names(**request["names"])
             assert names
-            answer = _answer(request, names)
+            answer = _answer(request, names, kept)
             # The sandbox replaces a worker whose memory is half full, so that the next file has enough.
             _write({**answer, "seconds": time.process_time(), "full": _memory() > enough})
         except MemoryError:
             os._exit(NO_MEMORY)
 
 
-def _answer(request: Mapping[str, Any], names: _Names) -> dict[str, Any]:
+def _answer(request: Mapping[str, Any], names: _Names, kept: dict[str, Any]) -> dict[str, Any]:
     migration = Migration(**{**request["migration"], "path": Path(request["migration"]["path"])})
     errors: list[GlacierbaseError] = []
     try:
@@ -95,7 +96,7 @@ def _answer(request: Mapping[str, Any], names: _Names) -> dict[str, Any]:
             compiled = compile_migration(migration, names, request["dialect"])
             if examiner := request.get("examiner"):
                 examine = _function(examiner["function"])
-                return {"examined": examine(compiled, examiner["facts"])}
+                return {"examined": examine(compiled, examiner["facts"], kept)}
             marks = [astuple(mark) for mark in compiled.substituted]
             return {
                 "text": compiled.text,

@@ -13,8 +13,7 @@ from glacierbase.catalogs.choice import CatalogChoice
 from glacierbase.catalogs.folder import CatalogFile
 from glacierbase.errors import GlacierbaseError, Interrupted, collected, raise_all
 from glacierbase.history.opening import Target
-from glacierbase.migrations.deferred import DeferredMigrations
-from glacierbase.migrations.folder import load_migrations, migration_files
+from glacierbase.migrations.folder import DeferredMigrations, load_migrations, migration_files
 from glacierbase.model.command import Scope, on_catalog
 from glacierbase.model.migration import Migration
 from glacierbase.model.result import Result, Results, raise_first

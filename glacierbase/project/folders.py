@@ -83,8 +83,8 @@ def listing_catalogs(path: str | None) -> Iterator[None]:
     try:
         yield
     except GlacierbaseError as error:
-        from glacierbase.inspect.files import about
         from glacierbase.inspect.results import ValidateResult
+        from glacierbase.inspect.validate import about
 
         parts = error.errors if isinstance(error, SeveralErrors) else (error,)
         # The name in a file that cannot be read is not known, nor are its environments.

@@ -23,8 +23,7 @@ from glacierbase.secrets import Secrets
 
 # A command imports what it runs when it is called.
 if TYPE_CHECKING:
-    from glacierbase.apply.drift.results import DriftFileResult, DriftIgnoreResult
-    from glacierbase.apply.file_results import SquashResult
+    from glacierbase.apply.drift import DriftFileResult, DriftIgnoreResult
     from glacierbase.apply.results import (
         BaselineResult,
         MigrateResult,
@@ -34,20 +33,20 @@ if TYPE_CHECKING:
         UnlockResult,
         WarmResult,
     )
+    from glacierbase.inspect.blame import BlameResult
     from glacierbase.inspect.compare.results import CompareResult
     from glacierbase.inspect.compare.state import StateResult
-    from glacierbase.inspect.drift.results import DriftResult
-    from glacierbase.inspect.report.results import ReportResult
+    from glacierbase.inspect.drift import DriftResult
+    from glacierbase.inspect.history import HistoryResult
     from glacierbase.inspect.results import DoctorResult, RenderResult, StatusResult, ValidateResult
-    from glacierbase.inspect.tables.blame import BlameResult
-    from glacierbase.inspect.tables.schema import SchemaResult
-    from glacierbase.inspect.versions.history import HistoryResult
-    from glacierbase.inspect.versions.shown import ShowResult
-    from glacierbase.review.replay_results import ReviewResult
-    from glacierbase.review.results import LintResult
+    from glacierbase.inspect.schema import SchemaResult
+    from glacierbase.inspect.show import ShowResult
+    from glacierbase.report.results import ReportResult
+    from glacierbase.review.results import LintResult, ReviewResult
+    from glacierbase.squash.squash import SquashResult
 
 # What `report` reads of each catalog.
-_PAGE = Command(None, "inspect.report.data:page_of", "inspect.report.results:PageResult")
+_PAGE = Command(None, "report.data:page_of", "report.results:PageResult")
 
 
 class Project:
@@ -421,7 +420,7 @@ class Project:
         Raises:
             ConfigurationError: no catalog has that table, or the table never had that column.
         """
-        from glacierbase.inspect.versions.filters import Filters
+        from glacierbase.inspect.history import Filters
 
         filters = Filters.given(table, column, author, since, version)
         results = self._catalogs.run(COMMANDS["history"], catalogs, spark, filters=filters)
@@ -434,7 +433,7 @@ class Project:
         Raises:
             ConfigurationError: no catalog has that version, neither in its files nor in its history.
         """
-        from glacierbase.inspect.versions.show import found
+        from glacierbase.inspect.show import found
 
         number = version_given(version)
         return found(self._catalogs.run(COMMANDS["show"], catalogs, spark, number=number), version)
@@ -457,8 +456,8 @@ class Project:
         Raises:
             ConfigurationError: no catalog has that table, the name is ambiguous, or no statements create the table.
         """
-        from glacierbase.inspect.tables.choice import TableSearch
-        from glacierbase.inspect.tables.schema import Wanted
+        from glacierbase.inspect.schema import Wanted
+        from glacierbase.inspect.table_search import TableSearch
 
         search = TableSearch(table)
         wanted = Wanted.given(at, diff, sql)
@@ -477,7 +476,7 @@ class Project:
         Raises:
             ConfigurationError: no catalog has that table, or the table has no such column.
         """
-        from glacierbase.inspect.tables.choice import TableSearch
+        from glacierbase.inspect.table_search import TableSearch
 
         search = TableSearch(table)
         return search.check(self._catalogs.run(COMMANDS["blame"], catalogs, spark, search=search))

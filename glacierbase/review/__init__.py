@@ -1,1 +1,16 @@
-"""The commands that review migrations before they run: `lint` and its rules. Nothing is contacted, and no file is executed."""
+"""`lint` and `review`: what migrations do, before they run on a real table. The core does not import this room.
+
+No catalog is contacted. `lint` reads the statements; `review` also runs them, on a throw-away copy of empty tables in memory.
+
+- `lint`: the command: apply the rules in every environment, and decide what their findings mean.
+- `examine`: what `lint` does to one file after another, in the worker process of a sandbox.
+- `rule`, `severity`: what a rule is, what it gets, and how severe its findings are.
+- `catalogue`: all rules: those of `rules/`, a module and a Markdown file for each family, and those of installed packages.
+- `table_properties`: the properties that the table formats know, from `table_properties.json`.
+- `review`: the command: group the environments that render alike, replay, and join what the rules find.
+- `statements`: what `review` needs to know of each statement, and which statements are not replayed.
+- `copy`: the configuration of the throw-away copy.
+- `replay`: run the base and the new migrations on the copy, and compare the tables.
+- `base_states`: the states of the copy after the base, in the user's cache.
+- `results`: findings, and the results of both commands.
+"""

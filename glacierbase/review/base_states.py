@@ -21,8 +21,7 @@ from glacierbase import __version__
 from glacierbase.errors import ConfigurationError
 from glacierbase.executors import CopyState
 from glacierbase.review.copy import Copy
-from glacierbase.review.look import Looked
-from glacierbase.review.running import Problem
+from glacierbase.review.statements import FileSummary, ReplayProblem
 from glacierbase.run.cache import cache_folder, is_own, make_folder, replacing
 from glacierbase.run.files import FileRefused, read_anywhere
 
@@ -47,14 +46,14 @@ class BaseState:
     """
 
     files: int
-    problems: tuple[Problem, ...]
+    problems: tuple[ReplayProblem, ...]
     state: CopyState
 
 
 class BaseStates:
     """The states after the files of a base."""
 
-    def __init__(self, copy: Copy, engine: str, base: Sequence[Looked]) -> None:
+    def __init__(self, copy: Copy, engine: str, base: Sequence[FileSummary]) -> None:
         """Args:
         engine: its name and version.
         """
@@ -73,7 +72,7 @@ class BaseStates:
                 return found
         return None
 
-    def keep(self, state: CopyState, problems: Sequence[Problem]) -> None:
+    def keep(self, state: CopyState, problems: Sequence[ReplayProblem]) -> None:
         """Write the state after all files. A cache that cannot be written is no error.
 
         Raises:
@@ -102,7 +101,7 @@ class BaseStates:
                 return self._from_plain(json.loads(content), count)
         return None
 
-    def _to_plain(self, state: CopyState, problems: Sequence[Problem]) -> dict[str, Any]:
+    def _to_plain(self, state: CopyState, problems: Sequence[ReplayProblem]) -> dict[str, Any]:
         places = {id(file): number for number, file in enumerate(self._base)}
         return {
             "namespaces": [[name, dict(properties)] for name, properties in state.namespaces.items()],
@@ -123,11 +122,11 @@ class BaseStates:
         )
         return BaseState(count, tuple(self._problem(each, count) for each in plain["problems"]), state)
 
-    def _problem(self, plain: Sequence[Any], count: int) -> Problem:
+    def _problem(self, plain: Sequence[Any], count: int) -> ReplayProblem:
         number, index, code, is_error, message = plain
         file = self._base[range(count)[number]]
         step = file.steps[range(len(file.steps))[index - 1]]
-        return Problem(_text(code), bool(is_error), _text(message), file, step)
+        return ReplayProblem(_text(code), bool(is_error), _text(message), file, step)
 
 
 def _key(before: Any, checksum: str = "") -> str:

@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from glacierbase.errors import GlacierbaseError, collected, raise_all
 from glacierbase.migrations.allows import WORD, Allow, allows_of, without_effect
 from glacierbase.migrations.compiled import Compiled
+from glacierbase.migrations.sandbox import Sandbox
+from glacierbase.migrations.worker import Examiner
+from glacierbase.model.catalog import Catalog
 from glacierbase.model.command import command
+from glacierbase.model.migration import Migration
 from glacierbase.model.spelling import did_you_mean
 from glacierbase.review.catalogue import all_rules, is_ours
-from glacierbase.review.replay_results import REPLAY_CODES
-from glacierbase.review.rule import CREATES, Facts, File, Found, Rule, Step
+from glacierbase.review.results import REPLAY_CODES
+from glacierbase.review.rule import CREATES, DeclaredTables, Facts, File, Found, Rule, Step
 from glacierbase.sql.known import KnownTable, KnownTables
 
 NAME, FOLLOW = f"{__name__}:examine", f"{__name__}:follow"
 # Of a statement that is not understood.
 _LONGEST_TEXT = 500
 _LONGEST_CODE = 20
+# What a template may render is not known before it is rendered.
+_TEMPLATE = ("{{", "{%")
+Answer = tuple[Migration, Mapping[str, Any]]
 
 
 @dataclass(slots=True)
@@ -34,19 +42,16 @@ class _Chain:
     tables: KnownTables
 
 
-# Of the file before. The process examines the files of a catalog in their order.
-_chain: _Chain | None = None
-
-
-def examine(compiled: Compiled, facts: Mapping[str, Any]) -> dict[str, Any]:
+def examine(compiled: Compiled, facts: Mapping[str, Any], kept: dict[str, Any]) -> dict[str, Any]:
     """Return what the rules object to in a file, in JSON's types; severities and allows are left to `judge`.
 
     Args:
         facts: the attributes of `Facts`, and `place` as for `follow`, without which the files before are not known.
+        kept: as for `follow`.
     """
     rest = {key: value for key, value in facts.items() if key != "place"}
     steps = _steps(compiled)
-    tables = _followed(steps, facts.get("place")) if compiled.dialect == "spark" else {}
+    tables = DeclaredTables(_followed(steps, facts.get("place"), kept) if compiled.dialect == "spark" else {})
     file = File(compiled.migration, steps, Facts(engine=compiled.dialect, **rest), tables)
     allows = allows_of(compiled.statements)
     return {
@@ -58,17 +63,18 @@ def examine(compiled: Compiled, facts: Mapping[str, Any]) -> dict[str, Any]:
         "not_understood": [
             [step.statement.line, step.statement.text[:_LONGEST_TEXT]] for step in steps if not step.parsed.understood
         ],
-        "asked": sorted(file.asked),
+        "missing": sorted(tables.missing),
     }
 
 
-def follow(compiled: Compiled, facts: Mapping[str, Any]) -> None:
+def follow(compiled: Compiled, facts: Mapping[str, Any], kept: dict[str, Any]) -> None:
     """Read a file for the sake of the files after it.
 
     Args:
         facts: `place`, its chain and its number in that: without a gap, every file of a catalog in one environment.
+        kept: holds the chain of the file before. The process examines the files of a catalog in their order.
     """
-    _followed(_steps(compiled), facts["place"])
+    _followed(_steps(compiled), facts["place"], kept)
 
 
 def _tables(steps: Sequence[Step]) -> dict[tuple[str, ...], bool]:
@@ -84,20 +90,22 @@ def _steps(compiled: Compiled) -> tuple[Step, ...]:
     return tuple(Step(each.statement, each.parsed) for each in compiled.named)
 
 
-def _followed(steps: Sequence[Step], place: tuple[list[str], int] | None) -> dict[int, KnownTable]:
+def _followed(
+    steps: Sequence[Step], place: tuple[list[str], int] | None, kept: dict[str, Any]
+) -> dict[int, KnownTable]:
     """Return what is known of the table that each statement changes, before it."""
-    global _chain
+    chain: _Chain | None = kept.get("chain")
     name, number = place or ([], 0)
-    if place is None or _chain is None or (_chain.name, _chain.number) != (name, number - 1):
+    if place is None or chain is None or (chain.name, chain.number) != (name, number - 1):
         # A file is missing where one did not compile, or ended the process.
-        _chain = _Chain(name, number, KnownTables(is_complete=place is not None and number == 0))
-    tables, found = _chain.tables, {}
+        chain = kept["chain"] = _Chain(name, number, KnownTables(is_complete=place is not None and number == 0))
+    tables, found = chain.tables, {}
     tables.start_file()
     for step in steps:
         if step.target and (known := tables.before(step.target)):
             found[step.statement.index] = known
         tables.follow(step.parsed)
-    _chain.number = number
+    chain.number = number
     return found
 
 
@@ -148,3 +156,65 @@ def _place(found: Found) -> tuple[int, int]:
         return statement.line, statement.column
     column = place.column + (statement.column - 1 if place.line == 1 else 0)
     return statement.line + place.line - 1, column
+
+
+def examined(
+    sandbox: Sandbox,
+    catalog: Catalog,
+    migrations: Sequence[Migration],
+    chosen: Sequence[Migration],
+    facts: Mapping[str, Any],
+) -> Iterator[Answer]:
+    """Yield what the rules find in the chosen files. Earlier files are read only if a rule needs a table of theirs.
+
+    Raises:
+        MigrationFileError, SeveralErrors: as `Sandbox.examine_all`, of the chosen files only.
+    """
+    if len(chosen) == len(migrations):
+        yield from _walk(sandbox, catalog, migrations, chosen, facts)
+        return
+    errors: list[GlacierbaseError] = []
+    answers: list[Answer] = []
+    with collected(errors):
+        for answer in sandbox.examine_all(chosen, catalog, catalog.executor_type, lambda _: Examiner(NAME, facts)):
+            answers.append(answer)
+    missing = {name for _, answer in answers for name in answer["missing"]}
+    if missing and not sandbox.is_spent:
+        files = [migration for migration, _ in answers]
+        needed = [each for each in migrations if each in files or _may_name(each, missing)]
+        wrong: list[GlacierbaseError] = []
+        again: list[Answer] = []
+        with collected(wrong):  # Errors of files that are not chosen are those of the base.
+            for answer in _walk(sandbox, catalog, needed, files, facts):
+                again.append(answer)
+        answers = again
+        errors += wrong if sandbox.is_spent else []
+    yield from answers
+    raise_all(errors)
+
+
+def _walk(
+    sandbox: Sandbox,
+    catalog: Catalog,
+    migrations: Sequence[Migration],
+    chosen: Sequence[Migration],
+    facts: Mapping[str, Any],
+) -> Iterator[Answer]:
+    """Yield what the rules find in the chosen files, each after those before it."""
+    chain = [catalog.name, catalog.environment]
+    places = {each.location: (chain, number) for number, each in enumerate(migrations)}
+    wanted = {each.location for each in chosen}
+
+    def examiner(migration: Migration) -> Examiner:
+        place = {"place": places[migration.location]}
+        return Examiner(NAME, {**facts, **place}) if migration.location in wanted else Examiner(FOLLOW, place)
+
+    for migration, answer in sandbox.examine_all(migrations, catalog, catalog.executor_type, examiner):
+        if answer is not None:
+            yield migration, answer
+
+
+def _may_name(migration: Migration, tables: Collection[str]) -> bool:
+    """Return whether a file may name one of the tables, by its last name."""
+    text = migration.text.lower()
+    return any(mark in text for mark in _TEMPLATE) or any(name in text for name in tables)

@@ -2,26 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TypeVar
 
-from glacierbase.errors import EngineError, EngineUnavailable
-from glacierbase.executors import CopiedView, CopyExecutor, open_copy
+from glacierbase.errors import EngineError, EngineUnavailable, TableNotFound
+from glacierbase.executors import CopiedView, CopyExecutor, Session, open_copy
 from glacierbase.model.command import command
-from glacierbase.model.differences import TableChange, compare
-from glacierbase.model.names import name_parts
+from glacierbase.model.differences import Change, TableChange, compare
+from glacierbase.model.names import name_parts, spark_identifier
 from glacierbase.model.shape import Shape
 from glacierbase.review.base_states import BaseState, BaseStates, NotKept
 from glacierbase.review.copy import Copy
-from glacierbase.review.look import Looked
-from glacierbase.review.running import Problem, Runner, TimeIsUp
-from glacierbase.review.views import ReviewedView, compare_views
+from glacierbase.review.results import ReviewedView
+from glacierbase.review.statements import FileSummary, Parts, ReplayProblem, ReplayStep, StatementSummary
 from glacierbase.run.activity import doing
 from glacierbase.run.run import Run
+from glacierbase.run.waiting import Caller, NoAnswer, result
 from glacierbase.stores.iceberg.shape import shape_from_json
+
+T = TypeVar("T")
+# Of the whole replay, from the start of the engine.
+_BUDGET_SECONDS = 1800.0
+# What the security manager answers, whatever library asks.
+_BOUNDARY = "access denied ("
+_RENAMES = ("rename_table", "rename_view")
+# Operations after which there is a table that was not there before; the last ones may do anything.
+_MAKES = frozenset(
+    {
+        "create_table",
+        "create_table_as",
+        "replace_table",
+        "create_view",
+        "replace_view",
+        *_RENAMES,
+        "call",
+        "script",
+        "other",
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +65,9 @@ class Replay:
     """
 
     replayed: int
-    problems: tuple[Problem, ...]
-    base_problems: tuple[Problem, ...]
-    skipped: tuple[Problem, ...]
+    problems: tuple[ReplayProblem, ...]
+    base_problems: tuple[ReplayProblem, ...]
+    skipped: tuple[ReplayProblem, ...]
     changes: tuple[TableChange, ...]
     views: tuple[ReviewedView, ...]
     by_file: Mapping[int, tuple[TableChange, ...]] = field(repr=False)
@@ -53,7 +76,7 @@ class Replay:
     not_kept: str | None = None
 
 
-def replay(copy: Copy, base: Sequence[Looked], new: Sequence[Looked]) -> Replay:
+def replay(copy: Copy, base: Sequence[FileSummary], new: Sequence[FileSummary]) -> Replay:
     """Run the files of the base and then the new ones on a copy, which is removed afterwards.
 
     Raises:
@@ -65,7 +88,7 @@ def replay(copy: Copy, base: Sequence[Looked], new: Sequence[Looked]) -> Replay:
         return _on_copy(copy, base, new, uses_cache=False)
 
 
-def _on_copy(copy: Copy, base: Sequence[Looked], new: Sequence[Looked], *, uses_cache: bool) -> Replay:
+def _on_copy(copy: Copy, base: Sequence[FileSummary], new: Sequence[FileSummary], *, uses_cache: bool) -> Replay:
     with TemporaryDirectory(prefix="glacierbase-copy-", ignore_cleanup_errors=True) as name:
         folder = Path(name).resolve()
         run = Run.here(folder)
@@ -95,15 +118,15 @@ class _Replay:
         self._engine = engine
         self._name = copy.catalog.name
         self._states = states
-        self._runner = Runner(engine, copy)
+        self._runner = ReplayRunner(engine, copy)
         self._known: dict[str, tuple[str, Shape]] = {}
         self._replaced: set[str] = set()
-        self._problems: list[Problem] = []
-        self._base_problems: list[Problem] = []
+        self._problems: list[ReplayProblem] = []
+        self._base_problems: list[ReplayProblem] = []
         self._by_file: dict[int, tuple[TableChange, ...]] = {}
         self._not_kept: str | None = None
 
-    def run(self, base: Sequence[Looked], new: Sequence[Looked], cached: BaseState | None) -> Replay:
+    def run(self, base: Sequence[FileSummary], new: Sequence[FileSummary], cached: BaseState | None) -> Replay:
         before: dict[str, Shape] = {}
         after = before
         views: dict[str, CopiedView] = {}
@@ -134,7 +157,7 @@ class _Replay:
             self._not_kept,
         )
 
-    def _restore(self, base: Sequence[Looked], cached: BaseState) -> None:
+    def _restore(self, base: Sequence[FileSummary], cached: BaseState) -> None:
         try:
             self._runner.bounded(lambda: self._engine.restore(cached.state))
             self._tables()
@@ -145,7 +168,7 @@ class _Replay:
         self._base_problems += cached.problems
         self._runner.pass_over(base[: cached.files], cached.problems)
 
-    def _run_base(self, base: Sequence[Looked], done: int) -> None:
+    def _run_base(self, base: Sequence[FileSummary], done: int) -> None:
         rest = base[done:]
         with doing(f"{self._name}: replaying {len(rest)} migrations of the base on a throw-away copy"):
             for file in rest:
@@ -167,7 +190,7 @@ class _Replay:
         except EngineError as error:  # Another version of Iceberg, whose memory cannot be read.
             self._not_kept = error.message
 
-    def _run_new(self, file: Looked, before: Mapping[str, Shape]) -> dict[str, Shape]:
+    def _run_new(self, file: FileSummary, before: Mapping[str, Shape]) -> dict[str, Shape]:
         """Run a new file, and return the tables afterwards."""
         with doing(f"{self._name}: replaying {file.migration.location} on a throw-away copy"):
             self._problems += self._runner.file(file, goes_on=False)
@@ -200,8 +223,186 @@ class _Replay:
             for table, location in self._engine.locations().items()
         }
 
-    def _timeout(self) -> Problem:
+    def _timeout(self) -> ReplayProblem:
         if self._runner.at is None:
             raise EngineUnavailable("COPY_NOT_STARTED", "on the throw-away copy: Spark does not answer")
         what = "it did not end within the time of the replay, 30 minutes"
-        return Problem("REPLAY_TIMEOUT", True, what, *self._runner.at)
+        return ReplayProblem("REPLAY_TIMEOUT", True, what, *self._runner.at)
+
+
+class TimeIsUp(Exception):
+    """The time of the replay is spent."""
+
+
+class ReplayRunner:
+    """Runs the files of a chain in order.
+
+    Attributes:
+        count: how many statements were run.
+        skipped: the statements that the copy cannot run, with the reason.
+        replaced: the names of the tables that statements replaced.
+        at: the last statement, and its file.
+    """
+
+    def __init__(self, engine: CopyExecutor, copy: Copy) -> None:
+        self._engine = engine
+        self._copy = copy
+        self._session: Session | None = None
+        self._deadline = time.monotonic() + _BUDGET_SECONDS
+        self._caller = Caller()
+        self._created: set[Parts] = set()
+        self._not_made: list[StatementSummary] = []
+        self.count = 0
+        self.skipped: list[ReplayProblem] = []
+        self.replaced: set[Parts] = set()
+        self.at: tuple[FileSummary, ReplayStep] | None = None
+
+    def end(self) -> None:
+        """End the thread that waits for the engine."""
+        self._caller.end()
+
+    def bounded(self, call: Callable[[], T]) -> T:
+        """Make a call to the engine within the time of the replay.
+
+        Raises:
+            TimeIsUp: it did not return in time.
+        """
+        try:
+            return result(self._caller.submit(call), self._deadline - time.monotonic())
+        except NoAnswer as error:
+            raise TimeIsUp from error
+
+    def pass_over(self, files: Iterable[FileSummary], problems: Iterable[ReplayProblem]) -> None:
+        """Take over files whose effects the copy holds already.
+
+        Args:
+            problems: of theirs.
+        """
+        for file in files:
+            self._begin(file)
+            self._not_made += (each.summary for each in file.steps if each.summary.not_replayed)
+        self._not_made += (each.step.summary for each in problems)
+
+    def file(self, file: FileSummary, *, goes_on: bool) -> Iterator[ReplayProblem]:
+        """Run a file, and yield its problems.
+
+        Args:
+            goes_on: whether the statements after a refused one are run. Those after one that is allowed, or that names an
+                unknown table, always are: it may succeed on the real catalog.
+        """
+        self._begin(file)
+        for step in file.steps:
+            problem = self._step(file, step)
+            if problem is None:
+                continue
+            if problem.code != "REPLAY_LOCAL_PATH":
+                self._not_made.append(step.summary)
+            if step.summary.is_skipped:
+                self.skipped.append(problem)
+                continue
+            yield problem
+            if problem.code == "REPLAY_REFUSED" and not goes_on and problem.code not in step.summary.allowed:
+                break
+        if not all(each.summary.keeps_session for each in file.steps):
+            self._session = None
+
+    def _begin(self, file: FileSummary) -> None:
+        self._created.update(each.summary.creates_namespace for each in file.steps if each.summary.creates_namespace)
+
+    def _step(self, file: FileSummary, step: ReplayStep) -> ReplayProblem | None:
+        summary = step.summary
+        if summary.not_replayed:
+            return ReplayProblem("REPLAY_NOT_RUN", not summary.is_skipped, summary.not_replayed, file, step)
+        self.count += 1
+        self.at = file, step
+        try:
+            self.bounded(lambda: self._execute(step))
+        except TableNotFound as error:
+            return ReplayProblem(*self._unknown(summary), _first_line(error.message), file, step)
+        except EngineError as error:
+            code = "REPLAY_NOT_RUN" if error.message.startswith(_BOUNDARY) else "REPLAY_REFUSED"
+            return ReplayProblem(code, True, _first_line(error.message), file, step)
+        if summary.operation == "replace_table":
+            self.replaced.update(summary.targets)
+        if summary.names_local_path:
+            return ReplayProblem("REPLAY_LOCAL_PATH", False, "LOCATION is a path without an address", file, step)
+        return None
+
+    def _execute(self, step: ReplayStep) -> None:
+        self._session = self._session or self._engine.open_session()
+        for name in self._namespaces(step.summary):
+            self._engine.make_namespace(name[0], name[1:])
+        self._session.execute(step.text)
+
+    def _namespaces(self, summary: StatementSummary) -> Iterator[Parts]:
+        """Yield the namespaces that a statement needs, and that no file up to this one creates, each after its catalog."""
+        default = self._copy.catalog.spark_conf.get("spark.sql.defaultCatalog", "")
+        named = [(*summary.uses, "")] if summary.uses else []
+        for target in (*named, *summary.targets):
+            parts = target if target[0] in self._copy.names else (default, *target)
+            if parts[0] in self._copy.names and len(parts) > 2 and self._created.isdisjoint({parts[1:-1], parts[:-1]}):
+                yield parts[:-1]
+
+    def _unknown(self, summary: StatementSummary) -> tuple[str, bool]:
+        """Return the code for a statement on a table or namespace that was not found, and whether that is an error."""
+        names = (*summary.targets, *summary.sources)
+        if summary.operation in _RENAMES and self.bounded(lambda: self._exists(summary.targets[0])):
+            return "REPLAY_REFUSED", True  # The new name leads elsewhere.
+        return "REPLAY_UNKNOWN_TABLE", bool(names) and not any(map(self._may_exist, names))
+
+    def _exists(self, name: Parts) -> bool:
+        assert self._session
+        try:
+            self._session.query(f"DESCRIBE TABLE {'.'.join(map(spark_identifier, name))}")
+        except EngineError:
+            return False
+        return True
+
+    def _may_exist(self, name: Parts) -> bool:
+        """Return whether a table that the copy does not hold may exist after all: another catalog holds it, or a statement that
+        did not run makes it.
+        """
+        if name[0] in self._copy.absent:
+            return True
+        if name[0] not in self._copy.names and self.bounded(self._current_catalog) not in self._copy.names:
+            return True
+        makers = [each for each in self._not_made if each.operation in _MAKES]
+        return any(not each.targets or any(is_same(name, made) for made in each.targets) for each in makers)
+
+    def _current_catalog(self) -> str:
+        assert self._session
+        return str(self._session.query("SELECT current_catalog()")[0][0])
+
+
+def is_same(name: Sequence[str], other: Sequence[str]) -> bool:
+    """Return whether two names may be those of one table: the first parts of a name may be left out."""
+    size = min(len(name), len(other))
+    return [each.lower() for each in name[-size:]] == [each.lower() for each in other[-size:]]
+
+
+def _first_line(message: str) -> str:
+    """Return the message without the plan, the place in the SQL and advice."""
+    return message.partition("\n")[0].partition(" SQLSTATE: ")[0].rstrip(";")
+
+
+def compare_views(before: Mapping[str, CopiedView], after: Mapping[str, CopiedView]) -> tuple[ReviewedView, ...]:
+    """Return what happened to each view, by name."""
+    return tuple(sorted(_view_changes(before, after), key=lambda each: each.view))
+
+
+def _view_changes(before: Mapping[str, CopiedView], after: Mapping[str, CopiedView]) -> Iterator[ReviewedView]:
+    names = {view.uuid: name for name, view in before.items()}
+    kept = {view.uuid for view in after.values()}
+    for name, view in after.items():
+        was = before.get(names.get(view.uuid, name))
+        if was is None:
+            yield ReviewedView(name, Change.CREATED)
+        elif name not in before:
+            yield ReviewedView(name, Change.RENAMED)
+        elif was != view:
+            # CREATE OR REPLACE adds a version; a view that was dropped and created again is another one.
+            is_new = (was.uuid, was.version) != (view.uuid, view.version)
+            yield ReviewedView(name, Change.REPLACED if is_new else Change.ALTERED)
+    for name, view in before.items():
+        if name not in after and view.uuid not in kept:
+            yield ReviewedView(name, Change.DROPPED)

@@ -5,39 +5,55 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 
 from glacierbase.catalogs.catalogfile import read_name
 from glacierbase.catalogs.choice import CatalogChoice
-from glacierbase.errors import GlacierbaseError, MigrationFileError, collected, joined
+from glacierbase.errors import (
+    ConfigurationError,
+    GlacierbaseError,
+    MigrationFileError,
+    SeveralErrors,
+    collected,
+    joined,
+)
 from glacierbase.migrations.git_base import read_base
 from glacierbase.migrations.in_environments import InEnvironment, in_environments
 from glacierbase.migrations.sandbox import Sandbox
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.command import command
 from glacierbase.model.differences import Change, Difference, TableChange
-from glacierbase.model.migration import Migration
+from glacierbase.model.migration import Migration, checksum
 from glacierbase.model.names import name_parts
 from glacierbase.model.result import Results, raise_first
 from glacierbase.model.text import counted
-from glacierbase.review.combined import of_rules, with_rules
+from glacierbase.prose import sections
+from glacierbase.review.catalogue import FAMILIES
 from glacierbase.review.copy import Copy, copy_of
-from glacierbase.review.explained import explained
-from glacierbase.review.fixtures import fixtures_of
-from glacierbase.review.look import Look, Looked, Step, looked, looked_as_is
-from glacierbase.review.origin import origin
-from glacierbase.review.replay import Replay, replay
-from glacierbase.review.replay_results import (
+from glacierbase.review.lint import lint
+from glacierbase.review.replay import Replay, is_same, replay
+from glacierbase.review.results import (
     PREFIX,
+    Finding,
+    LintResult,
     Replayed,
     ReviewedFile,
     ReviewedStatement,
     ReviewedTable,
     ReviewResult,
     SkippedStatement,
+    origin,
 )
-from glacierbase.review.results import Finding
-from glacierbase.review.running import Problem, is_same
 from glacierbase.review.severity import Severity
+from glacierbase.review.statements import (
+    FileSummary,
+    ReplayProblem,
+    ReplayStep,
+    StatementSummary,
+    read_files,
+    read_plain,
+)
+from glacierbase.run.files import FileReader, FileRefused
 
 _REWRITES = frozenset(
     {"insert", "insert_overwrite", "insert_multi", "update", "delete", "merge", "truncate", "copy", "call", "optimize",
@@ -47,6 +63,18 @@ _LOSES_TABLE = frozenset({"drop_table", "drop_namespace", "replace_table"})
 _LOSES_COLUMNS = frozenset({"replace_columns", "replace_table"})
 # The rules of `lint` about the same losses.
 _DROPPED_TABLE, _DROPPED_COLUMN, _REPLACED_TABLE = "DS101", "DS103", "DS106"
+# The rules about the same losses as a code of the replay: what a statement that causes one may be written as.
+_SAME_LOSS: Mapping[str, tuple[str, ...]] = {"DS101": ("DS102",), "DS103": ("DS104", "DS105")}
+_RULES = {rule.code: rule for _, rules in FAMILIES.values() for rule in rules}
+# By code: why, and the fix.
+REPLAY: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {
+        code: (why.removeprefix("Why: "), fix.removeprefix("Fix: "))
+        for code, (why, fix) in sections(Path(__file__).with_name("replay.md"))
+    }
+)
+
+_MOST_BYTES = 10 * 2**20
 
 
 def review(root: Path, choice: CatalogChoice, catalogs: Collection[str], base: str) -> tuple[ReviewResult, ...]:
@@ -62,17 +90,17 @@ def review(root: Path, choice: CatalogChoice, catalogs: Collection[str], base: s
     compared = read_base(root, base, {file.name: file.stem for file in choice.files}, read_name)
     configurations: dict[tuple[str, str], Catalog] = {}
 
-    def look(sandbox: Sandbox, catalog: Catalog, migrations: Sequence[Migration]) -> Iterator[tuple[Looked, bool]]:
+    def read(sandbox: Sandbox, catalog: Catalog, migrations: Sequence[Migration]) -> Iterator[tuple[FileSummary, bool]]:
         configurations[catalog.name, catalog.environment] = catalog
         beside = compared.compared(catalog.name, migrations)
         new = {each.location for each in (*beside.new(), *beside.new_squashes())}
         fixtures = fixtures_of(catalog, root) if new else None
-        for each in looked_as_is(sandbox, fixtures, catalog) if fixtures else ():
+        for each in read_plain(sandbox, fixtures, catalog) if fixtures else ():
             yield each, False
-        for each in looked(sandbox, migrations if new else (), catalog):
+        for each in read_files(sandbox, migrations if new else (), catalog):
             yield each, each.migration.location in new
 
-    found, _ = in_environments(root, choice.in_every_environment(catalogs), False, look)
+    found, _ = in_environments(root, choice.in_every_environment(catalogs), False, read)
     at = origin(root, "review", catalogs, base)
     groups = _grouped(found, configurations)
     ruled = of_rules(root, choice, catalogs, base)
@@ -95,18 +123,18 @@ class _Group:
     name: str
     environments: tuple[str, ...]
     copy: Copy | None
-    base: tuple[Looked, ...]
-    new: tuple[Looked, ...]
+    base: tuple[FileSummary, ...]
+    new: tuple[FileSummary, ...]
     errors: tuple[GlacierbaseError, ...]
 
     @property
-    def squashes(self) -> tuple[Looked, ...]:
+    def squashes(self) -> tuple[FileSummary, ...]:
         """Those of the new files that make the tables of the base: they replace files of it."""
         return tuple(each for each in self.new if each.migration.squashes)
 
 
 def _grouped(
-    found: Sequence[InEnvironment[tuple[Looked, bool]]], configurations: Mapping[tuple[str, str], Catalog]
+    found: Sequence[InEnvironment[tuple[FileSummary, bool]]], configurations: Mapping[tuple[str, str], Catalog]
 ) -> list[_Group]:
     groups: dict[object, _Group] = {}
     for each in found:
@@ -186,14 +214,14 @@ def _files(group: _Group, found: Replay | None) -> Iterator[ReviewedFile]:
         yield ReviewedFile(at.version, at.location, at.description, at.author, kind, group.environments, statements)
 
 
-def _kind(group: _Group, file: Looked, found: Replay) -> str | None:
+def _kind(group: _Group, file: FileSummary, found: Replay) -> str | None:
     if file in group.squashes:
         return "squash"
     if file.migration.number not in found.by_file:
         return None
     if any(_losses(file, found)):
         return "destructive"
-    if any(_REWRITES.intersection(step.look.operations) for step in file.steps):
+    if any(_REWRITES.intersection(step.summary.operations) for step in file.steps):
         return "rewrites data"
     is_partial = any(each.file is file and each.code != "REPLAY_LOCAL_PATH" for each in found.problems)
     return "replayed in part" if is_partial else "metadata only"
@@ -208,7 +236,7 @@ def _findings(group: _Group, found: Replay) -> Iterator[Finding]:
             yield _finding(group, *_loss(change, each), file, _cause(file, change, each), change.table)
 
 
-def _losses(file: Looked, found: Replay) -> Iterator[tuple[TableChange, Difference]]:
+def _losses(file: FileSummary, found: Replay) -> Iterator[tuple[TableChange, Difference]]:
     """Yield the destructive differences of tables that the base has: what the same branch creates holds nothing yet."""
     for change in found.by_file.get(file.migration.number, ()):
         if change.before and change.before.uuid in found.existing:
@@ -216,18 +244,24 @@ def _losses(file: Looked, found: Replay) -> Iterator[tuple[TableChange, Differen
 
 
 def _finding(
-    group: _Group, code: str, is_error: bool, message: str, file: Looked, step: Step, table: str | None = None
+    group: _Group,
+    code: str,
+    is_error: bool,
+    message: str,
+    file: FileSummary,
+    step: ReplayStep,
+    table: str | None = None,
 ) -> Finding:
     why, fix = explained(code)
     return Finding(
         code=code, severity=Severity.ERROR if is_error else Severity.WARNING, message=f"{PREFIX}: {message}", why=why, fix=fix,
         path=file.migration.location, line=step.line, column=step.column, statement_index=step.index,
         table=table, environments=group.environments,
-        allowed=None if code == "REPLAY_TIMEOUT" else step.look.allowed.get(code),
+        allowed=None if code == "REPLAY_TIMEOUT" else step.summary.allowed.get(code),
     )  # fmt: skip
 
 
-def _explained(problem: Problem) -> str:
+def _explained(problem: ReplayProblem) -> str:
     if problem.code == "REPLAY_NOT_RUN":
         return f"not replayed: {problem.message}"
     return problem.message
@@ -242,38 +276,34 @@ def _loss(change: TableChange, each: Difference) -> tuple[str, bool, str]:
     return _REPLACED_TABLE, True, "the table is replaced by a new one, without its rows"
 
 
-def _cause(file: Looked, change: TableChange, lost: Difference) -> Step:
+def _cause(file: FileSummary, change: TableChange, lost: Difference) -> ReplayStep:
     """Return the statement that most likely caused a loss: of those that name the table, the last that drops it."""
     names = [tuple(name_parts(shape.table)) for shape in (change.before, change.after) if shape]
     about = []
     for step in file.steps:
-        if any(is_same(target, name) for target in step.look.targets for name in names):
+        if any(is_same(target, name) for target in step.summary.targets for name in names):
             about.append(step)
-            names += step.look.targets  # Of a rename also the new name.
-    drops = [step for step in about if _drops(step.look, lost)]
+            names += step.summary.targets  # Of a rename also the new name.
+    drops = [step for step in about if _drops(step.summary, lost)]
     return (drops or about or file.steps[:1])[-1]
 
 
-def _drops(look: Look, lost: Difference) -> bool:
+def _drops(summary: StatementSummary, lost: Difference) -> bool:
     if lost.what != "column":
-        return look.operation in _LOSES_TABLE
+        return summary.operation in _LOSES_TABLE
     path = tuple(name_parts(lost.name.lower()))
-    dropped = (tuple(part.lower() for part in each) for each in look.dropped)
-    return any(path[: len(each)] == each for each in dropped) or look.operation in _LOSES_COLUMNS
+    dropped = (tuple(part.lower() for part in each) for each in summary.dropped)
+    return any(path[: len(each)] == each for each in dropped) or summary.operation in _LOSES_COLUMNS
 
 
 def _failed(result: ReviewResult) -> ReviewResult:
-    """Return the result with its error, if its findings are the first one."""
-    return result if result.error else replace(result, error=_failure(result))
-
-
-def _failure(result: ReviewResult) -> MigrationFileError | None:
+    """Return the result with the error of its findings, unless it has one already."""
     wrong = [finding for finding in result.findings if finding.is_error]
-    if not wrong:
-        return None
+    if result.error or not wrong:
+        return result
     codes = tuple(dict.fromkeys(finding.code for finding in wrong))
     of_rules = [code for code in codes if not code.startswith("REPLAY_")]
-    return MigrationFileError(
+    error = MigrationFileError(
         "REVIEW_FAILED",
         f"catalog {result.catalog}: {counted(len(wrong), 'error')} {PREFIX}: {', '.join(codes)}",
         f"correct the statements; `{command('rules', *of_rules)}` explains them, and how to allow one"
@@ -283,3 +313,89 @@ def _failure(result: ReviewResult) -> MigrationFileError | None:
         catalog=result.catalog,
         codes=list(codes),
     )
+    return replace(result, error=error)
+
+
+def of_rules(root: Path, choice: CatalogChoice, catalogs: Collection[str], base: str) -> Mapping[str, LintResult]:
+    """Return what `lint` finds in the files that the git ref `base` lacks, by catalog.
+
+    Raises:
+        GlacierbaseError: it has no results: the rules cannot be loaded.
+    """
+    try:
+        results: Collection[LintResult] = lint(root, choice, catalogs, base)
+    except GlacierbaseError as error:
+        results = [each for each in error.results if isinstance(each, LintResult)]
+        if not results:
+            raise
+    return {each.catalog: each for each in results}
+
+
+def with_rules(result: ReviewResult, ruled: LintResult, known: Collection[GlacierbaseError]) -> ReviewResult:
+    """Return a result with the findings of the rules, in the order of their places, and with the errors of `lint`.
+
+    What a rule says of a statement is left out where the replay has found the same: it shows what is lost.
+
+    Args:
+        known: errors that results of the catalog have already.
+    """
+    shown = [_named(each, ruled.findings) for each in result.findings]
+    found = (*shown, *_others(result, shown, ruled.findings))
+    said = {each.message for each in known}
+    errors = [each for each in _parts(ruled.error) if each.code != "LINT_FAILED" and each.message not in said]
+    return replace(
+        result,
+        findings=tuple(sorted(found, key=lambda each: (each.path, each.line, each.column))),
+        error=joined([*_parts(result.error), *errors]),
+    )
+
+
+def _named(shown: Finding, ruled: Sequence[Finding]) -> Finding:
+    """Return a finding of the replay with the code of the rule about the same loss, which one comment allows for both."""
+    codes = [each for each in ruled if _place(each) == _place(shown)]
+    same = [each for each in codes if each.code in _SAME_LOSS.get(shown.code, ())]
+    if not same or any(each.code == shown.code for each in codes):
+        return shown
+    rule = same[0]
+    allowed = shown.allowed if rule.allowed is None else rule.allowed
+    return replace(shown, code=rule.code, why=rule.why, fix=rule.fix, allowed=allowed)
+
+
+def _others(result: ReviewResult, shown: Sequence[Finding], ruled: Sequence[Finding]) -> Iterator[Finding]:
+    replayed = {(each.code, _place(each)) for each in shown}
+    paths = {each.path for each in result.files}
+    for each in ruled:
+        environments = tuple(name for name in each.environments if name in result.environments)
+        if environments and each.path in paths and (each.code, _place(each)) not in replayed:
+            yield replace(each, environments=environments)
+
+
+def _place(finding: Finding) -> tuple[str, int | None]:
+    return finding.path, finding.statement_index
+
+
+def _parts(error: GlacierbaseError | None) -> Sequence[GlacierbaseError]:
+    return error.errors if isinstance(error, SeveralErrors) else [error] if error else []
+
+
+def explained(code: str) -> tuple[str, str]:
+    """Return why the findings of a code matter, and the fix."""
+    return REPLAY[code] if code in REPLAY else (_RULES[code].why, _RULES[code].fix)
+
+
+def fixtures_of(catalog: Catalog, root: Path) -> Migration | None:
+    """Return the catalog's fixtures as a file before all others; None where the catalog file names none.
+
+    Raises:
+        ConfigurationError: the file is outside of the project, or cannot be read.
+    """
+    if catalog.fixtures is None:
+        return None
+    path = root / catalog.fixtures
+    try:
+        content = FileReader(root, _MOST_BYTES, _MOST_BYTES).read(path)
+    except FileRefused as error:
+        what = f"review.fixtures of catalog {catalog.name}: {catalog.fixtures} {error.what}"
+        raise ConfigurationError(error.code, what, error.hint, path=catalog.fixtures) from error
+    text = content.decode(errors="replace")
+    return Migration("0", "fixtures", "", "", path, catalog.fixtures, text, checksum(content))

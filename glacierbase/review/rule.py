@@ -84,26 +84,40 @@ class Facts:
     defaults: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class File:
-    """One migration as one environment renders it.
+class DeclaredTables:
+    """What earlier statements, also of earlier files, declare of the tables that the statements of a file change.
 
     Attributes:
-        tables: what earlier statements, also of earlier files, declare of the table that a statement changes, by its index.
-        asked: the last names of tables of other files that a rule asked for.
+        missing: the last names of the tables that a rule needed and no earlier statement declares.
     """
+
+    def __init__(self, by_index: Mapping[int, KnownTable]) -> None:
+        """Args:
+        by_index: what is declared of the table that each statement changes, by the index of the statement.
+        """
+        self._by_index = by_index
+        self.missing: set[str] = set()
+
+    def before(self, step: Step) -> KnownTable | None:
+        """Return what is declared of the table that a statement changes, before that statement; None where nothing is."""
+        table = self._by_index.get(step.statement.index)
+        if table is None and step.target:
+            self.missing.add(step.target.key[-1])
+        return table
+
+
+@dataclass(frozen=True)
+class File:
+    """One migration as one environment renders it."""
 
     migration: Migration
     steps: tuple[Step, ...]
-    facts: Facts = field(default_factory=Facts)
-    tables: Mapping[int, KnownTable] = field(default_factory=dict)
-    asked: set[str] = field(default_factory=set)
+    facts: Facts
+    tables: DeclaredTables
 
     def known(self, step: Step) -> KnownTable | None:
         """Return what earlier statements declare of the table that a statement changes; None where nothing is known."""
-        table = self.tables.get(step.statement.index)
-        if table is None and step.target:
-            self.asked.add(step.target.key[-1])
+        table = self.tables.before(step)
         return table if table and table.using in (None, self.format_of(step)) else None
 
     def format_of(self, step: Step) -> str:

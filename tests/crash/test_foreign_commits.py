@@ -19,10 +19,9 @@ from glacierbase.apply.progress import Progress
 from glacierbase.errors import GlacierbaseError, MigrationFailed
 from glacierbase.history.shapes import Origin
 from glacierbase.history.table_choice import TableChoice
-from glacierbase.inspect.drift.drift import drift
-from glacierbase.inspect.drift.results import DriftResult
-from glacierbase.inspect.tables.blame import BlamedLine, BlameResult, blame
-from glacierbase.inspect.tables.choice import TableSearch
+from glacierbase.inspect.blame import BlamedLine, BlameResult, blame
+from glacierbase.inspect.drift import DriftResult, drift
+from glacierbase.inspect.table_search import TableSearch
 from glacierbase.stores.shapes import TableShapes
 from tests.support.project_folder import ProjectFolder
 from tests.support.witnessed import HAND, Witness

@@ -21,10 +21,9 @@ from glacierbase.apply.transitions import Resolution
 from glacierbase.errors import GlacierbaseError
 from glacierbase.history.shapes import table_records
 from glacierbase.history.table_choice import TableChoice
-from glacierbase.inspect.drift.drift import drift
-from glacierbase.inspect.drift.results import DriftClass, DriftResult
-from glacierbase.inspect.tables.blame import BlameResult, blame
-from glacierbase.inspect.tables.choice import TableSearch
+from glacierbase.inspect.blame import BlameResult, blame
+from glacierbase.inspect.drift import DriftClass, DriftResult, drift
+from glacierbase.inspect.table_search import TableSearch
 from glacierbase.model.migration import State
 from glacierbase.model.shape import Shape
 from glacierbase.stores.iceberg.shape import ShapeReader

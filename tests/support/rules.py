@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 from glacierbase.migrations.compiled import Compiled
 from glacierbase.migrations.headers import read_headers
-from glacierbase.migrations.statements import split_statements
-from glacierbase.migrations.transactions import steps
+from glacierbase.migrations.statements import split_statements, steps
 from glacierbase.model.catalog import LintOptions
 from glacierbase.model.migration import Migration
 from glacierbase.review.catalogue import all_rules
 from glacierbase.review.examine import examine
-from glacierbase.review.judge import Examined, judge
+from glacierbase.review.lint import Examined, judge
 from glacierbase.review.results import Finding
 from glacierbase.review.rule import Facts, Rule
 
@@ -43,9 +43,10 @@ def findings(
     values = asdict(facts)
     engine = values.pop("engine")
     examined = []
+    kept: dict[str, Any] = {}
     for number, sql in enumerate(files, start=1):
         path = f"migrations/lake/{number:04}_a.sql"
-        answer = examine(compiled(sql, engine, path), {**values, "place": [["lake", "dev"], number - 1]})
+        answer = examine(compiled(sql, engine, path), {**values, "place": [["lake", "dev"], number - 1]}, kept)
         examined.append(Examined("dev", path, options or LintOptions(), answer))
     return list(judge(examined, {rule.code: rule for rule in all_rules()}, spares_new=spares_new).findings)
 

@@ -78,5 +78,5 @@ def tell_sample(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(running, "load_targets", load_targets)
     # There are no tables.
-    monkeypatch.setattr("glacierbase.inspect.tables.blame.with_changes_since", lambda _, moments, **__: (moments, ""))
+    monkeypatch.setattr("glacierbase.inspect.blame.with_changes_since", lambda _, moments, **__: (moments, ""))
     monkeypatch.chdir(project)

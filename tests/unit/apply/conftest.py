@@ -1,13 +1,9 @@
-"""Fixtures of the tests of plan files and of `init --ci`."""
+"""Fixtures of the tests of plan files."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from glacierbase.apply.ci_files import SERVICES
-from glacierbase.apply.init import init
 from tests.support.lakes import Lakes
 from tests.support.project_folder import ProjectFolder
 from tests.unit.apply.plans import MORE, PLAN
@@ -29,12 +25,3 @@ def planned(lakes: Lakes) -> Lakes:
     """The plan of `shop` in prod is in the file plan.json."""
     assert lakes.run(PLAN).code == 0
     return lakes
-
-
-@pytest.fixture(scope="session")
-def ci_project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A project with the files of all services; not to be changed."""
-    root = tmp_path_factory.mktemp("written")
-    for service in SERVICES:
-        init(str(root), None, "rest", service)
-    return root

@@ -11,7 +11,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.types import LongType, NestedField, StringType
 
-from glacierbase.apply.drift import files as drift_files
+from glacierbase.apply import drift as drift_files
 from glacierbase.history.drift import TableDrift
 from glacierbase.model.shape import Column, Shape
 from tests.support.documents import checked

@@ -14,12 +14,11 @@ from glacierbase.apply.repair import Decision, repair
 from glacierbase.apply.transitions import Resolution
 from glacierbase.errors import GlacierbaseError
 from glacierbase.history.details import details_of
+from glacierbase.inspect import show as answers
 from glacierbase.inspect import status as statuses
+from glacierbase.inspect.history import Filters, HistoryResult, history
 from glacierbase.inspect.results import StatusResult
-from glacierbase.inspect.versions import show as answers
-from glacierbase.inspect.versions.filters import Filters
-from glacierbase.inspect.versions.history import HistoryResult, history
-from glacierbase.inspect.versions.shown import ShowResult
+from glacierbase.inspect.show import ShowResult
 from glacierbase.output.documents import json_document, text_document
 from glacierbase.run.ci import ci_actor
 from glacierbase.secrets import register

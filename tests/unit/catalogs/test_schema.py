@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft7Validator
 
-from glacierbase.apply.init import TYPES
+from glacierbase.authoring.init import TYPES
 from glacierbase.catalogs.folder import load_catalog_files
 from glacierbase.catalogs.keys import ENVIRONMENT_KEYS, FILE_KEYS, KEYS, Key, Kind
 from glacierbase.catalogs.schema import catalog_file_schema
@@ -25,7 +25,7 @@ from tests.support.catalog_files import LAKE, POSTGRES, REMOTE, WEB
 
 SCHEMA = catalog_file_schema()
 VALIDATOR = Draft7Validator(SCHEMA)
-TEMPLATES = REPOSITORY / "glacierbase" / "apply" / "templates" / "catalogs"
+TEMPLATES = REPOSITORY / "glacierbase" / "authoring" / "templates" / "catalogs"
 ON_PAGES = [block.text for block in all_blocks("yaml") if "migrationExecutor" in block.text]
 EXECUTOR = "migrationExecutor: {type: spark, conf: {sparkConf: {spark.sql.catalog.lake: x.Y}}}\n"
 

@@ -18,8 +18,7 @@ import pytest
 from glacierbase import Project
 from glacierbase.apply.results import AppliedFile, MigrateResult
 from glacierbase.cli import main
-from glacierbase.cli.display import LiveLine, open_display
-from glacierbase.cli.screen import show_on
+from glacierbase.cli.display import LiveLine, open_display, show_on
 from glacierbase.model.text import Mark, table
 from tests.support.project_folder import ProjectFolder
 

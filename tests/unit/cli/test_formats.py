@@ -12,8 +12,7 @@ from jsonschema import Draft202012Validator
 
 from glacierbase.cli import main
 from glacierbase.cli.terminal import Terminal
-from glacierbase.output.files import OutputFile, output_files
-from glacierbase.output.formats import FORMATS
+from glacierbase.output.formats import FORMATS, OutputFile, output_files
 from tests.support.hostile import check_inert
 from tests.support.project_folder import ProjectFolder
 from tests.support.repository import commit_all

@@ -75,7 +75,7 @@ def package(tmp_path: Path) -> Path:
     (copy / "inspect" / "count.py").write_text(FUNCTION)
     for name, before, addition in (
         ("commands.py", '    "report": Command(', ROW),
-        ("project.py", "    from glacierbase.inspect.drift.results", IMPORT),
+        ("project.py", "    from glacierbase.inspect.drift", IMPORT),
         ("project.py", "    @with_own_scope\n    def doctor(", METHOD),
     ):
         file = copy / "project" / name

@@ -8,8 +8,7 @@ import pytest
 
 from glacierbase import GlacierbaseError, Project
 from glacierbase.errors.reference import ENTRIES
-from glacierbase.inspect.drift.drift import _not_compared
-from glacierbase.inspect.drift.results import DriftResult, Unread
+from glacierbase.inspect.drift import DriftResult, Unread, _not_compared
 from tests.support.errors import text_error
 from tests.support.project_folder import ProjectFolder
 from tests.support.story import Story, asked, column, shape

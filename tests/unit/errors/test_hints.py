@@ -14,7 +14,7 @@ import pytest
 
 from glacierbase.cli.group import cli
 from glacierbase.errors import GlacierbaseError
-from glacierbase.inspect.versions.show import next_step
+from glacierbase.inspect.show import next_step
 from glacierbase.model.command import Scope
 from glacierbase.model.migration import State
 from glacierbase.model.result import Status

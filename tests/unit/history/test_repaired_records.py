@@ -14,11 +14,9 @@ from glacierbase.apply.transitions import Resolution
 from glacierbase.errors import GlacierbaseError
 from glacierbase.history.records import fold
 from glacierbase.inspect import status as statuses
+from glacierbase.inspect.history import Filters, HistoryResult, history
 from glacierbase.inspect.results import StatusResult
-from glacierbase.inspect.versions.filters import Filters
-from glacierbase.inspect.versions.history import HistoryResult, history
-from glacierbase.inspect.versions.show import show
-from glacierbase.inspect.versions.shown import ShowResult
+from glacierbase.inspect.show import ShowResult, show
 from glacierbase.model.migration import Event
 from glacierbase.model.result import Status
 from glacierbase.output.documents import json_document, text_document

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from glacierbase.apply.baseline import baseline
-from glacierbase.apply.new import reverting_sql
 from glacierbase.apply.plan import Selection
+from glacierbase.authoring.new import reverting_sql
 from glacierbase.errors import (
     ConfigurationError,
     GlacierbaseError,

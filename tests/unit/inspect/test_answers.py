@@ -6,13 +6,12 @@ import json
 
 import pytest
 
-from glacierbase.apply.file_results import WrittenResult
+from glacierbase.authoring.new import WrittenResult
 from glacierbase.errors import GlacierbaseError, MigrationFailed
 from glacierbase.history.details import details_of
 from glacierbase.inspect.results import StatusResult
+from glacierbase.inspect.show import ShowResult, allows_shown, next_step, statements_of
 from glacierbase.inspect.status import statuses
-from glacierbase.inspect.versions.show import allows_shown, next_step, statements_of
-from glacierbase.inspect.versions.shown import ShowResult
 from glacierbase.migrations.allows import Allow
 from glacierbase.model.text import Table
 from glacierbase.output.documents import json_document, text_document

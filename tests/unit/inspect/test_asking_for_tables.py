@@ -10,7 +10,7 @@ import pytest
 
 from glacierbase.cli import main
 from glacierbase.errors import ConfigurationError
-from glacierbase.inspect.tables.points import point_given, since_given
+from glacierbase.inspect.points import point_given, since_given
 from glacierbase.model.migration import EventType, State
 from glacierbase.model.shape import Shape
 from glacierbase.project.project import Project
@@ -318,7 +318,7 @@ def test_sql_is_a_script_and_nothing_else(
 
 def test_hostile_names_and_values_are_text(tell: Callable[[Story], Project]) -> None:
     """Wherever a table, a file or a caller can put them."""
-    from glacierbase.inspect.versions.history import HistoryResult
+    from glacierbase.inspect.history import HistoryResult
     from glacierbase.output.documents import text_document
 
     name = f"lake.a.`{PAYLOAD.replace('`', '')}`"

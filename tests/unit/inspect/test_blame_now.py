@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pyiceberg.types import StringType
 
-from glacierbase.inspect.tables import blame
+from glacierbase.inspect import blame
 from tests.support.project_folder import ProjectFolder
 from tests.support.recorded import RecordedTables
 from tests.unit.inspect.test_drift import CREATE, create

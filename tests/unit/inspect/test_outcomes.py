@@ -12,8 +12,7 @@ from glacierbase.apply.plan import Selection
 from glacierbase.apply.repair import Decision, repair
 from glacierbase.apply.transitions import Resolution
 from glacierbase.errors import MigrationFailed
-from glacierbase.inspect.versions.history import HistoryResult
-from glacierbase.inspect.versions.outcomes import Outcome, outcomes
+from glacierbase.inspect.history import HistoryResult, Outcome, outcomes
 from glacierbase.model.migration import Event
 from glacierbase.output.documents import text_document
 from tests.support.project_folder import ProjectFolder

@@ -14,7 +14,7 @@ import pytest
 from glacierbase.errors import ConfigurationError
 from glacierbase.errors.reference import ENTRIES
 from glacierbase.inspect.compare import state_files
-from glacierbase.inspect.compare.sources import compare_files
+from glacierbase.inspect.compare.compare import compare_files
 from glacierbase.inspect.compare.state import StateResult
 from glacierbase.inspect.compare.state_files import read_states, write_states
 from glacierbase.model.differences import Difference

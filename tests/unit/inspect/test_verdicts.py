@@ -11,7 +11,6 @@ import pytest
 
 from glacierbase.history.shapes import Origin
 from glacierbase.inspect.compare.compare import Side, compare
-from glacierbase.inspect.compare.differences import differences
 from glacierbase.inspect.compare.exporting import export
 from glacierbase.inspect.compare.results import CompareResult, Verdict
 from glacierbase.inspect.compare.state import (
@@ -22,6 +21,7 @@ from glacierbase.inspect.compare.state import (
     TableState,
     VersionState,
 )
+from glacierbase.inspect.compare.tables import differences
 from glacierbase.model.migration import AppliedBy, State
 from glacierbase.model.shape import Column, Shape
 from tests.support.project_folder import ProjectFolder

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from glacierbase.migrations.template_syntax import with_marks
+from glacierbase.migrations.template import with_marks
 from tests.unit.migrations.rendering import VARIABLES, errors, rendered, sql, told
 
 

@@ -12,9 +12,8 @@ from glacierbase.apply.migrator import plan
 from glacierbase.apply.plan import Selection
 from glacierbase.apply.results import PlanResult
 from glacierbase.errors import GlacierbaseError, MigrationFailed, MigrationFileError
-from glacierbase.migrations.compiled import compile_migration
+from glacierbase.migrations.compiled import compile_migration, refused_substitution
 from glacierbase.migrations.sessions import session_effects
-from glacierbase.migrations.substitution import refused_substitution
 from glacierbase.model.migration import Migration
 from glacierbase.sql.statement import SessionEffect
 from tests.support.catalog_files import LAKE

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from glacierbase.errors import MigrationFileError
-from glacierbase.migrations.statements import split_statements
-from glacierbase.migrations.transactions import steps
+from glacierbase.migrations.statements import split_statements, steps
 
 
 def indexes(sql: str, dialect: str = "snowflake") -> list[list[int]]:
@@ -15,7 +14,15 @@ def indexes(sql: str, dialect: str = "snowflake") -> list[list[int]]:
 
 @pytest.mark.parametrize(
     "begin",
-    ["BEGIN", "begin transaction", "BEGIN WORK", "BEGIN NAME load_1", "START TRANSACTION", "BEGIN -- all or nothing"],
+    [
+        "BEGIN",
+        "begin transaction",
+        "BEGIN WORK",
+        "BEGIN NAME load_1",
+        "START TRANSACTION",
+        "BEGIN -- all or nothing",
+        "BEGIN /* all */ TRANSACTION NAME load_1",
+    ],
 )
 @pytest.mark.parametrize("end", ["COMMIT", "rollback", "COMMIT WORK /* done */"])
 def test_all_from_begin_to_commit_is_one_step(begin: str, end: str) -> None:

@@ -7,14 +7,15 @@ from html.parser import HTMLParser
 import pytest
 
 from glacierbase import GlacierbaseError, Project
-from glacierbase.apply import file_results
 from glacierbase.apply import results as apply_results
 from glacierbase.apply.results import MigrateResult, PendingFile, PendingResult
+from glacierbase.authoring import new, rebase
 from glacierbase.errors import ConfigurationError
 from glacierbase.inspect import results as inspect_results
 from glacierbase.model.html import to_html
 from glacierbase.model.result import Result, Results
 from glacierbase.secrets import Secrets
+from glacierbase.squash import squash
 from tests.support.catalog_files import LAKE
 from tests.support.hostile import PAYLOAD, check_inert
 from tests.support.project_folder import ProjectFolder
@@ -22,7 +23,7 @@ from tests.unit.output.planted import planted
 
 KINDS = [
     kind
-    for kind in {**vars(apply_results), **vars(file_results), **vars(inspect_results)}.values()
+    for kind in {**vars(apply_results), **vars(new), **vars(rebase), **vars(squash), **vars(inspect_results)}.values()
     if isinstance(kind, type) and issubclass(kind, Result) and kind is not Result
 ]
 MARKUP = "<script>alert(1)</script><img src=x onerror='alert(1)'>&\"</td></table>"

@@ -7,11 +7,17 @@ from dataclasses import replace
 from glacierbase.errors import MigrationFileError
 from glacierbase.model.differences import Change, Difference
 from glacierbase.output.documents import Outcome
-from glacierbase.review.origin import Origin
-from glacierbase.review.replay_results import Replayed, ReviewedFile, ReviewedStatement, ReviewedTable, ReviewResult
-from glacierbase.review.results import Finding
+from glacierbase.review.results import (
+    Finding,
+    Origin,
+    Replayed,
+    ReviewedFile,
+    ReviewedStatement,
+    ReviewedTable,
+    ReviewedView,
+    ReviewResult,
+)
 from glacierbase.review.severity import Severity
-from glacierbase.review.views import ReviewedView
 
 TABLE = "lake.silver.user_sleep"
 PATH = "migrations/analytics/0042_replace_legacy_flag.sql"

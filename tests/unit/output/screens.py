@@ -35,10 +35,9 @@ from glacierbase.errors import EngineUnavailable, GlacierbaseError, MigrationFai
 from glacierbase.inspect.compare.compare import Side, compare
 from glacierbase.inspect.compare.results import CompareResult
 from glacierbase.inspect.compare.state import StateResult, TableParts, TableState, VersionState
+from glacierbase.inspect.history import HistoryResult, outcomes
 from glacierbase.inspect.results import Check, DoctorResult, StatusResult
-from glacierbase.inspect.versions.history import HistoryResult
-from glacierbase.inspect.versions.outcomes import outcomes
-from glacierbase.inspect.versions.shown import ShownRun, ShownStatement, ShowResult
+from glacierbase.inspect.show import ShownRun, ShownStatement, ShowResult
 from glacierbase.model.differences import Difference
 from glacierbase.model.migration import AppliedBy, Event, State
 from glacierbase.model.result import LockHolder, Result, Status

@@ -14,9 +14,7 @@ from jsonschema import Draft202012Validator
 from glacierbase.errors import EngineUnavailable, GlacierbaseError, MigrationFileError, SeveralErrors
 from glacierbase.output.documents import Outcome
 from glacierbase.output.formats import FORMATS
-from glacierbase.review.origin import Origin
-from glacierbase.review.replay_results import ReviewResult
-from glacierbase.review.results import LintResult
+from glacierbase.review.results import LintResult, Origin, ReviewResult
 from glacierbase.review.severity import Severity
 from glacierbase.secrets import Secrets
 from tests.support.hostile import PAYLOAD, check_inert

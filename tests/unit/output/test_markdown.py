@@ -11,13 +11,17 @@ from markdown_it import MarkdownIt
 
 from glacierbase.errors import EngineUnavailable
 from glacierbase.model.differences import Change
-from glacierbase.output.blocks import Block, code, prose
 from glacierbase.output.documents import Outcome
-from glacierbase.output.markdown import render
-from glacierbase.review.replay_results import ReviewedStatement, ReviewResult, SkippedStatement
-from glacierbase.review.results import LintResult, NotUnderstood
+from glacierbase.output.markdown import Block, code, prose, render
+from glacierbase.review.results import (
+    LintResult,
+    NotUnderstood,
+    ReviewedStatement,
+    ReviewedView,
+    ReviewResult,
+    SkippedStatement,
+)
 from glacierbase.review.severity import Severity
-from glacierbase.review.views import ReviewedView
 from tests.support.hostile import PAYLOAD, check_inert
 from tests.unit.output.planted import planted
 from tests.unit.output.reviews import PATH, TABLE, finding, outcome, review

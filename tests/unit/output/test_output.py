@@ -15,23 +15,22 @@ from pathlib import Path
 
 import pytest
 
-from glacierbase.apply import file_results
 from glacierbase.apply import results as apply_results
 from glacierbase.apply.lock import Lock
 from glacierbase.apply.results import PendingFile, PendingResult
+from glacierbase.authoring import new, rebase
 from glacierbase.cli import signals, terminal
 from glacierbase.errors import EngineError, GlacierbaseError, OutcomeUnknown, SeveralErrors, StatementRefused
 from glacierbase.history.lockrow import Terms, free_row
 from glacierbase.inspect import results as inspect_results
+from glacierbase.inspect.history import HistoryResult, outcomes
 from glacierbase.inspect.results import Check, DoctorResult, RenderResult
-from glacierbase.inspect.versions.history import HistoryResult
-from glacierbase.inspect.versions.outcomes import outcomes
 from glacierbase.model.result import Result
 from glacierbase.output.documents import json_document, text_document, text_errors
-from glacierbase.review import replay_results
-from glacierbase.review import results as lint_results
+from glacierbase.review import results as review_results
 from glacierbase.run.run import Run
 from glacierbase.secrets import Secrets, register
+from glacierbase.squash import squash
 from tests.support.errors import text_error
 from tests.support.fakes import MemoryStore, MemoryTables
 from tests.support.hostile import NAME, PAYLOAD, check_inert, check_safe
@@ -42,7 +41,7 @@ from tests.unit.output.planted import planted
 CONF = "migrationExecutor: {type: spark}\nstore: {catalog: lake}\n"
 KINDS = [
     kind
-    for room in (apply_results, file_results, inspect_results, lint_results, replay_results)
+    for room in (apply_results, new, rebase, squash, inspect_results, review_results)
     for kind in vars(room).values()
     if isinstance(kind, type) and issubclass(kind, Result) and kind is not Result
 ]

@@ -9,8 +9,8 @@ from datetime import timedelta
 import pytest
 from rich.cells import cell_len
 
+from glacierbase.inspect.history import HistoryResult
 from glacierbase.inspect.results import DoctorResult, RenderedFile, RenderResult
-from glacierbase.inspect.versions.history import HistoryResult
 from glacierbase.model.migration import EventType, State
 from glacierbase.model.result import Result
 from glacierbase.model.text import Cell, Line, Location, Mark, Table, Verbatim, table, time_from

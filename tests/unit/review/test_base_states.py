@@ -16,7 +16,7 @@ from glacierbase.errors import OutcomeUnknown, StatementRefused, TableNotFound
 from glacierbase.executors import CopyState
 from glacierbase.review import base_states
 from glacierbase.review.base_states import BaseState, BaseStates
-from glacierbase.review.replay_results import ReviewResult
+from glacierbase.review.results import ReviewResult
 from glacierbase.run.cache import cache_folder
 from tests.support.project_folder import ProjectFolder
 from tests.support.repository import commit_all

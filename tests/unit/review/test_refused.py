@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from glacierbase.review.refused import NotReplayed, names_local_path
-from glacierbase.review.refused import not_replayed as not_replayed_of
+from glacierbase.review.statements import NotReplayed, names_local_path
+from glacierbase.review.statements import not_replayed as not_replayed_of
 from glacierbase.sql import read
 
 LOADS_OR_REACHES = [

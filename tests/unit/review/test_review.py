@@ -22,10 +22,10 @@ from glacierbase.errors import (
 from glacierbase.executors import CopiedView
 from glacierbase.model.migration import checksum
 from glacierbase.project.project import Project
-from glacierbase.review import explained as explained_module
-from glacierbase.review import running
-from glacierbase.review.explained import explained
-from glacierbase.review.replay_results import ReviewResult
+from glacierbase.review import replay
+from glacierbase.review import review as reviewing
+from glacierbase.review.results import ReviewResult
+from glacierbase.review.review import explained
 from glacierbase.run.waiting import NoAnswer
 from tests.support.project_folder import ProjectFolder
 from tests.support.repository import commit_all
@@ -169,9 +169,9 @@ def test_a_dropped_column_fails_the_review_and_names_its_statement(branch: Proje
 
 def test_every_finding_of_a_replay_is_explained() -> None:
     """The codes are those in the code of the room; each has a reason and a fix, in a sentence."""
-    room = Path(explained_module.__file__).parent
+    room = Path(reviewing.__file__).parent
     written = {code for path in room.glob("*.py") for code in re.findall(r'"(REPLAY_[A-Z_]*[A-Z])"', path.read_text())}
-    assert written == set(explained_module.REPLAY)
+    assert written == set(reviewing.REPLAY)
     for code in (*written, "DS101", "DS103", "DS106"):
         assert [text[-1] for text in explained(code)] == [".", "."]
 
@@ -461,7 +461,7 @@ def test_the_time_of_a_replay_passes_while_statements_run(
     branch: ProjectFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is that of all statements together: the first one is in time, the second one never ends, the third one is not run."""
-    monkeypatch.setattr(running, "_BUDGET_SECONDS", 6.0)
+    monkeypatch.setattr(replay, "_BUDGET_SECONDS", 6.0)
     branch.file("0002_add.sql", f"SELECT 'in time';\n{ADD};\nSELECT 'below'")
     released = Event()
 

@@ -20,7 +20,7 @@ from glacierbase.catalogs.folder import load_catalog_files
 from glacierbase.errors import ConfigurationError, GlacierbaseError, MigrationFailed, SeveralErrors, StatementRefused
 from glacierbase.executors.spark.errors import map_error
 from glacierbase.history.details import details_of
-from glacierbase.inspect.versions.history import HistoryResult
+from glacierbase.inspect.history import HistoryResult
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.migration import Event
 from glacierbase.output.documents import json_document, text_document

@@ -1,0 +1,435 @@
+"""`drift adopt`, `drift revert` and `drift ignore`: three ways to settle the differences between tables and their record.
+
+A migration makes the changes elsewhere, or one undoes them here, or rules in the catalog file ignore them. Such a migration names
+tables as the files wrote them, with the expressions of their templates, so that it fits every environment.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from glacierbase.apply.holding import LockedCatalog, locked
+from glacierbase.apply.plan import Selection, make_plan
+from glacierbase.apply.recording import recording
+from glacierbase.catalogs.drift_file import exact_rule, with_rules
+from glacierbase.errors import GlacierbaseError, HistoryDisagrees, NeedsRepair
+from glacierbase.history.drift import TableDrift, drift_of, is_kept_by_engine, look
+from glacierbase.history.entries import Entry, baselined
+from glacierbase.history.file_tables import FileTables
+from glacierbase.history.opening import Target
+from glacierbase.history.records import History
+from glacierbase.history.shapes import TableRecord, to_document
+from glacierbase.history.state import read_state
+from glacierbase.history.table_choice import TableChoice
+from glacierbase.history.timeline import timelines
+from glacierbase.migrations.compiled import compile_migration
+from glacierbase.migrations.folder import load_migration, migration_files
+from glacierbase.migrations.new_files import as_template, draft_of, publish, write_migration
+from glacierbase.model.catalog import Catalog, DriftRule
+from glacierbase.model.command import command
+from glacierbase.model.differences import Difference
+from glacierbase.model.escape import on_one_line
+from glacierbase.model.migration import Migration
+from glacierbase.model.names import NAME, QUOTED, recorded_name
+from glacierbase.model.qualified import qualified
+from glacierbase.model.result import Result
+from glacierbase.model.shape import Shape
+from glacierbase.model.text import Line, counted, quoted
+from glacierbase.run.files import replace_file, writing
+from glacierbase.secrets import MASK
+from glacierbase.sql.render import Alters, alter_statements, table_name
+from glacierbase.stores.live import LiveTables
+
+_ADOPTED = "Written by `drift adopt`: environment {} has these changes already, and does not run them."
+_REVERTED = "Written by `drift revert`: it changes environment {} only."
+_EXPRESSION = r"\{\{[^{}]*\}\}"
+_PART = rf"(?:{QUOTED}|{_EXPRESSION}|[\w$])+"
+_WRITTEN = re.compile(rf"{_PART}(?:\s*\.\s*{_PART})*")
+_IS_NAME = re.compile(NAME)
+_SPACES = re.compile(r"\s+")
+
+
+@dataclass(frozen=True, slots=True)
+class DriftFileResult(Result):
+    """The migration that `drift adopt` or `drift revert` wrote.
+
+    Attributes:
+        path: of the file; empty where nothing differs.
+        version: of the file.
+        tables: that it changes.
+        sql: its statements.
+        impossible: what no statement does; it is left as it is.
+        settled: whether it is recorded as applied in this environment, where it does not run.
+    """
+
+    path: str = ""
+    version: str = ""
+    tables: tuple[str, ...] = ()
+    sql: str = ""
+    impossible: tuple[str, ...] = ()
+    settled: bool = False
+
+    def lines(self) -> Sequence[Line]:
+        if not self.path:
+            return ["every table as recorded; nothing was written"]
+        lines = [f"wrote {self.path}: {counted(len(self.tables), 'table')}", *self.sql.split("\n")]
+        lines += [f"not in it: {each}" for each in self.impossible]
+        ended = f"recorded as applied in {self.environment}; other environments run it"
+        return [*lines, ended if self.settled else f"pending in {self.environment}; it changes no other environment"]
+
+
+@dataclass(frozen=True, slots=True)
+class IgnoredDrift:
+    """A rule in the catalog file."""
+
+    table: str
+    what: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class DriftIgnoreResult(Result):
+    """The rules that `drift ignore` wrote into the catalog file.
+
+    Attributes:
+        path: of the catalog file.
+    """
+
+    path: str = ""
+    rules: tuple[IgnoredDrift, ...] = ()
+
+    def lines(self) -> Sequence[Line]:
+        if not self.rules:
+            return ["every table as recorded; nothing was written"]
+        return [f"wrote {self.path}", *(f"ignores {each.what} of {each.table}: {each.reason}" for each in self.rules)]
+
+
+def adopt(
+    target: Target, result: DriftFileResult, tables: Collection[str], reason: str, author: str, lock_timeout: float
+) -> DriftFileResult:
+    """Write a migration that changes other environments as the tables were changed here, and record it as applied here.
+
+    Args:
+        tables: patterns of names; none for all tables that differ.
+        reason: why; also the description of the migration.
+
+    Raises:
+        HistoryDisagrees: something is pending, or no statement makes the changes.
+    """
+    _check_headers(target, reason)
+    with recording() as change, target.opened() as opened, LiveTables(target.catalog, opened.engine) as now:
+        state = read_state(opened)
+        if not chosen_drifts(target.catalog, state.history, now, tables):
+            return result
+        with locked(opened, state, lock_timeout) as held:
+            _check_nothing_pending(held)
+            drifts = chosen_drifts(target.catalog, held.state.history, now, tables)
+            if not drifts:  # Another run settled them before it released the lock.
+                return result
+            made = _made(result, drifts, _adopting)
+            sql = template_of(made.sql, written_names(target, held.state.history, made.tables))
+            written = _written(target, made, reason, author, _ADOPTED, sql, is_draft=True)
+            entry = _entry_or_no_file(target, written, drifts, reason)
+            change.make(f"recorded as applied: {written.version}", lambda: _recorded(held, entry, written))
+    return replace(written, settled=True)
+
+
+def revert(
+    target: Target, result: DriftFileResult, tables: Collection[str], reason: str, author: str
+) -> DriftFileResult:
+    """Write a migration that undoes in this environment what no migration did, and changes nothing in others.
+
+    Args:
+        tables, reason: as for `adopt`.
+
+    Raises:
+        HistoryDisagrees: no statement undoes the changes.
+    """
+    with target.opened() as opened, LiveTables(target.catalog, opened.engine) as now:
+        history = read_state(opened).history
+        drifts = chosen_drifts(target.catalog, history, now, tables)
+        if not drifts:
+            return result
+        made = _made(result, drifts, _reverting)
+    sql = template_of(made.sql, written_names(target, history, made.tables))
+    only_here = f"{{% if environment == {target.catalog.environment!r} %}}\n{sql}\n{{% endif %}}"
+    return _written(target, made, reason, author, _REVERTED, only_here)
+
+
+def ignore(target: Target, result: DriftIgnoreResult, tables: Collection[str], reason: str) -> DriftIgnoreResult:
+    """Write a rule for each difference of the tables into the catalog file. It holds in all environments.
+
+    Args:
+        tables: patterns of names; none for all tables that differ.
+
+    Raises:
+        ConfigurationError: the file cannot be written, or has rules in a form that nothing can be added to.
+        HistoryDisagrees: a table cannot be read.
+    """
+    with target.opened() as opened, LiveTables(target.catalog, opened.engine) as now:
+        drifts = chosen_drifts(target.catalog, read_state(opened).history, now, tables)
+    rules = [exact_rule(drift.table, each.subject, reason) for drift in drifts for each in drift.differences]
+    path = target.catalog.file
+    location = path.relative_to(Path(target.run.project)).as_posix()
+    if rules:
+        with writing(path):
+            content = with_rules(path.read_bytes(), rules, location, target.catalog)
+            replace_file(path, content)
+    return replace(
+        result, path=location, rules=tuple(IgnoredDrift(each.table, each.what, each.reason) for each in rules)
+    )
+
+
+def _check_headers(target: Target, reason: str) -> None:
+    """Refuse to record a file that nobody could complete afterwards."""
+    if required := target.catalog.required_headers:
+        what = f"files of {target.catalog.name} need the headers {', '.join(required)}, which only a person can fill in"
+        by_hand = command("baseline", "--to", "VERSION", reason=True)
+        raise refused(what, f"write the file with `{command('new', reason)}`, and record it with `{by_hand}`")
+
+
+def _check_nothing_pending(held: LockedCatalog) -> None:
+    """Refuse a version above files that are pending: they would be out of order afterwards."""
+    plan = make_plan(held.target.migrations, held.state.history, Selection(out_of_order=None))
+    if plan.pending:
+        versions = ", ".join(each.migration.version for each in plan.pending)
+        raise refused(f"these versions are pending: {versions}", f"`{command('migrate')}` first")
+
+
+def _check_whole(drift: TableDrift) -> None:
+    """Refuse a table of which rules ignore more than properties: statements would settle that, too."""
+    whole = drift_of(drift.recorded, drift.actual, is_certain=True)
+    more = [each.subject for each in whole.differences if each not in drift.differences] if whole else []
+    if more:
+        what = (
+            f"{drift.table}: rules of the catalog file ignore {', '.join(more)}, and other changes of the table remain"
+        )
+        raise refused(what, f"write the migration by hand: `{command('new', 'what it changes')}`")
+
+
+def _adopting(drift: TableDrift) -> Alters:
+    """Return the statements that make the changes in an environment that is as recorded."""
+    if impossible := _impossible(drift):
+        return Alters((), (impossible,))
+    if drift.actual is None:
+        # Here it may have been renamed. Elsewhere it has its rows.
+        why = "was dropped or renamed; a statement that drops its rows elsewhere is written by hand, as DROP TABLE IF EXISTS"
+        return Alters((), (f"{drift.table} {why}",))
+    found, secret = _alters(drift.recorded, drift.actual)
+    # The table is recorded as it is: what no statement does would be recorded as done, and be missing elsewhere.
+    return Alters((), found.impossible) if found.impossible else Alters(found.statements, secret)
+
+
+def _reverting(drift: TableDrift) -> Alters:
+    """Return the statements that undo the changes."""
+    if drift.actual is None:
+        return Alters((), (f"{drift.table} is gone, and so are its rows",))
+    if impossible := _impossible(drift):
+        return Alters((), (impossible,))
+    found, secret = _alters(drift.actual, drift.recorded)
+    return Alters(found.statements, (*found.impossible, *secret))
+
+
+def _alters(before: Shape, after: Shape) -> tuple[Alters, tuple[str, ...]]:
+    """Return the statements that turn one shape into the other, and the properties that they leave: a secret is masked in them."""
+    old, new = before.properties, after.properties
+    masked = [key for key, value in new.items() if MASK in value and old.get(key) != value]
+    kept = {key: value for key, value in new.items() if key not in masked}
+    left = {key: old[key] for key in masked if key in old}
+    secret = tuple(f"the value of the property {key} holds a secret" for key in masked)
+    return alter_statements(before, replace(after, properties={**kept, **left})), secret
+
+
+def _impossible(drift: TableDrift) -> str | None:
+    """Return why no statement settles a table as a whole; None where statements do."""
+    shapes = [each for each in (drift.recorded, drift.actual) if each]
+    if not drift.is_of_iceberg:
+        return f"{drift.table} is no Iceberg table, and statements are written for Iceberg only"
+    if drift.actual is not None and drift.actual.uuid != drift.recorded.uuid:
+        return f"{drift.table} is another table than the recorded one"
+    if drift.is_renamed and drift.actual is not None:
+        return f"{drift.table} was renamed to {drift.actual.table}; a statement that renames it is written by hand"
+    if any(column.id is None for each in shapes for column in each.columns):
+        return (
+            f"{drift.table} was read without the ids of its columns: a renamed column cannot be told from a dropped one"
+        )
+    return None
+
+
+def _made(
+    result: DriftFileResult, drifts: Sequence[TableDrift], alters_of: Callable[[TableDrift], Alters]
+) -> DriftFileResult:
+    """Return the result with what a migration does and what it cannot do."""
+    for each in drifts:
+        _check_whole(each)
+    found = [(each.table, alters_of(each)) for each in drifts]
+    impossible = tuple(each for _, alters in found for each in alters.impossible)
+    statements = [each for _, alters in found for each in alters.statements]
+    if not statements:
+        hint = f"repair the table by hand; or `{command('drift', 'ignore', reason=True)}`"
+        raise refused("no statement settles the differences", hint, impossible)
+    tables = tuple(table for table, alters in found if alters.statements)
+    return replace(result, tables=tables, sql="".join(f"{each};\n" for each in statements), impossible=impossible)
+
+
+def _written(
+    target: Target, made: DriftFileResult, reason: str, author: str, note: str, sql: str, *, is_draft: bool = False
+) -> DriftFileResult:
+    """Write the migration; `sql` is the template of its statements."""
+    root, environment = Path(target.run.project), target.catalog.environment
+    notes = [note.format(environment), *(f"Not in it: {each}" for each in made.impossible)]
+    lines = [f"-- {on_one_line(each)}" for each in notes]
+    sql = as_template("\n".join(lines)) + f"\n\n{sql}\n"
+    folder = root / "migrations" / target.catalog.stem
+    headers = target.catalog.required_headers
+    path = write_migration(folder, root, reason, author, sql=sql, headers=headers, is_draft=is_draft)
+    return replace(made, path=path.relative_to(root).as_posix(), version=path.name.partition("_")[0])
+
+
+def _entry_or_no_file(target: Target, written: DriftFileResult, drifts: Sequence[TableDrift], reason: str) -> Entry:
+    """Return the entry that `_settled` returns; if it raises, delete the draft."""
+    try:
+        return _settled(target, written, [each for each in drifts if each.table in written.tables], reason)
+    except BaseException:
+        draft_of(Path(target.run.project) / written.path).unlink(missing_ok=True)
+        raise
+
+
+def _settled(target: Target, written: DriftFileResult, drifts: Sequence[TableDrift], reason: str) -> Entry:
+    """Return the entry that records the migration as applied, with the tables as they are: what it adopts is its doing."""
+    root = Path(target.run.project)
+    draft = draft_of(root / written.path)
+    migration = load_migration(draft, written.path, migration_files(root), listed=None)
+    entry = baselined(compile_migration(migration, target.catalog, target.dialect), reason)
+    records = (TableRecord(each.table, each.actual) for each in drifts)
+    return replace(entry, details=replace(entry.details, tables=tuple(map(to_document, records))))
+
+
+def _recorded(held: LockedCatalog, entry: Entry, written: DriftFileResult) -> None:
+    """Append the entry, and then name the file: one that is not recorded would run here.
+
+    Raises:
+        NeedsRepair: the entry is not in the history, or may not be; the file is a draft.
+    """
+    try:
+        held.recorder.append(entry)
+    except NeedsRepair as error:
+        lines = (*error.lines, f"what it adopts is in {draft_of(Path(written.path))}, which no command reads")
+        shows = command("drift")
+        hint = f"restore access to the history table; adopt again if `{shows}` still shows the changes"
+        raise NeedsRepair(error.code, lines, hint, **error.data) from error
+    publish(Path(held.target.run.project), written.path)
+
+
+def chosen_drifts(
+    catalog: Catalog, history: History, tables: LiveTables, patterns: Collection[str]
+) -> tuple[TableDrift, ...]:
+    """Return the tables that differ from their records, each with the differences that no rule ignores and no engine keeps.
+
+    The ignored properties of both shapes are those of the table.
+
+    Args:
+        patterns: of names; none for all tables.
+
+    Raises:
+        ConfigurationError: a pattern fits no table of the history.
+        HistoryDisagrees: a table cannot be read, or a file may have made its differences.
+    """
+    choice = TableChoice(patterns)
+    found = look(choice.check(choice.of(timelines(history))), tables, FileTables.of(catalog, history))
+    chosen = tuple(settled for each in found.drifts if (settled := _without_ignored(each, catalog.drift_rules)))
+    wrong = [f"{table}: not compared: {why}" for table, why in found.unread]
+    wrong += [
+        f"{each.table}: a file that touched it left no record, and may have made the change"
+        for each in chosen
+        if not each.is_certain
+    ]
+    if wrong:
+        hint = f"choose other tables with --table; `{command('drift')}` shows all"
+        raise refused("the differences of these tables cannot be settled", hint, wrong)
+    return chosen
+
+
+def changed_from_outside(catalog: Catalog, history: History, shapes: Iterable[Shape]) -> tuple[TableDrift, ...]:
+    """Return the tables that differ from their records, as `chosen_drifts` does, of those that no file may have changed."""
+    recorded = {each.table: each.shape for each in timelines(history) if each.is_certain}
+    found = (
+        drift_of(before, each, is_certain=True) for each in shapes if (before := recorded.get(each.table)) is not None
+    )
+    return tuple(settled for each in found if each and (settled := _without_ignored(each, catalog.drift_rules)))
+
+
+def refused(what: str, hint: str, lines: Sequence[str] = ()) -> HistoryDisagrees:
+    """Return the error for differences that cannot be settled.
+
+    Args:
+        lines: details, below the first line of the message.
+    """
+    return HistoryDisagrees("DRIFT_REFUSED", (f"{what}; nothing was written", *quoted("\n".join(lines))), hint)
+
+
+def _without_ignored(found: TableDrift, rules: Sequence[DriftRule]) -> TableDrift | None:
+    """Return the drift without what is ignored; None where nothing else differs."""
+    ignored = set(_ignored(found, rules))
+    left = tuple(each for each in found.differences if each not in ignored)
+    if not left:
+        return None
+    keys = {each.name for each in ignored if each.what == "property"}
+    return replace(found, recorded=_with_properties(found, keys), differences=left)
+
+
+def _ignored(found: TableDrift, rules: Sequence[DriftRule]) -> Iterator[Difference]:
+    for each in found.differences:
+        if is_kept_by_engine(each) or any(rule.matches(found.table, each.subject) for rule in rules):
+            yield each
+
+
+def _with_properties(found: TableDrift, keys: Collection[str]) -> Shape:
+    """Return the recorded shape with these properties as the table has them."""
+    actual = found.actual.properties if found.actual else {}
+    kept = {key: value for key, value in found.recorded.properties.items() if key not in keys}
+    return replace(found.recorded, properties={**kept, **{key: actual[key] for key in keys if key in actual}})
+
+
+def written_names(target: Target, history: History, tables: Collection[str]) -> Mapping[str, str]:
+    """Return by table the name with expressions that the files which touched it use, where there is exactly one.
+
+    Such a name is the name of the table in this environment, and in each other one the name of the table that those files change.
+    """
+    touched = FileTables.of(target.catalog, history).by_version
+    found: dict[str, dict[str, str]] = {}
+    for file in target.migrations:
+        for table in set(touched.get(file.number, ())).intersection(tables):
+            names = {_SPACES.sub("", each): each for each in _names_of(table, file, target.catalog)}
+            found[table] = {**names, **found.get(table, {})}
+    return {table: name for table, names in found.items() if len(names) == 1 for name in names.values()}
+
+
+def template_of(sql: str, names: Mapping[str, str]) -> str:
+    """Return a template of statements, each on a line of its own, in which tables have these names."""
+    template = as_template(sql.rstrip("\n"))
+    for table, name in names.items():
+        begin = re.compile(rf"(?m)^((?:ALTER|DROP|COMMENT ON) TABLE ){re.escape(table_name(table))}(?=[ ;])")
+        template = begin.sub(lambda found, name=name: found[1] + name, template)  # type: ignore[misc]
+    return template
+
+
+def _names_of(table: str, file: Migration, catalog: Catalog) -> Iterator[str]:
+    """Yield each text of a file that has an expression and renders as the name of a table."""
+    for text in dict.fromkeys(each[0] for each in _WRITTEN.finditer(file.text) if "{{" in each[0]):
+        rendered = _rendered(text, file, catalog)
+        if _IS_NAME.fullmatch(rendered) and qualified(catalog, recorded_name(rendered)) == table:
+            yield text
+
+
+def _rendered(text: str, file: Migration, catalog: Catalog) -> str:
+    """Return a part of a file as it renders by itself; empty where it depends on other parts."""
+    from glacierbase.migrations.render import render  # Imports Jinja.
+
+    try:
+        return render(replace(file, text=text), catalog.variables, catalog.environment, catalog.name).text
+    except GlacierbaseError:
+        return ""

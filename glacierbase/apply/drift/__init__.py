@@ -1,1 +1,0 @@
-"""The ways out of drift: adopt, revert, ignore."""

@@ -1,0 +1,175 @@
+"""`init`: write a catalog file of one type, its JSON Schema for editors, and a first migration. Nothing is overwritten.
+
+With a CI service it writes that service's files, too; in a project that has catalogs, only these.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from importlib.resources import files
+from pathlib import Path
+
+from glacierbase.authoring.all_or_none import NewFiles, all_or_none
+from glacierbase.authoring.ci_files import write_ci_files
+from glacierbase.catalogs.schema import catalog_file_schema
+from glacierbase.catalogs.values import CATALOG_NAME
+from glacierbase.errors import ConfigurationError
+from glacierbase.migrations.new_files import already_exists
+from glacierbase.model.command import command, on_catalog
+from glacierbase.model.result import Result
+from glacierbase.model.text import Line, Verbatim
+from glacierbase.run.files import path_inside, writing
+
+# The dialect of the first migration, by the type of the catalog file.
+TYPES: Mapping[str, str] = {
+    "spark": "iceberg",
+    "rest": "iceberg",
+    "glue": "iceberg",
+    "hive": "iceberg",
+    "jdbc": "iceberg",
+    "delta": "delta",
+    "hudi": "hudi",
+    "snowflake": "snowflake",
+}
+# Beside the catalog files, which name it relatively. No catalog file: its name ends in .json.
+SCHEMA = ".schema.json"
+_GITIGNORE = ".glacierbase/\n"
+# The checksum ignores CRLF, but a pull request would show changed line ends on every line.
+_GITATTRIBUTES = "*.sql text eol=lf\n"
+_NAME = "analytics"
+_VARIABLE = re.compile(r"\$\{(?:env|secret):(\w+)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class InitResult(Result):
+    """The files that `init` wrote.
+
+    Attributes:
+        variables: the environment variables that the catalog file reads.
+        next: the commands to run next, in order.
+        unchanged: files of the CI service that were there before.
+        incomplete: files that lack a line, each with it.
+    """
+
+    files: tuple[str, ...] = ()
+    variables: tuple[str, ...] = ()
+    next: tuple[str, ...] = ()
+    unchanged: tuple[str, ...] = ()
+    incomplete: tuple[str, ...] = ()
+
+    def lines(self) -> list[Line]:
+        lines: list[Line] = [f"wrote {file}" for file in self.files]
+        lines += [f"unchanged {file}" for file in self.unchanged]
+        lines += [f"add by hand: {each}" for each in self.incomplete]
+        if self.variables:
+            lines.append(
+                f"set these environment variables, which {self.files[0]} describes: {', '.join(self.variables)}"
+            )
+        return [*lines, *(["next:"] if self.next else []), *(Verbatim(f"  {step}") for step in self.next)]
+
+
+def init(project: str | None, name: str | None, catalog_type: str, ci: str | None = None) -> InitResult:
+    """Write a catalog with its first migration, in a new or an existing project, and the files of a CI service.
+
+    Either all files are written, or none.
+
+    Args:
+        project: its root; default the working directory.
+        name: of the catalog. Without it no catalog is added to a project that has one, if `ci` is given.
+        catalog_type: one of `TYPES`.
+        ci: one of `ci_files.SERVICES`, or None.
+
+    Raises:
+        GlacierbaseError: the catalog or its migrations exist already, a file of the CI service differs, the name is invalid, or a
+            link leads out of the project.
+    """
+    root = Path(project or ".")
+    with all_or_none() as new:
+        result = InitResult("", "")
+        if name is not None or ci is None or not _has_catalogs(root):
+            result = _write_catalog(project, root, _NAME if name is None else name, catalog_type, new)
+        return result if ci is None else _with_ci(result, root, ci, new)
+
+
+def _has_catalogs(root: Path) -> bool:
+    return any(path.name[0] not in "._" for path in (root / "catalogs").glob("*.yaml"))
+
+
+def _write_catalog(project: str | None, root: Path, name: str, catalog_type: str, new: NewFiles) -> InitResult:
+    catalog = root / "catalogs" / f"{name}.yaml"
+    migration = root / "migrations" / name / "0001_create_events.sql"
+    _check_name(name)
+    _check_free(root, catalog, migration.parent)
+    others = _has_catalogs(root)
+    templates = files("glacierbase.authoring") / "templates"
+    text = (templates / "catalogs" / f"{catalog_type}.yaml").read_text("utf-8").replace("@NAME@", name)
+    sql = (templates / "migrations" / f"{TYPES[catalog_type]}.sql").read_text("utf-8").replace("@NAME@", name)
+    written = {catalog: text, migration: sql, **dict(_absent(root))}
+    for path, content in written.items():
+        new.create(path, root, content)
+    steps = tuple(_steps(project, name if others else None))
+    variables = tuple(dict.fromkeys(_VARIABLE.findall(text)))
+    return InitResult(name, "", files=tuple(map(str, written)), variables=variables, next=steps)
+
+
+def _with_ci(result: InitResult, root: Path, ci: str, new: NewFiles) -> InitResult:
+    """Return the result with the files of the CI service, which this writes."""
+    found = write_ci_files(root, ci, new)
+    return replace(
+        result,
+        catalog=result.catalog or ", ".join(found.catalogs),
+        files=(*result.files, *found.written),
+        next=result.next or tuple(_review(found.written)),
+        unchanged=found.unchanged,
+        incomplete=found.incomplete,
+    )
+
+
+def _review(written: tuple[str, ...]) -> Iterator[str]:
+    """Yield the command that adds the files to git, if any were written."""
+    if written:
+        yield shlex.join(["git", "add", "--", *written])
+
+
+def _check_name(name: str) -> None:
+    try:
+        CATALOG_NAME.convert(name)
+    except ValueError as error:
+        what = f"{name} cannot be a catalog's name"
+        raise ConfigurationError("INVALID_NAME", what, "use lower-case letters, digits and _") from error
+
+
+def _check_free(root: Path, *paths: Path) -> None:
+    for path in paths:
+        if os.path.lexists(path):
+            raise already_exists(path, "; nothing was written", "choose another NAME")
+        with writing(path):
+            path_inside(path, root)
+
+
+def _absent(root: Path) -> Iterator[tuple[Path, str]]:
+    """Yield the files that all catalogs of a project share, as far as they do not exist."""
+    schema = json.dumps(catalog_file_schema(), indent=2, ensure_ascii=False) + "\n"
+    for name, text in {
+        f"catalogs/{SCHEMA}": schema, ".gitignore": _GITIGNORE, ".gitattributes": _GITATTRIBUTES
+    }.items():  # fmt: skip
+        if not os.path.lexists(root / name):
+            yield root / name, text
+
+
+def _steps(project: str | None, catalog: str | None) -> Iterator[str]:
+    """Yield the next four commands.
+
+    Args:
+        catalog: the new one, if there are others.
+    """
+    if project:
+        yield f"cd {shlex.quote(project)}"
+    with on_catalog(catalog):
+        for name in ("validate", "doctor", "migrate") if project else ("validate", "doctor", "plan", "migrate"):
+            yield command(name)

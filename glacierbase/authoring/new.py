@@ -1,0 +1,86 @@
+"""`new`: write the next migration file, with `--reverting VERSION` one that undoes another."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from glacierbase.authoring.inverse import inverse
+from glacierbase.catalogs.folder import file_of
+from glacierbase.errors import ConfigurationError, MigrationFileError, raise_all
+from glacierbase.migrations.folder import load_migrations
+from glacierbase.migrations.new_files import git_user, write_migration
+from glacierbase.model.arguments import unknown_version, version_given
+from glacierbase.model.command import command, on_catalog
+from glacierbase.model.result import Result
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenResult(Result):
+    """The files that `new` wrote."""
+
+    files: tuple[str, ...] = ()
+
+    def lines(self) -> list[str]:
+        return [f"wrote {os.path.relpath(file)}" for file in self.files]
+
+
+def new(
+    root: Path, folder: Path, description: str, *, catalog: str | None, author: str | None, reverting: str | None
+) -> WrittenResult:
+    """Write the next migration file of a catalog, with its headers.
+
+    Args:
+        root: of the project.
+        folder: the migrations folder of the catalog.
+        catalog: the catalog's name, if the caller named it.
+        author: default git's `user.name`.
+        reverting: write statements that undo this version, as far as possible.
+    """
+    with on_catalog(catalog):
+        sql = reverting_sql(root, folder, reverting) if reverting else ""
+    headers = file_of(folder, root).required_headers
+    path = write_migration(folder, root, description, author or git_user(), sql=sql, headers=headers)
+    return WrittenResult(catalog or folder.name, "", files=(str(path),))
+
+
+def reverting_sql(root: Path, folder: Path, version: str) -> str:
+    """Return the SQL that undoes a migration as far as that is possible. Contacts nothing.
+
+    Args:
+        folder: the migrations folder of the catalog.
+
+    Raises:
+        ConfigurationError: `UNKNOWN_VERSION`, or `NOT_INVERTIBLE`: no statement of it has an inverse.
+        MigrationFileError, SeveralErrors: all that is wrong with the files.
+    """
+    number = version_given(version)
+    migrations, errors = load_migrations(folder, root, headers=None)
+    raise_all(errors)
+    found = next((each for each in migrations if each.number == number), None)
+    squash = next((each for each in migrations if any(number == old.number for old in each.squashes)), None)
+    if squash is not None:
+        raise unknown_version(f"version {version} is part of {squash.location}, a squash: write its inverse by hand")
+    if found is None:
+        raise unknown_version(f"there is no migration with version {version}")
+    earlier = [each.text for each in migrations if each.number < number]
+    try:
+        sql, has_statement = inverse(found.text, _dialect(root, folder), earlier)
+    except MigrationFileError as error:
+        what = f"{found.location}, {error.message}"
+        raise MigrationFileError(error.code, what, error.hint, path=found.location) from error
+    if not has_statement:
+        raise ConfigurationError(
+            "NOT_INVERTIBLE",
+            f"{found.location}: none of its statements has an inverse; nothing was written",
+            f"write the change that you want: `{command('new', 'why it is undone')}`",
+            path=found.location,
+        )
+    return sql
+
+
+def _dialect(root: Path, folder: Path) -> str:
+    """Return the engine of the catalog in its first environment; all environments share the files."""
+    file = file_of(folder, root)
+    return file.for_environment(file.environments[0], root, resolve=False).executor_type

@@ -1,0 +1,286 @@
+"""`rebase`: give the new files of a branch versions above those of the branch that it will be merged into.
+
+The renames are planned first; then all of them are done, or none.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path, PurePosixPath
+
+from glacierbase.catalogs.catalogfile import read_name
+from glacierbase.errors import ConfigurationError, GlacierbaseError, raise_all
+from glacierbase.migrations.folder import migration_files, read_migrations
+from glacierbase.migrations.git_base import Base, Compared, read_base
+from glacierbase.migrations.git_files import path_in_git, tracked, usual_base
+from glacierbase.migrations.headers import file_error
+from glacierbase.migrations.new_files import next_version
+from glacierbase.model.command import command, move_command, on_catalog
+from glacierbase.model.migration import Migration
+from glacierbase.model.result import Result
+from glacierbase.run.git import GitFailed, git
+
+# Digits of a version that is a UTC time.
+_TIME = 14
+
+
+@dataclass(frozen=True, slots=True)
+class RenamedFile:
+    """A migration that `rebase` gave a new version, with `git mv` where git tracks the file.
+
+    Attributes:
+        command: the command that does the same.
+    """
+
+    old_version: str
+    version: str
+    old_path: str
+    path: str
+    tracked: bool
+    command: str
+
+
+@dataclass(frozen=True, slots=True)
+class RebaseResult(Result):
+    """The files that `rebase` renamed, in order; with `--dry-run` those that it would rename.
+
+    Attributes:
+        base: the git ref that the versions are above now.
+        commit: of the renames, or None.
+    """
+
+    base: str = ""
+    renamed: tuple[RenamedFile, ...] = ()
+    dry_run: bool = False
+    commit: str | None = None
+
+    def lines(self) -> list[str]:
+        if not self.renamed:
+            return [f"nothing to do: every new version is above those of {self.base}"]
+        renamed = f"committed as {self.commit}" if self.commit else "not committed"
+        ended = "nothing was renamed" if self.dry_run else renamed
+        return [f"base {self.base}", *(file.command for file in self.renamed), ended]
+
+
+def rebase(
+    root: Path, folders: Mapping[str, Path], catalogs: Collection[str], ref: str | None, *, dry_run: bool, commit: bool
+) -> tuple[RebaseResult, ...]:
+    """Rename the files that are new against a base branch, and not above it. Contacts nothing.
+
+    Args:
+        root: of the project.
+        folders: the migrations folders of all catalogs, by name.
+        catalogs: whose files are renamed; empty for all.
+        ref: the base branch; default the remote's default branch.
+        dry_run: only return what would be renamed.
+        commit: commit the renames.
+
+    Raises:
+        GlacierbaseError: all that is wrong with files or base; nothing was renamed.
+    """
+    ref = ref or usual_base(root)
+    base = read_base(root, ref, {name: folder.name for name, folder in folders.items()}, read_name)
+    planned = _planned(root, base, {name: folder for name, folder in folders.items() if name in (catalogs or folders)})
+    renames = [rename for found in planned.values() for rename in found]
+    done = None
+    if not dry_run:
+        rename_all(renames, root)
+        done = commit_renames(renames, root, ref) if commit else None
+    results = []
+    for name, found in planned.items():
+        with on_catalog(name if catalogs or len(folders) > 1 else None):
+            results.append(_result(name, ref, found, dry_run, done))
+    return tuple(results)
+
+
+def _planned(root: Path, base: Base, folders: Mapping[str, Path]) -> dict[str, list[Rename]]:
+    """Return the renames of each catalog."""
+    files = migration_files(root)
+    errors: list[GlacierbaseError] = []
+    read = {}
+    for name, folder in folders.items():
+        read[name], wrong = read_migrations(folder, root, files)
+        errors += wrong
+    raise_all(errors)
+    return {name: plan_renames(base.compared(name, found), root) for name, found in read.items()}
+
+
+def _result(name: str, ref: str, renames: Collection[Rename], dry_run: bool, commit: str | None) -> RebaseResult:
+    renamed = tuple(
+        RenamedFile(
+            each.migration.version,
+            each.version,
+            each.migration.location,
+            each.path,
+            each.tracked,
+            move_command(each.migration.location, each.path, tracked=each.tracked),
+        )
+        for each in renames
+    )
+    return RebaseResult(
+        name,
+        "",
+        warnings=tuple(map(_where_applied, renamed)),
+        base=ref,
+        renamed=renamed,
+        dry_run=dry_run,
+        commit=commit if any(each.tracked for each in renamed) else None,
+    )
+
+
+def _where_applied(file: RenamedFile) -> str:
+    reason = f"renamed to {file.version}"
+    return (
+        f"an environment that has applied {file.old_version} will miss it and run the file again as {file.version}; record there,"
+        f" with its --env: {command('repair', file.old_version, '--as', 'removed', '--reason', reason)}"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Rename:
+    """A migration, and the version and path that it gets. Paths are relative to the project.
+
+    Attributes:
+        tracked: whether git tracks the file.
+    """
+
+    migration: Migration
+    version: str
+    path: str
+    tracked: bool
+
+
+def plan_renames(compared: Compared, root: Path) -> list[Rename]:
+    """Return the renames after which every new file is above the base, in the same order as before.
+
+    Args:
+        root: of the project.
+
+    Raises:
+        ConfigurationError: `GIT_FAILED`.
+        MigrationFileError: a squash is not above the base.
+    """
+    moved = new_versions(compared)
+    raise_all([_squash_renamed(migration) for migration, _ in moved if migration.squashes])
+    known = _tracked(root, [migration.path for migration, _ in moved])
+    return [_rename(migration, version, migration.path in known) for migration, version in moved]
+
+
+def new_versions(compared: Compared, now: datetime | None = None) -> list[tuple[Migration, str]]:
+    """Return the new files that need another version, each with that version, in order."""
+    new = sorted(compared.new(), key=lambda each: (each.number, each.location))
+    of_base = [each.number for each in compared.migrations if each not in new]
+    highest = max([*compared.at_tip, *of_base], default=0)
+    digits = len(compared.highest.version) if compared.highest else 0
+    numbers = _numbers(new, highest, now)
+    return [(migration, str(number).zfill(max(digits, len(migration.version)))) for migration, number in numbers]
+
+
+def rename_all(renames: Sequence[Rename], root: Path) -> None:
+    """Rename all files, or none if one of them cannot be renamed.
+
+    Raises:
+        ConfigurationError: `GIT_FAILED`.
+    """
+    # The last one first: a file may get the path that another one leaves.
+    for rename in reversed(renames):
+        try:
+            _move(rename.migration.path, root / rename.path, root, tracked=rename.tracked)
+        except BaseException as error:
+            left = [each.path for each in renames if not _is_undone(each, root)]
+            if not isinstance(error, (OSError, GitFailed)):
+                raise
+            state = f"still renamed: {', '.join(left)}" if left else "nothing was renamed"
+            what = f"{rename.migration.location} cannot be renamed to {rename.path}: {error}; {state}"
+            raise _failed(what, state="" if left else None) from error
+
+
+def commit_renames(renames: Sequence[Rename], root: Path, ref: str) -> str | None:
+    """Commit the renames of tracked files, and nothing else; return the commit, or None if git tracks none of them.
+
+    No hook runs.
+
+    Raises:
+        ConfigurationError: `GIT_FAILED`.
+    """
+    pairs = [(rename.migration.path, root / rename.path) for rename in renames if rename.tracked]
+    if not pairs:
+        return None
+    paths = [path_in_git(path, root) for pair in pairs for path in pair]
+    try:
+        git(root, "--literal-pathspecs", "commit", "-q", "-m", f"Rebase migrations onto {ref}", "--", *paths)
+        return git(root, "rev-parse", "HEAD").decode().strip()
+    except (OSError, GitFailed) as error:
+        what = f"the files are renamed, but git did not commit that: {error}"
+        hint = "remove the cause, and commit the renames with git"
+        raise ConfigurationError("GIT_FAILED", what, hint, state="") from error
+
+
+def _numbers(new: Sequence[Migration], highest: int, now: datetime | None) -> Iterator[tuple[Migration, int]]:
+    """Yield the files that need another version, with its number."""
+    late = [migration for migration in new if migration.number <= highest]
+    above = new[len(late) :]
+    previous = _first(late, above, highest, now) - 1 if late else highest
+    for migration in new:
+        if migration.number > max(previous, highest):
+            previous = migration.number
+        else:
+            previous += 1
+            yield migration, previous
+
+
+def _first(late: Sequence[Migration], above: Sequence[Migration], highest: int, now: datetime | None) -> int:
+    """Return the version of the first late file: the UTC time if its version is one and the files above can stay as they are."""
+    first = next_version(highest, now) if len(late[0].version) >= _TIME else highest + 1
+    return first if not above or first + len(late) <= above[0].number else highest + 1
+
+
+def _rename(migration: Migration, version: str, tracked: bool) -> Rename:
+    path = PurePosixPath(migration.location).with_name(f"{version}_{migration.name}.sql")
+    return Rename(migration, version, str(path), tracked)
+
+
+def _move(source: Path, target: Path, root: Path, *, tracked: bool) -> None:
+    if tracked:
+        git(root, "mv", "--", path_in_git(source, root), path_in_git(target, root))
+    elif os.path.lexists(target):  # Since the files were listed.
+        raise FileExistsError(f"{target} exists")
+    else:
+        source.rename(target)
+
+
+def _is_undone(rename: Rename, root: Path) -> bool:
+    """Undo a rename if it was done; return whether the file is in its place."""
+    source, target = rename.migration.path, root / rename.path
+    if os.path.lexists(source) or not os.path.lexists(target):
+        return True
+    try:
+        _move(target, source, root, tracked=rename.tracked)
+    except GitFailed:  # git was stopped before it wrote its index.
+        target.rename(source)
+    except OSError:
+        return False
+    return True
+
+
+def _tracked(root: Path, paths: Sequence[Path]) -> set[Path]:
+    try:
+        return tracked(root, paths)
+    except (OSError, GitFailed) as error:
+        raise _failed(f"git does not list its files: {error}; nothing was renamed") from error
+
+
+def _squash_renamed(squash: Migration) -> GlacierbaseError:
+    return file_error(
+        squash.location,
+        "INVALID_SQUASH",
+        "a squash cannot get another version: it lists the files up to its own; nothing was renamed",
+        f"revert the commit that added it, rebase, and run `{command('squash', '--to', 'VERSION')}` again",
+    )
+
+
+def _failed(what: str, state: str | None = None) -> GlacierbaseError:
+    return ConfigurationError("GIT_FAILED", what, f"remove the cause, and run `{command('rebase')}` again", state=state)

@@ -1,0 +1,163 @@
+"""The commands that print what the program knows, without a project: `explain` for error codes, `schemas` for JSON Schemas."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from glacierbase.cli.completion import complete_code, complete_schema
+from glacierbase.cli.group import cli
+from glacierbase.cli.options import with_color, with_format
+
+if TYPE_CHECKING:
+    from glacierbase.errors.reference import Entry
+    from glacierbase.model.text import Line
+
+_WIDTH = 80
+
+
+@cli.command()
+@with_format
+@with_color
+@click.argument("codes", nargs=-1, metavar="[CODE]...", shell_complete=complete_code)
+def explain(format: str, color: str, codes: Sequence[str]) -> None:
+    """Explain error codes; without CODE, list all.
+
+    Prints what a code means, an example, and what to do. Works offline and outside of a project.
+    """
+    from glacierbase.cli.display import show_on
+    from glacierbase.errors.reference import ENTRIES
+    from glacierbase.output.documents import json_document
+
+    entries = [_entry(code) for code in dict.fromkeys(map(str.upper, codes))] or list(ENTRIES.values())
+    if format == "json":
+        click.echo(json_document("explain", (), None, entries=list(map(_to_json, entries))))
+    else:
+        show = show_on(sys.stdout, color)
+        click.echo(show(_explained(entries) if codes else _listed(entries)), color=True)
+
+
+def _entry(code: str) -> Entry:
+    """Return the entry of a code.
+
+    Raises:
+        click.UsageError: there is no such code.
+    """
+    from glacierbase.errors.reference import ENTRIES
+
+    if code in ENTRIES:
+        return ENTRIES[code]
+    raise click.UsageError(f"there is no error code {code}; {_instead(code)}", click.get_current_context())
+
+
+def _instead(code: str) -> str:
+    """Return where a code is explained that is not of an error: codes of rules end in digits."""
+    from glacierbase.errors.reference import ENTRIES
+    from glacierbase.model.command import command
+    from glacierbase.model.spelling import did_you_mean
+
+    if code[:2].isalpha() and code[-3:].isdecimal():
+        return f"`{command('rules', code)}` prints a rule of `lint`."
+    if code.startswith("REPLAY_"):
+        return f"`{command('explain', 'REVIEW_FAILED')}` lists the findings of `review`."
+    return did_you_mean(code, ENTRIES, f"`{command('explain')}` lists all codes.")
+
+
+def _to_json(entry: Entry) -> dict[str, Any]:
+    return {
+        "code": entry.code,
+        "exit_codes": entry.exit_codes,
+        "errors": [error.__name__ for error in entry.errors],
+        "meaning": entry.meaning,
+        "example": entry.example,
+        "remedy": entry.remedy,
+    }
+
+
+def _listed(entries: Iterable[Entry]) -> list[Line]:
+    from glacierbase.model.text import Mark, table
+
+    return table((), ((Mark(entry.code), _exit_codes(entry), entry.summary) for entry in entries))
+
+
+def _explained(entries: Iterable[Entry]) -> list[Line]:
+    lines = [line for entry in entries for line in ("", *_lines(entry))]
+    return lines[1:]
+
+
+def _lines(entry: Entry) -> list[Line]:
+    from glacierbase.model.text import Mark
+
+    classes = ", ".join(error.__name__ for error in entry.errors)
+    steps = [line for number, step in enumerate(entry.remedy, start=1) for line in _wrapped(step, f"  {number}. ")]
+    return [
+        Mark(f"{entry.code}  (exit code {_exit_codes(entry)}; in Python: {classes})"),
+        "",
+        *_wrapped(entry.meaning),
+        "",
+        "Example:",
+        *(f"  {line}" for line in entry.example.splitlines()),
+        "",
+        "What to do:",
+        *steps,
+    ]
+
+
+def _exit_codes(entry: Entry) -> str:
+    return ", ".join(map(str, entry.exit_codes))
+
+
+def _wrapped(text: str, first: str = "") -> list[str]:
+    """Return the lines of `text`, the later ones indented as far as the text after `first`; no command is broken."""
+    import re
+    import textwrap
+
+    kept = re.sub("`[^`]*`", lambda found: found[0].replace(" ", "\0"), text)
+    lines = textwrap.wrap(
+        kept, _WIDTH, initial_indent=first, subsequent_indent=" " * len(first),
+        break_long_words=False, break_on_hyphens=False,
+    )  # fmt: skip
+    return [line.replace("\0", " ") for line in lines]
+
+
+@cli.command()
+@with_format
+@with_color
+@click.argument("name", required=False, shell_complete=complete_schema)
+def schemas(format: str, color: str, name: str | None) -> None:
+    """Print the JSON Schema NAME; without NAME, list all.
+
+    They describe the documents of --format json, and catalog files. Works offline and outside of a project.
+
+    Example: glacierbase schemas catalog-file > catalogs/.schema.json
+    """
+    import json
+
+    from glacierbase.cli.display import show_on
+    from glacierbase.model.text import Mark, table
+    from glacierbase.output.documents import json_document
+    from glacierbase.output.schemas import described_schemas, json_schema
+
+    described = described_schemas()
+    if name and name not in described:
+        raise _unknown(name, described)
+    names = [name] if name else list(described)
+    if format == "json":
+        found = [{"name": each, "describes": described[each], "json_schema": json_schema(each)} for each in names]
+        click.echo(json_document("schemas", (), None, schemas=found))
+    elif name:
+        click.echo(json.dumps(json_schema(name), indent=2, ensure_ascii=False))
+    else:
+        show = show_on(sys.stdout, color)
+        click.echo(show(table((), ((Mark(each), described[each]) for each in names))), color=True)
+
+
+def _unknown(name: str, names: Iterable[str]) -> click.UsageError:
+    from glacierbase.model.command import command
+    from glacierbase.model.spelling import did_you_mean
+
+    hint = did_you_mean(name, names, f"`{command('schemas')}` lists all.")
+    return click.UsageError(f"there is no schema {name}; {hint}", click.get_current_context())

@@ -1,0 +1,314 @@
+"""`drift`: the record of the tables against the tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import Enum
+from itertools import chain, takewhile
+from typing import ClassVar
+
+from glacierbase.errors import EngineUnavailable, GlacierbaseError
+from glacierbase.history.drift import TableDrift, drift_of, is_kept_by_engine, look
+from glacierbase.history.file_tables import FileTables
+from glacierbase.history.opening import OpenCatalog, Target
+from glacierbase.history.records import History
+from glacierbase.history.state import CatalogState, read_state
+from glacierbase.history.table_choice import TableChoice
+from glacierbase.history.timeline import Timeline, timelines
+from glacierbase.model.catalog import Catalog, DriftRule
+from glacierbase.model.command import command
+from glacierbase.model.differences import Difference, change_line
+from glacierbase.model.names import name_parts
+from glacierbase.model.qualified import qualified
+from glacierbase.model.result import Result
+from glacierbase.model.text import Line, counted, quoted, table, time_of
+from glacierbase.sql.targets import table_names
+from glacierbase.stores.iceberg.past import Past, Version
+from glacierbase.stores.live import LiveTables
+from glacierbase.stores.tables import is_own_name
+
+# Properties and comments change neither what is stored nor what may be stored.
+_PROPERTIES = ("property", "comment")
+# How often tables are compared again because a migration ran meanwhile.
+_AGAIN = 3
+
+
+class DriftClass(str, Enum):
+    """How much a difference matters."""
+
+    STRUCTURAL = "structural"
+    PROPERTY = "property"
+    # Set by engines and catalogs themselves.
+    ENGINE = "kept by the engine"
+    # A rule in the catalog file says why.
+    IGNORED = "ignored"
+    # A file touched the table and left no record: it may have made the difference.
+    NOT_RECORDED = "not recorded"
+
+    __str__ = str.__str__
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """One difference between the record of a table and the table.
+
+    Attributes:
+        what: `column legacy`, `type amount`, `property write.format.default`, `partitioning`.
+        expected, actual: as text; None where there is nothing.
+        since: when it came about; None where nothing tells.
+        is_bound: whether that is only known to be the latest time: the metadata before it is gone.
+        by: the engine and application that committed it; None where the metadata names none.
+        reason: of the rule that ignores it.
+    """
+
+    table: str
+    class_: DriftClass
+    what: str
+    expected: str | None
+    actual: str | None
+    since: datetime | None = None
+    is_bound: bool = False
+    by: str | None = None
+    reason: str | None = None
+
+    def row(self) -> tuple[str, str, str, str]:
+        """Return the difference as the cells of a table."""
+        bound = "<= " if self.is_bound else ""
+        when = f"{bound}{time_of(self.since)}" if self.since else ""
+        why = f"ignored: {self.reason}" if self.reason else str(self.class_)
+        origin = " ".join(filter(None, (when, f"by {self.by}" if self.by else "")))
+        return self.table, change_line(self.what, self.expected, self.actual), why, origin
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """A table that could not be compared."""
+
+    table: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class DriftResult(Result):
+    """How the tables of a catalog differ from the record in its history.
+
+    Attributes:
+        drifts: the differences, by table.
+        compared: how many tables were compared.
+        unmanaged: tables beside them that no file of the history made.
+        not_recorded: tables that files touched and of which the history has no record.
+        unread: tables that could not be compared.
+        next: the ways out.
+    """
+
+    drifts: tuple[Drift, ...] = ()
+    compared: int = 0
+    unmanaged: tuple[str, ...] = ()
+    not_recorded: tuple[str, ...] = ()
+    unread: tuple[Unread, ...] = ()
+    next: tuple[str, ...] = ()
+
+    PARTIAL: ClassVar[bool] = True
+
+    def lines(self) -> Sequence[Line]:
+        return [*self._shown(), *([f"unmanaged: {counted(len(self.unmanaged), 'table')}"] if self.unmanaged else [])]
+
+    def listed(self) -> Sequence[Line]:
+        """Return the text with the names of the unmanaged tables."""
+        return [*self._shown(), *(f"unmanaged: {name}" for name in self.unmanaged)]
+
+    def _shown(self) -> Iterator[Line]:
+        matter = [each for each in self.drifts if each.class_ is not DriftClass.ENGINE]
+        yield from table(("table", "difference", "class", "since"), (each.row() for each in matter))
+        yield from (f"{each.table}: not compared: {each.why}" for each in self.unread)
+        yield from (f"{name}: not recorded, so not compared" for name in self.not_recorded)
+        if not matter and (self.compared or not self.unread):
+            yield f"{counted(self.compared, 'table')} as recorded"
+        kept = len(self.drifts) - len(matter)
+        if kept:
+            yield f"kept by the engine: {counted(kept, 'difference')}"
+        yield from (f"{'next' if at == 0 else '  or'}: {line}" for at, line in enumerate(self.next))
+
+    def has(self, fail_on: str) -> bool:
+        """Return whether there is a difference that fails the command.
+
+        Args:
+            fail_on: `structural` or `any`; the latter includes properties.
+        """
+        classes = {DriftClass.STRUCTURAL} | ({DriftClass.PROPERTY} if fail_on == "any" else set())
+        return any(each.class_ in classes for each in self.drifts)
+
+
+def drift(target: Target, result: DriftResult, choice: TableChoice) -> DriftResult:
+    """Return how the tables of a catalog differ from their records; with an error where one cannot be read. Writes nothing.
+
+    Args:
+        choice: of the tables.
+    """
+    with target.opened() as opened, LiveTables(target.catalog, opened.engine) as tables:
+        state = read_state(opened)
+        found = drift_in(opened, state, timelines(state.history), tables, result, choice)
+    return replace(found, warnings=(*state.warnings, *found.warnings), error=_not_compared(found))
+
+
+def drift_in(
+    opened: OpenCatalog, state: CatalogState, known: Sequence[Timeline], tables: LiveTables, result: DriftResult,
+    choice: TableChoice,
+) -> DriftResult:  # fmt: skip
+    """Return how tables differ from their records. The history is read again where a migration may have changed them meanwhile.
+
+    Args:
+        state: what was read of the history.
+        known: its timelines.
+    """
+    for _ in range(_AGAIN):
+        found = _compared(opened, state.history, known, tables, result, choice)
+        newer = read_state(opened) if found.drifts else state
+        if newer.history.head == state.history.head:
+            return found
+        state, known = newer, timelines(newer.history)
+    # Each time a run wrote meanwhile: it may have made the differences.
+    return replace(found, drifts=tuple(replace(each, class_=DriftClass.NOT_RECORDED) for each in found.drifts), next=())
+
+
+def _compared(
+    opened: OpenCatalog, history: History, known: Sequence[Timeline], tables: LiveTables, result: DriftResult,
+    choice: TableChoice,
+) -> DriftResult:  # fmt: skip
+    catalog = opened.target.catalog
+    files = FileTables.of(catalog, history)
+    unknown = _never_recorded(known, files)
+    chosen = choice.of(known, unknown)
+    found = look(chosen, tables, files)
+    past = tables.past({each.actual.table: each.recorded.metadata_location for each in found.drifts if each.actual})
+    drifts = tuple(
+        each
+        for one in found.drifts
+        for each in _drifts(one, past.get(one.actual.table) if one.actual else None, catalog.drift_rules)
+    )
+    renamed = {each.actual.table for each in found.drifts if each.actual and each.is_renamed}
+    not_recorded = tuple(_existing(filter(choice.fits, unknown), tables))
+    names, unlisted = _beside(catalog, known, choice, tables)
+    beside = _not_of_others(iter(names), opened)
+    return replace(
+        result,
+        warnings=tuple(
+            f"unmanaged tables beside {name} are not known: their names could not be listed" for name in unlisted
+        ),
+        drifts=drifts,
+        compared=found.tables,
+        unmanaged=tuple(name for name in beside if name not in not_recorded and name not in renamed),
+        not_recorded=not_recorded,
+        unread=tuple(Unread(*each) for each in found.unread),
+        next=_ways_out(
+            drifts, any(each.is_of_iceberg and each.actual and not each.is_renamed for each in found.drifts)
+        ),
+    )
+
+
+def _not_compared(found: DriftResult) -> GlacierbaseError | None:
+    """Return the error for tables that cannot be read: a job that watches them must not take them for as recorded."""
+    if not found.unread:
+        return None
+    first, count = found.unread[0], len(found.unread)
+    what = (
+        f"catalog {found.catalog}: {count} of {counted(found.compared + count, 'table')} not compared with the record"
+    )
+    hint = f"remove the cause, and run `{command('drift')}` again; --table chooses other tables"
+    return EngineUnavailable("TABLES_NOT_READ", (what, *quoted(f"{first.table}: {first.why}")), hint)
+
+
+def _drifts(found: TableDrift, past: Past | None, rules: Sequence[DriftRule]) -> Iterator[Drift]:
+    """Yield the differences of a table; `past` holds its versions since the record, where they can be read."""
+    for each in found.differences:
+        rule = next((rule for rule in rules if rule.matches(found.table, each.subject)), None)
+        drift = Drift(found.table, _class_of(each, found, rule), each.subject, each.before, each.after)
+        yield _dated(replace(drift, reason=rule.reason if rule else None), each, found, past)
+
+
+def _class_of(difference: Difference, found: TableDrift, rule: DriftRule | None) -> DriftClass:
+    if rule is not None:
+        return DriftClass.IGNORED
+    if not found.is_certain:
+        return DriftClass.NOT_RECORDED
+    if difference.what not in _PROPERTIES:
+        return DriftClass.STRUCTURAL
+    return DriftClass.ENGINE if is_kept_by_engine(difference) else DriftClass.PROPERTY
+
+
+def _dated(drift: Drift, difference: Difference, found: TableDrift, past: Past | None) -> Drift:
+    """Return the drift with the time of the first version since when it is there."""
+    if past is None or (found.is_renamed and difference.before == found.table):  # No metadata says when it was renamed.
+        return drift
+    with_it = list(takewhile(lambda each: _has(each, difference, found), reversed(past.versions)))
+    # Where all that are left have it, the record may be older than the first of them.
+    is_bound = not past.is_whole and len(with_it) == len(past.versions)
+    return replace(drift, since=with_it[-1].at, by=with_it[-1].by, is_bound=is_bound) if with_it else drift
+
+
+def _has(version: Version, difference: Difference, found: TableDrift) -> bool:
+    then = drift_of(found.recorded, version.shape, is_certain=True)
+    return then is not None and difference in then.differences
+
+
+def _beside(
+    catalog: Catalog, known: Iterable[Timeline], choice: TableChoice, tables: LiveTables
+) -> tuple[Sequence[str], Sequence[str]]:
+    """Return the chosen tables beside the recorded ones, and a recorded table of each namespace that could not be listed.
+
+    The former are in the namespaces of recorded tables, not recorded, and not those of glacierbase.
+    """
+    managed = {each.table.casefold(): each.table for each in known if each.shape}
+    beside = {tuple(name_parts(name)[:-1]): name for name in managed.values()}
+    found = tables.names_beside(beside.values())
+    names = (name for each in found.values() for name in sorted(each) if choice.fits(name))
+    unknown = [name for name in names if name.casefold() not in managed and not _is_ours(name, catalog)]
+    return unknown, [name for name in beside.values() if tables.is_near(name) and name not in found]
+
+
+def _not_of_others(names: Iterator[str], opened: OpenCatalog) -> Iterator[str]:
+    """Yield those of the tables that no file of another history in the same namespace touched."""
+    if (first := next(names, None)) is None:
+        return
+    events = (event for history in opened.store.read_other_histories().values() for event in history)
+    touched = dict.fromkeys(name for event in events for name in table_names(event.tables))
+    managed = {qualified(opened.target.catalog, name).casefold() for name in touched}
+    yield from (name for name in chain([first], names) if name.casefold() not in managed)
+
+
+def _is_ours(name: str, catalog: Catalog) -> bool:
+    """Return whether a table is a history or a lock, also of another catalog of the project."""
+    parts = name_parts(name)
+    return ".".join(parts[1:-1]) == catalog.store.namespace and is_own_name(parts[-1])
+
+
+def _never_recorded(known: Iterable[Timeline], files: FileTables) -> Sequence[str]:
+    """Return the tables that files touched and that have no record."""
+    recorded = {moment.shape.table for each in known for moment in each.moments if moment.shape}
+    return sorted({name for names in files.by_version.values() for name in names} - recorded)
+
+
+def _existing(names: Iterable[str], tables: LiveTables) -> Iterator[str]:
+    """Yield those of the tables that exist; no engine is started for that."""
+    found = tables.read(filter(tables.is_near, names))
+    return (name for name, each in found.items() if each.shape)
+
+
+def _ways_out(drifts: Iterable[Drift], has_statements: bool) -> tuple[str, ...]:
+    """Return the commands that end the differences, with the reason that they ask for as a placeholder.
+
+    Args:
+        has_statements: whether statements can be written for one of the tables.
+    """
+    if not any(each.class_ in (DriftClass.STRUCTURAL, DriftClass.PROPERTY) for each in drifts):
+        return ()
+    ignoring = f"ignore them: `{command('drift', 'ignore', reason=True)}`"
+    if not has_statements:
+        return f"write a migration by hand: `{command('new', 'what it changes')}`", ignoring
+    return (
+        f"keep the changes: `{command('drift', 'adopt', reason=True)}`",
+        f"undo them: `{command('drift', 'revert', reason=True)}`",
+        ignoring,
+    )

@@ -1,0 +1,358 @@
+"""`history`: the events of a catalog that fit the filters, the outcomes of its migrations, or the changes of one column."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
+from itertools import pairwise
+
+from glacierbase.errors import ConfigurationError
+from glacierbase.history.details import details_of
+from glacierbase.history.opening import Target
+from glacierbase.history.records import late_events
+from glacierbase.history.state import current_state
+from glacierbase.history.timeline import Moment
+from glacierbase.inspect.lineage import Since
+from glacierbase.inspect.points import Place, place_of, since_given
+from glacierbase.inspect.table_search import ChosenTable, TableSearch, touches
+from glacierbase.model.arguments import check_not_empty, version_given
+from glacierbase.model.command import command
+from glacierbase.model.differences import Difference, compare
+from glacierbase.model.migration import Event, EventType
+from glacierbase.model.names import name_of, name_parts
+from glacierbase.model.result import Result, user_of
+from glacierbase.model.shape import Column, Shape
+from glacierbase.model.spelling import did_you_mean
+from glacierbase.model.text import Cell, Line, Mark, counted, table
+
+_OUTCOMES = frozenset(
+    kind.value
+    for kind in (
+        EventType.APPLIED,
+        EventType.FAILED,
+        EventType.INTERRUPTED,
+        EventType.UNKNOWN,
+        EventType.BASELINED,
+        EventType.REPAIRED,
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryResult(Result):
+    """The events of a catalog that were asked for, in order.
+
+    Attributes:
+        outcomes: of the attempts to apply a migration.
+        changes: of the column that was asked for; None where none was.
+        total: how many events the history has.
+    """
+
+    events: tuple[Event, ...] = ()
+    outcomes: tuple[Outcome, ...] = ()
+    changes: tuple[ColumnChange, ...] | None = None
+    total: int = 0
+
+    def lines(self) -> Sequence[Line]:
+        if self.changes is not None:
+            return change_table(self.changes) or [self._none("change")]
+        return outcome_table(self.outcomes) or [self._none("outcome")]
+
+    def event_lines(self) -> Sequence[Line]:
+        """Return the text of every event."""
+        return event_table(self.events) or [self._none("event")]
+
+    def _none(self, what: str) -> str:
+        if not self.total:
+            return "no events: nothing was ever applied"
+        if len(self.events) == self.total:
+            return "no outcomes: no event is about a migration"
+        return f"no {what} fits the options; the history has {counted(self.total, 'event')}"
+
+
+def history(target: Target, result: HistoryResult, filters: Filters) -> HistoryResult:
+    """Return the events that are asked for, in order."""
+    state = current_state(target)
+    events = state.history.events
+    result = replace(result, total=len(events), warnings=state.warnings)
+    fits, changes = filters.fits, None
+    if filters.table:
+        table = filters.table.find(state.history)
+        if table is None:
+            return result
+        places = places_about(table)
+        if filters.column is not None:
+            found = tuple(changes_of(table, filters.column, filters.fits))
+            places, changes = frozenset(place for place, _ in found), tuple(change for _, change in found)
+        fits = lambda event: place_of(event) in places and (changes is not None or filters.fits(event))  # noqa: E731
+    kept = tuple(event for event in events if fits(event))
+    return replace(result, events=kept, outcomes=outcomes(events, fits), changes=changes)
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """What is asked for; None for all. Every one given must fit.
+
+    Attributes:
+        author: part of the author's name, in letters of either case.
+        since: the oldest time.
+        number: of the version.
+    """
+
+    table: TableSearch | None = None
+    column: str | None = None
+    author: str | None = None
+    since: datetime | None = None
+    number: int | None = None
+
+    @classmethod
+    def given(
+        cls, table: str | None, column: str | None, author: str | None, since: str | None, version: str | None
+    ) -> Filters:
+        """Return what a caller asks.
+
+        Raises:
+            ConfigurationError: a value is empty or cannot be read, or a column has no table.
+        """
+        for name, value in (("column", column), ("author", author), ("since", since)):
+            check_not_empty(name, value)
+        if column is not None and table is None:
+            raise ConfigurationError("USAGE", f"--column {column} without --table", "add --table NAME")
+        return cls(
+            None if table is None else TableSearch(table),
+            column,
+            author,
+            None if since is None else since_given(since, datetime.now(timezone.utc)),
+            None if version is None else version_given(version),
+        )
+
+    def fits(self, event: Event) -> bool:
+        """Return whether an event has the author, the time and the version."""
+        has_author = self.author is None or self.author.casefold() in (event.author or "").casefold()
+        has_version = self.number is None or (event.version is not None and int(event.version) == self.number)
+        is_recent = self.since is None or (event.recorded_at is not None and event.recorded_at >= self.since)
+        return has_author and has_version and is_recent
+
+
+def places_about(table: ChosenTable) -> frozenset[Place]:
+    """Return the places of the events of all files that touch a table, also under the names that it had before."""
+    names = table.written(table.name)
+    former = [(table.written(name), begin, end) for name, begin, end in _former_names(table)]
+    return frozenset(
+        place_of(touch.event)
+        for touch in touches(table.history)
+        if touch.tables & names
+        or any(touch.tables & names_ and begin <= place_of(touch.event) <= end for names_, begin, end in former)
+    )
+
+
+def _former_names(table: ChosenTable) -> Iterator[tuple[str, Place, Place]]:
+    """Yield each name that the table had before this one, with the places of the events from which and up to which it had it."""
+    for timeline in table.timelines:
+        moments = [each for each in timeline.moments if each.shape]
+        last = max(index for index, each in enumerate(moments) if each.shape and each.shape.table == table.name)
+        for each, next_ in pairwise(moments[: last + 1]):
+            if each.shape and each.shape.table != table.name:
+                yield each.shape.table, place_of(each.event), place_of(next_.event)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The outcome of one attempt to apply a migration, or of a command that settled it.
+
+    Attributes:
+        outcome: `started` where none is recorded yet; `repaired as edited: applied` with the state after a repair.
+        run_by: user and host, and who started the CI job.
+    """
+
+    version: str
+    outcome: str
+    at: datetime | None
+    author: str | None
+    description: str | None
+    run_by: str
+
+
+def outcomes(events: Sequence[Event], fits: Callable[[Event], bool] = lambda _: True) -> tuple[Outcome, ...]:
+    """Return the outcomes in the events of one catalog, in the order of the events.
+
+    Events without a version, and those that a run wrote after it had lost the lock, have no outcome. The last event of a version
+    is one also if it is no outcome: the attempt is running, or its outcome is unknown.
+
+    Args:
+        fits: whether the outcome that an event is, is asked for.
+    """
+    late = late_events(events)
+    counted = [event for event in events if event.version and (event.fence, event.sequence) not in late]
+    last = {event.version: event for event in counted}
+    chosen = (event for event in counted if event.event in _OUTCOMES or event is last[event.version])
+    actors = ci_actors(events)
+    return tuple(_outcome(event, actors.get(event.run_id)) for event in chosen if fits(event))
+
+
+def ci_actors(events: Sequence[Event]) -> dict[str, str]:
+    """Return who started the CI job, for the runs that were part of one, by the run's id."""
+    # Parsed only where it can be: the details of a started file are long.
+    found = ((event.run_id, details_of(event).ci_actor) for event in events if "ci_actor" in (event.details or ""))
+    return {run_id: actor for run_id, actor in found if actor}
+
+
+def _outcome(event: Event, ci_actor: str | None) -> Outcome:
+    return Outcome(
+        version=event.version or "",
+        outcome=_name(event),
+        at=event.recorded_at,
+        author=event.author,
+        description=event.description,
+        run_by=user_of(event.os_user, event.host, ci_actor),
+    )
+
+
+def _name(event: Event) -> str:
+    if event.event not in _OUTCOMES:
+        return EventType.STARTED.value
+    if event.event != EventType.REPAIRED:
+        return event.event
+    resolution = details_of(event).resolution
+    return f"{event.state}" if resolution == event.state else f"repaired as {resolution}: {event.state}"
+
+
+def outcome_table(found: Sequence[Outcome]) -> list[Line]:
+    """Return a table with a row per outcome."""
+    header = ("version", "outcome", "at", "author", "description", "run by")
+    rows = [(each.version, Mark(each.outcome), each.at, each.author, each.description, each.run_by) for each in found]
+    return table(header, rows)
+
+
+def event_table(events: Sequence[Event]) -> list[Line]:
+    """Return a table with a row per event."""
+    header = ("at", "event", "what", "version", "statement", "who", "run", "why")
+    actors = ci_actors(events)
+    return table(header, [_event_row(event, actors.get(event.run_id)) for event in events])
+
+
+def statement_of(event: Event) -> str:
+    """Return which statement of how many an event is about; empty where it does not say."""
+    place = (event.statement_index, event.statement_total)
+    return f"{event.statement_index}/{event.statement_total}" if None not in place else ""
+
+
+def _event_row(event: Event, ci_actor: str | None) -> tuple[Cell, ...]:
+    return (
+        event.recorded_at,
+        f"{event.fence}.{event.sequence}",
+        Mark(event.event),
+        event.version,
+        statement_of(event),
+        user_of(event.os_user, event.host, ci_actor),
+        event.run_id[:8],
+        event.error_message or event.reason,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnChange:
+    """A change of a column, or of a field inside it.
+
+    Attributes:
+        version, author, description: of the migration; None where no migration is known to have made the change.
+        at: when it was recorded.
+        outside: whether it came from outside.
+    """
+
+    table: str
+    version: str | None
+    at: datetime | None
+    author: str | None
+    description: str | None
+    outside: bool
+    differences: tuple[Difference, ...]
+    since: Since
+
+
+def changes_of(table: ChosenTable, column: str, fits: Callable[[Event], bool]) -> Iterator[tuple[Place, ColumnChange]]:
+    """Yield the changes of a column, in order, through renames of the column and of its table, with the places of their events.
+
+    All columns that ever had the name are followed, in each table that had the name of the table.
+
+    Raises:
+        ConfigurationError: `UNKNOWN_COLUMN`.
+    """
+    column = name_of(name_parts(column))  # As `blame` reads it.
+    found = sorted(
+        (change for timeline in table.timelines for change in _changes(timeline.moments, column)),
+        key=lambda each: place_of(each[0].event),
+    )
+    if not found:
+        names = dict.fromkeys(
+            each.name for timeline in table.timelines for moment in timeline.moments for each in _columns(moment.shape)
+        )
+        hint = did_you_mean(column, names, f"`{command('schema', table.name)}` shows what is recorded of the table")
+        what = f"the records of {table.name} have no column {column}"
+        raise ConfigurationError("UNKNOWN_COLUMN", what, hint, table=table.name, column=column)
+    for moment, change in found:
+        if fits(_blamed(moment.event, change.since)):
+            yield place_of(moment.event), change
+
+
+def _blamed(event: Event, since: Since) -> Event:
+    """Return the event, without author and version where its migration did not make the change."""
+    return replace(event, author=since.author, version=since.version)
+
+
+def _changes(moments: Iterable[Moment], column: str) -> Iterator[tuple[Moment, ColumnChange]]:
+    moments = tuple(moments)
+    wanted = frozenset(_key(each) for moment in moments for each in _columns(moment.shape) if _is_in(each.name, column))
+    before: Shape | None = None
+    for index, moment in enumerate(moments):
+        shape = moment.shape
+        if diff := _difference(before, shape, wanted):
+            since = Since.of(moment, is_first=index == 0)
+            name = shape.table if shape else before.table if before else ""
+            blamed = (since.version, since.at, since.author, since.description)
+            yield moment, ColumnChange(name, *blamed, since.is_outside, diff, since)
+        before = shape
+
+
+def _difference(before: Shape | None, after: Shape | None, wanted: frozenset[int | str]) -> tuple[Difference, ...]:
+    """Return the differences of some columns."""
+    whole = after or before
+    if whole is None:
+        return ()
+    earlier, later = (
+        replace(
+            whole, partitioning=(), sorting=(), identifiers=(), properties={},
+            columns=tuple(each for each in _columns(shape) if _key(each) in wanted),
+        )
+        for shape in (before, after)
+    )  # fmt: skip
+    changes = compare({whole.table: earlier}, {whole.table: later})
+    return tuple(each for change in changes for each in change.diff if each.what != "order of columns")
+
+
+def _columns(shape: Shape | None) -> tuple[Column, ...]:
+    return shape.columns if shape else ()
+
+
+def _key(column: Column) -> int | str:
+    return column.name if column.id is None else column.id
+
+
+def _is_in(name: str, column: str) -> bool:
+    return f"{name.casefold()}.".startswith(f"{column.casefold()}.")
+
+
+def change_table(changes: Sequence[ColumnChange]) -> list[Line]:
+    """Return a table with a row per change."""
+    rows = [
+        (
+            each.since.day,
+            each.version or "-",
+            Mark("; ".join(one.line() for one in each.differences)),
+            each.author,
+            each.since.why,
+        )
+        for each in changes
+    ]
+    return table(("since", "version", "change", "author", "why"), rows)

@@ -1,0 +1,237 @@
+"""The parts of a table through its moments: since when each is what it is, and since when there is one. Pure.
+
+The *since* of a part is its last change:
+
+- a column, or a field inside one: its own name, type, whether it refuses nulls, comment or default. A rename of the column around a
+  field, and a change of other fields inside a column, are no changes of it. A column is followed by its field id; where the table's
+  format has no ids, by its name, so that a renamed column is a new one there.
+- a partition field: its transform; one that replaced another on the same column is a change of that one
+- the sort order and the identifier fields: each as a whole; a rename of their columns is no change
+- a property: its value; the table: its name; the format: its version
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timezone
+
+from glacierbase.history.shapes import Origin
+from glacierbase.history.timeline import Moment
+from glacierbase.model.differences import OF_ENGINE, partition_text, sort_text
+from glacierbase.model.migration import EventType
+from glacierbase.model.names import name_parts
+from glacierbase.model.shape import Column, PartitionField, Shape
+
+Key = tuple[str, int | str]
+
+
+@dataclass(frozen=True, slots=True)
+class Since:
+    """The origin of a change.
+
+    Attributes:
+        version, author, description: of the migration; None where no migration is known to have made the change.
+        at: when it was recorded: after the file had ended. Of a change that no migration made, when it was committed, if the
+            metadata of the table told that.
+        at_most: whether the change may be older: it was found, not made, by the file, or the file was recorded by `baseline`.
+        seen_by: the version that found a change that it did not make; else None.
+        is_first: whether the table was as it is found in its first record.
+    """
+
+    version: str | None
+    at: datetime | None
+    author: str | None
+    description: str | None
+    origin: Origin
+    at_most: bool = False
+    seen_by: str | None = None
+    is_first: bool = False
+
+    @classmethod
+    def of(cls, moment: Moment, *, is_first: bool = False) -> Since:
+        """Return the origin of what a table has since a moment.
+
+        Args:
+            is_first: whether the table has no earlier moment.
+        """
+        event = moment.event
+        if moment.origin is not Origin.MIGRATION:
+            at_most = not moment.is_exact
+            return cls(None, event.recorded_at, None, None, moment.origin, at_most, event.version, is_first)
+        is_late = event.event == EventType.BASELINED
+        return cls(event.version, event.recorded_at, event.author, event.description, moment.origin, is_late)
+
+    @property
+    def is_outside(self) -> bool:
+        """Whether another client is known to have made the change."""
+        return self.origin in (Origin.OUTSIDE, Origin.DURING)
+
+    @property
+    def day(self) -> str:
+        """`2026-11-20`, or `<= 2026-11-20` where the change may be older; in UTC."""
+        day = f"{self.at.astimezone(timezone.utc):%Y-%m-%d}" if self.at else ""
+        return f"<= {day}" if self.at_most and day else day
+
+    @property
+    def why(self) -> str:
+        """The description of the migration, or why there is none."""
+        if self.origin is Origin.MIGRATION:
+            return self.description or ""
+        if self.origin is Origin.BASELINE:
+            return f"found at baseline of {self.seen_by}"
+        if self.origin is Origin.DURING:
+            return f"during {self.seen_by}, not by it"
+        if self.is_first:
+            return f"before the first record, seen by {self.seen_by}"
+        what = "not from a migration" if self.origin is Origin.OUTSIDE else "not recorded"
+        return f"{what}, seen first by {self.seen_by}" if self.seen_by else what
+
+    @property
+    def line(self) -> str:
+        """`0003 on 2026-11-20, Ann: why`."""
+        if self.version is None:
+            return f"{self.why} on {self.day.removeprefix('<= ')}"
+        return f"{self.version} on {self.day}, {self.author}: {self.why}"
+
+
+@dataclass(frozen=True, slots=True)
+class TablePart:
+    """A part of a table.
+
+    Attributes:
+        kind: `table`, `format`, `column`, `partition`, `sort order`, `identifiers` or `property`.
+        key: by which the part is found in another shape of the table.
+        name: of the column, the partition field, the property or the table; empty for the others.
+        text: the type, the transform, the value.
+        facts: what a change of the part is a change of; each with how it reads when it was so before.
+        near: what it has in common with one of another key that it stands for; None if it never does.
+        required: of a column, whether it refuses nulls.
+    """
+
+    kind: str
+    key: Key
+    name: str
+    text: str
+    facts: Mapping[str, tuple[object, str]] = field(hash=False)
+    near: Key | None = None
+    required: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Traced:
+    """A part of a table, and where it is from.
+
+    Attributes:
+        since: of its last change.
+        created: of its creation.
+        change: what changed last, as it was before: `was float`; empty if it never changed.
+        former_names: in order, without the name that it has again.
+    """
+
+    part: TablePart
+    since: Since
+    created: Since
+    change: str = ""
+    former_names: tuple[str, ...] = ()
+
+
+def how_it_was(change: str, former_names: Sequence[str]) -> str:
+    """Return what changed last, and the names before that, as a phrase."""
+    earlier = former_names[:-1] if change.startswith("renamed from") else former_names
+    return ", ".join(filter(None, (change, f"formerly {', '.join(earlier)}" if earlier else "")))
+
+
+def trace(moments: Sequence[Moment], before: Sequence[Moment] = ()) -> tuple[Traced, ...]:
+    """Return the parts that a table has after the last of its moments; none where it was dropped. Those of another table under
+    its name begin anew.
+
+    Args:
+        before: what it was up to its first record; the last of them is equal to that.
+    """
+    found: tuple[Traced, ...] = ()
+    uuid: str | None = None
+    for index, moment in enumerate((*before, *moments)):
+        since = Since.of(moment, is_first=index <= len(before))
+        earlier, uuid = uuid, moment.shape.uuid if moment.shape else None
+        known = found if earlier is None or uuid is None or uuid == earlier else ()
+        found = tuple(_next(known, moment.shape, since)) if moment.shape else ()
+    return found
+
+
+def parts(shape: Shape) -> Iterator[TablePart]:
+    """Yield the parts of a shape: the columns first, in order, and the table itself last."""
+    ids = {column.name: column.name if column.id is None else column.id for column in shape.columns}
+    yield from map(_column, shape.columns)
+    yield from (_partition(each, ids) for each in shape.partitioning)
+    if shape.sorting:
+        order = tuple(replace(each, source=str(ids.get(each.source, each.source))) for each in shape.sorting)
+        yield _whole("sort order", ", ".join(map(sort_text, shape.sorting)), order)
+    if shape.identifiers:
+        fields = tuple(ids.get(each, each) for each in shape.identifiers)
+        yield _whole("identifiers", ", ".join(shape.identifiers), fields)
+    for key, value in sorted(shape.properties.items()):
+        if key not in OF_ENGINE:
+            yield TablePart("property", ("property", key), key, value, {"value": (value, f"was {value}")})
+    version = "" if shape.format_version is None else str(shape.format_version)
+    yield TablePart("format", ("format", ""), shape.format, version, {"version": (version, f"was {version}")})
+    yield TablePart("table", ("table", ""), shape.table, "", {"name": (shape.table, f"renamed from {shape.table}")})
+
+
+def _next(before: Sequence[Traced], shape: Shape, since: Since) -> Iterator[Traced]:
+    """Yield the parts of the next shape."""
+    new = tuple(parts(shape))
+    kept = {part.key for part in new}
+    known = {each.part.key: each for each in before}
+    gone = [each for each in before if each.part.key not in kept]
+    for part in new:
+        earlier = known.get(part.key) or next((each for each in gone if _replaces(part, each.part)), None)
+        if earlier in gone:
+            gone.remove(earlier)
+        yield _changed(earlier, part, since) if earlier else Traced(part, since, since)
+
+
+def _replaces(part: TablePart, gone: TablePart) -> bool:
+    """Return whether a part stands for one that is gone: on the same column, or of a format that began to have ids, or ended to."""
+    if part.near is None or part.near != gone.near:
+        return False
+    return part.kind != "column" or type(part.key[1]) is not type(gone.key[1])
+
+
+def _changed(earlier: Traced, part: TablePart, since: Since) -> Traced:
+    changes = [text for fact, (value, text) in earlier.part.facts.items() if part.facts[fact][0] != value]
+    former = earlier.former_names
+    if "name" in part.facts and part.facts["name"][0] != earlier.part.facts["name"][0]:
+        former = tuple(each for each in (*former, earlier.part.name) if each != part.name)
+    if not changes:
+        return replace(earlier, part=part)
+    return Traced(part, since, earlier.created, ", ".join(changes), former)
+
+
+def _column(column: Column) -> TablePart:
+    name = name_parts(column.name)[-1]
+    kind = column.type.partition("<")[0]  # The fields inside are parts themselves.
+    facts: dict[str, tuple[object, str]] = {
+        "name": (name, f"renamed from {column.name}"),
+        "type": (kind, f"was {column.type}"),
+        "required": (column.required, "was required" if column.required else "was nullable"),
+        "comment": (column.comment or None, "another comment"),
+        "default": (column.default, "another default"),
+    }
+    # Where a format begins to have ids, the names connect the columns.
+    key = column.name if column.id is None else column.id
+    return TablePart(
+        "column", ("column", key), column.name, column.type, facts, ("column named", column.name), column.required
+    )
+
+
+def _partition(by: PartitionField, ids: Mapping[str, int | str]) -> TablePart:
+    source = ids.get(by.source, by.source)
+    transform = partition_text(replace(by, source=str(source)))
+    facts = {"transform": (transform, f"was {partition_text(by)}")}
+    key = transform if by.id is None else by.id
+    return TablePart("partition", ("partition", key), by.name, partition_text(by), facts, ("partitioned by", source))
+
+
+def _whole(kind: str, text: str, value: object) -> TablePart:
+    return TablePart(kind, (kind, ""), "", text, {"value": (value, f"was {text}")})

@@ -1,0 +1,305 @@
+"""`show`: all that is known of one version, from history and files, with what its runs did to tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from glacierbase.history.details import details_of
+from glacierbase.history.opening import Target
+from glacierbase.history.records import History, Record
+from glacierbase.history.shapes import Origin
+from glacierbase.history.state import current_state
+from glacierbase.history.status import statement_at_stop
+from glacierbase.history.timeline import Moment, Timeline, records_in, timelines
+from glacierbase.inspect.history import event_table
+from glacierbase.inspect.points import place_of
+from glacierbase.inspect.status import statuses
+from glacierbase.migrations.allows import Allow, allows_of
+from glacierbase.migrations.statements import split_statements
+from glacierbase.model.arguments import unknown_version
+from glacierbase.model.command import command, repair_as
+from glacierbase.model.differences import Change, Difference, compare
+from glacierbase.model.migration import Event, State, Statement
+from glacierbase.model.result import Result, Status, user_of
+from glacierbase.model.text import Cell, Line, Mark, Verbatim, table
+
+# Each with the version in it.
+_NEXT: Mapping[State, Callable[[str], str]] = {
+    State.PENDING: lambda _: f"`{command('migrate')}` applies it",
+    State.RUNNING: lambda _: "a run is applying it",
+    State.FAILED: lambda version: (
+        f"remove the cause and run `{command('migrate')}` again; or `{repair_as(version, 'done')}`"
+        f" (somebody completed the statement by hand); or `{repair_as(version, 'abandoned')}`"
+        " (the file ends here, the fix is a new one); or correct the statements that are not done"
+    ),
+    State.INTERRUPTED: lambda _: f"run `{command('migrate')}` again: it continues where the run stopped",
+    State.UNKNOWN: lambda version: (
+        f"`{command('repair', version)}` shows the evidence of the engine; nothing runs until that is settled"
+    ),
+    State.CHANGED: lambda version: (
+        f"restore the file, and put the change into a new migration; or `{repair_as(version, 'edited')}`"
+    ),
+    State.MISSING: lambda version: (
+        f"`{command('pending')}` prints what restores the file; or `{repair_as(version, 'removed')}`"
+    ),
+    State.AHEAD: lambda version: (
+        f"`{command('pending')}` says whether this is an older checkout, or what restores the file; a file that was deleted on"
+        f" purpose: `{repair_as(version, 'removed')}`"
+    ),
+    State.OUT_OF_ORDER: lambda version: (
+        f"`{command('pending')}` prints the command that gives it a newer version; or run it as it is:"
+        f" `{command('migrate', '--allow-out-of-order', version)}`"
+    ),
+}
+_FOUND = {
+    Origin.OUTSIDE: "found before it, not from a migration",
+    Origin.DURING: "while it ran, not by it",
+    Origin.BASELINE: "found at baseline",
+    Origin.NOT_RECORDED: "found before it, not recorded",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ShownStatement:
+    """A statement of a shown version. `state` is done, failed, unknown, running or pending."""
+
+    index: int
+    line: int
+    state: str
+    sql: str
+
+
+@dataclass(frozen=True, slots=True)
+class ShownRun:
+    """The run that applied the version, or ran it last; for a baselined version the run of `baseline`.
+
+    Attributes:
+        plan: the digest of the plan file that the run applied, or None.
+    """
+
+    run_id: str
+    os_user: str | None
+    host: str | None
+    principal: str | None
+    ci_actor: str | None
+    engine: str | None
+    git_commit: str | None
+    ci_url: str | None
+    plan: str | None = None
+
+    def rows(self) -> Iterator[tuple[Cell, Cell]]:
+        """Yield the run, and its commit, CI job and plan file where it has them."""
+        engine = f", {self.engine}" if self.engine else ""
+        yield "run", f"{self.run_id} of {user_of(self.os_user, self.host, self.ci_actor)} as {self.principal}{engine}"
+        more = (("commit", self.git_commit), ("ci", self.ci_url), ("plan", self.plan))
+        yield from ((name, value) for name, value in more if value)
+
+
+@dataclass(frozen=True, slots=True)
+class ShowResult(Result):
+    """All that is known of one version: description, author, run, statements, events, and the next step.
+
+    Attributes:
+        tables: what its runs recorded of tables: their changes, and those that they found and no migration made.
+    """
+
+    migration: Status | None = None
+    run: ShownRun | None = None
+    statements: tuple[ShownStatement, ...] = ()
+    allows: tuple[Allow, ...] = ()
+    events: tuple[Event, ...] = ()
+    next: str = ""
+    tables: tuple[MadeChange, ...] = ()
+
+    def lines(self) -> Sequence[Line]:
+        status = self.migration
+        if status is None:
+            return ["no such version"]
+        lines: list[Line] = [
+            Mark(f"{status.version}  {status.description}"),
+            *table((), self._rows(status)),
+        ]
+        if status.note:
+            lines.append(f"note: {status.note}")
+        for each in self.statements:
+            lines += ["", f"statement {each.index}, line {each.line}: {each.state}\n{each.sql}"]
+        lines += change_lines(self.tables)
+        if status.error_message and status.state is not State.APPLIED:
+            lines += ["", f"error: {status.error_message}"]
+        if self.events:
+            lines += ["", *event_table(self.events)]
+        return [*lines, "", f"next: {self.next}"] if self.next else lines
+
+    def _rows(self, status: Status) -> Iterator[tuple[Cell, Cell]]:
+        yield "state", Mark(f"{status.state_name}{status.place}")
+        yield "done", f"{status.progress} statements"
+        yield "author", status.author
+        yield from status.headers.items()
+        yield "file", status.path
+        if status.applied_at:
+            yield "applied at", status.applied_at
+        for allow in self.allows:
+            yield f"allows {allow.code}", f"at statement {allow.statement_index}: {allow.reason}"
+        if self.run:
+            yield from self.run.rows()
+
+
+def show(target: Target, result: ShowResult, number: int) -> ShowResult:
+    """Return all that is known of one version; `migration` stays None if there is no such version."""
+    state = current_state(target)
+    status = next((each for each in statuses(target, state) if int(each.version) == number), None)
+    if status is None:
+        return replace(result, warnings=state.warnings)
+    record = state.history.records.get(number)
+    return replace(
+        result,
+        migration=status,
+        run=shown_run(record) if record else None,
+        statements=statements_of(target, int(status.version), state.history),
+        allows=allows_shown(target, int(status.version), state.history),
+        events=tuple(event for event in state.history.events if event.version and int(event.version) == number),
+        next=next_step(status),
+        tables=made_by(state.history, number),
+    )
+
+
+def found(results: tuple[ShowResult, ...], version: str) -> tuple[ShowResult, ...]:
+    """Return what `show` returned for each catalog, or raise an error if none of them has the version.
+
+    Raises:
+        ConfigurationError: `UNKNOWN_VERSION`.
+    """
+    if not any(result.migration for result in results):
+        raise unknown_version(f"no catalog has a version {version}")
+    return results
+
+
+def next_step(status: Status) -> str:
+    """Return the next step for a version in this state; empty when there is nothing to do."""
+    next_of = _NEXT.get(status.state)
+    return next_of(status.version) if next_of else ""
+
+
+def shown_run(record: Record) -> ShownRun:
+    """Return the run that applied the version, or ran it last."""
+    event = record.outcome
+    return ShownRun(
+        run_id=event.run_id,
+        os_user=event.os_user,
+        host=event.host,
+        principal=event.principal,
+        ci_actor=details_of(record.started).ci_actor,
+        engine=event.engine,
+        git_commit=event.git_commit,
+        ci_url=event.ci_url,
+        plan=details_of(record.started).plan,
+    )
+
+
+def statements_of(target: Target, number: int, history: History) -> tuple[ShownStatement, ...]:
+    """Return the statements of a version: as recorded when it was started, else those of the file."""
+    record = history.records.get(number)
+    found = _statements(target, number, record)
+    return tuple(ShownStatement(each.index, each.line, _state_of(each.index, record), each.text) for each in found)
+
+
+def allows_shown(target: Target, number: int, history: History) -> tuple[Allow, ...]:
+    """Return the findings of `lint` that a version allows: as recorded when it was started, else those of the file."""
+    record = history.records.get(number)
+    return details_of(record.started).allows if record else allows_of(_statements(target, number, record))
+
+
+def _statements(target: Target, number: int, record: Record | None) -> tuple[Statement, ...]:
+    if record and record.started.rendered_sql is not None:
+        return split_statements(record.started.rendered_sql, target.dialect)
+    files = target.compile([each for each in target.migrations if each.number == number])
+    return files[0].statements if files else ()
+
+
+def _state_of(index: int, record: Record | None) -> str:
+    if record is None:
+        return State.PENDING.value
+    if index <= record.statements_done:
+        return "done"
+    return record.state.value if index == statement_at_stop(record) else State.PENDING.value
+
+
+@dataclass(frozen=True, slots=True)
+class MadeChange:
+    """What happened to a table.
+
+    Attributes:
+        table: its name afterwards; that before, if it was dropped.
+        change: None where the table could not be read.
+        origin: `migration` where the version did it; else it was found when the version ran.
+        unread: why the table could not be read; None where it was.
+    """
+
+    table: str
+    change: Change | None
+    origin: Origin
+    diff: tuple[Difference, ...] = ()
+    unread: str | None = None
+
+
+def made_by(history: History, number: int) -> tuple[MadeChange, ...]:
+    """Return what happened to tables in the runs of a version: found changes first."""
+    return _in_order(
+        (change for each in timelines(history) for _, change in changes_in(each.moments, number)),
+        history,
+        number,
+    )
+
+
+def made_by_each(history: History, known: Iterable[Timeline]) -> dict[int, tuple[MadeChange, ...]]:
+    """Return for every version that ran what `made_by` returns.
+
+    Args:
+        known: the timelines of the history.
+    """
+    made: dict[int, list[MadeChange]] = {number: [] for number in history.records}
+    for each in known:
+        for number, change in changes_in(each.moments):
+            made.setdefault(number, []).append(change)
+    return {number: _in_order(changes, history, number) for number, changes in made.items()}
+
+
+def changes_in(moments: Sequence[Moment], only: int | None = None) -> Iterator[tuple[int, MadeChange]]:
+    """Yield what happened to a table at each of its moments, with the number of the version that recorded it.
+
+    Args:
+        only: the number of the version that is asked for; default all.
+    """
+    before = None
+    for moment in moments:
+        earlier, before = before, moment.shape
+        number = int(moment.event.version or 0)
+        if only is None or number == only:
+            shapes = [{shape.table: shape} if shape else {} for shape in (earlier, moment.shape)]
+            for change in compare(*shapes):
+                yield number, MadeChange(change.table, change.change, moment.origin, change.diff)
+
+
+def change_lines(changes: Sequence[MadeChange]) -> Iterator[Line]:
+    """Yield the changes as lines of text."""
+    for each in changes:
+        found = _FOUND.get(each.origin)
+        if each.unread is not None:
+            yield from ("", f"table {each.table}: not recorded: {each.unread}")
+        else:
+            yield from ("", f"table {each.table}: {each.change}{f' ({found})' if found else ''}")
+            yield from (Verbatim(f"  {difference.line()}") for difference in each.diff)
+
+
+def _in_order(made: Iterable[MadeChange], history: History, number: int) -> tuple[MadeChange, ...]:
+    return (*sorted(made, key=lambda each: each.origin is Origin.MIGRATION), *_unread(history, number))
+
+
+def _unread(history: History, number: int) -> Iterator[MadeChange]:
+    """Yield the tables that the newest run of a version could not read."""
+    record = history.records.get(number)
+    if record is not None and place_of(record.outcome) not in history.late:
+        for each in records_in(history, record.outcome):
+            if each.unread is not None:
+                yield MadeChange(each.table, None, Origin.NOT_RECORDED, unread=each.unread)

@@ -1,0 +1,274 @@
+"""The tables of a history: the choice of one by its name, all names, and which files touch which table."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from glacierbase.errors import ConfigurationError
+from glacierbase.history.mentions import Mention
+from glacierbase.history.records import History
+from glacierbase.history.timeline import ENDS, Moment, Timeline, records_in, timelines
+from glacierbase.inspect.points import Place, Point, place_of, reached
+from glacierbase.model.arguments import check_not_empty
+from glacierbase.model.command import command
+from glacierbase.model.migration import Event, EventType
+from glacierbase.model.names import name_of, name_parts
+from glacierbase.model.result import Result
+from glacierbase.model.spelling import did_you_mean
+from glacierbase.sql.targets import table_names
+
+R = TypeVar("R", bound=Result)
+
+
+@dataclass(frozen=True, slots=True)
+class TableAtPoint:
+    """A table at a point of its history.
+
+    Attributes:
+        moments: those up to that point; none where it was not recorded until then.
+        later: the next one, or None.
+        gaps: the versions that touched it since, up to that point, and that recorded nothing of it.
+        is_doubtful: whether a file that may have touched any table has run after its last record, whatever the point.
+    """
+
+    moments: tuple[Moment, ...] = ()
+    later: Moment | None = None
+    gaps: tuple[str, ...] = ()
+    is_doubtful: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenTable:
+    """A table of a history.
+
+    Attributes:
+        name: that it was asked for by, as the history records it.
+        timelines: of all tables that ever had that name, in the order of their first records; none where nothing was recorded.
+        spellings: by the name of a table, how files wrote it.
+    """
+
+    name: str
+    timelines: tuple[Timeline, ...]
+    history: History
+    spellings: Mapping[str, frozenset[str]]
+
+    def written(self, *names: str) -> frozenset[str]:
+        """Return names of tables as files wrote them: some without their first parts."""
+        return frozenset(names).union(*(self.spellings.get(name, ()) for name in names))
+
+    def at(self, point: Point | None = None) -> TableAtPoint:
+        """Return the table that has the name at a point, else that had it last before, else that got it later.
+
+        Raises:
+            ConfigurationError: the point is a version that never ran.
+        """
+        is_reached = reached(point, self.history)
+        reached_moments = [[moment for moment in each.moments if is_reached(moment.event)] for each in self.timelines]
+        held = [_held_until(moments, self.name) for moments in reached_moments]
+        if not any(reached_moments):
+            first = next((each.moments[0] for each in self.timelines), None)
+            return TableAtPoint((), first, gaps(self.history, self.written(self.name), point))
+        # One that had not got the name yet is chosen only where no other one had it.
+        chosen = max(
+            range(len(reached_moments)), key=lambda index: (held[index] or (-1, -1), bool(reached_moments[index]))
+        )
+        moments, every = tuple(reached_moments[chosen]), self.timelines[chosen]
+        # Its former names may be those of other tables now.
+        current = next((moment.shape.table for moment in reversed(moments) if moment.shape), self.name)
+        missing = gaps(self.history, self.written(current), point)
+        if point is None:  # Also of files that wrote the name in yet another way.
+            missing = tuple(dict.fromkeys((*missing, *(event.version or "" for event in every.unrecorded))))
+        later = next(iter(every.moments[len(moments) :]), None)
+        return TableAtPoint(moments, later, missing, every.is_doubtful)
+
+
+def _held_until(moments: Sequence[Moment], name: str) -> tuple[float, float] | None:
+    """Return the place of the event with which a table lost a name; None if it never had it."""
+    last = max((index for index, each in enumerate(moments) if each.shape and each.shape.table == name), default=None)
+    if last is None:
+        return None
+    return place_of(moments[last + 1].event) if last + 1 < len(moments) else (math.inf, math.inf)
+
+
+class TableSearch:
+    """A name of a table as a caller wrote it, looked up in the history of one catalog after the other."""
+
+    def __init__(self, text: str) -> None:
+        check_not_empty("the name of the table", text)
+        self._text = text
+        self._known: dict[str, None] = {}
+        self._is_found = False
+
+    def find(self, history: History) -> ChosenTable | None:
+        """Return the table of that name; None where there is none.
+
+        The name may lack its first parts, and letters may be of the other case, where that leaves one table.
+
+        Raises:
+            ConfigurationError: `AMBIGUOUS_TABLE`.
+        """
+        return self._find(history, name_parts(self._text))
+
+    def find_with_column(self, history: History) -> tuple[ChosenTable, str | None] | None:
+        """Return the table, and the column where the last parts of the text name one."""
+        parts = name_parts(self._text)
+        for end in range(len(parts), 0, -1):
+            if found := self._find(history, parts[:end]):
+                return found, name_of(parts[end:]) or None
+        return None
+
+    def check(self, results: tuple[R, ...]) -> tuple[R, ...]:
+        """Return the results.
+
+        Raises:
+            ConfigurationError: `UNKNOWN_TABLE`: no history has the table.
+        """
+        if self._is_found:
+            return results
+        hint = did_you_mean(self._text, _with_short_names(self._known), f"`{command('history')}` lists what ran")
+        raise ConfigurationError(
+            "UNKNOWN_TABLE", f"no migration in the history touched a table {self._text}", hint, table=self._text
+        )
+
+    def _find(self, history: History, parts: Sequence[str]) -> ChosenTable | None:
+        names = RecordedNames.of(history)
+        self._known.update(dict.fromkeys(names.all))
+        name = _match(parts, names.all)
+        if name is None:
+            return None
+        self._is_found = True
+        found = timelines(history, names.linked(name))
+        return ChosenTable(name, tuple(_by_name(found).get(name, ())), history, names.spellings)
+
+
+def _by_name(found: Sequence[Timeline]) -> Mapping[str, Sequence[Timeline]]:
+    """Return the timelines by each name that their table ever had."""
+    names: dict[str, list[Timeline]] = {}
+    for each in found:
+        for name in dict.fromkeys(moment.shape.table for moment in each.moments if moment.shape):
+            names.setdefault(name, []).append(each)
+    return names
+
+
+def _match(parts: Sequence[str], names: Sequence[str]) -> str | None:
+    """Return the name that is meant: exactly, else without its first parts, else likewise in letters of the other case."""
+    if not parts:
+        return None
+    for wanted, fold in ((tuple(parts), str), (tuple(map(str.casefold, parts)), str.casefold)):
+        folded = {name: tuple(map(fold, name_parts(name))) for name in names}
+        for found in (
+            [name for name, each in folded.items() if each == wanted],
+            [name for name, each in folded.items() if each[-len(wanted) :] == wanted],
+        ):
+            if len(found) > 1:
+                raise ConfigurationError(
+                    "AMBIGUOUS_TABLE",
+                    f"{name_of(parts)} may be {' or '.join(sorted(found))}",
+                    "write the whole name, as it is in this list",
+                    candidates=sorted(found),
+                )
+            if found:
+                return found[0]
+    return None
+
+
+def _with_short_names(names: Mapping[str, None]) -> Iterator[str]:
+    """Yield the names, and each without its first parts."""
+    for name in names:
+        parts = name_parts(name)
+        yield from (name_of(parts[begin:]) for begin in range(len(parts)))
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedNames:
+    """The names of a history.
+
+    Attributes:
+        all: whole names where tables were recorded, else as files wrote them; in the order of the files.
+        spellings: by whole name, how files wrote it.
+    """
+
+    all: Sequence[str]
+    spellings: Mapping[str, frozenset[str]]
+    _links: Sequence[Mention]
+
+    @classmethod
+    def of(cls, history: History) -> RecordedNames:
+        """Return the names of a history."""
+        links = dict.fromkeys(each for mentions in history.mentions.values() for each in mentions)
+        written: dict[str, set[str]] = {}
+        for link in links:
+            for _, whole in (each for each in link if each[0] == "table"):
+                written.setdefault(whole, set()).update(name for kind, name in link if kind == "written")
+        recorded = {name for names in written.values() for name in names}
+        others = [name for name in touched_tables(history) if name not in recorded]
+        spellings = {name: frozenset(names) for name, names in written.items()}
+        return cls((*written, *(name for name in others if name not in written)), spellings, tuple(links))
+
+    def linked(self, name: str) -> frozenset[str]:
+        """Return the names of all tables that had this name, and of what these were renamed from or to, as files wrote them."""
+        known = {("table", name), ("written", name)}
+        while grown := {each for link in self._links if link & known for each in link} - known:
+            known |= grown
+        return frozenset(each for kind, each in known if kind == "written")
+
+
+@dataclass(frozen=True, slots=True)
+class Touch:
+    """An event of a version.
+
+    Attributes:
+        tables: those that the file of the version touches, as it was when it was last started.
+        begin: the place of the event that started it.
+    """
+
+    event: Event
+    tables: frozenset[str]
+    begin: Place
+
+
+def touches(history: History) -> Iterator[Touch]:
+    """Yield the events of all versions, in order, without those of runs that had lost the lock."""
+    files: dict[int, tuple[frozenset[str], Place]] = {}
+    for event in history.events:
+        if event.version is None or place_of(event) in history.late:
+            continue
+        number = int(event.version)
+        if event.event in (EventType.STARTED, EventType.BASELINED) or number not in files:
+            files[number] = frozenset(table_names(event.tables)), place_of(event)
+        yield Touch(event, *files[number])
+
+
+def touched_tables(history: History) -> list[str]:
+    """Return the names of all tables that files touch, in the order of the files."""
+    return list(dict.fromkeys(table for touch in touches(history) for table in sorted(touch.tables)))
+
+
+def gaps(history: History, names: Collection[str], point: Point | None) -> tuple[str, ...]:
+    """Return the versions that touched a table and recorded nothing of it, after the last record before a point.
+
+    One whose run has not ended, or was lost, is such a version.
+
+    Args:
+        names: all that the table had, as files wrote them.
+    """
+    found: dict[str, None] = {}
+    started: dict[str, None] = {}
+    is_reached = reached(point, history)
+    for touch in touches(history):
+        event = touch.event
+        if not touch.tables.intersection(names):
+            continue
+        if event.event == EventType.STARTED and is_reached(event):
+            started[event.version or ""] = None
+        elif event.event in ENDS and event.event != EventType.UNKNOWN:
+            started.pop(event.version or "", None)
+        if event.event in ENDS and is_reached(event):
+            if any(each.unread is None for each in records_in(history, event, names)):
+                found.clear()
+            else:
+                found[event.version or ""] = None
+    return tuple(found | started)

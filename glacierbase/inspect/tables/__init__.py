@@ -1,1 +1,0 @@
-"""What the records say of one table: `schema` and `blame`."""

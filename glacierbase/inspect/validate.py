@@ -1,0 +1,154 @@
+"""The commands that read files alone, of every environment, and contact nothing: `validate` and `render`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from glacierbase.catalogs.catalogfile import read_name
+from glacierbase.catalogs.choice import CatalogChoice
+from glacierbase.errors import GlacierbaseError, collected, joined, raise_all
+from glacierbase.inspect.results import RenderedFile, RenderResult, ValidateResult
+from glacierbase.migrations.compiled import Compiled, refused_substitution
+from glacierbase.migrations.git_base import check_against_base, read_base
+from glacierbase.migrations.headers import PREFIX
+from glacierbase.model.arguments import unknown_version
+from glacierbase.model.catalog import Catalog
+from glacierbase.model.command import command
+from glacierbase.model.migration import Migration, version_number
+from glacierbase.model.result import Results
+from glacierbase.model.text import counted
+
+if TYPE_CHECKING:
+    from glacierbase.migrations.in_environments import InEnvironment
+    from glacierbase.migrations.sandbox import Sandbox
+
+Keep = Callable[[Compiled, Catalog, Sequence[Migration]], bool]
+
+
+def validate(
+    root: Path, choice: CatalogChoice, catalogs: Collection[str], base: str | None, resolve: bool
+) -> tuple[ValidateResult, ...]:
+    """Check the files of the chosen catalogs in every environment.
+
+    Args:
+        base: a git ref to compare with, or None.
+        resolve: read references; else placeholders replace them.
+
+    Raises:
+        GlacierbaseError: all that is wrong. Its `results` have an entry per catalog and environment, each with its own errors.
+    """
+    rendered, errors = _render_all(root, choice, catalogs, resolve, _refusing_substitutions(root, choice, base))
+    migrations = {each.catalog: each.migrations for each in rendered}
+    required = {file.name: file.required_headers for file in choice.files}
+    warnings: Mapping[str, tuple[str, ...]] = {}
+    if base is None:
+        warnings = {name: tuple(_lacking(files, required[name])) for name, files in migrations.items()}
+    elif not errors:
+        stems = {file.name: file.stem for file in choice.files}
+        with collected(errors):
+            warnings = check_against_base(root, base, stems, migrations, required, read_name, all_catalogs=not catalogs)
+        rendered = [replace(each, errors=about(errors, stems[each.catalog])) for each in rendered]
+    results = Results(_validated(each, warnings.get(each.catalog, ())) for each in rendered)
+    raise_all(errors, results)
+    return results
+
+
+def _refusing_substitutions(root: Path, choice: CatalogChoice, base: str | None) -> Keep:
+    """Return a check of a compiled file for what the engine would replace in it. It spares the files that the base has."""
+    stems = {file.name: file.stem for file in choice.files}
+    read = cache(lambda ref: read_base(root, ref, stems, read_name))
+    # A file that is applied must not be edited any more.
+    accepts = f"; `{command('validate', '--base', 'REF')}` accepts a file that REF has"
+    or_else = accepts if base is None else ""
+
+    def check(compiled: Compiled, catalog: Catalog, migrations: Sequence[Migration]) -> bool:
+        error = refused_substitution(compiled.migration.location, compiled.substituted, or_else=or_else)
+        if error and (base is None or compiled.migration in read(base).compared(catalog.name, migrations).new()):
+            raise error
+        return False
+
+    return check
+
+
+def _lacking(migrations: Sequence[Migration], required: Collection[str]) -> Iterator[str]:
+    """Yield a warning for each required header that files lack. Without a base, they may be applied, and must not change."""
+    for name in required:
+        lacking = [migration.location for migration in migrations if name not in migration.headers]
+        if lacking:
+            yield (
+                f"{counted(len(lacking), 'migration')} without the required header {PREFIX}{name}, the last one"
+                f" {lacking[-1]}; `validate --base REF` refuses those that are new, `migrate` those that never ran"
+            )
+
+
+def render(
+    root: Path, choice: CatalogChoice, catalogs: Collection[str], versions: Collection[str], resolve: bool
+) -> tuple[RenderResult, ...]:
+    """Return the files of the chosen catalogs as each environment renders them; equal environments share a result.
+
+    Args:
+        versions: to render; default all.
+        resolve: read references; else placeholders replace them.
+
+    Raises:
+        GlacierbaseError: all that is wrong.
+    """
+    wanted = set(map(version_number, versions))
+    groups: dict[tuple[str, tuple[RenderedFile, ...]], list[str]] = {}
+    known: set[int] = set()
+    rendered, errors = _render_all(
+        root, choice, catalogs, resolve, lambda file, *_: not versions or file.migration.number in wanted
+    )
+    raise_all(errors)
+    for each in rendered:
+        known.update(migration.number for migration in each.migrations)
+        groups.setdefault((each.catalog, each.used), []).append(each.environment)
+    unknown = [version for version in versions if version_number(version) not in known]
+    if unknown:
+        raise unknown_version(f"there is no migration with version {unknown[0]}")
+    return Results(
+        RenderResult(name, ", ".join(environments), environments=tuple(environments), files=files)
+        for (name, files), environments in groups.items()
+    )
+
+
+def _render_all(
+    root: Path, choice: CatalogChoice, catalogs: Collection[str], resolve: bool, keep: Keep
+) -> tuple[list[InEnvironment[RenderedFile]], list[GlacierbaseError]]:
+    """Render and split every file of every chosen catalog and environment in a sandbox; return also all that is wrong.
+
+    Args:
+        keep: selects the files whose rendered text is returned. May raise an error of the file.
+    """
+    from glacierbase.migrations.in_environments import in_environments  # Only these commands start a worker process.
+
+    def render_each(sandbox: Sandbox, catalog: Catalog, migrations: Sequence[Migration]) -> Iterator[RenderedFile]:
+        def kept(compiled: Compiled) -> bool:
+            return keep(compiled, catalog, migrations)
+
+        for each in sandbox.compile_all(migrations, catalog, catalog.executor_type, kept):
+            yield RenderedFile(each.migration.version, each.migration.location, each.text)
+
+    return in_environments(root, choice.in_every_environment(catalogs), resolve, render_each)
+
+
+def _validated(found: InEnvironment[RenderedFile], warnings: tuple[str, ...]) -> ValidateResult:
+    """Return the result of `validate`. Only the files that no error names are counted as valid."""
+    wrong = {error.data.get("path") for error in found.errors}
+    valid = sum(migration.location not in wrong for migration in found.migrations)
+    return ValidateResult(found.catalog, found.environment, warnings=warnings, error=joined(found.errors), files=valid)
+
+
+def about(errors: Sequence[GlacierbaseError], stem: str) -> tuple[GlacierbaseError, ...]:
+    """Return the errors about the file and the migrations of one catalog.
+
+    Args:
+        stem: of its file.
+    """
+    paths = ((error, str(error.data.get("path", ""))) for error in errors)
+    file, folder = f"catalogs/{stem}.yaml", f"migrations/{stem}/"
+    return tuple(error for error, path in paths if path == file or path.startswith(folder))

@@ -1,1 +1,0 @@
-"""What the history says of migrations: `history` and `show`."""

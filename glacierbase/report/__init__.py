@@ -1,0 +1,7 @@
+"""`report`: one HTML page about the project. The core does not import this room.
+
+- `page`: the command, and the page from its `templates/`.
+- `data`: what the page holds of one catalog, from one read of its history and its files.
+- `results`: the types of that data.
+- `packed`: the data as compact JSON inside the page.
+"""

@@ -1,0 +1,166 @@
+"""What the page of `report` holds of one catalog, from one read of its history and its files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timezone
+
+from glacierbase.errors import GlacierbaseError
+from glacierbase.history.opening import OpenCatalog, Target
+from glacierbase.history.records import History
+from glacierbase.history.state import CatalogState, read_state
+from glacierbase.history.table_choice import TableChoice
+from glacierbase.history.timeline import Moment, Timeline, timelines
+from glacierbase.inspect.drift import DriftResult, Unread, drift_in
+from glacierbase.inspect.history import ci_actors, statement_of
+from glacierbase.inspect.lineage import Since, Traced, how_it_was, trace
+from glacierbase.inspect.show import MadeChange, allows_shown, made_by_each, next_step, shown_run, statements_of
+from glacierbase.inspect.status import statuses
+from glacierbase.model.differences import compare
+from glacierbase.model.migration import Event, State
+from glacierbase.model.result import Status, user_of
+from glacierbase.model.shape import Shape
+from glacierbase.model.text import first_of
+from glacierbase.report.results import (
+    PageResult,
+    ReportedChange,
+    ReportedEvent,
+    ReportedMigration,
+    ReportedPart,
+    ReportedSince,
+    ReportedTable,
+)
+from glacierbase.stores.live import LiveTables
+
+_SETTLED = frozenset({State.APPLIED, State.ABANDONED})
+
+
+def page_of(target: Target, result: PageResult) -> PageResult:
+    """Return what the page holds of a catalog. Writes nothing; starts an engine only where history and lock need it."""
+    with target.opened() as opened:
+        state = read_state(opened)
+        known = timelines(state.history)
+        result = _with_drift(opened, state, known, result)
+    found = statuses(target, state)
+    return replace(
+        result,
+        warnings=(*state.warnings, *result.warnings),
+        read_at=datetime.now(timezone.utc),
+        migrations=tuple(_migrations(target, state, known, found)),
+        tables=tuple(sorted(_tables(known), key=lambda each: each.name)),
+        to_come=tuple(each.version for each in found if each.state not in _SETTLED),
+    )
+
+
+def _with_drift(opened: OpenCatalog, state: CatalogState, known: Sequence[Timeline], result: PageResult) -> PageResult:
+    catalog = opened.target.catalog
+    empty = DriftResult(catalog.name, catalog.environment)
+    try:
+        with LiveTables(catalog) as tables:
+            found = drift_in(opened, state, known, tables, empty, TableChoice())
+            broken = [each for each in found.unread if tables.is_near(each.table)]
+    except GlacierbaseError as error:  # The page holds what is known without the tables.
+        why = error.message
+        return replace(result, drift_unknown=why, warnings=(f"no table was compared with its record: {why}",))
+    return replace(
+        result,
+        warnings=tuple(_not_compared(broken)),
+        drifts=found.drifts,
+        drift_compared=found.compared,
+        unmanaged=found.unmanaged,
+        unread=found.unread,
+        drift_next=found.next,
+    )
+
+
+def _not_compared(unread: Iterable[Unread]) -> Iterator[str]:
+    """Yield a warning for each reason why tables were not read."""
+    tables: dict[str, list[str]] = {}
+    for each in unread:
+        tables.setdefault(each.why, []).append(each.table)
+    for why, names in tables.items():
+        yield f"{first_of(names, 1)} could not be compared with the record: {why}"
+
+
+def _migrations(
+    target: Target, state: CatalogState, known: Sequence[Timeline], found: Iterable[Status]
+) -> Iterator[ReportedMigration]:
+    made = made_by_each(state.history, known)
+    events: dict[int, list[Event]] = {}
+    for event in state.history.events:
+        events.setdefault(int(event.version or 0), []).append(event)
+    actors = ci_actors(state.history.events)
+    for status in found:
+        number = int(status.version)
+        seen = tuple(_event(each, actors) for each in events.get(number, ()))
+        yield _migration(target, state.history, status, seen, made.get(number, ()))
+
+
+def _migration(
+    target: Target, history: History, status: Status, events: tuple[ReportedEvent, ...], made: tuple[MadeChange, ...]
+) -> ReportedMigration:
+    number = int(status.version)
+    record = history.records.get(number)
+    run = shown_run(record) if record else None
+    try:
+        statements, allows = statements_of(target, number, history), allows_shown(target, number, history)
+    except GlacierbaseError as error:  # A file that does not render has no statements.
+        status = replace(status, note="; ".join(filter(None, (status.note, error.message))))
+        statements, allows = (), ()
+    return ReportedMigration(status, run, statements, allows, events, next_step(status), made)
+
+
+def _event(event: Event, actors: Mapping[str, str]) -> ReportedEvent:
+    return ReportedEvent(
+        at=event.recorded_at,
+        event=event.event,
+        statement=statement_of(event),
+        user=user_of(event.os_user, event.host, actors.get(event.run_id)),
+        run_id=event.run_id,
+        why=event.error_message or event.reason,
+    )
+
+
+def _tables(known: Iterable[Timeline]) -> Iterator[ReportedTable]:
+    """Yield a table for each name: the one that exists, or was dropped last, with the changes of those before it."""
+    by_name: dict[str, list[Timeline]] = {}
+    for each in known:
+        by_name.setdefault(each.table, []).append(each)
+    for named in by_name.values():
+        *earlier, last = map(_table, sorted(named, key=lambda each: each.shape is not None))
+        before = (change for each in reversed(earlier) for change in each.changes)
+        yield replace(last, changes=(*last.changes, *before))
+
+
+def _table(timeline: Timeline) -> ReportedTable:
+    moments = timeline.moments
+    names = dict.fromkeys(each.shape.table for each in moments if each.shape)
+    return ReportedTable(
+        name=timeline.table,
+        former_names=tuple(name for name in names if name != timeline.table),
+        dropped=None if timeline.shape else _since(Since.of(moments[-1])),
+        not_recorded=tuple(dict.fromkeys(each.version or "" for each in timeline.unrecorded)),
+        parts=tuple(map(_part, trace(moments if timeline.shape else moments[:-1]))),
+        changes=tuple(_changes(moments))[::-1],
+    )
+
+
+def _changes(moments: Sequence[Moment]) -> Iterator[ReportedChange]:
+    before: Shape | None = None
+    for index, moment in enumerate(moments):
+        shapes = [{each.table: each} if each else {} for each in (before, moment.shape)]
+        since = _since(Since.of(moment, is_first=index == 0))
+        yield from (ReportedChange(since, change.change, change.diff) for change in compare(*shapes))
+        before = moment.shape
+
+
+def _part(traced: Traced) -> ReportedPart:
+    part = traced.part
+    was = how_it_was(traced.change, traced.former_names)
+    comment, _ = part.facts.get("comment", (None, ""))
+    return ReportedPart(part.kind, part.name, part.text, part.required, str(comment or ""), was, _since(traced.since))
+
+
+def _since(since: Since) -> ReportedSince:
+    return ReportedSince(since.version or since.seen_by, since.day, since.author, since.why)

@@ -1,0 +1,125 @@
+"""The page of `report`: one HTML file with its style, its script and its data. It contacts nothing."""
+
+from __future__ import annotations
+
+import hashlib
+from base64 import b64encode
+from collections.abc import Callable, Sequence
+from importlib.resources import files
+from pathlib import Path
+from typing import TypeVar
+
+from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup
+
+import glacierbase
+from glacierbase.errors import GlacierbaseError, SeveralErrors, raise_all
+from glacierbase.inspect.compare.results import CompareResult
+from glacierbase.model.arguments import check_not_empty
+from glacierbase.model.escape import on_one_line
+from glacierbase.model.result import Result, Results
+from glacierbase.report.packed import packed
+from glacierbase.report.results import PageResult, ReportResult, reported
+from glacierbase.run.files import check_replaceable, replace_file, writing
+
+R = TypeVar("R", bound=Result)
+
+_SCRIPTS = ("data.js", "elements.js", "pages.js", "addresses.js", "search.js")
+
+
+def report(
+    output: str | Path,
+    name: str,
+    pages: Callable[[], Sequence[PageResult]],
+    compared: Callable[[], Sequence[CompareResult]],
+) -> Results[ReportResult]:
+    """Write the page about a project to a file.
+
+    Args:
+        name: of the project.
+        pages: reads what the page holds of each catalog.
+        compared: compares environments.
+
+    Raises:
+        GlacierbaseError: a catalog or an environment cannot be read, or several; `results` says where the page with the others
+            is. Without any others there is none.
+    """
+    check_not_empty("output", output)
+    check_output(output)
+    errors: list[GlacierbaseError] = []
+    catalogs, comparisons = _read(pages, errors), _read(compared, errors)
+    is_anything_known = any(each.error is None and each.skipped is None for each in (*catalogs, *comparisons))
+    if is_anything_known or not errors:
+        write_page(output, name, catalogs, comparisons)
+    results = Results(reported(str(output) if is_anything_known else "", catalogs, comparisons))
+    # An environment that is both shown and compared fails twice.
+    raise_all(list({(error.code, error.message): error for error in errors}.values()), results)
+    return results
+
+
+def _read(read: Callable[[], Sequence[R]], errors: list[GlacierbaseError]) -> Sequence[R]:
+    """Return the results of a command, also where it fails for some of them; the errors are appended.
+
+    Raises:
+        GlacierbaseError: it has no results.
+    """
+    try:
+        return read()
+    except GlacierbaseError as error:
+        if not error.results:
+            raise
+        inside = error.errors if isinstance(error, SeveralErrors) else (error,)
+        errors += [result.error for result in error.results if result.error] or inside
+        return error.results
+
+
+def check_output(path: str | Path) -> None:
+    """Refuse a file that cannot be written, before anything is read.
+
+    Raises:
+        ConfigurationError: `UNREADABLE_FILE`.
+    """
+    with writing(path):
+        check_replaceable(Path(path))
+
+
+def write_page(path: str | Path, name: str, pages: Sequence[PageResult], compared: Sequence[CompareResult]) -> None:
+    """Write the page. An existing one is replaced as a whole.
+
+    Raises:
+        ConfigurationError: `UNREADABLE_FILE`.
+    """
+    with writing(path):
+        replace_file(Path(path), page_text(name, pages, compared))
+
+
+def page_text(name: str, pages: Sequence[PageResult], compared: Sequence[CompareResult]) -> str:
+    """Return the page.
+
+    Args:
+        name: of the project.
+    """
+    folder = files("glacierbase.report") / "templates"
+    template, style, *scripts = ((folder / each).read_text("utf-8") for each in ("page.html", "page.css", *_SCRIPTS))
+    # Inside a function, a name is not one of the window.
+    script = f'"use strict";\n(function () {{\n{"".join(scripts)}}})();\n'
+    data = packed(
+        {
+            "name": name,
+            "tool_version": glacierbase.__version__,
+            "catalogs": [each.to_dict() for each in pages],
+            "compared": [each.to_dict() for each in compared],
+        }
+    )
+    # Only a style and a script of exactly this text run, and nothing is ever loaded.
+    policy = (
+        f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; base-uri 'none'; form-action 'none'"
+    )
+    environment = Environment(autoescape=True, undefined=StrictUndefined, keep_trailing_newline=True)
+    return environment.from_string(template).render(
+        name=on_one_line(name), policy=policy, style=Markup(style), script=Markup(script), data=Markup(data)
+    )
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

@@ -1,0 +1,161 @@
+"""The result of `report`, and what its page holds of one catalog: fields of the documents of the commands that it shows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from glacierbase.inspect.compare.results import CompareResult
+from glacierbase.inspect.drift import Drift, DriftClass, Unread
+from glacierbase.inspect.show import MadeChange, ShownRun, ShownStatement
+from glacierbase.migrations.allows import Allow
+from glacierbase.model.differences import Change, Difference
+from glacierbase.model.result import Result, Status
+from glacierbase.model.text import Line, counted
+
+_MATTER = (DriftClass.STRUCTURAL, DriftClass.PROPERTY)
+
+
+@dataclass(frozen=True, slots=True)
+class ReportResult(Result):
+    """What was written about one catalog.
+
+    Attributes:
+        path: of the page; empty where none was written, because nothing could be read.
+        migrations, tables, pending: how many the page shows.
+        drifts: how many differences of tables are neither ignored nor kept by the engine.
+        environments: that the page compares.
+    """
+
+    path: str = ""
+    migrations: int = 0
+    tables: int = 0
+    pending: int = 0
+    drifts: int = 0
+    environments: tuple[str, ...] = ()
+
+    def lines(self) -> Sequence[Line]:
+        shown = f"{counted(self.migrations, 'migration')}, {self.pending} pending; {counted(self.tables, 'table')}"
+        compared = f"; compared: {', '.join(self.environments)}" if self.environments else ""
+        return [f"{shown}, {counted(self.drifts, 'change')} past the migrations{compared}", f"written: {self.path}"]
+
+
+@dataclass(frozen=True, slots=True)
+class ReportedSince:
+    """Since when something is as it is.
+
+    Attributes:
+        day, why: as `blame` prints them.
+    """
+
+    version: str | None
+    day: str
+    author: str | None
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReportedPart:
+    """A line of `blame`.
+
+    Attributes:
+        comment: of a column; else empty.
+        was: how it was before its last change.
+    """
+
+    kind: str
+    name: str
+    type: str
+    required: bool
+    comment: str
+    was: str
+    since: ReportedSince
+
+
+@dataclass(frozen=True, slots=True)
+class ReportedChange:
+    """A change of a table."""
+
+    since: ReportedSince
+    change: Change
+    diff: tuple[Difference, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ReportedTable:
+    """A table, from its first record on; before it, those that had its name and were dropped.
+
+    Attributes:
+        former_names: in order.
+        dropped: None where it exists by its record.
+        not_recorded: the versions that touched it after the last record, and that recorded nothing.
+        changes: the newest first.
+    """
+
+    name: str
+    former_names: tuple[str, ...]
+    dropped: ReportedSince | None
+    not_recorded: tuple[str, ...]
+    parts: tuple[ReportedPart, ...]
+    changes: tuple[ReportedChange, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ReportedEvent:
+    """An event of a version; `why` is its error or its reason."""
+
+    at: datetime | None
+    event: str
+    statement: str
+    user: str
+    run_id: str
+    why: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ReportedMigration:
+    """A version, as `show` returns it."""
+
+    status: Status
+    run: ShownRun | None
+    statements: tuple[ShownStatement, ...]
+    allows: tuple[Allow, ...]
+    events: tuple[ReportedEvent, ...]
+    next: str
+    tables: tuple[MadeChange, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PageResult(Result):
+    """What the page holds of one catalog.
+
+    Attributes:
+        to_come: the versions that the next `migrate` would run, or that stop it.
+        drift_unknown: why the tables were not compared with their records; None where they were.
+    """
+
+    read_at: datetime | None = None
+    migrations: tuple[ReportedMigration, ...] = ()
+    tables: tuple[ReportedTable, ...] = ()
+    to_come: tuple[str, ...] = ()
+    drifts: tuple[Drift, ...] = ()
+    drift_compared: int = 0
+    unmanaged: tuple[str, ...] = ()
+    unread: tuple[Unread, ...] = ()
+    drift_next: tuple[str, ...] = ()
+    drift_unknown: str | None = None
+
+    def lines(self) -> Sequence[Line]:
+        return []
+
+
+def reported(path: str, pages: Iterable[PageResult], compared: Iterable[CompareResult]) -> Iterator[ReportResult]:
+    """Yield what was written about each catalog."""
+    environments = {each.catalog: tuple(one.name for one in each.environments) for each in compared}
+    for page in pages:
+        drifts = sum(each.class_ in _MATTER for each in page.drifts)
+        yield ReportResult(
+            page.catalog, page.environment, page.skipped, page.warnings, page.error, path, len(page.migrations),
+            len(page.tables), len(page.to_come), drifts, environments.get(page.catalog, ()), secrets=page.secrets,
+        )  # fmt: skip

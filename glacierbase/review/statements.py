@@ -1,0 +1,314 @@
+"""What `review` needs to know of each statement, read in the worker process of a sandbox, which has limits of time and memory.
+
+A statement is not replayed if it loads code, reaches out of the copy, or needs files that only the real table has. This list is not
+the boundary, which is `glacierbase.executors.spark.cell`: a statement that is replayed still reaches nothing. It tells a reviewer
+why, in place of the engine's error.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from itertools import chain, pairwise
+from typing import Any
+
+from glacierbase.errors import MigrationFileError
+from glacierbase.migrations.allows import allows_of
+from glacierbase.migrations.compiled import Compiled, split_file
+from glacierbase.migrations.sandbox import Sandbox
+from glacierbase.migrations.worker import Examiner
+from glacierbase.model.catalog import Catalog
+from glacierbase.model.migration import Migration
+from glacierbase.model.names import name_of
+from glacierbase.review.copy import may_be_set
+from glacierbase.sql.statement import Call, DropColumn, ParsedStatement, SessionEffect
+from glacierbase.sql.tokens import words
+
+_FUNCTION = f"{__name__}:summarize"
+Parts = tuple[str, ...]
+# Formats that Spark reads and writes by itself, and table formats. Any other word is the name of a class.
+_FORMATS = frozenset({"iceberg", "delta", "hudi", "parquet", "orc", "avro", "csv", "json", "text"})
+# Procedures whose effect does not depend on files or snapshots of the real table.
+_PROCEDURES = frozenset(
+    {"rewrite_data_files", "rewrite_manifests", "rewrite_position_delete_files", "expire_snapshots"}
+)
+# Settings of Spark SQL that load classes, or lead to other catalogs.
+_LEADS_OUT = ("spark.sql.catalog.", "spark.sql.extensions", "spark.sql.hive.", "spark.sql.warehouse.")
+_CALLS_CLASSES = frozenset({"JAVA_METHOD", "TRY_REFLECT", "REFLECT"})
+_QUERIES_PATH = re.compile(
+    r"(?i)\b(?:parquet|orc|avro|csv|json|text|binaryfile|delta|hudi|iceberg)`?\s*\.\s*`[^`]*[/:]"
+)
+_MOST_IN_SCRIPT = 200
+_SETTING = re.compile(r"(?is)\s*(?:SET|RESET)\s+(?:TIME\s+ZONE\b|`?([\w.-]+)`?)")
+_ADDRESS = re.compile(r"(?i)\s*(?!file:)[a-z][\w+.-]*://")
+
+
+@dataclass(frozen=True, slots=True)
+class StatementSummary:
+    """What a statement does. Names are the parts as written, without quotes.
+
+    Attributes:
+        operations: its own, which is the first, and those of its clauses.
+        targets: the tables and views that it changes; of a rename, both names.
+        sources: those that it only reads, as far as they are determined.
+        dropped: the columns that it drops.
+        uses: the namespace that USE names.
+        creates_namespace: the namespace that it creates.
+        not_replayed: why it is not replayed; None if it is.
+        is_skipped: whether that is due to the copy, and the statement is otherwise in order.
+        keeps_session: whether the session afterwards is as it was before.
+        allowed: the reasons of the comments above it, by the code that they allow.
+    """
+
+    operations: tuple[str, ...]
+    targets: tuple[Parts, ...]
+    sources: tuple[Parts, ...]
+    dropped: tuple[Parts, ...]
+    uses: Parts | None
+    creates_namespace: Parts | None
+    not_replayed: str | None
+    is_skipped: bool
+    names_local_path: bool
+    keeps_session: bool
+    allowed: Mapping[str, str]
+
+    @property
+    def operation(self) -> str:
+        return self.operations[0]
+
+    @property
+    def tables(self) -> frozenset[str]:
+        """The targets as the history records names."""
+        return frozenset(map(name_of, self.targets))
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayStep:
+    """A statement of a file.
+
+    Attributes:
+        index: in the file, from 1.
+        line, column: of the file, from 1.
+    """
+
+    index: int
+    line: int
+    column: int
+    text: str = field(repr=False)
+    summary: StatementSummary
+
+
+@dataclass(frozen=True, slots=True)
+class FileSummary:
+    """A file as an environment renders it.
+
+    Attributes:
+        checksum: of the rendered text.
+    """
+
+    migration: Migration
+    checksum: str
+    steps: tuple[ReplayStep, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ReplayProblem:
+    """A statement that was not run, or that the engine refused.
+
+    Attributes:
+        code: `REPLAY_REFUSED`, `REPLAY_NOT_RUN`, `REPLAY_UNKNOWN_TABLE`, `REPLAY_LOCAL_PATH` or `REPLAY_TIMEOUT`.
+    """
+
+    code: str
+    is_error: bool
+    message: str
+    file: FileSummary
+    step: ReplayStep
+
+
+def read_files(sandbox: Sandbox, migrations: Iterable[Migration], catalog: Catalog) -> Iterator[FileSummary]:
+    """Yield the files one after the other.
+
+    Raises:
+        MigrationFileError, SeveralErrors: as `Sandbox.compile_all`.
+    """
+    yield from _read_files(sandbox, migrations, catalog, {})
+
+
+def read_plain(sandbox: Sandbox, file: Migration, catalog: Catalog) -> Iterator[FileSummary]:
+    """Yield a file that is no template. Raises as `read_files` does."""
+    yield from _read_files(sandbox, [replace(file, text="")], catalog, {"text": file.text})
+
+
+def _read_files(
+    sandbox: Sandbox, migrations: Iterable[Migration], catalog: Catalog, facts: Mapping[str, Any]
+) -> Iterator[FileSummary]:
+    examiner = Examiner(_FUNCTION, facts)
+    for migration, answer in sandbox.examine_all(migrations, catalog, catalog.executor_type, lambda _: examiner):
+        steps = (
+            ReplayStep(index, line, column, text, _from_plain(plain))
+            for index, line, column, text, plain in answer["steps"]
+        )
+        yield FileSummary(migration, answer["checksum"], tuple(steps))
+
+
+def summarize(compiled: Compiled, facts: Mapping[str, Any], _kept: dict[str, Any]) -> dict[str, Any]:
+    """Return the checksum and the statements of a file, in JSON's types."""
+    if "text" in facts:
+        compiled = split_file(replace(compiled.migration, text=facts["text"]), compiled.dialect)
+    allowed: dict[int, dict[str, str]] = {}
+    for allow in allows_of(compiled.statements):
+        if allow.reason:
+            allowed.setdefault(allow.statement_index, {}).setdefault(allow.code, allow.reason)
+    return {
+        "checksum": compiled.checksum,
+        "steps": [
+            [
+                each.index,
+                each.line,
+                each.column,
+                each.text,
+                asdict(_summary(each.text, parsed, allowed.get(each.index, {}))),
+            ]
+            for each, parsed in ((named.statement, named.parsed) for named in compiled.named)
+        ],
+    }
+
+
+def _summary(sql: str, does: ParsedStatement, allowed: Mapping[str, str]) -> StatementSummary:
+    refused = not_replayed(sql, does)
+    return StatementSummary(
+        operations=tuple(dict.fromkeys((does.operation, *(part.operation for part in does.parts)))),
+        targets=tuple(each.parts for each in does.targets),
+        sources=tuple(each.parts for each in does.sources or ()),
+        dropped=tuple(part.path for part in does.parts if isinstance(part, DropColumn)),
+        uses=does.selected.parts if does.selected and does.options.kind in ("", "namespace") else None,
+        creates_namespace=does.namespace.parts if does.namespace and does.operation == "create_namespace" else None,
+        not_replayed=refused.why if refused else None,
+        is_skipped=bool(refused and refused.is_skipped),
+        names_local_path=names_local_path(does),
+        keeps_session=does.session is SessionEffect.NONE,
+        allowed=allowed,
+    )
+
+
+def _from_plain(plain: Mapping[str, Any]) -> StatementSummary:
+    names = {key: tuple(map(tuple, plain[key])) for key in ("targets", "sources", "dropped")}
+    one = {key: plain[key] and tuple(plain[key]) for key in ("uses", "creates_namespace")}
+    return StatementSummary(**{**plain, **names, **one, "operations": tuple(plain["operations"])})
+
+
+@dataclass(frozen=True, slots=True)
+class NotReplayed:
+    """Why a statement is not replayed.
+
+    Attributes:
+        is_skipped: whether that is due to the copy, and the statement is otherwise in order.
+    """
+
+    why: str
+    is_skipped: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Sql:
+    """A statement, what it does, and its tokens."""
+
+    text: str
+    does: ParsedStatement
+    words: tuple[str, ...]
+
+    @classmethod
+    def of(cls, text: str, does: ParsedStatement) -> _Sql:
+        return cls(text, does, words(text, "spark"))
+
+    def follows(self, word: str) -> Iterator[str]:
+        """Yield what follows each `word`."""
+        return (after for before, after in pairwise(self.words) if before == word)
+
+
+def not_replayed(sql: str, does: ParsedStatement) -> NotReplayed | None:
+    """Return why a statement of Spark is not replayed, or None if it is.
+
+    Args:
+        does: what `read` returns for it.
+    """
+    try:
+        outer = _Sql.of(sql, does)
+    except MigrationFileError:
+        return NotReplayed("its text cannot be read")
+    if len(does.inner) > _MOST_IN_SCRIPT:
+        return NotReplayed(f"it is a script of more than {_MOST_IN_SCRIPT} statements")
+    if "BEGIN" in outer.words and not does.understood and not does.inner:
+        return NotReplayed("it is a script that is not understood")
+    statements = chain([outer], (_Sql.of(each.text, each.parsed) for each in does.inner))
+    return next((why for each in statements for rule in _RULES for why in rule(each)), None)
+
+
+def names_local_path(does: ParsedStatement) -> bool:
+    """Return whether a statement names a location without an address, such as `/data/t` or `file:///data/t`."""
+    return does.options.location is not None and not _ADDRESS.match(does.options.location)
+
+
+_Found = Iterator[NotReplayed]
+
+
+def _loads_code(it: _Sql) -> _Found:
+    if it.does.operation == "add_resource" or it.words[:1] == ("ADD",):
+        yield NotReplayed(f"it loads files into the engine: {' '.join(it.words[:2])}")
+    if it.does.operation == "create_function" and (
+        "LANGUAGE" in it.words
+        or {"RETURN", "RETURNS"}.isdisjoint(it.words)
+        or any(after[-1] in "'\"" for after in it.follows("AS"))
+    ):
+        yield NotReplayed("it loads code: CREATE FUNCTION with a class or a file")
+    if any("(" in it.follows(function) for function in _CALLS_CLASSES):
+        yield NotReplayed("it calls a method of a class in the engine: java_method, reflect")
+    if any(after[-1] in "'\"" for after in it.follows("USING")):
+        yield NotReplayed("it runs a program or loads a file: USING with a string")
+    if "IMMEDIATE" in it.follows("EXECUTE"):
+        yield NotReplayed("it runs SQL that is put together while it runs: EXECUTE IMMEDIATE")
+
+
+def _names_class(it: _Sql) -> _Found:
+    if it.words[:1] not in (("CREATE",), ("REPLACE",), ("CACHE",), ("INSERT",)):
+        return
+    for at, word in enumerate(it.words[:-1]):
+        name = it.words[at + 1].lower()
+        if word == "USING" and name != "(" and (name not in _FORMATS or it.words[at + 2 : at + 3] == (".",)):
+            yield NotReplayed("it names a data source that the copy does not have, after USING")
+
+
+def _reaches_out(it: _Sql) -> _Found:
+    if it.words[:1] == ("LOAD",) or (it.words[:1] == ("INSERT",) and "DIRECTORY" in it.words[:4]):
+        yield NotReplayed("it reads or writes files outside of tables")
+    if _QUERIES_PATH.search(it.text):
+        yield NotReplayed("it reads files by their path")
+
+
+def _changes_settings(it: _Sql) -> _Found:
+    found = _SETTING.match(it.text) if it.does.operation in ("set", "reset") else None
+    key = found[1] if found else None
+    if key and not may_be_set(key):
+        is_harmless = key.startswith("spark.sql.") and not key.startswith(_LEADS_OUT)
+        yield NotReplayed(f"the copy does not keep the setting {key}", is_skipped=is_harmless)
+
+
+def _needs_files(it: _Sql) -> _Found:
+    if it.does.operation in ("vacuum", "optimize", "restore"):
+        yield NotReplayed(f"{it.does.operation.upper()} works on files that the copy does not have", is_skipped=True)
+    for part in it.does.parts:
+        name = part.procedure[-1] if isinstance(part, Call) and part.procedure else None
+        if name is not None and name.lower() not in _PROCEDURES:
+            what = f"the procedure {name} works on files or snapshots that the copy does not have"
+            yield NotReplayed(what, is_skipped=True)
+
+
+_RULES: tuple[Callable[[_Sql], _Found], ...] = (
+    _loads_code,
+    _needs_files,
+    _names_class,
+    _reaches_out,
+    _changes_settings,
+)

@@ -1,0 +1,152 @@
+"""What a squash is made from: the statements that ran in one environment, and the tables that they left."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from typing import Any
+
+from glacierbase.errors import ConfigurationError, HistoryDisagrees, MigrationFileError, TableNotFound
+from glacierbase.history.opening import Target
+from glacierbase.history.records import History
+from glacierbase.migrations.statements import split_statements
+from glacierbase.model.migration import Migration
+from glacierbase.model.names import name_of, name_parts
+from glacierbase.model.shape import Shape
+from glacierbase.model.text import quoted
+from glacierbase.secrets import mask
+from glacierbase.sql.file import named
+from glacierbase.sql.render import not_creatable
+from glacierbase.squash.effects import Effect, EffectKind, effect
+from glacierbase.stores.iceberg.shape import ShapeReader
+
+KEEP = "keep the files: a new environment runs them all"
+
+
+@dataclass(frozen=True, slots=True)
+class SquashedStatement:
+    """A statement that ran in this environment, and what it changes; names of tables begin with their catalog."""
+
+    version: str
+    sql: str
+    effect: Effect
+
+
+def refused(what: str, hint: str, lines: Sequence[str] = (), **data: Any) -> HistoryDisagrees:
+    """Return the error for files that cannot be squashed here.
+
+    Args:
+        lines: details, below the first line of the message.
+    """
+    return HistoryDisagrees("SQUASH_REFUSED", (f"{what}; nothing was written", *lines), hint, **data)
+
+
+def statements_ran(target: Target, files: Sequence[Migration], history: History) -> tuple[SquashedStatement, ...]:
+    """Return all statements of the history, in order of version.
+
+    Raises:
+        HistoryDisagrees: one of them may have changed a table that it does not name.
+    """
+    if target.dialect != "spark":
+        what = f"catalog {target.catalog.name} runs on {target.dialect}; squash reads Iceberg tables of Spark catalogs only"
+        raise refused(what, KEEP)
+    found = [ran for sql, version in _texts(target, files, history) for ran in _of_file(target, sql, version)]
+    unknown = [each for each in found if each.effect.kind is EffectKind.UNKNOWN]
+    if unknown:
+        raise refused(
+            "these statements may have changed tables, but squash does not understand which",
+            "squash to a version below the first of them",
+            quoted("\n".join(f"{each.version}: {' '.join(each.sql.split())[:100]}" for each in unknown)),
+            versions=sorted({each.version for each in unknown}),
+        )
+    return tuple(found)
+
+
+def shapes_of(target: Target, found: Sequence[SquashedStatement]) -> Iterator[Shape]:
+    """Yield the shape of each table that the statements changed and that exists, in order of name.
+
+    Raises:
+        HistoryDisagrees: a table cannot be read, or Spark SQL cannot create it.
+    """
+    seen: set[str | None] = set()
+    with closing(ShapeReader(target.catalog)) as reader:
+        for table in sorted({table for each in found for table in each.effect.tables}):
+            shape = _read(reader, table)
+            if shape is not None and shape.uuid not in seen:  # Some catalogs ignore the case of names.
+                seen.add(shape.uuid)
+                _check(shape)
+                yield shape
+
+
+def gone(found: Sequence[SquashedStatement], shapes: Sequence[Shape]) -> list[str]:
+    """Return the tables that do not exist although no statement dropped or renamed them, in order of name."""
+    # Some catalogs ignore the case of names.
+    names = {table.casefold(): table for each in found for table in each.effect.tables}
+    removed = {each.effect.tables[0].casefold() for each in found if each.effect.removes}
+    return sorted(names[name] for name in names.keys() - removed - {shape.table.casefold() for shape in shapes})
+
+
+def _texts(target: Target, files: Sequence[Migration], history: History) -> Iterator[tuple[str, str]]:
+    """Yield the text that ran, and its version."""
+    by_number = {each.number: each for each in files}
+    for number, record in sorted(history.records.items()):
+        sql = record.started.rendered_sql
+        if sql is None and number in by_number:
+            [compiled] = target.compile([by_number[number]])
+            sql = compiled.text
+        yield sql or "", record.version
+
+
+def _of_file(target: Target, sql: str, version: str) -> Iterator[SquashedStatement]:
+    try:
+        statements = split_statements(sql, target.dialect)
+    except MigrationFileError:  # A secret that was masked in it may have been part of its syntax.
+        yield SquashedStatement(version, sql, Effect(EffectKind.UNKNOWN))
+        return
+    is_switched = False
+    for each in named(statements, target.dialect):
+        found = effect(each.parsed)
+        yield SquashedStatement(
+            version, each.statement.text, _in_catalogs(found, target.catalog.spark_conf, is_switched)
+        )
+        is_switched = is_switched or found.switches
+
+
+def _in_catalogs(found: Effect, conf: Mapping[str, str], is_switched: bool) -> Effect:
+    """Return the effect with names that begin with their catalog; `UNKNOWN` where one of its tables has none."""
+    names = [_in_catalog(conf, table, is_switched) for table in found.tables]
+    known = tuple(name for name in names if name is not None)
+    # Of the new names of a renamed table, one is enough.
+    if names and (names[0] is None or (len(names) > 1 and len(known) < 2)):
+        return Effect(EffectKind.UNKNOWN)
+    return replace(found, tables=known)
+
+
+def _in_catalog(conf: Mapping[str, str], table: str, is_switched: bool) -> str | None:
+    """Return a name that begins with its catalog; None where that depends on a USE, or on a default that is not configured."""
+    parts = name_parts(table)
+    if len(parts) > 2 and f"spark.sql.catalog.{parts[0]}" in conf:
+        return name_of(parts)
+    default = conf.get("spark.sql.defaultCatalog")
+    return name_of((default, *parts)) if default and len(parts) > 1 and not is_switched else None
+
+
+def _read(reader: ShapeReader, table: str) -> Shape | None:
+    try:
+        return reader.read(table)
+    except (ConfigurationError, TableNotFound) as error:
+        if isinstance(error, ConfigurationError) and error.code != "STORE_NOT_ICEBERG":
+            raise
+        what = f"{table}: {error.message}; squash reads Iceberg tables through PyIceberg only"
+        raise refused(what, KEEP, table=table) from error
+
+
+def _check(shape: Shape) -> None:
+    """Refuse a table that cannot be created, or must not be written down."""
+    wrong = not_creatable(shape)
+    texts = (*shape.properties, *shape.properties.values(), *(each.comment or "" for each in shape.columns))
+    if any(mask(text) != text for text in texts):
+        wrong = ["one of its comments or properties holds a secret"]
+    if wrong:
+        raise refused(f"{shape.table} cannot be created with Spark SQL: {'; '.join(wrong)}", KEEP, table=shape.table)

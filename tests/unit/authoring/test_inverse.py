@@ -1,0 +1,169 @@
+"""`new --reverting VERSION`: what can be undone is a statement, what cannot is a comment that says why."""
+
+from __future__ import annotations
+
+import pytest
+
+from glacierbase.authoring.inverse import inverse
+from tests.support.project_folder import ProjectFolder
+from tests.unit.cli.test_bad_input import UNREACHABLE
+
+
+def undone(sql: str, earlier: tuple[str, ...] = ()) -> list[str]:
+    """Return the lines of the inverse."""
+    return [line for line in inverse(sql, "spark", earlier)[0].splitlines() if line]
+
+
+@pytest.mark.parametrize(
+    ("statement", "undo"),
+    [
+        ("RENAME COLUMN a TO b", "RENAME COLUMN b TO a"),
+        ("rename  column\n point.x to `y z`", "RENAME COLUMN point.`y z` TO x"),
+        ("RENAME COLUMN a /* why */ TO b", "RENAME COLUMN b TO a"),
+        ("ADD COLUMN a int", "DROP COLUMN a"),
+        ("ADD COLUMN {{ variables.name }}_id int", "DROP COLUMN {{ variables.name }}_id"),
+        ("ADD COLUMN `{{ variables.name }}` decimal({{ variables.n }}, 2)", "DROP COLUMN `{{ variables.name }}`"),
+        ("ADD PARTITION FIELD days(ts) AS `per day`", "DROP PARTITION FIELD `per day`"),
+        ("ADD COLUMNS (a decimal(10, 2) COMMENT 'a, (b', p.x struct<a: int, b: string> AFTER c)", "DROP COLUMN a, p.x"),
+        ("ADD COLUMNS a int, b int", "DROP COLUMN a, b"),
+        ("ADD PARTITION FIELD bucket({{ variables.n }}, id)", "DROP PARTITION FIELD bucket({{ variables.n }}, id)"),
+        ("ADD PARTITION FIELD bucket(4, id) AS shard", "DROP PARTITION FIELD shard"),
+        ("ADD PARTITION FIELD kind", "DROP PARTITION FIELD kind"),
+        ("DROP PARTITION FIELD days(ts)", "ADD PARTITION FIELD days(ts)"),
+    ],
+)
+def test_a_statement_that_can_be_undone_is_inverted(statement: str, undo: str) -> None:
+    """The table's name stays as it is written, with expressions of the template in it."""
+    for table in ("t", "lake.a.t", "lake.{{ variables.schema }}.`a b`"):
+        assert undone(f"ALTER TABLE {table} {statement};") == [f"ALTER TABLE {table} {undo};"]
+
+
+@pytest.mark.parametrize(
+    ("statement", "undo"),
+    [
+        ("RENAME COLUMN a TO b", "RENAME COLUMN b TO a"),
+        ('RENAME COLUMN a TO "a"', 'RENAME COLUMN "a" TO a'),
+        ('ADD COLUMN "a" INT, B INT, "C d" INT', 'DROP COLUMN "a", B, "C d"'),
+    ],
+)
+def test_a_name_for_snowflake_keeps_its_quotes(statement: str, undo: str) -> None:
+    """There, a name in quotes is another one than the same name without."""
+    assert inverse(f"ALTER TABLE t {statement}", "snowflake", ())[0].splitlines()[0] == f"ALTER TABLE t {undo};"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "undo"),
+    [
+        ("a", "b", "b RENAME TO a"),
+        ("s.a", "s.b", "s.b RENAME TO s.a"),
+        ("lake.s.a", "s.b", "lake.s.b RENAME TO s.a"),
+    ],
+)
+def test_a_table_is_renamed_back_with_as_many_parts(old: str, new: str, undo: str) -> None:
+    """The new name may lack the catalog."""
+    assert undone(f"ALTER TABLE {old} RENAME TO {new}") == [f"ALTER TABLE {undo};"]
+
+
+def test_statements_are_undone_in_reverse_order_and_the_others_are_comments() -> None:
+    """Each statement of the file has its line."""
+    sql = "ALTER TABLE t ADD COLUMN a int;\n-- why\nDROP TABLE\n  u;\nALTER TABLE t RENAME COLUMN a TO b;"
+    assert undone(sql) == [
+        "ALTER TABLE t RENAME COLUMN b TO a;",
+        "-- not inverted: DROP TABLE u (no inverse is known)",
+        "ALTER TABLE t DROP COLUMN a;",
+    ]
+
+
+def test_a_property_is_unset_only_if_no_file_before_mentions_it() -> None:
+    """A former value would be lost otherwise; one that was set outside of the files is not known, which a comment says."""
+    sql = "ALTER TABLE t SET TBLPROPERTIES ('a.b'='1, 2', c = 3)"
+    assert undone(sql) == [
+        "-- no file before sets these keys; a value that was set in another way is not known",
+        "ALTER TABLE t UNSET TBLPROPERTIES ('a.b', 'c');",
+    ]
+    [line] = undone(sql, ("CREATE TABLE t (a int) TBLPROPERTIES ('a.b'='0')",))
+    assert line.endswith("(set 'a.b' to the former value, see the files before)")
+    twice = undone(f"{sql}; {sql}")
+    assert twice[0].startswith("-- not inverted: ")
+    assert twice[-1].startswith("ALTER TABLE t UNSET")
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "CREATE TABLE t (a int)",
+        "ALTER TABLE t ADD COLUMN IF NOT EXISTS a int",
+        "ALTER TABLE t ADD COLUMNS (a int, (b int)",
+        "ALTER TABLE t ADD COLUMN a",
+        "ALTER TABLE IF EXISTS t RENAME COLUMN a TO b",
+        "ALTER TABLE t DROP PARTITION FIELD shard",
+        "ALTER TABLE t DROP COLUMN a",
+        "ALTER TABLE t ALTER COLUMN a TYPE bigint",
+        "ALTER TABLE a RENAME TO lake.s.b",
+        "ALTER TABLE t SET TBLPROPERTIES (abc)",
+        "SELECT 'ALTER TABLE t RENAME COLUMN a TO b'",
+        "INSERT INTO t VALUES ('\\\\')",
+    ],
+)
+def test_what_cannot_be_undone_for_certain_is_a_comment(statement: str) -> None:
+    """Nothing is guessed."""
+    text, has_statement = inverse(statement + ";", "spark", ())
+    assert not has_statement
+    assert all(line.startswith("-- not inverted: ") for line in text.splitlines() if line)
+
+
+def test_a_condition_of_the_template_is_not_undone_without_it() -> None:
+    """A statement between `{% if %}` and `{% endif %}` ran in some environments only."""
+    sql = "{% if environment == 'prod' %}\nSELECT 1;\nALTER TABLE t RENAME COLUMN a TO b;\n{% endif %}\nSELECT 2"
+    assert inverse(sql, "spark", ())[1] is False
+
+
+def test_text_of_the_file_cannot_leave_the_comment() -> None:
+    """Neither line breaks nor expressions of the template in a statement reach the new file as more than a comment."""
+    statement = "DROP TABLE {{ variables.x }}\r\n-- MIGRATION_AUTHOR: me\n, '{# {{{ \\\\' " + "x" * 300
+    text, _ = inverse(statement, "spark", ())
+    [line] = [line for line in text.splitlines() if line]
+    assert "{{" not in line
+    assert "{#" not in line
+    assert len(line) < 200
+
+
+@pytest.mark.parametrize("statement", ["ALTER TABLE " + "a" * 20000, "ALTER TABLE t ADD COLUMN a " + "(" * 20000])
+def test_a_hostile_file_does_not_take_long(statement: str) -> None:
+    """Time grows with the length of the statement."""
+    assert inverse(statement, "spark", ())[1] is False
+
+
+def test_the_command_writes_a_valid_file(project: ProjectFolder) -> None:
+    """The file has the headers, the inverse below them, and the next version."""
+    project.catalog(UNREACHABLE)
+    project.file(
+        "0001_a.sql",
+        "DROP TABLE IF EXISTS {{ variables.size }};\nALTER TABLE t ADD PARTITION FIELD bucket({{ variables.size }}, a);",
+    )
+    done = project.ask("new", "undo the shards", "--author", "Ana", "--reverting", "1")
+    [written] = done.entry()["files"]
+    text = (project.root / written).read_text()
+    assert text.startswith("-- MIGRATION_DESCRIPTION: undo the shards\n-- MIGRATION_AUTHOR: Ana\n\nALTER TABLE t DROP")
+    assert project.ask("validate").entry()["files"] == 2
+    told = project.ask("new", "x", "--author", "Ana", "--reverting", "7").document["error"]
+    assert told["code"] == "UNKNOWN_VERSION"
+    assert len(list((project.root / "migrations/shop").iterdir())) == 2
+
+
+def test_a_file_with_further_headers_is_undone(project: ProjectFolder) -> None:
+    """The headers that the catalog file lists are allowed in the file that is undone."""
+    project.catalog(UNREACHABLE + "headers: {TICKET: optional}\n")
+    path = project.file("1_a.sql", "ALTER TABLE t RENAME COLUMN a TO b")
+    path.write_text("-- MIGRATION_TICKET: LAKE-1\n" + path.read_text())
+    assert project.run("new", "undo", "--author", "Ana", "--reverting", "1").code == 0
+
+
+def test_a_body_in_a_file_for_snowflake_is_not_taken_for_statements(project: ProjectFolder) -> None:
+    """The file is split as the catalog's engine splits it."""
+    project.catalog("migrationExecutor: {type: snowflake, conf: {connection: {account: a, database: D}}}\n")
+    project.file(
+        "1_a.sql", "CREATE PROCEDURE p() RETURNS INT LANGUAGE SQL AS $$ SELECT 1; ALTER TABLE t RENAME TO u; $$;"
+    )
+    told = project.ask("new", "x", "--author", "Ana", "--reverting", "1")
+    assert (told.code, told.document["error"]["code"]) == (2, "NOT_INVERTIBLE")

@@ -1,0 +1,132 @@
+"""What `squash` refuses: other formats and engines, tables that it cannot write down; its hints repeat `--dry-run`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from glacierbase.model.shape import Column, Shape
+from glacierbase.secrets import secrets_in_use
+from glacierbase.squash import squash as squashing
+from tests.support.lakes import Lakes, printed_commands
+from tests.support.project_folder import ProjectFolder
+from tests.support.repository import commit_all, set_author
+from tests.support.world import World
+from tests.unit.apply.test_drift_files import change, made, settle
+from tests.unit.squash.test_squash import TABLE, applied, called, check_refused, names, refusal, shapes, world
+
+__all__ = ["shapes", "world"]
+
+OTHERS = {
+    "delta": ("org.apache.spark.sql.delta.catalog.DeltaCatalog", "CREATE TABLE spark_catalog.a.t (id int) USING delta"),
+    "hudi": ("org.apache.spark.sql.hudi.catalog.HoodieCatalog", "CREATE TABLE spark_catalog.a.t (id int) USING hudi"),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_a_table_of_another_format_is_refused(
+    name: str, project: ProjectFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its shape is not read, so that no statement could make it anew; the refusal names table and catalog."""
+    implementation, create = OTHERS[name]
+    more = f"      spark.sql.catalog.spark_catalog: {implementation}\n    dependencies:"
+    lakes = Lakes(project, monkeypatch)
+    path = project.root / "catalogs/shop.yaml"
+    path.write_text(path.read_text().replace("    dependencies:", more) + "store: {catalog: lake}\n")
+    project.file("0001_a.sql", create)
+    monkeypatch.setattr(type(lakes.place("dev").engine.open_session()), "execute", lambda *_, **__: None)
+    assert lakes.run("migrate --catalog shop").code == 0
+    commit_all(project.root)
+    set_author(project.root)
+    output = lakes.run("squash --to 0001 --catalog shop --author Ana", "--format", "json")
+    error = output.document["error"]
+    assert (output.code, error["code"]) == (3, "SQUASH_REFUSED"), output
+    assert "spark_catalog.a.t: PyIceberg cannot open the catalog spark_catalog" in error["message"]
+    assert "nothing was written" in error["message"]
+    assert [each.name for each in Path(project.root, "migrations/shop").iterdir()] == ["0001_a.sql"]
+
+
+def test_a_catalog_on_snowflake_is_refused(project: ProjectFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tables of Snowflake have no metadata that is read here."""
+    lakes = Lakes(project, monkeypatch)
+    connection = "{account: acme, user: u, database: shop}"
+    project.catalog(f"migrationExecutor: {{type: snowflake, conf: {{connection: {connection}}}}}\n", "shop")
+    project.file("0001_a.sql", "CREATE TABLE shop_t (id int)")
+    assert lakes.run("migrate --catalog shop").code == 0
+    commit_all(project.root)
+    set_author(project.root)
+    error = lakes.run("squash --to 0001 --catalog shop --author Ana", "--format", "json").document["error"]
+    assert error["code"] == "SQUASH_REFUSED"
+    assert "runs on snowflake; squash reads Iceberg tables of Spark catalogs only" in error["message"]
+
+
+def test_a_text_that_would_not_render_to_its_statements_is_refused(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What would run is not what makes the tables; nothing is written, also where Python leaves assertions out."""
+    monkeypatch.setattr(
+        squashing, "create_statements", lambda _: ["CREATE TABLE lake.a.t (id int); DROP TABLE lake.a.u"]
+    )
+    check_refused(world, "0002_squashed.sql would not render to the statements that create the tables")
+
+
+@pytest.mark.parametrize(("options", "again"), [(("--dry-run",), " --dry-run"), ((), "")])
+def test_the_hint_of_a_refusal_repeats_the_option(
+    options: tuple[str, ...], again: str, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A command that was to write nothing is not answered by one that writes."""
+    applied(world, {"0003_more.sql": "ALTER TABLE lake.a.t ADD COLUMN c int"})
+    told = called(world, monkeypatch, *options, "--format", "json")
+    [hint] = printed_commands(told.document["error"]["hint"])
+    assert hint == f"glacierbase squash{again} --to 0003"
+    assert len(names(world)) == 3
+
+
+def test_changes_that_no_migration_made_are_refused(project: ProjectFolder) -> None:
+    """A squash with a column that somebody added by hand would make it in new environments only. Adopted, it is in the squash."""
+    tables = made(project)
+    commit_all(project.root)
+    set_author(project.root)
+    change(tables)
+    error = tables.run("squash", "--to", "1", "--author", "Ana", "--format", "json").document["error"]
+    assert error["code"] == "SQUASH_REFUSED"
+    assert "environment default has changes that no migration made; nothing was written" in error["message"]
+    assert "lake.a.t: column legacy" in error["message"]
+    assert [each.name for each in Path(project.root, "migrations/shop").iterdir()] == ["1_make.sql"]
+    adopted = settle(tables, "adopt")
+    assert adopted.code == 0, adopted.stderr
+    commit_all(project.root)
+    migrations = tables.run("status", "--format", "json").document["catalogs"][0]["migrations"]
+    squashed = tables.run("squash", "--to", migrations[-1]["version"], "--author", "Ana", "--format", "json")
+    assert squashed.code == 0, squashed.stderr
+    assert "`legacy` string" in squashed.document["catalogs"][0]["sql"]
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "CALL lake.system.migrate('a.x')",
+        "ALTER TABLE t ADD COLUMN c int",
+        "USE lake.a;\nALTER TABLE a.t ADD COLUMN c int",
+        "ALTER TABLE unknown.a.t ADD COLUMN c int",
+    ],
+)
+def test_a_statement_whose_table_is_not_known_is_refused(world: World, sql: str) -> None:
+    """The refusal lists the statement with its version."""
+    applied(world, {"0003_other.sql": sql})
+    check_refused(world, f"0003: {sql.splitlines()[-1]}", to=3)
+
+
+@pytest.mark.parametrize("what", ["uuid", "secret"])
+def test_a_table_that_cannot_be_written_down_is_refused(world: World, shapes: dict[str, Shape], what: str) -> None:
+    """A type without words in Spark SQL, and a secret, which must not get into git."""
+    if what == "uuid":
+        shapes["lake.a.t"] = replace(TABLE, columns=(Column(1, "id", "uuid"),))
+        check_refused(world, "id is of type uuid")
+    else:
+        secrets_in_use().register("canary-secret")
+        shapes["lake.a.t"] = replace(TABLE, properties={"key": "canary-secret"})
+        check_refused(world, "holds a secret")
+        assert "canary" not in refusal(world).message
