@@ -14,7 +14,7 @@ from glacierbase.migrations.new_files import as_template
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.migration import Migration
 from glacierbase.model.names import NAME, QUOTED, recorded_name
-from glacierbase.model.qualified import qualified
+from glacierbase.sql.qualified import qualified
 from glacierbase.sql.render import table_name
 
 _EXPRESSION = r"\{\{[^{}]*\}\}"

@@ -7,7 +7,7 @@ from itertools import chain, pairwise, repeat
 from typing import NamedTuple
 
 from glacierbase.model.migration import Statement, checksum
-from glacierbase.sql.dialects import Dialect, facts_of
+from glacierbase.sql.dialects import Dialect, dialect_of
 from glacierbase.sql.tokens import Source, Token, check_characters, tokens
 
 _BYTE_ORDER_MARK = "\ufeff"
@@ -26,7 +26,7 @@ def split_statements(sql: str, dialect: str) -> tuple[Statement, ...]:
 
     Args:
         sql: the whole input; a byte order mark at its start is dropped, and not counted as a column.
-        dialect: `"spark"` or `"snowflake"`.
+        dialect: `"spark"`, `"snowflake"`, or one that a package adds.
 
     Raises:
         MigrationFileError: a string, a quoted identifier, a comment or a block is never closed (`UNTERMINATED_STRING`,
@@ -35,7 +35,7 @@ def split_statements(sql: str, dialect: str) -> tuple[Statement, ...]:
             `line` and `column` where it starts.
         ConfigurationError: `UNKNOWN_DIALECT`.
     """
-    facts = facts_of(dialect)
+    facts = dialect_of(dialect)
     source = Source(sql.removeprefix(_BYTE_ORDER_MARK))
     check_characters(source)
     spans = _spans(facts, source)

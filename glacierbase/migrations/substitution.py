@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from glacierbase.errors import MigrationFileError
 from glacierbase.model.migration import Statement
-from glacierbase.sql.dialects import DIALECTS, SUBSTITUTES
+from glacierbase.sql.dialects import SUBSTITUTES, dialect_of
 from glacierbase.sql.tokens import Source, tokens
 
 
@@ -33,7 +33,7 @@ class Substituted:
 
 def substituted(statement: Statement, dialect: str) -> Substituted | None:
     """Return the first such text of a statement; its line and column are counted as those of the statement are."""
-    facts = DIALECTS[dialect]
+    facts = dialect_of(dialect)
     found = list(re.finditer(facts.substituted, statement.text))
     if not found:
         return None

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from glacierbase.errors import MigrationFileError
 from glacierbase.model.migration import Statement
+from glacierbase.sql.dialects import SNOWFLAKE
 
 Step = tuple[Statement, ...]
 
@@ -38,7 +39,7 @@ def _whole(words: str) -> re.Pattern[str]:
 
 _SYNTAX: Mapping[str, _TransactionSyntax] = {
     # https://docs.snowflake.com/en/sql-reference/transactions: each DDL statement commits the open transaction.
-    "snowflake": _TransactionSyntax(
+    SNOWFLAKE.name: _TransactionSyntax(
         begins=_whole(r"(?:BEGIN(?:\s+(?:TRANSACTION|WORK))?|START\s+TRANSACTION)(?:\s+NAME\s+[\w$]+)?"),
         ends=_whole(r"(?:COMMIT|ROLLBACK)(?:\s+WORK)?"),
         joins=re.compile(r"(?i)(?:INSERT|UPDATE|DELETE|MERGE|SELECT|WITH|SET|UNSET)\b"),

@@ -35,7 +35,7 @@ def examined(
     errors: list[GlacierbaseError] = []
     answers: list[Answer] = []
     with collected(errors):
-        for answer in sandbox.examine_all(chosen, catalog, catalog.executor_type, lambda _: Examiner(NAME, facts)):
+        for answer in sandbox.examine_all(chosen, catalog, catalog.dialect, lambda _: Examiner(NAME, facts)):
             answers.append(answer)
     asked = {name for _, answer in answers for name in answer["asked"]}
     if asked and not sandbox.is_spent:
@@ -68,7 +68,7 @@ def _walk(
         place = {"place": places[migration.location]}
         return Examiner(NAME, {**facts, **place}) if migration.location in wanted else Examiner(FOLLOW, place)
 
-    for migration, answer in sandbox.examine_all(migrations, catalog, catalog.executor_type, examiner):
+    for migration, answer in sandbox.examine_all(migrations, catalog, catalog.dialect, examiner):
         if answer is not None:
             yield migration, answer
 

@@ -13,6 +13,7 @@ from glacierbase.model.spelling import did_you_mean
 from glacierbase.review.catalogue import all_rules, is_ours
 from glacierbase.review.replay_results import REPLAY_CODES
 from glacierbase.review.rule import CREATES, Facts, File, Found, Rule, Step
+from glacierbase.sql.dialects import SPARK, dialect_of
 from glacierbase.sql.known import KnownTable, KnownTables
 
 NAME, FOLLOW = f"{__name__}:examine", f"{__name__}:follow"
@@ -46,17 +47,20 @@ def examine(compiled: Compiled, facts: Mapping[str, Any]) -> dict[str, Any]:
     """
     rest = {key: value for key, value in facts.items() if key != "place"}
     steps = _steps(compiled)
-    tables = _followed(steps, facts.get("place")) if compiled.dialect == "spark" else {}
+    tables = _followed(steps, facts.get("place")) if compiled.dialect == SPARK.name else {}
     file = File(compiled.migration, steps, Facts(engine=compiled.dialect, **rest), tables)
+    rules = all_rules() if dialect_of(compiled.dialect).has_rules else ()
     allows = allows_of(compiled.statements)
     return {
-        "found": [_plain(rule, found, file) for rule in all_rules() for found in _applied(rule, file)],
+        "found": [_plain(rule, found, file) for rule in rules for found in _applied(rule, file)],
         "allows": [{**asdict(allow), "fix": _nearest(allow)} for allow in allows],
         "misplaced": without_effect(compiled.text, allows),
         "lines": {str(each.index): [each.line, each.column] for each in compiled.statements if WORD in each.comments},
         "tables": [[list(key), is_new] for key, is_new in _tables(steps).items()],
         "not_understood": [
-            [step.statement.line, step.statement.text[:_LONGEST_TEXT]] for step in steps if not step.parsed.understood
+            [step.statement.line, step.statement.text[:_LONGEST_TEXT]]
+            for step in steps
+            if rules and not step.parsed.understood
         ],
         "asked": sorted(file.asked),
     }

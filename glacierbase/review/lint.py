@@ -13,6 +13,7 @@ from glacierbase.catalogs.choice import CatalogChoice
 from glacierbase.catalogs.declared_catalogs import DECLARED
 from glacierbase.catalogs.folder import CatalogFile
 from glacierbase.errors import ConfigurationError, GlacierbaseError, MigrationFileError, joined
+from glacierbase.executors import type_of
 from glacierbase.migrations.git_base import read_base
 from glacierbase.migrations.in_environments import InEnvironment, in_environments
 from glacierbase.migrations.sandbox import Sandbox
@@ -113,7 +114,7 @@ def _facts(catalog: Catalog) -> dict[str, object]:
     return {
         "formats": {name: _format(value) for name, value in declared},
         "versions": _versions(catalog),
-        "given_parts": _given_parts(catalog),
+        "given_parts": type_of(catalog).given_parts(catalog),
         "default_catalog": catalog.spark_conf.get("spark.sql.defaultCatalog", "spark_catalog"),
         "defaults": dict(_defaults(catalog)),
     }
@@ -130,14 +131,6 @@ def _versions(catalog: Catalog) -> dict[str, str]:
     """Return the versions of the formats whose jars the catalog file names."""
     pairs = ((name, pattern.fullmatch(each)) for each in catalog.dependencies for name, pattern in _JARS.items())
     return {name: found["version"] for name, found in pairs if found}
-
-
-def _given_parts(catalog: Catalog) -> int:
-    """Return how many parts of a table's name the configuration supplies; a default namespace of Spark is none of its own."""
-    if catalog.executor_type == "snowflake":
-        return ("database" in catalog.connection) * (1 + ("schema" in catalog.connection))
-    default = "spark.sql.defaultCatalog" in catalog.spark_conf
-    return int(default or "spark.sql.catalog.spark_catalog" in catalog.spark_conf)
 
 
 def _format(implementation: str) -> str:

@@ -106,7 +106,7 @@ def _looked(
     sandbox: Sandbox, migrations: Iterable[Migration], catalog: Catalog, facts: Mapping[str, Any]
 ) -> Iterator[Looked]:
     examiner = Examiner(_FUNCTION, facts)
-    for migration, answer in sandbox.examine_all(migrations, catalog, catalog.executor_type, lambda _: examiner):
+    for migration, answer in sandbox.examine_all(migrations, catalog, catalog.dialect, lambda _: examiner):
         steps = (
             Step(index, line, column, text, _from_plain(plain)) for index, line, column, text, plain in answer["steps"]
         )

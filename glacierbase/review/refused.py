@@ -13,6 +13,7 @@ from itertools import chain, pairwise
 
 from glacierbase.errors import MigrationFileError
 from glacierbase.review.copy import may_be_set
+from glacierbase.sql.dialects import SPARK
 from glacierbase.sql.statement import Call, ParsedStatement
 from glacierbase.sql.tokens import words
 
@@ -55,7 +56,7 @@ class _Sql:
 
     @classmethod
     def of(cls, text: str, does: ParsedStatement) -> _Sql:
-        return cls(text, does, words(text, "spark"))
+        return cls(text, does, words(text, SPARK.name))
 
     def follows(self, word: str) -> Iterator[str]:
         """Yield what follows each `word`."""

@@ -19,8 +19,8 @@ from glacierbase.model.catalog import Catalog, DriftRule
 from glacierbase.model.command import command
 from glacierbase.model.differences import Difference
 from glacierbase.model.names import name_parts
-from glacierbase.model.qualified import qualified
 from glacierbase.model.text import counted, quoted
+from glacierbase.sql.qualified import qualified
 from glacierbase.sql.targets import table_names
 from glacierbase.stores.iceberg.past import Past, Version
 from glacierbase.stores.live import LiveTables

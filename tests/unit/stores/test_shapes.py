@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from glacierbase.model.catalog import Catalog
-from glacierbase.model.qualified import qualified
+from glacierbase.sql.qualified import qualified
 from glacierbase.stores.shapes import TableShapes
 
 
