@@ -29,6 +29,7 @@ from glacierbase.review.judge import Examined, judge
 from glacierbase.review.origin import origin
 from glacierbase.review.results import LintResult
 from glacierbase.review.rule import Rule
+from glacierbase.sql.dialects import dialect_of
 
 _JARS = {
     name: re.compile(rf"[^:]+:{part}[^:]*:(?P<version>[0-9][^:]*)")
@@ -60,8 +61,12 @@ def lint(root: Path, choice: CatalogChoice, catalogs: Collection[str], base: str
 
     varying = {file.name: _varying(file, environments, root) for file, environments in chosen}
 
+    without_rules: dict[str, set[str]] = {}
+
     def examine(sandbox: Sandbox, catalog: Catalog, migrations: Sequence[Migration]) -> Iterator[Examined]:
         _check_codes(catalog, rules)
+        if not dialect_of(catalog.dialect).has_rules:
+            without_rules.setdefault(catalog.name, set()).add(catalog.dialect)
         facts = {**_facts(catalog), "varying": varying[catalog.name]}
         for migration, answer in examined(sandbox, catalog, migrations, select(catalog, migrations), facts):
             yield Examined(catalog.environment, migration.location, catalog.lint, answer)
@@ -71,8 +76,15 @@ def lint(root: Path, choice: CatalogChoice, catalogs: Collection[str], base: str
     for each in found:
         groups[each.catalog].append(each)
     at = origin(root, "lint", catalogs, base)
-    results = (replace(_result(name, group, rules, base), origin=at) for name, group in groups.items())
+    results = (
+        replace(_result(name, group, rules, base), origin=at, warnings=_no_rules(without_rules.get(name, ())))
+        for name, group in groups.items()
+    )
     return raise_first(Results(results))
+
+
+def _no_rules(dialects: Iterable[str]) -> tuple[str, ...]:
+    return tuple(f"there are no rules for the dialect {dialect}" for dialect in sorted(dialects))
 
 
 def _new(root: Path, choice: CatalogChoice, ref: str) -> Select:
