@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from importlib.metadata import EntryPoint, entry_points
-from typing import TypeVar
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, TypeVar
 
 from glacierbase.errors import ConfigurationError
+
+# Importing it takes as long as reading a project, and most need no package.
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 # Their groups, in which the name of an entry point is that of its object.
 DIALECTS, EXECUTORS, STORES = "glacierbase.dialects", "glacierbase.executors", "glacierbase.stores"
@@ -14,7 +18,7 @@ T = TypeVar("T")
 
 def names_in(group: str) -> tuple[str, ...]:
     """Return the names that packages add to a group, sorted. Imports none of them."""
-    return tuple(sorted({entry.name for entry in entry_points(group=group)}))
+    return tuple(sorted({entry.name for entry in _entries(group)}))
 
 
 def offered(group: str, name: str, kind: type[T]) -> T | None:
@@ -26,7 +30,7 @@ def offered(group: str, name: str, kind: type[T]) -> T | None:
     Raises:
         ConfigurationError: `BROKEN_PACKAGE`: it cannot be loaded or is something else, or several packages add one of this name.
     """
-    found = tuple(entry_points(group=group, name=name))
+    found = [entry for entry in _entries(group) if entry.name == name]
     if len(found) > 1:
         hint = f"uninstall all but one of them: {', '.join(sorted(map(_package, found)))}"
         raise _broken(group, name, f"{len(found)} packages add it", hint)
@@ -38,10 +42,16 @@ def offered(group: str, name: str, kind: type[T]) -> T | None:
             raise _broken(group, name, f"{where}: {type(error).__name__}: {error}") from error
         if not isinstance(value, kind):
             raise _broken(group, name, f"{where} is no {kind.__name__}")
-        if value.name != name:  # type: ignore[attr-defined]
-            raise _broken(group, name, f"{where} has the name {value.name!r}")  # type: ignore[attr-defined]
+        if getattr(value, "name", None) != name:
+            raise _broken(group, name, f"{where} has not that name")
         return value
     return None
+
+
+def _entries(group: str) -> Iterable[EntryPoint]:
+    from importlib.metadata import entry_points
+
+    return entry_points(group=group)
 
 
 def _package(entry: EntryPoint) -> str:

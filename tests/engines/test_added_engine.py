@@ -16,7 +16,8 @@ from glacierbase.catalogs.folder import load_catalog_files
 from glacierbase.errors import ConfigurationError
 from glacierbase.run.packages import EXECUTORS, offered
 from glacierbase.sql import read
-from tests.support.project_folder import ProjectFolder
+from tests.docs.pages import blocks
+from tests.support.project_folder import REPOSITORY, ProjectFolder
 from tests.support.sqlite_engine import SQLITE_ENGINE
 
 CREATE = """\
@@ -177,6 +178,16 @@ def test_a_type_that_nothing_adds_is_explained_before_its_keys(project: ProjectF
     assert "install the package that adds it by an entry point of the group glacierbase.executors" in done.stderr
 
 
+def test_the_code_in_contributing_is_that_of_the_package() -> None:
+    """The page shows the entry points and the type of engine as they are installed here."""
+    folder = REPOSITORY / "tests" / "support" / "sqlite_engine"
+    written = (folder / "pyproject.toml").read_text() + (folder / "glacierbase_sqlite" / "__init__.py").read_text()
+    shown = [block.text for block in blocks(REPOSITORY / "CONTRIBUTING.md") if "sqlite" in block.text]
+    assert len(shown) == 2
+    lines = {line.strip() for line in written.splitlines()}
+    assert [line for text in shown for line in text.splitlines() if line.strip() not in lines] == []
+
+
 def package(folder: Path, name: str, module: str | None, value: str = "ENGINE") -> None:
     """Install a package that adds the engine `acme`."""
     info = folder / f"{name}-1.0.dist-info"
@@ -205,7 +216,7 @@ ENGINE = Acme()
         (lambda folder: package(folder, "acme_zero", "1 / 0"), "ZeroDivisionError: division by zero"),
         (lambda folder: package(folder, "acme_other", "ENGINE = 3"), "acme_other is no EngineType"),
         (lambda folder: package(folder, "acme_less", "", "ENGINE"), "AttributeError"),
-        (lambda folder: package(folder, "acme_name", ENGINE.format("emca")), "has the name 'emca'"),
+        (lambda folder: package(folder, "acme_name", ENGINE.format("emca")), "acme_name has not that name"),
         (
             lambda folder: [package(folder, name, ENGINE.format("acme")) for name in ("acme_one", "acme_two")],
             "2 packages add it",
@@ -230,7 +241,7 @@ def test_no_package_is_searched_for_a_catalog_of_glacierbase(
     lake_project: ProjectFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Commands on Spark and Snowflake start without reading the metadata of installed packages."""
-    monkeypatch.setattr("glacierbase.run.packages.entry_points", lambda **_: pytest.fail("entry points were read"))
+    monkeypatch.setattr("glacierbase.run.packages._entries", lambda _: pytest.fail("entry points were read"))
     [file] = load_catalog_files(lake_project.root / "catalogs", lake_project.root)
     assert file.for_environment("default", lake_project.root).dialect == "spark"
 
