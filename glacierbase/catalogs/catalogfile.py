@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from pathlib import Path
+from typing import TypeGuard
 
 from glacierbase.catalogs.keycheck import unknown_engine, wrong_keys
 from glacierbase.catalogs.keys import BESIDE_CONF, FILE_KEYS, KEYS, file_keys
@@ -79,9 +80,13 @@ def _wrong_keys(content: MappingNode, *, is_shared: bool) -> Iterator[Configurat
     if any(isinstance(conf, MappingNode) and not own.issuperset(conf.values) for conf in confs):
         keys = file_keys(engine_types())
         for written in _in_layers(content, "migrationExecutor", "type"):
-            if isinstance(written, ScalarNode) and "${" not in written.text and not engine_type(written.text):
+            if _is_literal(written) and not engine_type(written.text):
                 yield unknown_engine(written)
     yield from wrong_keys(content, keys[1:] if is_shared else keys)
+
+
+def _is_literal(node: Node) -> TypeGuard[ScalarNode]:
+    return isinstance(node, ScalarNode) and not is_null(node) and "${" not in node.text
 
 
 def _in_layers(content: MappingNode, *path: str) -> Iterator[Node]:
