@@ -25,9 +25,10 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 import glacierbase  # noqa: E402
-from glacierbase.catalogs.keys import KEYS, Kind  # noqa: E402
+from glacierbase.catalogs.keys import KEYS  # noqa: E402
 from glacierbase.cli.program import cli  # noqa: E402
 from glacierbase.errors.reference import ENTRIES  # noqa: E402
+from glacierbase.model.keys import Kind  # noqa: E402
 from glacierbase.output.schemas import described_schemas, json_schema  # noqa: E402
 from glacierbase.review.catalogue import FAMILIES  # noqa: E402
 from glacierbase.review.rule import Proof, Rule  # noqa: E402

@@ -31,6 +31,7 @@ from tests.support.processes import one_at_a_time, shared_folder
 from tests.support.project_folder import REPOSITORY, ProjectFolder, only_catalog
 from tests.support.snowflake.bed import ACCOUNT, SnowflakeServer, account_catalog
 from tests.support.snowflake.bed import snowflake_server as start_snowflake_server
+from tests.support.sqlite_engine import SQLITE_ENGINE, install_sqlite
 from tests.support.world import World
 
 
@@ -176,6 +177,22 @@ def sample(tmp_path: Path) -> Callable[[], ProjectFolder]:
         return folder
 
     return copy
+
+
+@pytest.fixture(scope="session")
+def sqlite_package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder in which the package of `tests/support/sqlite_engine` is installed."""
+    return install_sqlite(tmp_path_factory.mktemp("packages"))
+
+
+@pytest.fixture
+def sqlite_engine(project: ProjectFolder, sqlite_package: Path, monkeypatch: pytest.MonkeyPatch) -> ProjectFolder:
+    """A project with a catalog on an engine that a package adds, which this process and those that it starts find."""
+    monkeypatch.syspath_prepend(sqlite_package)
+    paths = (str(sqlite_package), os.environ.get("PYTHONPATH", ""))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, paths)))
+    project.catalog(SQLITE_ENGINE)
+    return project
 
 
 # The engine behind each fixture that starts one.

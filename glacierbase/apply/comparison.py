@@ -14,11 +14,12 @@ from glacierbase.model import differences
 from glacierbase.model.accepted import DeclaredDifference
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.names import name_of, name_parts, snowflake_identifier
-from glacierbase.model.qualified import qualified
 from glacierbase.model.shape import Shape
 from glacierbase.sql.declared import Declared, declared_shape
+from glacierbase.sql.dialects import SPARK, dialect_of
 from glacierbase.sql.file import Named, is_whole, names_within
 from glacierbase.sql.known import KnownTable
+from glacierbase.sql.qualified import qualified
 from glacierbase.sql.statement import Name, ParsedStatement
 from glacierbase.stores.live import LiveTables, Reading
 from glacierbase.stores.shapes import TableShapes
@@ -91,7 +92,7 @@ class ExistingTables:
         """Return the whole names of what a statement changes, after the statements of its session before it."""
         is_moved = any(each.parsed.moves for each in uses)
         before = tuple(each.statement.text for each in uses) if is_moved else ()
-        names = zip(parsed.targets, names_within(parsed, self._catalog.executor_type), strict=True)
+        names = zip(parsed.targets, names_within(parsed, self._catalog.dialect), strict=True)
         return [self._whole(name, written, before) for name, written in names]
 
     def read(self, tables: Collection[Declared]) -> Sequence[Reading]:
@@ -137,8 +138,9 @@ class ExistingTables:
     def _with_parts(self, name: Name, parts: Sequence[str]) -> Name:
         """Return a name with further parts before it."""
         above = tuple(parts[: len(parts) - len(name.parts)])
-        is_exact = self._catalog.executor_type == "snowflake"
-        key = above if is_exact else tuple(map(str.lower, above))
+        facts = dialect_of(self._catalog.dialect)
+        is_exact = not facts.quotes_fold
+        key = above if is_exact else tuple(map(facts.folds, above))
         written = (snowflake_identifier(f'"{each}"') if is_exact else name_of((each,)) for each in above)
         return Name((*above, *name.parts), (*key, *name.key), (*written, *name.written))
 
@@ -149,7 +151,7 @@ class ExistingTables:
         except TableNotFound:
             return None
         catalog, namespace = context.catalog or "", context.namespace or ""
-        return (catalog, *name_parts(namespace)) if self._catalog.executor_type == "spark" else (catalog, namespace)
+        return (catalog, *name_parts(namespace)) if self._catalog.dialect == SPARK.name else (catalog, namespace)
 
     @contextmanager
     def _session(self, uses: Sequence[str]) -> Iterator[Session]:

@@ -34,12 +34,12 @@ from glacierbase.model.differences import Difference
 from glacierbase.model.escape import on_one_line
 from glacierbase.model.migration import Migration
 from glacierbase.model.names import NAME, QUOTED, recorded_name
-from glacierbase.model.qualified import qualified
 from glacierbase.model.result import Result
 from glacierbase.model.shape import Shape
 from glacierbase.model.text import Line, counted, quoted
 from glacierbase.run.files import replace_file, writing
 from glacierbase.secrets import MASK
+from glacierbase.sql.qualified import qualified
 from glacierbase.sql.render import Alters, alter_statements, table_name
 from glacierbase.stores.live import LiveTables
 

@@ -10,7 +10,7 @@ from glacierbase.errors import NeedsRepair
 from glacierbase.history.opening import OpenCatalog
 from glacierbase.migrations.compiled import Compiled
 from glacierbase.model.command import command
-from glacierbase.model.qualified import qualified
+from glacierbase.sql.qualified import qualified
 from glacierbase.sql.statement import DroppedNamespace
 from glacierbase.stores.iceberg.left_behind import left_behind
 from glacierbase.stores.live import LiveTables

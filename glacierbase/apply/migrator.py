@@ -14,7 +14,6 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from glacierbase import executors
 from glacierbase.apply import hooks, recover
 from glacierbase.apply.approved import check_approved
 from glacierbase.apply.failures import stopped_before
@@ -24,6 +23,7 @@ from glacierbase.apply.preview import pending_files, plan_result
 from glacierbase.apply.progress import Progress
 from glacierbase.apply.results import MigrateResult, PendingResult, PlanResult
 from glacierbase.errors import GlacierbaseError
+from glacierbase.executors import type_of
 from glacierbase.executors.engine import Engine
 from glacierbase.history.lockrow import is_held
 from glacierbase.history.opening import OpenCatalog, Target
@@ -134,7 +134,8 @@ class Migrator:
                 return
             from glacierbase.apply.runner import Runner  # Commands that run nothing do without it.
 
-            executors.check_installed(self._target.catalog, self._target.spark)
+            if self._target.spark is None:
+                type_of(self._target.catalog).check_installed(self._target.catalog)
             hooks.before(self._target, plan)
             if state.lock is None and not state.history.events:
                 self._begin(opened, plan, progress)

@@ -27,12 +27,12 @@ from glacierbase.history.shapes import Step, TableRecord, as_recorded, last_shap
 from glacierbase.history.timeline import differ, is_lost
 from glacierbase.migrations.compiled import Compiled
 from glacierbase.model.migration import EventType
-from glacierbase.model.qualified import qualified
 from glacierbase.model.shape import Shape
 from glacierbase.model.tableversion import TableVersion
 from glacierbase.run.waiting import Caller, NoAnswer, result
 from glacierbase.secrets import mask
 from glacierbase.sql.file import Named
+from glacierbase.sql.qualified import qualified
 from glacierbase.stores.iceberg.past import Past
 from glacierbase.stores.shapes import TableShapes
 
@@ -66,7 +66,7 @@ class TablesSeen:
     def __init__(self, held: LockedCatalog) -> None:
         self._held = held
         self._catalog = held.target.catalog
-        self.dialect = self._catalog.executor_type
+        self.dialect = self._catalog.dialect
         self._known: dict[str, Shape | None] = {}
         self._wholes: dict[str, str | None] = {}
         self._threads: list[tuple[Caller, TableShapes]] = []

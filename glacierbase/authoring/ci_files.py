@@ -17,11 +17,10 @@ import glacierbase
 from glacierbase.authoring.all_or_none import NewFiles
 from glacierbase.catalogs.folder import CatalogFile, load_catalog_files
 from glacierbase.errors import ConfigurationError
+from glacierbase.executors import type_of
 from glacierbase.run.files import FileReader, writing
 from glacierbase.run.git import work_tree
 
-# The extra of glacierbase that runs an engine, by the type of a catalog.
-_EXTRAS = {"spark": "local", "snowflake": "snowflake"}
 _REFERENCE = re.compile(r"\$\{(env|secret):([A-Za-z_]\w*)\}", re.ASCII)
 # Where a GitHub workflow reads a variable of a catalog file; `vars` is what is not secret.
 _KINDS = {"env": "vars", "secret": "secrets"}
@@ -135,14 +134,15 @@ def _facts(root: Path, top: Path, catalogs: Sequence[CatalogFile]) -> dict[str, 
     read = [
         file.for_environment(environment, root, resolve=False) for file in catalogs for environment in file.environments
     ]
-    extras = dict.fromkeys(_EXTRAS[each.executor_type] for each in read)
+    extras = dict.fromkeys(extra for each in read if (extra := type_of(each).extra))
+    brackets = f"[{','.join(extras)}]" if extras else ""
     protected = {each.environment for each in read if each.protected}
     folder = root.relative_to(top).as_posix()
     if not _FOLDER.fullmatch(folder):
         what = f"a CI file cannot carry the name of the folder {folder!r}; nothing was written"
         raise ConfigurationError("INVALID_NAME", what, "rename it: use letters, digits, spaces and _-.,()'+=:\"")
     return {
-        "requirement": f"glacierbase[{','.join(extras)}]=={glacierbase.__version__}",
+        "requirement": f"glacierbase{brackets}=={glacierbase.__version__}",
         "environments": [
             {"name": name, "protected": name in protected} for name in dict.fromkeys(each.environment for each in read)
         ],

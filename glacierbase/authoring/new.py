@@ -83,4 +83,4 @@ def reverting_sql(root: Path, folder: Path, version: str) -> str:
 def _dialect(root: Path, folder: Path) -> str:
     """Return the engine of the catalog in its first environment; all environments share the files."""
     file = file_of(folder, root)
-    return file.for_environment(file.environments[0], root, resolve=False).executor_type
+    return file.for_environment(file.environments[0], root, resolve=False).dialect

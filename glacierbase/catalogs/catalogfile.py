@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from pathlib import Path
+from typing import TypeGuard
 
-from glacierbase.catalogs.keycheck import wrong_keys
-from glacierbase.catalogs.keys import DEPENDENCY_KEYS, FILE_KEYS, SHARED_KEYS
+from glacierbase.catalogs.keycheck import unknown_engine, wrong_keys
+from glacierbase.catalogs.keys import BESIDE_CONF, FILE_KEYS, KEYS, file_keys
 from glacierbase.catalogs.nodes import MappingNode, Node, Place, ScalarNode, SequenceNode, is_null
-from glacierbase.catalogs.values import CATALOG_NAME
 from glacierbase.catalogs.yamlfile import MOST_ERRORS, load_yaml, parse_yaml
 from glacierbase.errors import ConfigurationError, raise_all
+from glacierbase.executors import engine_type, engine_types
+from glacierbase.model.values import CATALOG_NAME
 from glacierbase.run.files import FileReader
 
 SHARED = "_shared.yaml"
@@ -31,7 +33,7 @@ def load_catalog_file(path: Path, location: str, files: FileReader) -> MappingNo
         ConfigurationError, SeveralErrors: `UNKNOWN_KEY`, `INVALID_VALUE` and the like, all of them.
     """
     content = load_yaml(path, location, files)
-    found = chain(wrong_keys(content, SHARED_KEYS if path.name == SHARED else FILE_KEYS), _too_large(content))
+    found = chain(_wrong_keys(content, is_shared=path.name == SHARED), _too_large(content))
     raise_all(list(islice(found, MOST_ERRORS)))
     return _with_one_spelling(content)
 
@@ -68,12 +70,36 @@ def read_name(content: bytes, stem: str, location: str) -> str:
     return catalog_name(parse_yaml(content, location), stem, location)
 
 
-def _too_large(content: MappingNode) -> Iterator[ConfigurationError]:
+def _wrong_keys(content: MappingNode, *, is_shared: bool) -> Iterator[ConfigurationError]:
+    """Yield an error for each wrong key. Those of engines that packages add are known where one of glacierbase has no such key.
+
+    Which of them an environment may have depends on its engine, which another file or a reference may name.
+    """
+    keys, own = FILE_KEYS, {key.name for key in KEYS["migrationExecutor.conf"].keys}
+    confs = _in_layers(content, "migrationExecutor", "conf")
+    if any(isinstance(conf, MappingNode) and not own.issuperset(conf.values) for conf in confs):
+        keys = file_keys(engine_types())
+        for written in _in_layers(content, "migrationExecutor", "type"):
+            if _is_literal(written) and not engine_type(written.text):
+                yield unknown_engine(written)
+    yield from wrong_keys(content, keys[1:] if is_shared else keys)
+
+
+def _is_literal(node: Node) -> TypeGuard[ScalarNode]:
+    return isinstance(node, ScalarNode) and not is_null(node) and "${" not in node.text
+
+
+def _in_layers(content: MappingNode, *path: str) -> Iterator[Node]:
+    """Yield what is at a path of keys in the file, and in each of its environments."""
     environments = content.get("environments")
     inside = environments.values.values() if isinstance(environments, MappingNode) else ()
-    for node in (content, *inside):
-        executor = node.get("migrationExecutor") if isinstance(node, MappingNode) else None
-        if executor and next(islice(_nodes(executor), _MOST_SETTINGS, None), None):
+    found = (node.get(*path) for node in (content, *inside) if isinstance(node, MappingNode))
+    yield from (node for node in found if node)
+
+
+def _too_large(content: MappingNode) -> Iterator[ConfigurationError]:
+    for executor in _in_layers(content, "migrationExecutor"):
+        if next(islice(_nodes(executor), _MOST_SETTINGS, None), None):
             what = f"migrationExecutor: it holds more than {_MOST_SETTINGS} values"
             yield executor.place.error("INVALID_VALUE", what, "keep only what the engine needs")
 
@@ -109,7 +135,7 @@ def _with_dependencies_in_conf(content: MappingNode) -> MappingNode:
     conf = executor.get("conf")
     conf = conf if isinstance(conf, MappingNode) else MappingNode({}, executor.place)
     values = dict(executor.values)
-    for key in [key.name for key in DEPENDENCY_KEYS if key.name in values]:
+    for key in [key for key in BESIDE_CONF if key in values]:
         if key in conf.values:
             what = f"duplicate key {key}: beside conf and under conf"
             raise executor.keys[key].error("DUPLICATE_KEY", what, "keep one of them")

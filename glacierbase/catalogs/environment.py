@@ -10,20 +10,22 @@ from typing import Any
 from glacierbase.catalogs.declared_catalogs import DECLARED, wrong_catalogs
 from glacierbase.catalogs.dependencies import Dependencies, DependencyReader
 from glacierbase.catalogs.drift import drift_rules
-from glacierbase.catalogs.keys import CONF_KEYS, ENGINES, KEYS
+from glacierbase.catalogs.keycheck import unknown_engine
+from glacierbase.catalogs.keys import KEYS
 from glacierbase.catalogs.lint import lint_options
 from glacierbase.catalogs.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from glacierbase.catalogs.references import References, resolved
-from glacierbase.catalogs.values import SCHEMA, STORE_CATALOG, ValueType
 from glacierbase.catalogs.yamlfile import MOST_ERRORS
 from glacierbase.errors import GlacierbaseError, collected, raise_all
+from glacierbase.executors import OWN, EngineType, engine_type, engine_types, own_types
 from glacierbase.model.catalog import Catalog, DriftRule, Hooks, LintOptions, StoreOptions
+from glacierbase.model.keys import Kind
+from glacierbase.model.values import STORE_CATALOG, ValueType
+from glacierbase.run.packages import EXECUTORS, names_in
 from glacierbase.sql.dialects import SUBSTITUTES
 
-# The key under `conf` that names the engine's own default catalog.
-_DEFAULT_CATALOG = {"spark": ("sparkConf", "spark.sql.defaultCatalog"), "snowflake": ("connection", "database")}
-# glacierbase sets these keywords of the connector: a statement's outcome is recorded when the statement returns.
-_FIXED_KEYWORDS = ("autocommit", "paramstyle")
+# What has an attribute of its own in `Catalog`.
+_OWN_KEYS = ("sparkConf", "dependencies", "allowFloating", "connection")
 
 
 class EnvironmentReader:
@@ -44,9 +46,9 @@ class EnvironmentReader:
         Raises:
             ConfigurationError, SeveralErrors: all that is wrong, up to a hundred errors.
         """
-        executor_type = self._executor_type()
-        self._check_conf(executor_type)
-        spark_conf, connection = self._spark_conf(), self._connection()
+        engine = self._engine()
+        self._check_conf(engine)
+        spark_conf, connection, conf = self._spark_conf(), self._connection(), self._conf(engine)
         dependencies = self._dependencies(spark_conf)
         catalog = Catalog(
             name=name,
@@ -54,7 +56,9 @@ class EnvironmentReader:
             stem=file.stem,
             environment=environment,
             protected=self.is_protected(),
-            executor_type=executor_type,
+            executor_type=engine.name,
+            dialect=engine.dialect,
+            conf=conf,
             spark_conf=spark_conf,
             dependencies=dependencies.coordinates,
             connection=connection,
@@ -65,7 +69,7 @@ class EnvironmentReader:
             records_tables=bool(self._option("record")),
             plan_required=bool(self._option("requirePlan")),
             dependency_places=dependencies.places,
-            store=self._store(executor_type, spark_conf, connection),
+            store=self._store(engine, {**conf, "sparkConf": spark_conf, "connection": connection}),
             hooks=self._hooks(),
             lint=self._lint(),
             fixtures=self._option("review.fixtures"),
@@ -93,26 +97,66 @@ class EnvironmentReader:
             return self._references.parsed(node, name, value_type, default)
         return default
 
-    def _executor_type(self) -> str:
+    def _engine(self) -> EngineType:
         path = "migrationExecutor.type"
-        if self._content.get(*path.split(".")) is None:
-            hint = f"name the engine that runs the migrations: {' or '.join(ENGINES)}"
+        written = self._content.get(*path.split("."))
+        if written is None:
+            hint = f"name the engine that runs the migrations: {' or '.join((*OWN, *names_in(EXECUTORS)))}"
             self._errors.append(self._content.place.error("MISSING_KEY", f"{path} is missing", hint))
-        # Where the reference that holds the type was not read, the type follows from the keys beside it.
-        default = "snowflake" if self._content.get("migrationExecutor", "conf", "connection") else "spark"
-        return str(self._value(path, KEYS[path].type, default))
+        elif isinstance(written, ScalarNode):
+            with collected(self._errors):
+                name = self._references.text(written, path)
+                if found := engine_type(name):
+                    return found
+                if not self._references.is_unread(name):
+                    self._errors.append(unknown_engine(written))
+        return self._likely_engine()
 
-    def _check_conf(self, executor_type: str) -> None:
-        """Refuse the keys that only another engine reads."""
+    def _likely_engine(self) -> EngineType:
+        """Return the engine that has one of the written keys, where the reference that holds the type was not read."""
         conf = self._content.get("migrationExecutor", "conf")
-        if not isinstance(conf, MappingNode) or self._errors:
+        written = conf.values if isinstance(conf, MappingNode) else {}
+
+        def has_key(engine: EngineType) -> bool:
+            return any(key.name in written for key in engine.keys)
+
+        found = next(filter(has_key, reversed(own_types())), None)
+        if found is None and written and not self._errors:
+            found = next(filter(has_key, engine_types()), None)
+        return found or own_types()[0]
+
+    def _check_conf(self, engine: EngineType) -> None:
+        """Refuse the keys that only another engine reads, and the absence of those that this one requires."""
+        conf = self._content.get("migrationExecutor", "conf")
+        written = conf.keys if isinstance(conf, MappingNode) else {}
+        if self._errors:
             return
-        allowed = [key.name for key in CONF_KEYS if key.engine in (None, executor_type)]
+        allowed = [key.name for key in engine.keys]
         self._errors += [
-            place.error("UNKNOWN_KEY", f"unknown key {key} for type {executor_type}", f"allowed: {', '.join(allowed)}")
-            for key, place in conf.keys.items()
+            place.error("UNKNOWN_KEY", f"unknown key {key} for type {engine.name}", f"allowed: {', '.join(allowed)}")
+            for key, place in written.items()
             if key not in allowed
         ]
+        self._errors += [
+            self._content.place.error("MISSING_KEY", f"migrationExecutor.conf.{key.name} is missing", key.meaning)
+            for key in engine.keys
+            if key.required and key.name not in written
+        ]
+
+    def _conf(self, engine: EngineType) -> dict[str, Any]:
+        """Return the values of the keys that an engine of another package has."""
+        found: dict[str, Any] = {}
+        for key in engine.keys:
+            node = self._content.get("migrationExecutor", "conf", key.name)
+            if key.name in _OWN_KEYS:
+                continue
+            if isinstance(node, ScalarNode) and key.kind is Kind.VALUE:
+                found[key.name] = self._parsed(node, key.name, key.type, None)
+            elif node is not None:
+                found[key.name] = self._keyword(key.name, node)
+            elif key.default is not None:
+                found[key.name] = key.type.convert(key.default)
+        return found
 
     def _spark_conf(self) -> dict[str, str]:
         node = self._content.get("migrationExecutor", "conf", "sparkConf")
@@ -133,7 +177,7 @@ class EnvironmentReader:
         node = self._content.get("migrationExecutor", "conf", "connection")
         if not isinstance(node, MappingNode):
             return {}
-        for key in _FIXED_KEYWORDS:
+        for key in KEYS["migrationExecutor.conf.connection"].fixed:
             if key in node.values:
                 what = f"connection: {key} cannot be chosen, because every statement takes effect when it has run"
                 self._errors.append(node.keys[key].error("INVALID_VALUE", what, "remove it"))
@@ -184,30 +228,34 @@ class EnvironmentReader:
                 words.append(self._references.text(item, path))
         return tuple(words)
 
-    def _store(self, executor_type: str, spark_conf: Mapping[str, str], connection: Mapping[str, Any]) -> StoreOptions:
+    def _store(self, engine: EngineType, conf: Mapping[str, Any]) -> StoreOptions:
         return StoreOptions(
-            catalog=self._store_catalog(executor_type, spark_conf, connection),
-            namespace=self._option("store.namespace", SCHEMA if executor_type == "snowflake" else None),
+            catalog=self._store_catalog(engine, conf),
+            namespace=self._option("store.namespace", engine.namespace),
             lease_seconds=self._option("store.lockLease"),
             type=self._option("store.type"),
         )
 
-    def _store_catalog(self, executor_type: str, spark_conf: Mapping[str, str], connection: Mapping[str, Any]) -> str:
+    def _store_catalog(self, engine: EngineType, conf: Mapping[str, Any]) -> str:
         """Return the catalog that `store.catalog` names, else the engine's default, else the only one declared."""
+        path = engine.default_catalog
         if self._content.get("store", "catalog"):
             return self._option("store.catalog") or ""
-        section, key = _DEFAULT_CATALOG[executor_type]
-        values = connection if executor_type == "snowflake" else spark_conf
-        node = self._content.get("migrationExecutor", "conf", section, key)
-        if isinstance(node, ScalarNode) and isinstance(values.get(key), str):
-            return str(self._parsed(node, f"{section}.{key}", STORE_CATALOG, ""))
-        declared = [found[1] for name in spark_conf if (found := DECLARED.fullmatch(name))]
+        if not path:
+            return engine.name
+        value: Any = conf
+        for key in path:
+            value = value.get(key) if isinstance(value, Mapping) else None
+        node = self._content.get("migrationExecutor", "conf", *path)
+        if isinstance(node, ScalarNode) and isinstance(value, str):
+            return str(self._parsed(node, ".".join(path), STORE_CATALOG, ""))
+        declared = [found[1] for name in conf["sparkConf"] if (found := DECLARED.fullmatch(name))]
         if len(declared) == 1:
             with suppress(ValueError):
                 return str(STORE_CATALOG.convert(declared[0]))
         if not self._errors:
-            what = "names no database" if executor_type == "snowflake" else f"declares {', '.join(declared) or 'none'}"
-            self._errors.append(self._unclear_store(f"{section} {what}", f"{section}.{key}"))
+            what = f"declares {', '.join(declared) or 'none'}" if path[0] == "sparkConf" else f"names no {path[-1]}"
+            self._errors.append(self._unclear_store(f"{path[0]} {what}", ".".join(path)))
         return ""
 
     def _unclear_store(self, why: str, key: str) -> GlacierbaseError:

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 
 from glacierbase.catalogs.keys import KEYS
 from glacierbase.catalogs.nodes import MappingNode, ScalarNode
-from glacierbase.catalogs.values import HEADER_NAME
 from glacierbase.errors import ConfigurationError, raise_all
+from glacierbase.model.values import HEADER_NAME
 
 # Finding the nearest spelling of an unknown header compares it with each.
 _MOST = 100

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from glacierbase.catalogs.keys import ENVIRONMENT_KEYS, Key, Kind
 from glacierbase.catalogs.nodes import MappingNode, Node, ScalarNode, SequenceNode, is_null
-from glacierbase.catalogs.values import ENVIRONMENT_NAME
 from glacierbase.errors import ConfigurationError
+from glacierbase.executors import OWN
+from glacierbase.model.keys import Key, Kind
 from glacierbase.model.spelling import did_you_mean
+from glacierbase.model.values import ENVIRONMENT_NAME
+from glacierbase.run.packages import EXECUTORS, names_in
 
 # Every file is rendered in each of them.
 _MOST_ENVIRONMENTS = 1_000
@@ -33,11 +35,18 @@ def wrong_keys(node: Node, keys: Sequence[Key], path: str = "") -> Iterator[Conf
             yield _unknown_key(name, node, list(known), path)
 
 
+def unknown_engine(written: ScalarNode) -> ConfigurationError:
+    """Return the error for a type of engine that neither glacierbase nor an installed package has."""
+    what = f"migrationExecutor.type: {written.text!r} is not {' or '.join((*OWN, *names_in(EXECUTORS)))}"
+    hint = f"correct the value, or install the package that adds it by an entry point of the group {EXECUTORS}"
+    return written.place.error("INVALID_VALUE", what, hint)
+
+
 def _wrong_value(node: Node, key: Key, path: str) -> Iterator[ConfigurationError]:
     if key.kind is Kind.GROUP:
         yield from wrong_keys(node, key.keys, path)
     elif key.kind is Kind.ENVIRONMENTS:
-        yield from _wrong_environments(node)
+        yield from _wrong_environments(node, key.keys)
     elif not is_null(node) and not _fits(node, key.kind):
         yield _wrong_kind(node, path, f"{key.kind} is expected here{_as_list(node, key.kind)}")
     elif isinstance(node, SequenceNode):
@@ -61,7 +70,7 @@ def _as_list(node: Node, kind: Kind) -> str:
     return f": [{first}{', …' if others else ''}]"
 
 
-def _wrong_environments(node: Node) -> Iterator[ConfigurationError]:
+def _wrong_environments(node: Node, keys: Sequence[Key]) -> Iterator[ConfigurationError]:
     if is_null(node):
         return
     if not isinstance(node, MappingNode):
@@ -79,7 +88,7 @@ def _wrong_environments(node: Node) -> Iterator[ConfigurationError]:
             what = f"{name!r} cannot be an environment's name"
             yield node.keys[name].error("INVALID_NAME", what, "use letters, digits, . _ and -")
         else:
-            yield from wrong_keys(content, ENVIRONMENT_KEYS, f"environments.{name}")
+            yield from wrong_keys(content, keys, f"environments.{name}")
 
 
 def _fits(node: Node, kind: Kind) -> bool:

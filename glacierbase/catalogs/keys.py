@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from enum import Enum
+from dataclasses import replace
 
-from glacierbase.catalogs.values import (
+from glacierbase.executors import EngineType, own_types
+from glacierbase.model.keys import Key, Kind
+from glacierbase.model.values import (
     BOOLEAN,
     CATALOG_NAME,
-    COORDINATE,
     ENVIRONMENT_NAME,
     HEADER_NAME,
     HOOK_TIMEOUT,
@@ -17,97 +17,25 @@ from glacierbase.catalogs.values import (
     NAMESPACE,
     RULE_CODE,
     SEVERITY,
-    SHA256,
     STORE_CATALOG,
     SWITCH,
-    TEXT,
     WORDS,
     ValueType,
     one_of,
 )
+from glacierbase.run.packages import STORES, names_in
 
-
-class Kind(str, Enum):
-    """What may be written as the value of a key, in words."""
-
-    VALUE = "a single value"
-    VALUES = "keys with single values"
-    KEYS = "keys with values"
-    GROUP = "the keys below"
-    LIST = "a list"
-    MAPPINGS = "a list of keys with values"
-    ENVIRONMENTS = "names with keys of their own"
-
-    __str__ = str.__str__
-
-
-@dataclass(frozen=True, slots=True)
-class Key:
-    """A key of a catalog file.
-
-    Attributes:
-        meaning: one sentence, for the reference.
-        type: of a single value, or of the single values in a list.
-        default: as it would be written; None where the key has no fixed default.
-        keys: of a group, or of the mappings in a list.
-        engine: the only `migrationExecutor.type` that the key is allowed for; None where all are.
-        names: what a name is, in a mapping whose names the user chooses; None where it may be any.
-        required: whether the mapping that the key belongs to must have it.
-        resolved: whether references in the value are resolved.
-        secrets: whether they may be references to secrets.
-    """
-
-    name: str
-    meaning: str
-    kind: Kind = Kind.VALUE
-    type: ValueType = TEXT
-    default: str | None = None
-    keys: tuple[Key, ...] = ()
-    engine: str | None = None
-    names: ValueType | None = None
-    required: bool = False
-    resolved: bool = True
-    secrets: bool = True
-
-
-ENGINES = ("spark", "snowflake")
-_DEPENDENCY = (
-    Key("coordinate", "The jar, as group:artifact:version.", type=COORDINATE, required=True),
-    Key("sha256", "The digest that the jar must have.", type=SHA256),
-)
 # These may be written in `conf` or beside it.
-DEPENDENCY_KEYS = (
-    Key(
-        "dependencies",
-        "Jars that Spark loads: Maven coordinates, or mappings of `coordinate` and `sha256`.",
-        Kind.LIST,
-        COORDINATE,
-        keys=_DEPENDENCY,
-        engine="spark",
-    ),
-    Key(
-        "allowFloating",
-        "Whether versions such as `latest.release` and `1.+`, which can resolve to another jar later, are allowed.",
-        type=BOOLEAN,
-        default="false",
-        engine="spark",
-    ),
-)
-CONF_KEYS = (
-    Key("sparkConf", "Spark's configuration; values reach Spark as written.", Kind.VALUES, engine="spark"),
-    *DEPENDENCY_KEYS,
-    Key(
-        "connection",
-        "Keywords of the Snowflake connector, except `autocommit` and `paramstyle`.",
-        Kind.KEYS,
-        engine="snowflake",
-    ),
-)
-_EXECUTOR_KEYS = (
-    Key("type", "The engine that runs the migrations; required.", type=one_of(*ENGINES)),
-    Key("conf", "The engine's configuration.", Kind.GROUP, keys=CONF_KEYS),
-    *DEPENDENCY_KEYS,
-)
+BESIDE_CONF = ("dependencies", "allowFloating")
+_STORE_TYPES = ("auto", "iceberg", "sql")
+
+
+def _store_type(text: str) -> str:
+    if text not in _STORE_TYPES and text not in names_in(STORES):
+        raise ValueError(text)
+    return text
+
+
 _STORE_KEYS = (
     Key(
         "catalog",
@@ -125,8 +53,8 @@ _STORE_KEYS = (
     Key(
         "type",
         "How the tables are accessed: `iceberg` through PyIceberg, `sql` through the engine, `auto` through PyIceberg "
-        "where it supports the catalog.",
-        type=one_of("auto", "iceberg", "sql"),
+        "where it supports the catalog; a package may add others.",
+        type=ValueType("auto or iceberg or sql", _store_type, {"enum": list(_STORE_TYPES)}),
         default="auto",
     ),
 )
@@ -185,8 +113,7 @@ _REVIEW_KEYS = (
         secrets=False,
     ),
 )
-ENVIRONMENT_KEYS = (
-    Key("migrationExecutor", "The engine and its configuration.", Kind.GROUP, keys=_EXECUTOR_KEYS),
+_SETTINGS = (
     Key("variables", "Values for the templates of the migrations; secrets are refused.", Kind.KEYS, secrets=False),
     Key(
         "protected",
@@ -224,47 +151,69 @@ ENVIRONMENT_KEYS = (
     Key("review", "What `review` replays on.", Kind.GROUP, keys=_REVIEW_KEYS),
     Key("drift", "What `drift` ignores.", Kind.GROUP, keys=_DRIFT_KEYS),
 )
-SHARED_KEYS = (
-    *ENVIRONMENT_KEYS,
-    Key(
-        "headers",
-        "Further headers that migration files may have: `TICKET: required` or `TICKET: optional` for `-- MIGRATION_TICKET:`. "
-        "A required one is required of files that were never started.",
-        Kind.VALUES,
-        one_of("required", "optional"),
-        names=HEADER_NAME,
-        resolved=False,
-    ),
-    Key(
+_NAME = Key(
+    "name",
+    "The catalog's name in history and lock; by default the file's name without `.yaml`.",
+    type=CATALOG_NAME,
+    resolved=False,
+)
+_HEADERS = Key(
+    "headers",
+    "Further headers that migration files may have: `TICKET: required` or `TICKET: optional` for `-- MIGRATION_TICKET:`. "
+    "A required one is required of files that were never started.",
+    Kind.VALUES,
+    one_of("required", "optional"),
+    names=HEADER_NAME,
+    resolved=False,
+)
+_DEFAULT_ENVIRONMENT = Key(
+    "defaultEnvironment",
+    "The environment that is used where none is chosen.",
+    type=ENVIRONMENT_NAME,
+    resolved=False,
+)
+
+
+def file_keys(engines: Iterable[EngineType]) -> tuple[Key, ...]:
+    """Return the keys of a catalog file that may name one of these engines; of `_shared.yaml` all but the first."""
+    executor = Key("migrationExecutor", "The engine and its configuration.", Kind.GROUP, keys=_executor_keys(engines))
+    inside = (executor, *_SETTINGS)
+    environments = Key(
         "environments",
         "The environments; each merges over the keys of the file.",
         Kind.ENVIRONMENTS,
+        keys=inside,
         names=ENVIRONMENT_NAME,
-    ),
-    Key(
-        "defaultEnvironment",
-        "The environment that is used where none is chosen.",
-        type=ENVIRONMENT_NAME,
-        resolved=False,
-    ),
-)
-FILE_KEYS = (
-    Key(
-        "name",
-        "The catalog's name in history and lock; by default the file's name without `.yaml`.",
-        type=CATALOG_NAME,
-        resolved=False,
-    ),
-    *SHARED_KEYS,
-)
+    )
+    return (_NAME, *inside, _HEADERS, environments, _DEFAULT_ENVIRONMENT)
+
+
+def _executor_keys(engines: Iterable[EngineType]) -> tuple[Key, ...]:
+    names: list[str] = []
+    conf: dict[str, Key] = {}
+    for engine in engines:
+        names.append(engine.name)
+        for key in engine.keys:
+            conf.setdefault(key.name, replace(key, engine=engine.name))
+    return (
+        Key("type", "The engine that runs the migrations; required.", type=one_of(*names)),
+        Key("conf", "The engine's configuration.", Kind.GROUP, keys=tuple(conf.values())),
+        *(conf[name] for name in BESIDE_CONF),
+    )
 
 
 def walk(keys: Iterable[Key], above: str = "") -> Iterator[tuple[str, Key]]:
-    """Yield all keys with their dotted paths, each before those below it; `[]` marks the items of a list."""
+    """Yield all keys with their dotted paths, each before those below it; `[]` marks the items of a list.
+
+    Those of an environment are keys of the file.
+    """
     for key in keys:
         path = f"{above}{key.name}"
         yield path, key
-        yield from walk(key.keys, f"{path}[]." if key.kind in (Kind.LIST, Kind.MAPPINGS) else f"{path}.")
+        if key.kind is not Kind.ENVIRONMENTS:
+            yield from walk(key.keys, f"{path}[]." if key.kind in (Kind.LIST, Kind.MAPPINGS) else f"{path}.")
 
 
+# Those of a file that names an engine of glacierbase.
+FILE_KEYS = file_keys(own_types())
 KEYS = dict(walk(FILE_KEYS))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from glacierbase.catalogs.nodes import MappingNode, ScalarNode, SequenceNode
-from glacierbase.catalogs.values import RULE_CODE, SEVERITY
 from glacierbase.errors import ConfigurationError, raise_all
 from glacierbase.model.catalog import LintOptions
+from glacierbase.model.values import RULE_CODE, SEVERITY
 
 # Each table is compared with each pattern.
 _MOST = 500

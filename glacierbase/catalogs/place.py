@@ -33,6 +33,9 @@ def _values(catalog: Catalog) -> Iterator[tuple[str, str]]:
     for key, value in sorted(catalog.connection.items()):
         if key in _OF_SNOWFLAKE:
             yield f"connection.{key}", str(value)
+    for key, value in sorted(catalog.conf.items()):
+        if not is_secret(key):
+            yield f"conf.{key}", str(value)
 
 
 def _without_login(address: str) -> str:

@@ -11,9 +11,9 @@ from typing import Any
 
 from glacierbase.catalogs.external_values import KINDS, ExternalValues, too_many_secrets, unset
 from glacierbase.catalogs.nodes import MappingNode, Node, Place, ScalarNode, SequenceNode, is_null
-from glacierbase.catalogs.values import ValueType
 from glacierbase.errors import GlacierbaseError, collected
 from glacierbase.model.spelling import did_you_mean
+from glacierbase.model.values import ValueType
 from glacierbase.secrets import TooManySecrets, reaches_command_line, register_setting
 
 _REFERENCE = re.compile(r"\$\$\{|\$\{([^{}]*)\}")

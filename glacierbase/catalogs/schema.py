@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from glacierbase.catalogs.keys import ENVIRONMENT_KEYS, FILE_KEYS, Key, Kind
+from glacierbase.catalogs.keys import file_keys
 from glacierbase.catalogs.references import KNOWN_PLAIN, KNOWN_SECRET
-from glacierbase.catalogs.values import TEXT, whole
+from glacierbase.executors import engine_types
+from glacierbase.model.keys import Key, Kind
+from glacierbase.model.values import TEXT, whole
 
 Schema = dict[str, Any]
 
@@ -24,19 +26,24 @@ _DEFAULTS = {"true": True, "false": False}
 
 
 def catalog_file_schema() -> Schema:
-    """Return the JSON Schema of a catalog file, and of `_shared.yaml`."""
+    """Return the JSON Schema of a catalog file, and of `_shared.yaml`; with the engines that installed packages add.
+
+    Raises:
+        ConfigurationError: `BROKEN_PACKAGE`.
+    """
+    keys = {key.name: key for key in file_keys(engine_types())}
     return {
         "$schema": _DIALECT,
         "title": "glacierbase catalog file",
         "description": "How to reach one catalog's engine, and what differs between its environments.",
         "type": ["object", "null"],  # An empty file is null.
-        "properties": _properties(FILE_KEYS),
+        "properties": _properties(keys.values()),
         "additionalProperties": False,
         "definitions": {
             _REFERENCE: _with_reference(),
             _VALUE: _any_value(_VALUE, secrets=True),
             _WITHOUT_SECRETS: _any_value(_WITHOUT_SECRETS, secrets=False),
-            _ENVIRONMENT: _mapping(ENVIRONMENT_KEYS),
+            _ENVIRONMENT: _mapping(keys["environments"].keys),
         },
     }
 

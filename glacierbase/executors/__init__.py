@@ -1,7 +1,8 @@
-"""The port to an engine: what every executor does, and how one is opened.
+"""The port to an engine: what a type of engine says of itself, what every executor does, and how one is opened.
 
-An executor connects, runs one statement at a time and maps the vendor's errors. Order, lock, history and the consequences of a
-failure are decided in the layers above. Every implementation passes `tests/engines/contract/`.
+Packages add types of engine by the entry point group `glacierbase.executors`, each an object of a class that derives from
+`EngineType`. An executor connects, runs one statement at a time and maps the vendor's errors. Order, lock, history and the
+consequences of a failure are decided in the layers above. Every implementation passes `tests/engines/contract/`.
 """
 
 from __future__ import annotations
@@ -9,14 +10,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
 
 from glacierbase.errors import ConfigurationError
 from glacierbase.model.catalog import Catalog
+from glacierbase.model.keys import Key
 from glacierbase.model.session import SessionContext
 from glacierbase.model.shape import Shape
+from glacierbase.model.values import NAMESPACE, ValueType
+from glacierbase.run.packages import EXECUTORS, names_in, offered
 from glacierbase.run.run import Run
+
+# The types of glacierbase itself. They are found without a search for packages: it takes time, and a checkout may not be installed.
+OWN = ("spark", "snowflake")
 
 Row = tuple[Any, ...]
 
@@ -232,85 +241,127 @@ class Warmed:
     start_ms: int | None = None
 
 
-def warm(catalog: Catalog, run: Run) -> Warmed:
-    """Prepare the engine's start: resolve dependencies and build the class archive. Contacts no catalog.
+class EngineType:
+    """A type of engine, which catalog files name as `migrationExecutor.type`. A package derives a class from this one.
 
-    Raises:
-        ConfigurationError, EngineUnavailable: as `open_executor` does.
+    An object of that class is named by an entry point of the group `glacierbase.executors`. Its module is imported when a catalog
+    file is read, so that it imports the engine's own packages in its methods.
+
+    Attributes:
+        name: that of the entry point.
+        dialect: the name of the SQL dialect of its migrations.
+        keys: the keys under `migrationExecutor.conf`. `Catalog.conf` has their values.
+        default_catalog: the keys under `conf` that lead to the catalog of history and lock where `store.catalog` names none; empty
+            for an engine with a single catalog, which then has the name of the type.
+        namespace: the type of `store.namespace`.
+        extra: the extra of glacierbase that installs the engine; empty where another package does.
+        has_copies: whether `open_copy` starts an engine for `review`.
     """
-    if catalog.executor_type != "spark":
+
+    name: str
+    dialect: str
+    keys: tuple[Key, ...] = ()
+    default_catalog: tuple[str, ...] = ()
+    namespace: ValueType = NAMESPACE
+    extra = ""
+    has_copies = False
+
+    def open_executor(self, catalog: Catalog, run: Run) -> Executor:
+        """Connect to the catalog's engine.
+
+        Raises:
+            ConfigurationError: what the engine requires is missing on this machine, or its versions do not fit together.
+            EngineUnavailable: the engine did not start or could not be reached.
+        """
+        raise NotImplementedError
+
+    def open_in_session(self, catalog: Catalog, session: Any) -> Executor:  # noqa: ARG002 (the port's)
+        """Work in a SparkSession of the caller. Raises as `open_executor` does."""
+        raise self._not_spark(catalog, "a Spark session was given", "omit `spark=`, or name only Spark catalogs")
+
+    def check_installed(self, catalog: Catalog) -> None:
+        """Check, without a start, that the installed engine fits the catalog.
+
+        Raises:
+            ConfigurationError: as `open_executor` would raise it.
+        """
+
+    def given_parts(self, catalog: Catalog) -> int:  # noqa: ARG002 (the port's)
+        """Return how many parts of a table's name the catalog file supplies."""
+        return 0
+
+    def warm(self, catalog: Catalog, run: Run) -> Warmed:  # noqa: ARG002 (the port's)
+        """Prepare the engine's start: resolve dependencies and build the class archive. Contacts no catalog.
+
+        Raises:
+            ConfigurationError, EngineUnavailable: as `open_executor` does.
+        """
         return Warmed()
-    from glacierbase.executors import spark
 
-    return spark.warm(catalog, run)
+    def spark_conf(self, catalog: Catalog) -> dict[str, str]:
+        """Return the configuration of a Spark session on the catalog, which `open_in_session` accepts.
+
+        Raises:
+            ConfigurationError: `SESSION_NOT_SPARK`: the catalog runs on another engine.
+        """
+        raise self._not_spark(catalog, "it has no Spark configuration", "name a Spark catalog")
+
+    def open_copy(self, catalog: Catalog, run: Run, folder: Path, names: Sequence[str]) -> CopyExecutor:
+        """Start the engine of a throw-away copy, if `has_copies`.
+
+        Args:
+            catalog: with the configuration of the copy.
+            folder: an empty folder, the only one that the engine writes to.
+            names: of the Iceberg catalogs that it holds.
+
+        Raises:
+            ConfigurationError, EngineUnavailable: as `open_executor` does.
+        """
+        raise NotImplementedError
+
+    def _not_spark(self, catalog: Catalog, what: str, hint: str) -> ConfigurationError:
+        return ConfigurationError("SESSION_NOT_SPARK", f"catalog {catalog.name} runs on {self.name}; {what}", hint)
 
 
-def spark_conf(catalog: Catalog) -> dict[str, str]:
-    """Return the configuration of a Spark session on the catalog, which `open_executor` accepts as `session`.
+@cache
+def engine_type(name: str) -> EngineType | None:
+    """Return a type of engine: one of glacierbase, or one that a package adds; None where there is none of this name.
 
     Raises:
-        ConfigurationError: `SESSION_NOT_SPARK`: the catalog runs on another engine.
+        ConfigurationError: `BROKEN_PACKAGE`: the package that adds it cannot be used.
     """
-    if catalog.executor_type != "spark":
-        raise _not_spark(catalog, "it has no Spark configuration", "name a Spark catalog")
-    from glacierbase.executors import spark
-
-    return spark.session_conf(catalog)
+    return _own_type(name) if name in OWN else offered(EXECUTORS, name, EngineType)
 
 
-def check_installed(catalog: Catalog, session: Any = None) -> None:
-    """Check, without a start, that the installed engine fits the catalog's dependencies.
+def own_types() -> tuple[EngineType, ...]:
+    """Return the types of engine of glacierbase itself."""
+    return tuple(map(_own_type, OWN))
 
-    Args:
-        session: as for `open_executor`.
 
-    Raises:
-        ConfigurationError: as `open_executor` would raise it.
-    """
-    if catalog.executor_type == "spark" and session is None:
-        from glacierbase.executors import spark
+def engine_types() -> tuple[EngineType, ...]:
+    """Return all types of engine: those of glacierbase, then those that packages add. Raises as `engine_type` does."""
+    added = (engine_type(name) for name in names_in(EXECUTORS) if name not in OWN)
+    return (*own_types(), *(engine for engine in added if engine))
 
-        spark.check_installed(catalog)
+
+def _own_type(name: str) -> EngineType:
+    engine: EngineType = import_module(f"{__name__}.{name}").ENGINE
+    return engine
+
+
+def type_of(catalog: Catalog) -> EngineType:
+    """Return the type of a catalog's engine."""
+    found = engine_type(catalog.executor_type)
+    assert found
+    return found
 
 
 def open_executor(catalog: Catalog, run: Run, session: Any = None) -> Executor:
-    """Connect to the catalog's engine.
-
-    Args:
-        session: a SparkSession of the caller to work in.
-
-    Raises:
-        ConfigurationError: what the engine requires is missing on this machine, or its versions do not fit together.
-        EngineUnavailable: the engine did not start or could not be reached.
-    """
-    if catalog.executor_type == "spark":
-        from glacierbase.executors import spark
-
-        return spark.open_executor(catalog, run, session)
-    if session is not None:
-        raise _not_spark(catalog, "a Spark session was given", "omit `spark=`, or name only Spark catalogs")
-    from glacierbase.executors import snowflake
-
-    return snowflake.open_executor(catalog, run)
+    """Connect to the catalog's engine, or work in a SparkSession of the caller. Raises as `EngineType.open_executor` does."""
+    engine = type_of(catalog)
+    return engine.open_executor(catalog, run) if session is None else engine.open_in_session(catalog, session)
 
 
 def open_copy(catalog: Catalog, run: Run, folder: Path, names: Sequence[str]) -> CopyExecutor:
-    """Start the engine of a throw-away copy.
-
-    Args:
-        catalog: with the configuration of the copy.
-        folder: an empty folder, the only one that the engine writes to.
-        names: of the Iceberg catalogs that it holds.
-
-    Raises:
-        ConfigurationError, EngineUnavailable: as `open_executor` does.
-    """
-    from glacierbase.executors import spark
-
-    return spark.open_copy(catalog, run, folder, names)
-
-
-def _not_spark(catalog: Catalog, what: str, hint: str) -> ConfigurationError:
-    return ConfigurationError(
-        "SESSION_NOT_SPARK", f"catalog {catalog.name} runs on {catalog.executor_type}; {what}", hint
-    )
+    """Start the engine of a throw-away copy. Arguments and errors are those of `EngineType.open_copy`."""
+    return type_of(catalog).open_copy(catalog, run, folder, names)

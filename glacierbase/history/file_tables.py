@@ -9,7 +9,7 @@ from glacierbase.history.records import History
 from glacierbase.history.shapes import table_records
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.migration import State
-from glacierbase.model.qualified import qualified
+from glacierbase.sql.qualified import qualified
 from glacierbase.sql.targets import table_names
 
 # A statement may be changing the tables of such a version.

@@ -48,7 +48,7 @@ class Target:
     @property
     def dialect(self) -> str:
         """The SQL dialect of the files."""
-        return self.catalog.executor_type
+        return self.catalog.dialect
 
     @property
     def terms(self) -> Terms:

@@ -21,9 +21,9 @@ from glacierbase.model.catalog import Catalog, DriftRule
 from glacierbase.model.command import command
 from glacierbase.model.differences import Difference, change_line
 from glacierbase.model.names import name_parts
-from glacierbase.model.qualified import qualified
 from glacierbase.model.result import Result
 from glacierbase.model.text import Line, counted, quoted, table, time_of
+from glacierbase.sql.qualified import qualified
 from glacierbase.sql.targets import table_names
 from glacierbase.stores.iceberg.past import Past, Version
 from glacierbase.stores.live import LiveTables

@@ -130,7 +130,7 @@ def _render_all(
         def kept(compiled: Compiled) -> bool:
             return keep(compiled, catalog, migrations)
 
-        for each in sandbox.compile_all(migrations, catalog, catalog.executor_type, kept):
+        for each in sandbox.compile_all(migrations, catalog, catalog.dialect, kept):
             yield RenderedFile(each.migration.version, each.migration.location, each.text)
 
     return in_environments(root, choice.in_every_environment(catalogs), resolve, render_each)

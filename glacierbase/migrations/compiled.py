@@ -13,7 +13,7 @@ from glacierbase.errors import GlacierbaseError, MigrationFileError, collected, 
 from glacierbase.migrations.statements import Step, split_statements, steps
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.migration import Migration, Statement, checksum
-from glacierbase.sql.dialects import DIALECTS, SUBSTITUTES
+from glacierbase.sql.dialects import SUBSTITUTES, dialect_of
 from glacierbase.sql.tokens import Source, tokens
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ def compile_all(migrations: Iterable[Migration], catalog: TemplateNames, dialect
 
 def substituted(statement: Statement, dialect: str) -> Substituted | None:
     """Return the first such text of a statement; its line and column are counted as those of the statement are."""
-    facts = DIALECTS[dialect]
+    facts = dialect_of(dialect)
     found = list(re.finditer(facts.substituted, statement.text))
     if not found:
         return None

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from glacierbase.errors import MigrationFileError
 from glacierbase.migrations.compiled import Compiled
 from glacierbase.model.migration import Statement
+from glacierbase.sql.dialects import SNOWFLAKE
 from glacierbase.sql.statement import ParsedStatement, SessionEffect
 from glacierbase.sql.tokens import words
 
@@ -100,6 +101,6 @@ def _unrepeatable(compiled: Compiled, done: int) -> Iterator[tuple[Statement, st
 
 def _names_last_query(sql: str, dialect: str) -> bool:
     try:
-        return dialect == "snowflake" and _LAST_QUERY in words(sql, dialect)
+        return dialect == SNOWFLAKE.name and _LAST_QUERY in words(sql, dialect)
     except MigrationFileError:
         return True

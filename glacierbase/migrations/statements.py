@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from glacierbase.errors import MigrationFileError
 from glacierbase.model.migration import Statement, checksum
-from glacierbase.sql.dialects import Dialect, facts_of
+from glacierbase.sql.dialects import Dialect, dialect_of
 from glacierbase.sql.tokens import Source, Token, check_characters, tokens
 
 _BYTE_ORDER_MARK = "\ufeff"
@@ -36,7 +36,7 @@ def split_statements(sql: str, dialect: str) -> tuple[Statement, ...]:
 
     Args:
         sql: the whole input; a byte order mark at its start is dropped, and not counted as a column.
-        dialect: `"spark"` or `"snowflake"`.
+        dialect: `"spark"`, `"snowflake"`, or one that a package adds.
 
     Raises:
         MigrationFileError: a string, a quoted identifier, a comment or a block is never closed (`UNTERMINATED_STRING`,
@@ -45,7 +45,7 @@ def split_statements(sql: str, dialect: str) -> tuple[Statement, ...]:
             `line` and `column` where it starts.
         ConfigurationError: `UNKNOWN_DIALECT`.
     """
-    facts = facts_of(dialect)
+    facts = dialect_of(dialect)
     source = Source(sql.removeprefix(_BYTE_ORDER_MARK))
     check_characters(source)
     spans = _spans(facts, source)
@@ -182,7 +182,7 @@ def steps(statements: Iterable[Statement], dialect: str) -> tuple[Step, ...]:
         MigrationFileError: `TRANSACTION_NOT_ENDED`, or `TRANSACTION_BROKEN`: a statement commits the transaction before it runs.
             `data` holds `line` and `column`.
     """
-    facts = facts_of(dialect)
+    facts = dialect_of(dialect)
     if not facts.transactions:
         return tuple((statement,) for statement in statements)
     return tuple(_steps(statements, facts))

@@ -82,12 +82,14 @@ class Catalog:
         name: the identity in history and lock.
         stem: the stem of its file, and the name of its migrations folder.
         protected: whether changing the environment requires its name as confirmation.
-        executor_type: the engine that runs its migrations.
+        executor_type: the type of the engine that runs its migrations.
+        dialect: of its migrations.
         spark_conf: for Spark, values as written.
         dependencies: for Spark, Maven coordinates.
         digests: pairs of one of them and the SHA-256 that its jar must have.
         dependency_places: file and line of each coordinate.
         connection: for Snowflake, keywords of the connector.
+        conf: for an engine that a package adds, the values of its keys; those that are absent and have no default are absent.
         out_of_order_allowed: whether a version below an applied one runs without `--allow-out-of-order`.
         required_headers: names of the further headers that migration files must have.
         plan_required: whether `migrate` runs only plan files.
@@ -103,6 +105,7 @@ class Catalog:
     environment: str
     protected: bool
     executor_type: str
+    dialect: str
     spark_conf: Mapping[str, str] = field(repr=False)
     dependencies: tuple[str, ...]
     connection: Mapping[str, Any] = field(repr=False)
@@ -113,6 +116,7 @@ class Catalog:
     recovers: bool = True
     records_tables: bool = True
     plan_required: bool = False
+    conf: Mapping[str, Any] = field(default_factory=dict, repr=False)
     dependency_places: Mapping[str, tuple[str, int]] = field(default_factory=dict, repr=False)
     hooks: Hooks = field(default_factory=Hooks, repr=False)
     required_headers: tuple[str, ...] = ()

@@ -8,10 +8,10 @@ from pathlib import Path
 from threading import Event as Flag
 from typing import TYPE_CHECKING, Any
 
-from glacierbase import executors
 from glacierbase.apply.plan import Selection
 from glacierbase.catalogs.choice import CatalogChoice
 from glacierbase.catalogs.folder import CatalogFile
+from glacierbase.executors import type_of
 from glacierbase.model.arguments import check_reason, given, version_given
 from glacierbase.model.command import Scope, with_own_scope
 from glacierbase.model.result import Results
@@ -532,7 +532,8 @@ class Project:
         """Return the configuration for your own Spark session on a catalog, or on the only one. Its secrets are not masked."""
         choice = self._catalogs.choice
         [(file, environment)], _ = choice.in_environment([choice.only([catalog] if catalog else []).name])
-        return executors.spark_conf(file.for_environment(environment, self.root))
+        loaded = file.for_environment(environment, self.root)
+        return type_of(loaded).spark_conf(loaded)
 
     @with_own_scope
     def protected(self, catalogs: Collection[str] = ()) -> tuple[str, ...]:

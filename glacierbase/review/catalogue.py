@@ -8,8 +8,8 @@ from importlib.metadata import EntryPoint, entry_points
 from itertools import chain
 from types import MappingProxyType
 
-from glacierbase.catalogs.values import RULE_CODE
 from glacierbase.errors import ConfigurationError
+from glacierbase.model.values import RULE_CODE
 from glacierbase.review.rule import Rule
 from glacierbase.review.rules import (
     allows,

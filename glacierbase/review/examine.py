@@ -18,6 +18,7 @@ from glacierbase.model.spelling import did_you_mean
 from glacierbase.review.catalogue import all_rules, is_ours
 from glacierbase.review.results import REPLAY_CODES
 from glacierbase.review.rule import CREATES, DeclaredTables, Facts, File, Found, Rule, Step
+from glacierbase.sql.dialects import SPARK, dialect_of
 from glacierbase.sql.known import KnownTable, KnownTables
 
 NAME, FOLLOW = f"{__name__}:examine", f"{__name__}:follow"
@@ -51,17 +52,20 @@ def examine(compiled: Compiled, facts: Mapping[str, Any], kept: dict[str, Any]) 
     """
     rest = {key: value for key, value in facts.items() if key != "place"}
     steps = _steps(compiled)
-    tables = DeclaredTables(_followed(steps, facts.get("place"), kept) if compiled.dialect == "spark" else {})
+    tables = DeclaredTables(_followed(steps, facts.get("place"), kept) if compiled.dialect == SPARK.name else {})
     file = File(compiled.migration, steps, Facts(engine=compiled.dialect, **rest), tables)
+    rules = all_rules() if dialect_of(compiled.dialect).has_rules else ()
     allows = allows_of(compiled.statements)
     return {
-        "found": [_plain(rule, found, file) for rule in all_rules() for found in _applied(rule, file)],
+        "found": [_plain(rule, found, file) for rule in rules for found in _applied(rule, file)],
         "allows": [{**asdict(allow), "fix": _nearest(allow)} for allow in allows],
         "misplaced": without_effect(compiled.text, allows),
         "lines": {str(each.index): [each.line, each.column] for each in compiled.statements if WORD in each.comments},
         "tables": [[list(key), is_new] for key, is_new in _tables(steps).items()],
         "not_understood": [
-            [step.statement.line, step.statement.text[:_LONGEST_TEXT]] for step in steps if not step.parsed.understood
+            [step.statement.line, step.statement.text[:_LONGEST_TEXT]]
+            for step in steps
+            if rules and not step.parsed.understood
         ],
         "missing": sorted(tables.missing),
     }
@@ -176,7 +180,7 @@ def examined(
     errors: list[GlacierbaseError] = []
     answers: list[Answer] = []
     with collected(errors):
-        for answer in sandbox.examine_all(chosen, catalog, catalog.executor_type, lambda _: Examiner(NAME, facts)):
+        for answer in sandbox.examine_all(chosen, catalog, catalog.dialect, lambda _: Examiner(NAME, facts)):
             answers.append(answer)
     missing = {name for _, answer in answers for name in answer["missing"]}
     if missing and not sandbox.is_spent:
@@ -209,7 +213,7 @@ def _walk(
         place = {"place": places[migration.location]}
         return Examiner(NAME, {**facts, **place}) if migration.location in wanted else Examiner(FOLLOW, place)
 
-    for migration, answer in sandbox.examine_all(migrations, catalog, catalog.executor_type, examiner):
+    for migration, answer in sandbox.examine_all(migrations, catalog, catalog.dialect, examiner):
         if answer is not None:
             yield migration, answer
 

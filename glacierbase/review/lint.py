@@ -14,6 +14,7 @@ from glacierbase.catalogs.choice import CatalogChoice
 from glacierbase.catalogs.declared_catalogs import DECLARED
 from glacierbase.catalogs.folder import CatalogFile
 from glacierbase.errors import ConfigurationError, GlacierbaseError, MigrationFileError, joined
+from glacierbase.executors import type_of
 from glacierbase.migrations.git_base import read_base
 from glacierbase.migrations.in_environments import InEnvironment, in_environments
 from glacierbase.migrations.sandbox import Sandbox
@@ -30,6 +31,7 @@ from glacierbase.review.results import REPLAY_CODES, Finding, LintResult, NotUnd
 from glacierbase.review.rule import Rule
 from glacierbase.review.rules.allows import misplaced_allow, unexplained_allow, unknown_allow, unused_allow
 from glacierbase.review.severity import Severity
+from glacierbase.sql.dialects import dialect_of
 
 _JARS = {
     name: re.compile(rf"[^:]+:{part}[^:]*:(?P<version>[0-9][^:]*)")
@@ -61,8 +63,12 @@ def lint(root: Path, choice: CatalogChoice, catalogs: Collection[str], base: str
 
     varying = {file.name: _varying(file, environments, root) for file, environments in chosen}
 
+    without_rules: dict[str, set[str]] = {}
+
     def examine(sandbox: Sandbox, catalog: Catalog, migrations: Sequence[Migration]) -> Iterator[Examined]:
         _check_codes(catalog, rules)
+        if not dialect_of(catalog.dialect).has_rules:
+            without_rules.setdefault(catalog.name, set()).add(catalog.dialect)
         facts = {**_facts(catalog), "varying": varying[catalog.name]}
         for migration, answer in examined(sandbox, catalog, migrations, select(catalog, migrations), facts):
             yield Examined(catalog.environment, migration.location, catalog.lint, answer)
@@ -72,8 +78,15 @@ def lint(root: Path, choice: CatalogChoice, catalogs: Collection[str], base: str
     for each in found:
         groups[each.catalog].append(each)
     at = origin(root, "lint", catalogs, base)
-    results = (replace(_result(name, group, rules, base), origin=at) for name, group in groups.items())
+    results = (
+        replace(_result(name, group, rules, base), origin=at, warnings=_no_rules(without_rules.get(name, ())))
+        for name, group in groups.items()
+    )
     return raise_first(Results(results))
+
+
+def _no_rules(dialects: Iterable[str]) -> tuple[str, ...]:
+    return tuple(f"there are no rules for the dialect {dialect}" for dialect in sorted(dialects))
 
 
 def _new(root: Path, choice: CatalogChoice, ref: str) -> Select:
@@ -115,7 +128,7 @@ def _facts(catalog: Catalog) -> dict[str, object]:
     return {
         "formats": {name: _format(value) for name, value in declared},
         "versions": _versions(catalog),
-        "given_parts": _given_parts(catalog),
+        "given_parts": type_of(catalog).given_parts(catalog),
         "default_catalog": catalog.spark_conf.get("spark.sql.defaultCatalog", "spark_catalog"),
         "defaults": dict(_defaults(catalog)),
     }
@@ -132,14 +145,6 @@ def _versions(catalog: Catalog) -> dict[str, str]:
     """Return the versions of the formats whose jars the catalog file names."""
     pairs = ((name, pattern.fullmatch(each)) for each in catalog.dependencies for name, pattern in _JARS.items())
     return {name: found["version"] for name, found in pairs if found}
-
-
-def _given_parts(catalog: Catalog) -> int:
-    """Return how many parts of a table's name the configuration supplies; a default namespace of Spark is none of its own."""
-    if catalog.executor_type == "snowflake":
-        return ("database" in catalog.connection) * (1 + ("schema" in catalog.connection))
-    default = "spark.sql.defaultCatalog" in catalog.spark_conf
-    return int(default or "spark.sql.catalog.spark_catalog" in catalog.spark_conf)
 
 
 def _format(implementation: str) -> str:

@@ -17,6 +17,7 @@ from glacierbase.errors import (
     collected,
     joined,
 )
+from glacierbase.executors import type_of
 from glacierbase.migrations.git_base import read_base
 from glacierbase.migrations.in_environments import InEnvironment, in_environments
 from glacierbase.migrations.sandbox import Sandbox
@@ -139,7 +140,7 @@ def _grouped(
     groups: dict[object, _Group] = {}
     for each in found:
         catalog = configurations.get((each.catalog, each.environment))
-        copy = copy_of(catalog) if catalog and catalog.executor_type == "spark" else None
+        copy = copy_of(catalog) if catalog and type_of(catalog).has_copies else None
         rendered = tuple((file.migration.location, file.checksum) for file, _ in each.used)
         settings = tuple(sorted(copy.catalog.spark_conf.items())) if copy else None
         errors = tuple(error.message for error in each.errors)
@@ -168,8 +169,8 @@ def _reviewed(group: _Group) -> ReviewResult:
 
 
 def _not_replayed(group: _Group) -> str:
-    engine = group.catalog.executor_type if group.catalog else ""
-    if engine != "spark":
+    if not (group.catalog and type_of(group.catalog).has_copies):
+        engine = group.catalog.executor_type if group.catalog else ""
         return f"{engine} has no engine on this machine: the migrations were rendered, and not replayed"
     why = "; ".join(group.copy.left_out) if group.copy else ""
     return f"the migrations were rendered, and not replayed: {why or 'sparkConf declares no catalog of Iceberg'}"

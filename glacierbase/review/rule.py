@@ -14,6 +14,7 @@ from typing import Any
 
 from glacierbase.model.migration import Migration, Statement
 from glacierbase.review.severity import Severity
+from glacierbase.sql.dialects import SPARK
 from glacierbase.sql.known import KnownTable
 from glacierbase.sql.statement import Call, Name, ParsedStatement, Part, Place
 
@@ -66,7 +67,7 @@ class Facts:
     """What a catalog file says that rules need.
 
     Attributes:
-        engine: `spark` or `snowflake`.
+        engine: the dialect of its SQL.
         formats: of the tables, by the name of the Spark catalog: `iceberg`, `delta`, `hudi`; empty where its class tells none.
         default_catalog: of Spark; empty where none is set.
         given_parts: how many parts of a table's name the catalog file supplies.
@@ -75,7 +76,7 @@ class Facts:
         defaults: properties that the engine gives to new tables.
     """
 
-    engine: str = "spark"
+    engine: str = SPARK.name
     formats: Mapping[str, str] = field(default_factory=dict)
     default_catalog: str = ""
     given_parts: int = 0
@@ -122,8 +123,8 @@ class File:
 
     def format_of(self, step: Step) -> str:
         """Return the format of the table that a statement changes; Iceberg where nothing tells it."""
-        if self.facts.engine == "snowflake":
-            return "snowflake"
+        if self.facts.engine != SPARK.name:
+            return self.facts.engine
         catalog = step.catalog if step.catalog in self.facts.formats else self.facts.default_catalog
         declared = self._created.get(step.target.key) if step.target else None
         return (declared and declared.parsed.options.using) or self.facts.formats.get(catalog, "") or "iceberg"

@@ -22,6 +22,7 @@ from glacierbase.model.catalog import Catalog
 from glacierbase.model.migration import Migration
 from glacierbase.model.names import name_of
 from glacierbase.review.copy import may_be_set
+from glacierbase.sql.dialects import SPARK
 from glacierbase.sql.statement import Call, DropColumn, ParsedStatement, SessionEffect
 from glacierbase.sql.tokens import words
 
@@ -145,7 +146,7 @@ def _read_files(
     sandbox: Sandbox, migrations: Iterable[Migration], catalog: Catalog, facts: Mapping[str, Any]
 ) -> Iterator[FileSummary]:
     examiner = Examiner(_FUNCTION, facts)
-    for migration, answer in sandbox.examine_all(migrations, catalog, catalog.executor_type, lambda _: examiner):
+    for migration, answer in sandbox.examine_all(migrations, catalog, catalog.dialect, lambda _: examiner):
         steps = (
             ReplayStep(index, line, column, text, _from_plain(plain))
             for index, line, column, text, plain in answer["steps"]
@@ -221,7 +222,7 @@ class _Sql:
 
     @classmethod
     def of(cls, text: str, does: ParsedStatement) -> _Sql:
-        return cls(text, does, words(text, "spark"))
+        return cls(text, does, words(text, SPARK.name))
 
     def follows(self, word: str) -> Iterator[str]:
         """Yield what follows each `word`."""

@@ -20,6 +20,7 @@ From text to values:
 
 What follows from statements:
     file                the statements of a file, with the tables that they change under their whole names
+    qualified           the whole names of tables
     targets             the tables of statements as the history records them
     about               which parts of a table its statements are about
     known, declared     what statements declare of tables, followed over files; the shape that a table then has
@@ -42,7 +43,7 @@ def read(sql: str, dialect: str) -> ParsedStatement:
 
     Args:
         sql: one rendered statement, with or without a semicolon after it.
-        dialect: `"spark"` or `"snowflake"`.
+        dialect: `"spark"`, `"snowflake"`, or one that a package adds.
 
     Raises:
         ConfigurationError: `UNKNOWN_DIALECT`.

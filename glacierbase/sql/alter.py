@@ -22,6 +22,7 @@ from glacierbase.sql.cursor import (
     sort_fields,
     transform,
 )
+from glacierbase.sql.dialects import SNOWFLAKE
 from glacierbase.sql.statement import (
     AlterColumn,
     Constraint,
@@ -161,7 +162,7 @@ def rename(found: Alteration) -> None:
     if cursor.take("COLUMN"):
         found.parts.append(renamed_column(cursor))
         return
-    if cursor.dialect == "snowflake" and cursor.take("CONSTRAINT"):
+    if cursor.dialect is SNOWFLAKE and cursor.take("CONSTRAINT"):
         other(found)
         return
     cursor.expect("TO")

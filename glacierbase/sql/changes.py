@@ -6,6 +6,7 @@ https://spark.apache.org/docs/latest/sql-ref-syntax.html#dml-statements, https:/
 from __future__ import annotations
 
 from glacierbase.sql.cursor import Cursor, NotUnderstood, check_end, if_exists, partition, storage
+from glacierbase.sql.dialects import SNOWFLAKE
 from glacierbase.sql.queries import QUERY_WORDS, Sources
 from glacierbase.sql.statement import Name, Options, ParsedStatement
 
@@ -44,7 +45,7 @@ def _inserts(cursor: Cursor, sources: Sources) -> ParsedStatement:
 
 def insert(cursor: Cursor, sources: Sources | None = None) -> ParsedStatement:
     """Read INSERT after that word."""
-    if cursor.dialect == "snowflake" and (cursor.word() in ("ALL", "FIRST") or cursor.word(1) in ("ALL", "FIRST")):
+    if cursor.dialect is SNOWFLAKE and (cursor.word() in ("ALL", "FIRST") or cursor.word(1) in ("ALL", "FIRST")):
         return _insert_all(cursor)
     sources = sources or Sources(cursor)
     operation, targets, options = _insert_target(cursor, sources)

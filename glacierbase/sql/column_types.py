@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from glacierbase.sql.cursor import Cursor, NotUnderstood
+from glacierbase.sql.dialects import SNOWFLAKE, SPARK
 
 # Types of several words, each word with those that may follow.
 _FOLLOWING = {
@@ -45,8 +46,8 @@ _ONE_CHARACTER = ("CHAR", "CHARACTER", "NCHAR")
 # The lengths that Snowflake reports for a type without a length, now and before its limits were raised.
 _LONGEST = {"VARCHAR": ("16777216", "134217728"), "BINARY": ("8388608", "67108864")}
 _DEFAULTS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
-    "spark": {"decimal": ("10", "0")},
-    "snowflake": {
+    SPARK.name: {"decimal": ("10", "0")},
+    SNOWFLAKE.name: {
         "NUMBER": ("38", "0"), "TIME": ("9",), "TIMESTAMP_NTZ": ("9",), "TIMESTAMP_LTZ": ("9",), "TIMESTAMP_TZ": ("9",),
     },
 }  # fmt: skip
@@ -69,12 +70,14 @@ def read_type(cursor: Cursor, *, stored: bool = False) -> str:
     if cursor.word() == "<":
         return _nested(cursor, word, stored)
     parameters = _parameters(cursor)
-    if cursor.dialect == "snowflake":
-        return _with_parameters("snowflake", *_snowflake(word, parameters))
+    if cursor.dialect is SNOWFLAKE:
+        return _with_parameters(SNOWFLAKE.name, *_snowflake(word, parameters))
+    if cursor.dialect is not SPARK:
+        return _with_parameters(cursor.dialect.name, word.lower(), parameters)
     name = _SPARK.get(word, word.lower())
     if stored and name in _STORED:
         return _STORED[name]
-    return _with_parameters("spark", name, parameters)
+    return _with_parameters(SPARK.name, name, parameters)
 
 
 def normalised(text: str, dialect: str) -> str:
@@ -103,7 +106,7 @@ def types_of(text: str, dialect: str) -> tuple[str, ...]:
     read_type(declared)
     if declared.word():
         raise NotUnderstood(f"the type {text}")
-    if dialect == "snowflake" and Cursor(text, dialect).word() == "TIMESTAMP":
+    if dialect == SNOWFLAKE.name and Cursor(text, dialect).word() == "TIMESTAMP":
         spelling = read_type(Cursor(text, dialect))
         return tuple(spelling.replace("_NTZ", f"_{kind}") for kind in ("NTZ", "LTZ", "TZ"))
     both = (read_type(Cursor(text, dialect), stored=stored) for stored in (False, True))
@@ -125,7 +128,7 @@ def fields_of(text: str) -> tuple[Field, ...]:
     Raises:
         NotUnderstood: it has a form that is not supported.
     """
-    cursor, found = Cursor(text, "spark"), list[Field]()
+    cursor, found = Cursor(text, SPARK.name), list[Field]()
     kind = cursor.next()
     names = _INSIDE.get(kind)
     if names is None or not cursor.take("<"):
@@ -202,6 +205,6 @@ def _snowflake(word: str, parameters: tuple[str, ...]) -> tuple[str, tuple[str, 
 
 
 def _with_parameters(dialect: str, name: str, parameters: tuple[str, ...]) -> str:
-    defaults = _DEFAULTS[dialect].get(name, ())
+    defaults = _DEFAULTS.get(dialect, {}).get(name, ())
     whole = (*parameters, *defaults[len(parameters) :])
     return f"{name}({','.join(whole)})" if whole else name

@@ -21,6 +21,7 @@ from glacierbase.sql.cursor import (
     transform,
     version,
 )
+from glacierbase.sql.dialects import SNOWFLAKE, SPARK
 from glacierbase.sql.queries import QUERY_WORDS, Sources
 from glacierbase.sql.statement import (
     Column,
@@ -92,16 +93,16 @@ def _starts_query(cursor: Cursor) -> bool:
 
 
 def _read_clause(cursor: Cursor, creation: Creation) -> None:
-    word, clauses = cursor.word(), _CLAUSES[cursor.dialect]
+    word, clauses = cursor.word(), _CLAUSES.get(cursor.dialect.name, _SHARED)
     if word in clauses:
         clauses[word](cursor, creation)
     elif cursor.take("WITH", "ROW", "FILTER"):
         cursor.table()
         cursor.expect("ON")
         cursor.parentheses()
-    elif _starts_query(cursor) or (word in ("WITH", "TABLE", "(") and cursor.dialect == "spark"):
+    elif _starts_query(cursor) or (word in ("WITH", "TABLE", "(") and cursor.dialect is SPARK):
         _query(cursor, creation)
-    elif cursor.dialect == "spark":
+    elif cursor.dialect is SPARK:
         raise NotUnderstood(f"{word} in CREATE TABLE")
     else:
         cursor.parentheses() if word == "(" else cursor.next()
@@ -109,7 +110,7 @@ def _read_clause(cursor: Cursor, creation: Creation) -> None:
 
 def _read_view_clause(cursor: Cursor, creation: Creation) -> None:
     """Move past a clause of a view; vendors have many of them, and none names a table before AS."""
-    word, clauses = cursor.word(), _CLAUSES[cursor.dialect]
+    word, clauses = cursor.word(), _CLAUSES.get(cursor.dialect.name, _SHARED)
     if word in clauses and word in ("COMMENT", "TBLPROPERTIES", "USING", "COPY"):
         clauses[word](cursor, creation)
     elif word == "(":
@@ -126,11 +127,11 @@ def _query(cursor: Cursor, creation: Creation) -> None:
 
 def _using(cursor: Cursor, creation: Creation) -> None:
     cursor.next()
-    if cursor.dialect == "snowflake" and cursor.word() == "(":
+    if cursor.dialect is SNOWFLAKE and cursor.word() == "(":
         creation.as_query, creation.sources = True, None  # REFRESH USING (…) of a dynamic table.
         cursor.parentheses()
         return
-    if cursor.dialect == "snowflake" and cursor.take("TEMPLATE"):
+    if cursor.dialect is SNOWFLAKE and cursor.take("TEMPLATE"):
         creation.as_query = True
         creation.sources = Sources(cursor).rest().without(creation.target)
         return
@@ -186,7 +187,7 @@ def _clustered(cursor: Cursor, _: Creation) -> None:
 def _cluster(cursor: Cursor, creation: Creation) -> None:
     place = cursor.place()
     cursor.next()
-    if cursor.dialect == "snowflake" and not cursor.take("BY"):
+    if cursor.dialect is SNOWFLAKE and not cursor.take("BY"):
         return
     cursor.take("BY")
     creation.parts.append(Fields("cluster_by", place, cluster_fields(cursor)))
@@ -196,7 +197,7 @@ def cluster_fields(cursor: Cursor) -> tuple[str, ...]:
     """Move past the columns of CLUSTER BY, AUTO or NONE, and return the columns."""
     if cursor.take_any("AUTO", "NONE"):
         return ()
-    if cursor.dialect == "snowflake":
+    if cursor.dialect is SNOWFLAKE:
         cursor.take("LINEAR")
         return (cursor.parentheses(),) if cursor.word() == "(" else listed_paths(cursor)
     return () if cursor.take("(", ")") else listed_paths(cursor)
@@ -214,7 +215,7 @@ def _location(cursor: Cursor, creation: Creation) -> None:
     cursor.take("=")
     if cursor.is_string():
         creation.options = replace(creation.options, location=cursor.string())
-    elif cursor.dialect == "spark":
+    elif cursor.dialect is SPARK:
         raise NotUnderstood("a location that is no string")
 
 
@@ -249,8 +250,7 @@ _SHARED: Mapping[str, Callable[[Cursor, Creation], None]] = {
     "COPY": _grants,
 }  # fmt: skip
 _CLAUSES: Mapping[str, Mapping[str, Callable[[Cursor, Creation], None]]] = {
-    "snowflake": _SHARED,
-    "spark": {
+    SPARK.name: {
         **_SHARED, "SHALLOW": _clone, "DEEP": _clone, "PARTITIONED": _partitioned, "CLUSTERED": _clustered,
         "TBLPROPERTIES": _properties, "OPTIONS": _options, "ROW": _storage, "STORED": _storage, "DEFAULT": _collation,
     },
@@ -369,7 +369,7 @@ def _option(cursor: Cursor, found: dict[str, str | bool]) -> None:
         _READ[word](cursor, found)
     elif word in ("FIRST", "AFTER"):
         found["position"] = "first" if word == "FIRST" else f"after {'.'.join(cursor.path())}"
-    elif word not in OPTIONS and cursor.dialect == "spark":
+    elif word not in OPTIONS and cursor.dialect is SPARK:
         raise NotUnderstood(f"{word} in a column")
     else:
         cursor.skip_to(",", ")", ";", *OPTIONS)

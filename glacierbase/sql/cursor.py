@@ -9,15 +9,15 @@ import re
 from collections.abc import Iterator
 from copy import copy
 
-from glacierbase.sql.dialects import DIALECTS
+from glacierbase.sql.dialects import dialect_of
 from glacierbase.sql.statement import Name, Place, Property, SortField, Transform
 from glacierbase.sql.tokens import Source, Token, tokens
 
 _QUOTES = ("`", '"')
-_STRINGS = ("'", '"', "R'", 'R"', "$$")
 _TEMPLATES = ("{{", "{%", "{#")
 _BARE = re.compile(r"[\w$]+")
 _ESCAPE = re.compile(r"\\(.)|(['\"])\2", re.DOTALL)
+_DOUBLED = re.compile(r"()(['\"])\2")
 _OPEN, _CLOSED = ("(", "[", "{"), (")", "]", "}")
 
 
@@ -37,11 +37,11 @@ class Cursor:
     """The tokens of a statement, and a position among them."""
 
     def __init__(self, sql: str, dialect: str) -> None:
-        self.dialect = dialect
+        self.dialect = dialect_of(dialect)
         self._source = Source(sql)
         self._sql = sql
-        self._tokens = list(tokens(DIALECTS[dialect], self._source))
-        if dialect == "snowflake":
+        self._tokens = list(tokens(self.dialect, self._source))
+        if self.dialect.solid_dots:
             self._tokens = [part for token in self._tokens for part in _parts(token)]
         self._at = 0
 
@@ -112,8 +112,7 @@ class Cursor:
 
     def is_string(self, ahead: int = 0) -> bool:
         """Return whether a string literal is next."""
-        quotes = _STRINGS if self.dialect == "spark" else ("'", "$$")
-        return self.word(ahead) in quotes
+        return self.word(ahead) in self.dialect.strings
 
     def string(self) -> str:
         """Move past a string literal, and return its value."""
@@ -122,7 +121,8 @@ class Cursor:
         opening, text = self.word(), self.text()
         self._at += 1
         inside = text[len(opening) : len(text) - (2 if opening == "$$" else 1)]
-        return inside if len(opening) > 1 else _ESCAPE.sub(lambda found: found[1] or found[2], inside)
+        escape = _ESCAPE if self.dialect.backslash_escapes else _DOUBLED
+        return inside if len(opening) > 1 else escape.sub(lambda found: found[1] or found[2], inside)
 
     def text(self) -> str:
         """Return the text of the next token.
@@ -201,9 +201,9 @@ class Cursor:
         return text
 
     def _compared(self, text: str) -> str:
-        if text[0] in _QUOTES:
-            return _unquoted(text) if self.dialect == "snowflake" else _unquoted(text).lower()
-        return text.upper() if self.dialect == "snowflake" else text.lower()
+        if text[0] not in _QUOTES:
+            return self.dialect.folds(text)
+        return self.dialect.folds(_unquoted(text)) if self.dialect.quotes_fold else _unquoted(text)
 
 
 def _unquoted(text: str) -> str:

@@ -10,6 +10,7 @@ from glacierbase.model.names import name_of, name_parts
 from glacierbase.model.shape import Column, PartitionField, Shape, SortField
 from glacierbase.sql.column_types import normalised, types_of
 from glacierbase.sql.cursor import Cursor, NotUnderstood, if_not_exists
+from glacierbase.sql.dialects import SNOWFLAKE, SPARK, dialect_of
 from glacierbase.sql.file import Named
 from glacierbase.sql.known import KnownColumn, KnownColumns, KnownField, KnownTable, KnownTables, Path
 from glacierbase.sql.statement import ICEBERG_TRANSFORMS, Name, ParsedStatement
@@ -136,7 +137,7 @@ def _why(parsed: ParsedStatement, dialect: str) -> str:
     """Return why the table that a statement creates cannot be known; empty where it can."""
     if not parsed.understood:
         return parsed.why
-    if dialect == "snowflake" and (parsed.options.kind != "table" or parsed.options.external):
+    if dialect == SNOWFLAKE.name and (parsed.options.kind != "table" or parsed.options.external):
         return (
             ""
             if parsed.options.kind.endswith("view")
@@ -227,7 +228,8 @@ class _Declaration:
 
     def _path(self, name: str) -> Path:
         parts = name_parts(name)
-        return tuple(parts if self._dialect == "snowflake" else (part.lower() for part in parts))
+        facts = dialect_of(self._dialect)
+        return tuple(map(facts.folds, parts) if facts.quotes_fold else parts)
 
     def _name(self, path: Path) -> str:
         there = self._there.get(path)
@@ -259,7 +261,7 @@ class _Declaration:
             return declared
         if self._actual.format in _OF_FILES:
             declared = replace(declared, required=there.required)
-        if self._dialect == "snowflake" and path in (self._known.identifiers or ()):
+        if self._dialect == SNOWFLAKE.name and path in (self._known.identifiers or ()):
             declared = replace(declared, required=True)
         return replace(declared, default=_default(known.default, there.default))
 
@@ -308,7 +310,7 @@ class _Declaration:
         known = self._known
         if known.properties is None:
             self._made.unknown.append("properties")
-        if known.properties is None or self._dialect == "snowflake":
+        if known.properties is None or self._dialect == SNOWFLAKE.name:
             return shape
         named = {key: value for key, value in known.properties.items() if key not in _NOT_STORED}
         absent = known.unset | {"comment"}
@@ -341,7 +343,7 @@ _EXPRESSION = object()
 
 def _literal(text: str) -> object:
     """Return the value of a literal; `_EXPRESSION` for any other text."""
-    cursor = Cursor(text, "spark")
+    cursor = Cursor(text, SPARK.name)
     if cursor.is_string() and not cursor.word(1):
         return cursor.string()
     if text.upper() in _LITERALS:

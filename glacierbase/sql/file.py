@@ -12,8 +12,9 @@ from itertools import repeat
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.migration import Statement
 from glacierbase.model.names import completed_like, name_of, name_parts
-from glacierbase.model.qualified import DEFAULT_CATALOG, is_catalog, is_path, qualified
 from glacierbase.sql import read
+from glacierbase.sql.dialects import SPARK, dialect_of
+from glacierbase.sql.qualified import DEFAULT_CATALOG, is_catalog, is_path, qualified
 from glacierbase.sql.statement import Call, Name, ParsedStatement
 
 
@@ -46,7 +47,7 @@ def named(statements: Iterable[Statement], dialect: str, catalog: Catalog | None
         else:
             session.follow(parsed)
             found.append(Named(statement, parsed, tuple(_names(parsed, session, dialect))))
-    if dialect == "spark" or session is None:
+    if session is None or dialect_of(dialect).names_follow_conf:
         return tuple(found)
     # Tables are read in the session of the file: before its first statement and after its last one.
     return tuple(
@@ -62,7 +63,7 @@ class _Session:
 
     def __init__(self, of: Catalog) -> None:
         self._of = of
-        self._is_spark = of.executor_type == "spark"
+        self._follows_conf = dialect_of(of.dialect).names_follow_conf
         # As recorded; None where no statement has chosen one.
         self._catalog: str | None = None
         self._namespace: str | None = None
@@ -85,7 +86,7 @@ class _Session:
             return name, qualified(self._of, name)
         if self._unknown.intersection(("catalog", "namespace") if is_alone else ("catalog",)):
             return name, None
-        catalog = self._catalog or (self._default() if self._is_spark else None)
+        catalog = self._catalog or (self._default() if self._follows_conf else None)
         recorded = ".".join(filter(None, (catalog, self._namespace if is_alone else None, name)))
         return recorded, qualified(self._of, recorded)
 
@@ -109,11 +110,11 @@ class _Session:
             return  # A role, a warehouse.
         if selected is None:
             self._forget("catalog", "namespace")
-        elif kind == "namespace" and (self._is_spark or len(selected.parts) == 1):
+        elif kind == "namespace" and (self._follows_conf or len(selected.parts) == 1):
             self._choose(selected.recorded)
         elif kind == "namespace":
             self._choose(selected.recorded.partition(".")[2], selected.written[0])
-        elif not self._is_spark:
+        elif not self._follows_conf:
             self._choose(None, selected.recorded)
             self._forget("namespace")  # PUBLIC, if there is one.
         elif is_catalog(self._of, selected.parts[0]):
@@ -129,7 +130,7 @@ class _Session:
         self._moved.add("namespace")
         self._unknown.discard("namespace")
         if catalog is not None:
-            self._catalog = name_of([catalog]) if self._is_spark else catalog
+            self._catalog = name_of([catalog]) if self._follows_conf else catalog
             self._moved.add("catalog")
             self._unknown.discard("catalog")
 
@@ -149,7 +150,7 @@ class _Session:
 def names_within(found: ParsedStatement, dialect: str) -> list[str]:
     """Return the recorded names of the tables that a statement changes, completed from the rest of the statement."""
     names = [each.recorded for each in found.targets]
-    if found.operation == "rename_table" and dialect == "spark":
+    if found.operation == "rename_table" and dialect == SPARK.name:
         return [names[0], *(completed_like(new, name_parts(names[0])) for new in names[1:])]
     if catalog := _catalog_of_call(found):
         return [completed_like(name, [catalog, *name_parts(name)][:3]) for name in names]
@@ -159,7 +160,7 @@ def names_within(found: ParsedStatement, dialect: str) -> list[str]:
 def is_whole(catalog: Catalog, name: str) -> bool:
     """Return whether a recorded name means the same table after any statement."""
     parts = name_parts(name)
-    if catalog.executor_type != "spark":
+    if not dialect_of(catalog.dialect).names_follow_conf:
         return len(parts) > 2
     return is_path(parts) or (len(parts) > 1 and is_catalog(catalog, parts[0]))
 
@@ -175,7 +176,7 @@ def _names(found: ParsedStatement, session: _Session, dialect: str) -> Iterator[
     written, within = [each.recorded for each in found.targets], names_within(found, dialect)
     if catalog := _catalog_of_call(found):
         yield from map(session.completed_in, repeat(catalog), written, within)
-    elif found.operation == "rename_table" and dialect == "spark":
+    elif found.operation == "rename_table" and dialect == SPARK.name:
         old, whole = session.complete(written[0])
         yield old, whole
         for name, relative in zip(written[1:], within[1:], strict=True):

@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 from glacierbase.sql.column_types import fields_of, types_of
 from glacierbase.sql.cursor import Cursor, NotUnderstood
+from glacierbase.sql.dialects import SNOWFLAKE, SPARK
 from glacierbase.sql.statement import (
     AlterColumn,
     Call,
@@ -144,7 +145,7 @@ def field_of(transform: Transform, name: str | None = None) -> KnownField | None
 def known_type(text: str | None) -> str | None:
     """Return a type of Spark in one spelling, or None where it is not supported."""
     try:
-        return types_of(text, "spark")[0] if text else None
+        return types_of(text, SPARK.name)[0] if text else None
     except (NotUnderstood, RecursionError):  # A type may be nested as deep as its file is long.
         return None
 
@@ -385,7 +386,7 @@ def _with_property(table: KnownTable, key: str, value: str | None) -> KnownTable
 def _add_constraint(table: KnownTable, part: Part) -> KnownTable:
     """Return a table after ADD PRIMARY KEY or another constraint, with the columns of the key as identifiers."""
     assert isinstance(part, Constraint)
-    cursor = Cursor(part.text, "snowflake")
+    cursor = Cursor(part.text, SNOWFLAKE.name)
     if cursor.take("CONSTRAINT"):
         cursor.table()
     if not cursor.take("PRIMARY", "KEY"):

@@ -12,6 +12,7 @@ import re
 from glacierbase.errors import MigrationFileError
 from glacierbase.model.names import spark_identifier
 from glacierbase.sql.cursor import Cursor, NotUnderstood, check_end, if_exists, version
+from glacierbase.sql.dialects import SPARK
 from glacierbase.sql.queries import Sources
 from glacierbase.sql.statement import Argument, Call, Name, Options, ParsedStatement, SessionEffect
 
@@ -210,7 +211,9 @@ def call(cursor: Cursor) -> ParsedStatement:
             cursor.expect(",")
     check_end(cursor)
     part = Call("call", place, name.parts, tuple(arguments))
-    changed, read = _tables(part, cursor.dialect)
+    if cursor.dialect is not SPARK:
+        raise NotUnderstood("what a procedure changes is in its body")
+    changed, read = _tables(part)
     makes_view = name.parts[-1].lower() in _VIEW_MAKERS
     return ParsedStatement(
         "call", changed, read, (part,), session=SessionEffect.UNKNOWN if makes_view else SessionEffect.NONE
@@ -231,42 +234,40 @@ def _argument(cursor: Cursor) -> Argument:
 _Tables = tuple[tuple[Name, ...], tuple[Name, ...] | None]
 
 
-def _tables(called: Call, dialect: str) -> _Tables:
+def _tables(called: Call) -> _Tables:
     """Return the tables that a procedure changes, and those that it reads."""
     *_, space, procedure = ("", *(part.lower() for part in called.procedure))
-    if dialect != "spark":
-        raise NotUnderstood("what a procedure changes is in its body")
     if space == "system" and procedure in _ICEBERG:
-        return _iceberg(called, procedure, dialect)
+        return _iceberg(called, procedure)
     if not space and (_HUDI_READERS.fullmatch(procedure) or _HUDI.fullmatch(procedure) or procedure in _HUDI_COPIES):
-        return _hudi(called, procedure, dialect)
+        return _hudi(called, procedure)
     raise NotUnderstood(f"what the procedure {procedure} changes is not known")
 
 
-def _iceberg(called: Call, procedure: str, dialect: str) -> _Tables:
+def _iceberg(called: Call, procedure: str) -> _Tables:
     order = _ICEBERG[procedure]
-    table = _table(called, "table", order, dialect)
+    table = _table(called, "table", order)
     if table is None:
         raise NotUnderstood("a procedure without its table")
-    source = _table(called, "source_table", order, dialect) if len(order) > 1 else None
+    source = _table(called, "source_table", order) if len(order) > 1 else None
     if procedure in _READERS:
         return (), (table,)
     return (table,), (source,) if source else ()
 
 
-def _hudi(called: Call, procedure: str, dialect: str) -> _Tables:
-    table = _table(called, "table", ("table",), dialect)
+def _hudi(called: Call, procedure: str) -> _Tables:
+    table = _table(called, "table", ("table",))
     if table is None:
         if called.argument("path"):
             raise NotUnderstood("a table that is named by its path")
         return (), ()
     if procedure in _HUDI_COPIES:
-        new = _table(called, "new_table", (), dialect) or _table(called, "view_name", (), dialect)
+        new = _table(called, "new_table", ()) or _table(called, "view_name", ())
         return (new,) if new else (), (table,)
     return ((), (table,)) if _HUDI_READERS.fullmatch(procedure) else ((table,), ())
 
 
-def _table(called: Call, name: str, order: tuple[str, ...], dialect: str) -> Name | None:
+def _table(called: Call, name: str, order: tuple[str, ...]) -> Name | None:
     """Return the table in an argument by its name, or by its position where all before it are positional."""
     argument = called.argument(name)
     if argument is None and name in order:
@@ -277,12 +278,12 @@ def _table(called: Call, name: str, order: tuple[str, ...], dialect: str) -> Nam
         return None
     if argument.string is None:
         raise NotUnderstood(f"the argument {name} is no string")
-    return _name(argument.string, dialect)
+    return _name(argument.string)
 
 
-def _name(text: str, dialect: str) -> Name:
+def _name(text: str) -> Name:
     try:
-        cursor = Cursor(text, dialect)
+        cursor = Cursor(text, SPARK.name)
     except MigrationFileError as error:
         raise NotUnderstood(error.message) from error
     name = cursor.table()

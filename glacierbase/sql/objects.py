@@ -9,6 +9,7 @@ from glacierbase.sql import snowflake
 from glacierbase.sql.alter import SPARK_CLAUSES, alter_table
 from glacierbase.sql.create import create_table, create_view
 from glacierbase.sql.cursor import Cursor, NotUnderstood, if_exists, if_not_exists, properties
+from glacierbase.sql.dialects import SNOWFLAKE, SPARK, Dialect
 from glacierbase.sql.queries import Sources
 from glacierbase.sql.statement import (
     EVERY_MOVE,
@@ -53,12 +54,12 @@ def create(cursor: Cursor) -> ParsedStatement:
     return _of_session(found, cursor.dialect, is_global=is_global) if options.temporary else found
 
 
-def _of_session(found: ParsedStatement, dialect: str, *, is_global: bool = False) -> ParsedStatement:
+def _of_session(found: ParsedStatement, dialect: Dialect, *, is_global: bool = False) -> ParsedStatement:
     """Return a statement on a temporary object, which ends with its session, a global one with Spark.
 
     A temporary table holds rows.
     """
-    is_text = dialect == "spark" and not is_global and not found.options.kind.endswith("table")
+    is_text = dialect is SPARK and not is_global and not found.options.kind.endswith("table")
     return replace(found, session=SessionEffect.SET if is_text else SessionEffect.UNKNOWN)
 
 
@@ -110,7 +111,7 @@ def _on_namespace(
     On Snowflake, one that is created becomes the current one: https://docs.snowflake.com/en/sql-reference/sql/create-schema.
     """
     found = ParsedStatement(operation, parts=parts, options=options, namespace=name)
-    if cursor.dialect != "snowflake":
+    if cursor.dialect is not SNOWFLAKE:
         return found
     is_schema = options.kind == "schema" and name is not None and len(name.parts) == 1
     return replace(found, session=SessionEffect.MOVE, moves=frozenset({"namespace"}) if is_schema else EVERY_MOVE)
@@ -179,11 +180,11 @@ def _drop_relation(cursor: Cursor, options: Options) -> ParsedStatement:
 
 def alter(cursor: Cursor) -> ParsedStatement:
     """Read ALTER after that word."""
-    if cursor.dialect == "snowflake" and cursor.word() == "SESSION":
+    if cursor.dialect is SNOWFLAKE and cursor.word() == "SESSION":
         return snowflake.session(cursor)
     kind, options = _kind(cursor)
     if options.kind in ("table", "iceberg table", "external table", "hybrid table"):
-        clauses = snowflake.CLAUSES if cursor.dialect == "snowflake" else SPARK_CLAUSES
+        clauses = snowflake.CLAUSES if cursor.dialect is SNOWFLAKE else SPARK_CLAUSES
         return alter_table(cursor, options, clauses)
     if options.kind == "view":
         return _alter_view(cursor, options)

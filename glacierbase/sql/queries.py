@@ -11,6 +11,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from glacierbase.sql.cursor import Cursor, NotUnderstood
+from glacierbase.sql.dialects import SPARK
 from glacierbase.sql.statement import Name
 
 QUERY_WORDS = frozenset({"SELECT", "WITH", "FROM", "VALUES", "TABLE", "MAP", "REDUCE"})
@@ -239,7 +240,7 @@ class Sources:
     def _is_named_values(self) -> bool:
         """Return whether VALUES is the name of a table of Spark, with an alias or without: no row follows."""
         cursor = self._cursor
-        if cursor.dialect != "spark":
+        if cursor.dialect is not SPARK:
             return False
         is_alias = not cursor.is_string(1) and (cursor.word(1)[:1] == "`" or cursor.word(1).isidentifier())
         return cursor.word(1) in _AFTER_NAME or (is_alias and cursor.word(2) in _AFTER_NAME)
@@ -293,7 +294,7 @@ class Sources:
         before, cursor = self._cursor.word(-2), self._cursor
         if before == "DISTINCT" and cursor.word(-3) in ("IS", "NOT"):
             return True
-        return cursor.dialect == "spark" and not frame.in_from and before in ("SELECT", "DISTINCT", ",")
+        return cursor.dialect is SPARK and not frame.in_from and before in ("SELECT", "DISTINCT", ",")
 
     def _read_set_operator(self, frame: _Frame) -> None:
         cursor = self._cursor

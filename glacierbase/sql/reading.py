@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from glacierbase.errors import MigrationFileError
 from glacierbase.sql import changes, maintenance, objects, session, snowflake
 from glacierbase.sql.cursor import Cursor, NotUnderstood, check_end
-from glacierbase.sql.dialects import DIALECTS, facts_of
+from glacierbase.sql.dialects import SNOWFLAKE, SPARK, dialect_of
 from glacierbase.sql.scripts import Script
 from glacierbase.sql.statement import ParsedStatement, not_understood
 
@@ -23,7 +23,7 @@ _QUERY_STARTS = ("SELECT", "WITH", "FROM", "VALUES", "TABLE", "(", "MAP", "REDUC
 
 def read_statement(sql: str, dialect: str) -> ParsedStatement:
     """Return what a statement does, as `glacierbase.sql.read` does."""
-    facts_of(dialect)
+    dialect_of(dialect)
     try:
         cursor = Cursor(sql, dialect)
         if cursor.holds_template():
@@ -46,11 +46,13 @@ def read_words(cursor: Cursor) -> ParsedStatement:
     word = cursor.word()
     if _starts_script(cursor):
         return _ended(Script(cursor, read_words).parsed(), cursor)
+    if cursor.dialect.name not in _HEADS and word not in cursor.dialect.heads:
+        raise NotUnderstood(f"a statement of {cursor.dialect.name} that begins with {word or 'nothing'}")
     if word in _QUERY_STARTS:
         return changes.query(cursor)
-    if cursor.dialect == "spark" and (cursor.take("SET", "TAG", "ON") or cursor.take("UNSET", "TAG", "ON")):
+    if cursor.dialect is SPARK and (cursor.take("SET", "TAG", "ON") or cursor.take("UNSET", "TAG", "ON")):
         return _ended(objects.tag(cursor), cursor)
-    grammar = _HEADS[cursor.dialect].get(word)
+    grammar = _HEADS.get(cursor.dialect.name, _SHARED).get(word)
     if grammar is None:
         raise NotUnderstood(f"a statement that begins with {word or 'nothing'}")
     cursor.next()
@@ -63,7 +65,7 @@ def _ended(found: ParsedStatement, cursor: Cursor) -> ParsedStatement:
 
 
 def _starts_script(cursor: Cursor) -> bool:
-    facts, words = DIALECTS[cursor.dialect], (cursor.word(), cursor.word(1))
+    facts, words = cursor.dialect, (cursor.word(), cursor.word(1))
     if facts.labels and words[1] == ":":
         return cursor.word(2) in facts.blocks
     return words[0] in facts.scripts and words[1] not in facts.transactions | {"", "TRANSACTION"}
@@ -100,4 +102,7 @@ _SNOWFLAKE: Mapping[str, _Grammar] = {
     "UNSET": session.reset, "PUT": snowflake.files, "GET": snowflake.files,
     "LIST": snowflake.files, "LS": snowflake.files, "REMOVE": snowflake.files, "RM": snowflake.files,
 }  # fmt: skip
-_HEADS: Mapping[str, Mapping[str, _Grammar]] = {"spark": {**_SHARED, **_SPARK}, "snowflake": {**_SHARED, **_SNOWFLAKE}}
+_HEADS: Mapping[str, Mapping[str, _Grammar]] = {
+    SPARK.name: {**_SHARED, **_SPARK},
+    SNOWFLAKE.name: {**_SHARED, **_SNOWFLAKE},
+}

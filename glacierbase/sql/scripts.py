@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from glacierbase.sql.cursor import Cursor, NotUnderstood
-from glacierbase.sql.dialects import DIALECTS
+from glacierbase.sql.dialects import SNOWFLAKE
 from glacierbase.sql.queries import Sources
 from glacierbase.sql.statement import EVERY_MOVE, InnerStatement, Name, ParsedStatement, SessionEffect, not_understood
 
@@ -72,7 +72,7 @@ class Script:
             self._begin()
         elif word == "END":
             self._end()
-        elif word == "DECLARE" and cursor.dialect == "snowflake":
+        elif word == "DECLARE" and cursor.dialect is SNOWFLAKE:
             cursor.next()
             self._declares = True
         elif word == "CASE":
@@ -92,7 +92,7 @@ class Script:
             self._statement()
 
     def _begins_transaction(self) -> bool:
-        facts = DIALECTS[self._cursor.dialect]
+        facts = self._cursor.dialect
         return bool(self._depth) and self._cursor.word(1) in facts.transactions
 
     def _begin(self) -> None:

@@ -6,6 +6,7 @@ import re
 from copy import copy
 
 from glacierbase.sql.cursor import Cursor, NotUnderstood, check_end, partition
+from glacierbase.sql.dialects import SNOWFLAKE, SPARK
 from glacierbase.sql.maintenance import table_or_path
 from glacierbase.sql.queries import Sources
 from glacierbase.sql.statement import EVERY_MOVE, Name, Options, ParsedStatement, SessionEffect
@@ -28,7 +29,7 @@ def use(cursor: Cursor) -> ParsedStatement:
 
     https://docs.snowflake.com/en/sql-reference/sql/use, https://spark.apache.org/docs/latest/sql-ref-syntax-ddl-usedb.html
     """
-    kinds = _SPARK_KINDS if cursor.dialect == "spark" else _KINDS
+    kinds = _SPARK_KINDS if cursor.dialect is SPARK else _KINDS
     kind = kinds[cursor.next()] if cursor.word() in kinds and cursor.word(1) not in ("", ".", ";") else ""
     if kind == "secondary":
         cursor.expect("ROLES")
@@ -39,7 +40,7 @@ def _selection(cursor: Cursor, kind: str) -> ParsedStatement:
     selected: Name | None = None
     if not _is_computed(cursor):
         selected = cursor.table() if not cursor.is_string() else _named(cursor.string())
-    if cursor.dialect == "snowflake" and not kind and selected:
+    if cursor.dialect is SNOWFLAKE and not kind and selected:
         kind = "namespace" if len(selected.parts) > 1 else "catalog"
     cursor.skip_to(";")
     effect = SessionEffect.SET if selected else SessionEffect.UNKNOWN
@@ -69,7 +70,7 @@ def set_(cursor: Cursor) -> ParsedStatement:
     if cursor.word() == "CATALOG" and cursor.word(1) not in (".", "="):
         cursor.next()
         return _selection(cursor, "catalog")
-    if cursor.word() in ("VAR", "VARIABLE") or cursor.dialect == "snowflake":
+    if cursor.word() in ("VAR", "VARIABLE") or cursor.dialect is SNOWFLAKE:
         return _assignment("set", cursor)
     start = cursor.position
     _skip_all(cursor)
@@ -111,7 +112,7 @@ def reset(cursor: Cursor) -> ParsedStatement:
     """Read RESET of Spark, or UNSET of Snowflake, after that word."""
     start = cursor.position
     _skip_all(cursor)
-    moves = _moved_by_setting(cursor.text_since(start)) if cursor.dialect == "spark" else frozenset[str]()
+    moves = _moved_by_setting(cursor.text_since(start)) if cursor.dialect is SPARK else frozenset[str]()
     return ParsedStatement("reset", session=SessionEffect.SET, moves=moves)
 
 
@@ -124,7 +125,7 @@ def _skip_all(cursor: Cursor) -> None:
 def show(cursor: Cursor) -> ParsedStatement:
     """Read SHOW after that word."""
     sources: tuple[Name, ...] | None = ()
-    if cursor.dialect == "snowflake":
+    if cursor.dialect is not SPARK:
         sources = None
     elif cursor.take("CREATE", "TABLE") or cursor.take("PARTITIONS") or cursor.take("TBLPROPERTIES"):
         sources = (cursor.table(),)
@@ -160,7 +161,7 @@ def _columns_of(cursor: Cursor) -> Name:
 
 def describe(cursor: Cursor) -> ParsedStatement:
     """Read DESCRIBE after that word."""
-    if cursor.dialect == "snowflake":
+    if cursor.dialect is not SPARK:
         cursor.skip_to(";")
         return ParsedStatement("describe", (), None)
     if cursor.word(1) not in ("", ".", ";") and cursor.take_any(

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from glacierbase.errors import MigrationFileError
-from glacierbase.sql.dialects import DIALECTS, Dialect, Enclosure
+from glacierbase.sql.dialects import Dialect, Enclosure, dialect_of
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _NO_CHARACTER = re.compile(r"[\x00\ud800-\udfff]")
@@ -20,7 +20,7 @@ def words(sql: str, dialect: str) -> tuple[str, ...]:
     Raises:
         MigrationFileError: as `split_statements` does.
     """
-    return tuple(token.word for token in tokens(DIALECTS[dialect], Source(sql)))
+    return tuple(token.word for token in tokens(dialect_of(dialect), Source(sql)))
 
 
 class Source:

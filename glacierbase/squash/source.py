@@ -16,6 +16,7 @@ from glacierbase.model.names import name_of, name_parts
 from glacierbase.model.shape import Shape
 from glacierbase.model.text import quoted
 from glacierbase.secrets import mask
+from glacierbase.sql.dialects import SPARK
 from glacierbase.sql.file import named
 from glacierbase.sql.render import not_creatable
 from glacierbase.squash.effects import Effect, EffectKind, effect
@@ -48,7 +49,7 @@ def statements_ran(target: Target, files: Sequence[Migration], history: History)
     Raises:
         HistoryDisagrees: one of them may have changed a table that it does not name.
     """
-    if target.dialect != "spark":
+    if target.dialect != SPARK.name:
         what = f"catalog {target.catalog.name} runs on {target.dialect}; squash reads Iceberg tables of Spark catalogs only"
         raise refused(what, KEEP)
     found = [ran for sql, version in _texts(target, files, history) for ran in _of_file(target, sql, version)]

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
+from glacierbase.executors.engine import Engine
+from glacierbase.model.catalog import Catalog
 from glacierbase.model.migration import Event
 from glacierbase.model.tableversion import TableVersion
 
@@ -130,3 +132,44 @@ class Store(Protocol):
         have the same `new`. Where the engine compares nothing for an INSERT (Snowflake), several may add a row to an empty
         table: it then holds several, with which no run acquires the lock.
         """
+
+
+class Closable(Store, Protocol):
+    """A store that holds connections or sessions."""
+
+    def close(self) -> None:
+        """Close them. Never raises."""
+
+
+class StoreType:
+    """A kind of store, which catalog files name as `store.type`. A package derives a class from this one.
+
+    An object of that class is named by an entry point of the group `glacierbase.stores`. One with the name of a package's type of
+    engine keeps history and lock of that engine's catalogs unless `store.type` says something else.
+
+    Attributes:
+        name: that of the entry point.
+        needs_engine: whether the store works through the engine; else read-only commands run without it.
+    """
+
+    name: str
+    needs_engine = False
+
+    def open(self, catalog: Catalog, engine: Engine) -> Closable:
+        """Open the history and lock of a catalog.
+
+        Args:
+            engine: started, if `needs_engine`.
+
+        Raises:
+            ConfigurationError, EngineUnavailable, EngineError: the tables cannot be reached.
+        """
+        raise NotImplementedError
+
+    def ddl(self, catalog: Catalog, free: LockRow) -> tuple[str, ...]:  # noqa: ARG002 (the port's)
+        """Return the SQL that creates the tables and grants the least rights on them; nothing where no SQL does.
+
+        Args:
+            free: the row of the lock.
+        """
+        return ()

@@ -1,21 +1,55 @@
-"""Choose the store of a catalog: PyIceberg without the engine where it can open the catalog, else the engine's SQL."""
+"""Choose the store of a catalog: PyIceberg without the engine where it can open the catalog, else the engine's SQL.
+
+Packages add stores by the entry point group `glacierbase.stores`, each an object of a class that derives from `StoreType`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
+from functools import cache
 from importlib.util import find_spec
-from typing import Protocol
 
+from glacierbase.errors import ConfigurationError
+from glacierbase.executors import OWN
 from glacierbase.executors.engine import Engine
 from glacierbase.model.catalog import Catalog
-from glacierbase.stores import Store, iceberg
+from glacierbase.run.packages import STORES, offered
+from glacierbase.sql.dialects import DIALECTS
+from glacierbase.stores import Closable, LockRow, Store, StoreType, iceberg
 from glacierbase.stores.bounded import BoundedStore
 
 
-class Closable(Store, Protocol):
-    """A store that holds connections or sessions."""
+class _Tables(StoreType):
+    """Tables that the engine's SQL can create, whatever accesses them."""
 
-    def close(self) -> None: ...
+    def ddl(self, catalog: Catalog, free: LockRow) -> tuple[str, ...]:
+        from glacierbase.stores import sql
+
+        return sql.ddl(catalog, free)
+
+
+class _Iceberg(_Tables):
+    """Iceberg tables, through PyIceberg."""
+
+    name = "iceberg"
+
+    def open(self, catalog: Catalog, engine: Engine) -> Closable:  # noqa: ARG002 (the port's)
+        return iceberg.open_store(catalog)
+
+
+class _Sql(_Tables):
+    """Tables of the engine, through its SQL."""
+
+    name = "sql"
+    needs_engine = True
+
+    def open(self, catalog: Catalog, engine: Engine) -> Closable:
+        from glacierbase.stores import sql
+
+        return sql.open_store(catalog, engine.start())
+
+
+_OWN: Mapping[str, StoreType] = {store.name: store for store in (_Iceberg(), _Sql())}
 
 
 def open_store(catalog: Catalog, engine: Engine) -> Store:
@@ -25,27 +59,54 @@ def open_store(catalog: Catalog, engine: Engine) -> Store:
         ConfigurationError: `store.type` is iceberg and PyIceberg cannot open the catalog; or as the engine's start does.
         EngineUnavailable: as the engine's start does.
     """
-    store = BoundedStore(_opener(catalog, engine), engine.cancelled)
-    engine.at_close(store.close)
-    return store
+    chosen = _chosen(catalog)
+    if chosen.needs_engine:
+        engine.start()
 
+    def opened() -> Store:
+        store = chosen.open(catalog, engine)
+        engine.at_close(store.close)
+        return store
 
-def _opener(catalog: Catalog, engine: Engine) -> Callable[[], Store]:
-    if opens_without_engine(catalog):
-        return lambda: _closed_with(engine, iceberg.open_store(catalog))
-    from glacierbase.stores import sql
-
-    executor = engine.start()
-    return lambda: _closed_with(engine, sql.open_store(catalog, executor))
-
-
-def _closed_with(engine: Engine, store: Closable) -> Store:
+    store = BoundedStore(opened, engine.cancelled)
     engine.at_close(store.close)
     return store
 
 
 def opens_without_engine(catalog: Catalog) -> bool:
-    """Return whether history and lock of the catalog are read without its engine."""
-    if catalog.store.type != "auto":
-        return catalog.store.type == "iceberg"
-    return iceberg.can_open(catalog) and all(map(find_spec, ("pyiceberg", "pyarrow")))
+    """Return whether history and lock of the catalog are read without its engine.
+
+    Raises:
+        ConfigurationError: no installed package has its store, or the one that has it cannot be used.
+    """
+    return not _chosen(catalog).needs_engine
+
+
+def ddl(catalog: Catalog, free: LockRow) -> tuple[str, ...]:
+    """Return the SQL that creates the tables and grants the least rights on them. Raises as `opens_without_engine` does."""
+    return _chosen(catalog).ddl(catalog, free)
+
+
+def _chosen(catalog: Catalog) -> StoreType:
+    name = catalog.store.type
+    if name == "auto":
+        name = _preferred(catalog)
+    found = _OWN.get(name) or _added(name)
+    if found is None or (found is _OWN["sql"] and catalog.dialect not in DIALECTS):
+        raise ConfigurationError(
+            "NO_STORE",
+            f"catalog {catalog.name}: glacierbase has no store for history and lock on {catalog.executor_type}",
+            f"install the package that adds one by an entry point of the group {STORES}",
+        )
+    return found
+
+
+def _preferred(catalog: Catalog) -> str:
+    if catalog.executor_type not in OWN and _added(catalog.executor_type):
+        return catalog.executor_type
+    return "iceberg" if iceberg.can_open(catalog) and all(map(find_spec, ("pyiceberg", "pyarrow"))) else "sql"
+
+
+@cache
+def _added(name: str) -> StoreType | None:
+    return offered(STORES, name, StoreType)

@@ -9,8 +9,8 @@ from glacierbase.errors import ConfigurationError, EngineError, TableNotFound
 from glacierbase.executors import Session
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.names import name_parts, spark_identifier
-from glacierbase.model.qualified import qualified
 from glacierbase.model.shape import Shape
+from glacierbase.sql.qualified import qualified
 from glacierbase.stores.iceberg.past import Past
 from glacierbase.stores.iceberg.properties import can_open
 from glacierbase.stores.iceberg.shape import ShapeReader, shape_from_json
@@ -28,7 +28,7 @@ class TableShapes:
         """Return whether `read` requires a session for a table. Contacts nothing."""
         name = qualified(self._catalog, table)
         first = next(iter(name_parts(name)), "")
-        if self._catalog.executor_type != "spark" or identifier(name, first) is None or not find_spec("pyiceberg"):
+        if identifier(name, first) is None or not find_spec("pyiceberg"):
             return True
         return not can_open(replace(self._catalog, store=replace(self._catalog.store, catalog=first)))
 

@@ -16,7 +16,7 @@ from glacierbase.model.tableversion import TableVersion
 from glacierbase.run.clock import seconds
 from glacierbase.stores import LockRow
 from glacierbase.stores.damaged import check_columns, the_row
-from glacierbase.stores.sql_text import SYNTAX, Tables
+from glacierbase.stores.sql_text import SYNTAX, Syntax, Tables
 from glacierbase.stores.sql_text import literal as _literal
 from glacierbase.stores.tables import (
     catalog_of,
@@ -33,7 +33,7 @@ logger = logging.getLogger("glacierbase")
 
 def open_store(catalog: Catalog, executor: Executor) -> SqlStore:
     """Open the history and lock of `catalog` in a new session, which sees everything that was committed before."""
-    return SqlStore(catalog, executor.open_session(bookkeeping=True), executor.dialect)
+    return SqlStore(catalog, executor.open_session(bookkeeping=True), SYNTAX[executor.dialect])
 
 
 def ddl(catalog: Catalog, free: LockRow) -> tuple[str, ...]:
@@ -42,7 +42,7 @@ def ddl(catalog: Catalog, free: LockRow) -> tuple[str, ...]:
     Raises:
         ConfigurationError: the name of a role or warehouse holds unprintable characters.
     """
-    syntax = SYNTAX[catalog.executor_type]
+    syntax = SYNTAX[catalog.dialect]
     tables = Tables(syntax, catalog.store, catalog.name)
     names = {
         "database": syntax.quoted(catalog.store.catalog),
@@ -70,9 +70,9 @@ class SqlStore:
 
     compacts_every = 100  # Spark takes a second or two for a compaction, even of few files.
 
-    def __init__(self, catalog: Catalog, session: Session, dialect: str) -> None:
+    def __init__(self, catalog: Catalog, session: Session, syntax: Syntax) -> None:
         self._session = session
-        self._syntax = SYNTAX[dialect]
+        self._syntax = syntax
         for statement in self._syntax.begin:
             session.execute(statement)
         self._tables = Tables(self._syntax, catalog.store, catalog.name)

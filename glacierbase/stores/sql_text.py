@@ -9,6 +9,7 @@ from typing import Any
 from glacierbase.model.catalog import StoreOptions
 from glacierbase.model.migration import Event
 from glacierbase.model.names import snowflake_identifier, spark_identifier
+from glacierbase.sql.dialects import SNOWFLAKE, SPARK
 from glacierbase.stores import LockRow
 from glacierbase.stores.tables import ICEBERG_PROPERTIES, history_name, kind, lock_name
 
@@ -59,7 +60,7 @@ class Syntax:
 
 
 SYNTAX = {
-    "spark": Syntax(
+    SPARK.name: Syntax(
         # The tables are small: a job that finds the files to rewrite, and 200 shuffle partitions, cost more than they save.
         begin=[
             "SET spark.sql.optimizer.runtime.rowLevelOperationGroupFilter.enabled=false",
@@ -93,7 +94,7 @@ SYNTAX = {
         grants=[],
         proves_by_lease=False,
     ),
-    "snowflake": Syntax(
+    SNOWFLAKE.name: Syntax(
         begin=[],
         quoted=snowflake_identifier,
         types={"int": "BIGINT", "str": "STRING", "datetime": "TIMESTAMP_TZ"},

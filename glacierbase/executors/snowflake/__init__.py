@@ -1,5 +1,42 @@
 """Snowflake: standard and Snowflake-managed Iceberg tables, through its own connector."""
 
-from glacierbase.executors.snowflake.session import open_executor
+from __future__ import annotations
 
-__all__ = ["open_executor"]
+from glacierbase.executors import EngineType, Executor
+from glacierbase.model.catalog import Catalog
+from glacierbase.model.keys import Key, Kind
+from glacierbase.model.values import SCHEMA
+from glacierbase.run.run import Run
+from glacierbase.sql.dialects import SNOWFLAKE
+
+
+class Snowflake(EngineType):
+    """Snowflake, as catalog files configure it."""
+
+    name = "snowflake"
+    dialect = SNOWFLAKE.name
+    keys = (
+        # A statement's outcome is recorded when the statement returns.
+        Key(
+            "connection",
+            "Keywords of the Snowflake connector, except `autocommit` and `paramstyle`.",
+            Kind.KEYS,
+            fixed=("autocommit", "paramstyle"),
+        ),
+    )
+    default_catalog = ("connection", "database")
+    namespace = SCHEMA
+    extra = "snowflake"
+
+    def open_executor(self, catalog: Catalog, run: Run) -> Executor:
+        """Log in with the catalog's `connection`."""
+        from glacierbase.executors.snowflake.session import open_executor
+
+        return open_executor(catalog, run)
+
+    def given_parts(self, catalog: Catalog) -> int:
+        """Count database and schema; a schema without a database supplies nothing."""
+        return ("database" in catalog.connection) * (1 + ("schema" in catalog.connection))
+
+
+ENGINE = Snowflake()

@@ -7,55 +7,110 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from glacierbase.executors import Executor
-from glacierbase.executors.spark.borrowed import BorrowedExecutor
-from glacierbase.executors.spark.connect import ConnectExecutor
-from glacierbase.executors.spark.isolated import IsolatedExecutor
-from glacierbase.executors.spark.jars import check_jars
-from glacierbase.executors.spark.launch import session_conf
-from glacierbase.executors.spark.local import LocalExecutor
-from glacierbase.executors.spark.warm import warm
+from glacierbase.executors import CopyExecutor, EngineType, Executor, Warmed
 from glacierbase.model.catalog import Catalog
+from glacierbase.model.keys import Key, Kind
+from glacierbase.model.values import BOOLEAN, COORDINATE, SHA256
 from glacierbase.run.run import Run
+from glacierbase.sql.dialects import SPARK
 
-__all__ = ["check_installed", "open_copy", "open_executor", "session_conf", "warm"]
-
-
-def check_installed(catalog: Catalog) -> None:
-    """Check that a Spark which would be started here fits the catalog's jars.
-
-    Raises:
-        ConfigurationError: `SPARK_VERSION_MISMATCH`, or no Spark is installed.
-    """
-    if "spark.remote" not in catalog.spark_conf:
-        check_jars(catalog.spark_conf, catalog.dependencies, catalog.dependency_places)
+_DEPENDENCY = (
+    Key("coordinate", "The jar, as group:artifact:version.", type=COORDINATE, required=True),
+    Key("sha256", "The digest that the jar must have.", type=SHA256),
+)
 
 
-def open_executor(catalog: Catalog, run: Run, session: Any = None) -> Executor:
-    """Connect with the catalog's `sparkConf`, or work inside the caller's `session`.
+class Spark(EngineType):
+    """Spark, as catalog files configure it."""
 
-    Raises:
-        ConfigurationError: Java, pyspark or the jars are missing or do not fit together.
-        EngineUnavailable: Spark did not start, or the server does not answer.
-    """
-    _silence()
-    if session is not None:
+    name = "spark"
+    dialect = SPARK.name
+    keys = (
+        Key("sparkConf", "Spark's configuration; values reach Spark as written.", Kind.VALUES),
+        Key(
+            "dependencies",
+            "Jars that Spark loads: Maven coordinates, or mappings of `coordinate` and `sha256`.",
+            Kind.LIST,
+            COORDINATE,
+            keys=_DEPENDENCY,
+        ),
+        Key(
+            "allowFloating",
+            "Whether versions such as `latest.release` and `1.+`, which can resolve to another jar later, are allowed.",
+            type=BOOLEAN,
+            default="false",
+        ),
+    )
+    default_catalog = ("sparkConf", "spark.sql.defaultCatalog")
+    extra = "local"
+    has_copies = True
+
+    def open_executor(self, catalog: Catalog, run: Run) -> Executor:
+        """Connect with the catalog's `sparkConf`.
+
+        Raises:
+            ConfigurationError: Java, pyspark or the jars are missing or do not fit together.
+            EngineUnavailable: Spark did not start, or the server does not answer.
+        """
+        _silence()
+        if _is_remote(catalog):
+            from glacierbase.executors.spark.connect import ConnectExecutor
+
+            return ConnectExecutor(catalog)
+        from glacierbase.executors.spark.local import LocalExecutor
+
+        return LocalExecutor(catalog, run)
+
+    def open_in_session(self, catalog: Catalog, session: Any) -> Executor:
+        """Work in new sessions of the caller's, which is never stopped."""
+        from glacierbase.executors.spark.borrowed import BorrowedExecutor
+
+        _silence()
         return BorrowedExecutor(catalog, session)
-    if "spark.remote" in catalog.spark_conf:
-        return ConnectExecutor(catalog)
-    return LocalExecutor(catalog, run)
+
+    def check_installed(self, catalog: Catalog) -> None:
+        """Check that a Spark which would be started here fits the catalog's jars.
+
+        Raises:
+            ConfigurationError: `SPARK_VERSION_MISMATCH`, or no Spark is installed.
+        """
+        from glacierbase.executors.spark.jars import check_jars
+
+        if not _is_remote(catalog):
+            check_jars(catalog.spark_conf, catalog.dependencies, catalog.dependency_places)
+
+    def given_parts(self, catalog: Catalog) -> int:
+        """Count the catalog; a default namespace of Spark is none of its own."""
+        default = "spark.sql.defaultCatalog" in catalog.spark_conf
+        return int(default or "spark.sql.catalog.spark_catalog" in catalog.spark_conf)
+
+    def warm(self, catalog: Catalog, run: Run) -> Warmed:
+        """Resolve the jars and build the class archive of a Spark that is started here."""
+        from glacierbase.executors.spark.warm import warm
+
+        return warm(catalog, run)
+
+    def spark_conf(self, catalog: Catalog) -> dict[str, str]:
+        """Return the configuration with the paths of the jars."""
+        from glacierbase.executors.spark.launch import session_conf
+
+        return session_conf(catalog)
+
+    def open_copy(self, catalog: Catalog, run: Run, folder: Path, names: Sequence[str]) -> CopyExecutor:
+        """Start Spark for a throw-away copy, in a sandbox."""
+        from glacierbase.executors.spark.isolated import IsolatedExecutor
+
+        _silence()
+        return IsolatedExecutor(catalog, run, folder, names)
 
 
-def open_copy(catalog: Catalog, run: Run, folder: Path, names: Sequence[str]) -> IsolatedExecutor:
-    """Start Spark for a throw-away copy, in a cell.
-
-    Raises:
-        ConfigurationError, EngineUnavailable: as `open_executor` does.
-    """
-    _silence()
-    return IsolatedExecutor(catalog, run, folder, names)
+def _is_remote(catalog: Catalog) -> bool:
+    return "spark.remote" in catalog.spark_conf
 
 
 def _silence() -> None:
     """Stop pyspark from logging a line of JSON on stderr for each refused statement; glacierbase reports the error itself."""
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL + 1)
+
+
+ENGINE = Spark()

@@ -13,7 +13,7 @@ from itertools import pairwise
 
 from glacierbase.executors.spark.atomic import is_atomic
 from glacierbase.sql import read
-from glacierbase.sql.dialects import DIALECTS
+from glacierbase.sql.dialects import SPARK
 from glacierbase.sql.tokens import Source, tokens
 
 # Options of the writer and columns that are called like an action leave the outcome open, too.
@@ -40,7 +40,7 @@ def proving_table(sql: str, file: str) -> str | None:
 
 def _is_listed(sql: str) -> bool:
     """Return whether the statement is one of the list, in its plain form: no comment before the end of its table's name."""
-    found = list(tokens(DIALECTS["spark"], Source(sql)))
+    found = list(tokens(SPARK, Source(sql)))
     listed = _LISTED.match(" ".join(token.word for token in found))
     if listed is None or found[0].start:
         return False

@@ -225,7 +225,7 @@ class RanStatements:
 
     def _read(self, record: Record) -> Iterator[tuple[tuple[str, ...], str, _Said]]:
         """Yield the statements that ran: their tables, their operations, and what they say."""
-        dialect = self._catalog.executor_type
+        dialect = self._catalog.dialect
         try:
             statements = split_statements(record.started.rendered_sql or "", dialect)
         except MigrationFileError:  # A secret that was masked in it may have been part of its syntax.

@@ -9,6 +9,7 @@ from glacierbase.model.spelling import did_you_mean
 from glacierbase.review.rule import CREATES, File, Found, Proof, Rule, Step, file_rule, statement_rule
 from glacierbase.review.rules import texts
 from glacierbase.review.severity import Severity
+from glacierbase.sql.dialects import SPARK
 from glacierbase.sql.statement import Name, SessionEffect
 
 _TEXTS = texts("files")
@@ -66,7 +67,7 @@ def unqualified_table(file: File) -> Iterator[Found]:
 def undeclared_catalog(file: File) -> Iterator[Found]:
     """Find names whose first part is no catalog of the catalog file."""
     declared = {*file.facts.formats, "spark_catalog"}
-    if file.facts.engine != "spark" or not file.facts.formats:
+    if file.facts.engine != SPARK.name or not file.facts.formats:
         return
     for step, name in _names(file):
         if len(name.parts) >= _PARTS and name.parts[0].lower() not in {each.lower() for each in declared}:

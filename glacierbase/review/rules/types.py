@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from glacierbase.review.rule import File, Found, Proof, Rule, Step, file_rule, of, statement_rule
 from glacierbase.review.rules import texts
 from glacierbase.review.severity import Severity
+from glacierbase.sql.dialects import SPARK
 from glacierbase.sql.known import KnownColumn, known_type
 from glacierbase.sql.statement import AlterColumn, Column, DropColumn, Fields
 
@@ -121,7 +122,7 @@ def drop_column_in_use(step: Step, file: File) -> Iterator[Found]:
 @file_rule(severity=Severity.ERROR, proof=Proof.RUN, **_TEXTS["TY109"])
 def add_column_if_not_exists(file: File) -> Iterator[Found]:
     """Find ADD COLUMN IF NOT EXISTS in Spark's dialect."""
-    for step in file.steps if file.facts.engine == "spark" else ():
+    for step in file.steps if file.facts.engine == SPARK.name else ():
         if _IF_NOT_EXISTS.match(step.statement.text):
             yield Found("ADD COLUMN IF NOT EXISTS", step)
 

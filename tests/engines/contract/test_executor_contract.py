@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from glacierbase.errors import EngineError, StatementRefused, TableNotFound
-from tests.support.beds import LakeBed, RemoteLake, SnowBed
+from tests.support.beds import LakeBed, RemoteLake, SnowBed, opened
 from tests.support.fakes import FakeExecutor
 
 
@@ -26,7 +26,9 @@ class Bed:
     table: Callable[[str], str]
     failing_question: str
     slow_row: str  # A query that takes seconds to return a row.
-    uses: tuple[str, str]  # Two statements, each of which selects another namespace.
+    uses: (
+        tuple[str, str] | None
+    )  # Two statements, each of which selects another namespace; None where there is only one.
     brings_mine: str = "CREATE TEMPORARY VIEW mine AS SELECT 1 AS a"  # Afterwards the session has a table `mine`.
 
 
@@ -44,6 +46,7 @@ SLOW_ON_SNOWFLAKE = {
         "fake",
         pytest.param("lake", id="spark"),
         pytest.param("remote_lake", id="connect"),
+        "sqlite_engine",
         "emulated",
         pytest.param("account", marks=pytest.mark.account),
     ]
@@ -54,6 +57,10 @@ def bed(request: pytest.FixtureRequest) -> Iterator[Bed]:
         yield Bed(
             FakeExecutor(), lambda name: name, "SELECT abs(-9223372036854775807 - 1)", COUNTING, ("USE one", "USE two")
         )
+        return
+    if request.param == "sqlite_engine":
+        with opened(request.getfixturevalue("sqlite_engine").root) as (_, executor):
+            yield Bed(executor, lambda name: name, "SELECT abs(-9223372036854775807 - 1)", COUNTING, None)
         return
     if request.param in ("emulated", "account"):
         snow: SnowBed = request.getfixturevalue(request.param)
@@ -200,6 +207,10 @@ def test_a_table_is_described_as_it_is_now(bed: Bed) -> None:
 def test_a_session_names_its_context_and_returns_to_one(bed: Bed) -> None:
     """`USE` changes the context; `select` makes a former one current again, for the session alone."""
     session = bed.executor.open_session()
+    if bed.uses is None:
+        session.select(session.context())
+        assert session.context() == bed.executor.open_session().context()
+        return
     session.execute(bed.uses[0])
     first = session.context()
     session.execute(bed.uses[1])

@@ -16,6 +16,7 @@ from glacierbase.stores.iceberg import open_store as open_iceberg_store
 from glacierbase.stores.sql import open_store
 from tests.support.beds import LakeBed, RemoteLake, SnowBed, with_own_namespace
 from tests.support.fakes import MemoryStore, MemoryTables
+from tests.support.project_folder import only_catalog
 
 NOW = datetime(2026, 11, 20, 10, 30, 0, 123456, tzinfo=timezone.utc)
 
@@ -41,6 +42,7 @@ class Bed:
         "postgres",
         pytest.param("lake", id="spark"),
         pytest.param("remote_lake", id="connect"),
+        "sqlite_engine",
         "emulated",
         pytest.param("account", marks=pytest.mark.account),
     ]
@@ -58,6 +60,12 @@ def bed(request: pytest.FixtureRequest) -> Bed:
             lambda: open_iceberg_store(catalog),
             lambda: open_iceberg_store(replace(catalog, name="other")),
         )
+    if request.param == "sqlite_engine":
+        project = request.getfixturevalue("sqlite_engine")
+        from glacierbase_sqlite.store import SqliteStore
+
+        catalog = with_own_namespace(only_catalog(project.root))
+        return Bed(catalog.name, lambda: SqliteStore(catalog), lambda: SqliteStore(replace(catalog, name="other")))
     lake: LakeBed | RemoteLake | SnowBed = request.getfixturevalue(request.param)
     catalog = with_own_namespace(lake.catalog)
     return Bed(

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from glacierbase.catalogs.keycheck import wrong_keys
-from glacierbase.catalogs.keys import FILE_KEYS, KEYS, Key, Kind
+from glacierbase.catalogs.keys import FILE_KEYS, KEYS
 from glacierbase.catalogs.yamlfile import parse_yaml
+from glacierbase.model.keys import Key, Kind
 
 EXAMPLES = {
     Kind.VALUE: "x",

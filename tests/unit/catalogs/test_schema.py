@@ -16,13 +16,15 @@ from jsonschema import Draft7Validator
 
 from glacierbase.authoring.init import TYPES
 from glacierbase.catalogs.folder import load_catalog_files
-from glacierbase.catalogs.keys import ENVIRONMENT_KEYS, FILE_KEYS, KEYS, Key, Kind
+from glacierbase.catalogs.keys import FILE_KEYS, KEYS
 from glacierbase.catalogs.schema import catalog_file_schema
 from glacierbase.errors import GlacierbaseError, SeveralErrors
 from glacierbase.model.duration import DURATION
+from glacierbase.model.keys import Key, Kind
 from tests.docs.pages import REPOSITORY, all_blocks
 from tests.support.catalog_files import LAKE, POSTGRES, REMOTE, WEB
 
+ENVIRONMENT_KEYS = KEYS["environments"].keys
 SCHEMA = catalog_file_schema()
 VALIDATOR = Draft7Validator(SCHEMA)
 TEMPLATES = REPOSITORY / "glacierbase" / "authoring" / "templates" / "catalogs"

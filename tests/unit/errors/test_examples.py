@@ -57,6 +57,33 @@ def lint_with_broken_rules(project: ProjectFolder) -> object:
     return project.run("lint", environ={"PYTHONPATH": os.pathsep.join(filter(None, paths))})
 
 
+def pending_on(engine: str | None) -> Arrange:
+    """Run `pending` on a catalog of the type `acme`, where a package adds an engine whose module has this text, or is missing."""
+
+    def arrange(project: ProjectFolder) -> object:
+        project.catalog("migrationExecutor: {type: acme}\n")
+        info = project.root / "packages" / "acme_engine-1.0.dist-info"
+        info.mkdir(parents=True)
+        (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme-engine\nVersion: 1.0\n")
+        (info / "entry_points.txt").write_text("[glacierbase.executors]\nacme = acme_engine:ENGINE\n")
+        if engine is not None:
+            (info.parent / "acme_engine.py").write_text(engine)
+        paths = [str(info.parent), os.environ.get("PYTHONPATH", "")]
+        return project.run("pending", environ={"PYTHONPATH": os.pathsep.join(filter(None, paths))})
+
+    return arrange
+
+
+ACME = """\
+from glacierbase.executors import EngineType
+
+class Acme(EngineType):
+    name = dialect = "acme"
+
+ENGINE = Acme()
+"""
+
+
 def pending(_: ProjectFolder) -> object:
     return Project.load().pending()
 
@@ -286,6 +313,8 @@ ARRANGED: dict[str, Arrange] = {
     "LINT_FAILED": files(run=lint, **{"0007_add_device": "ALTER TABLE lake.a.t DROP COLUMN legacy"}),
     "UNKNOWN_RULE": catalog(f"{CONF}lint: {{rules: {{SD103: off}}}}\n", run=lint),
     "BROKEN_RULES": files(run=lint_with_broken_rules),
+    "BROKEN_PACKAGE": pending_on(None),
+    "NO_STORE": pending_on(ACME),
     "NOT_INVERTIBLE": files(
         run=lambda project: run_here(project, "new", "undo", "--author", "Ana", "--reverting", "7"),
         **{"0007_add_device": "SELECT 1"},

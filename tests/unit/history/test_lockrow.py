@@ -11,6 +11,7 @@ import pytest
 
 from glacierbase.history.lockrow import HolderWatch, Terms, describe_holder, free_row, holder_values, living_fence
 from glacierbase.stores.sql import SqlStore
+from glacierbase.stores.sql_text import SYNTAX
 from tests.support.fakes import MemoryStore, MemoryTables
 from tests.support.project_folder import ProjectFolder, only_catalog
 
@@ -57,7 +58,7 @@ def test_leases_expire_by_the_servers_clock(project: ProjectFolder) -> None:
     connection = "{account: a, database: LAKE}"
     project.catalog(f"migrationExecutor: {{type: snowflake, conf: {{connection: {connection}}}}}\n")
     server = Server()
-    store = SqlStore(only_catalog(project.root), server, "snowflake")  # type: ignore[arg-type]
+    store = SqlStore(only_catalog(project.root), server, SYNTAX["snowflake"])  # type: ignore[arg-type]
     for left, living in ((timedelta(seconds=1), 7), (timedelta(seconds=-LEASE - 1), None)):
         server.row = replace(server.row, owner="other", fence=7, expires_at=server.now() + left, holder="{}")
         row = store.read_lock()

@@ -38,6 +38,7 @@ def catalog(properties: dict[str, str], implementation: str = SPARK, **conf: str
         environment="dev",
         protected=False,
         executor_type="spark",
+        dialect="spark",
         spark_conf={"spark.sql.catalog.lake": implementation, **declared, **conf},
         dependencies=(),
         connection={},

@@ -6,18 +6,19 @@ from collections.abc import Sequence
 
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.names import name_of, name_parts
+from glacierbase.sql.dialects import dialect_of
 
 DEFAULT_CATALOG = "spark_catalog"
 
 
 def qualified(catalog: Catalog, table: str) -> str:
-    """Return the name of a table with its catalog in Spark, as a new session resolves it; in Snowflake as it is.
+    """Return the name of a table with its catalog in Spark, as a new session resolves it; in other dialects as it is.
 
     Args:
         table: its name as the history records names.
     """
     parts, conf = name_parts(table), catalog.spark_conf
-    if catalog.executor_type != "spark" or not parts or is_path(parts):
+    if not dialect_of(catalog.dialect).names_follow_conf or not parts or is_path(parts):
         return table
     if len(parts) > 1 and is_catalog(catalog, parts[0]):
         return name_of(parts)
