@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -45,6 +46,8 @@ VENDORS: dict[str, str | tuple[str, ...]] = {
     "click": "cli/",
     "rich": ("output/", "cli/"),
 }
+# A file of a room on its contents page; a folder has a slash.
+NAMED = re.compile(r"`([a-z_]+)`")
 
 
 def modules() -> Iterator[Path]:
@@ -179,6 +182,26 @@ def test_help_costs_what_click_does() -> None:
 def test_every_module_has_a_docstring_about_its_purpose() -> None:
     """The docstring of the module says it."""
     assert [str(path) for path in modules() if not ast.get_docstring(ast.parse(path.read_text()))] == []
+
+
+def test_a_contents_page_names_the_files_of_its_room() -> None:
+    """The docstring of `__init__`, where it is a list of files, has each of them once, and no other."""
+    pages = {path.parent: ast.get_docstring(ast.parse(path.read_text())) or "" for path in PACKAGE.rglob("__init__.py")}
+    listed = {
+        room: [
+            name
+            for line in page.splitlines()
+            if line.startswith("- ")
+            for name in NAMED.findall(line.partition(":")[0])
+        ]
+        for room, page in pages.items()
+    }
+    wrong = {
+        str(room.relative_to(PACKAGE)): names
+        for room, names in listed.items()
+        if names and sorted(names) != sorted(path.stem for path in room.glob("*.py") if path.stem != "__init__")
+    }
+    assert wrong == {}
 
 
 def test_the_public_names_are_these() -> None:

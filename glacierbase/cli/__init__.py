@@ -8,8 +8,13 @@
 - `display`: what a terminal shows.
 - `signals`: stop a run when a signal asks for it.
 
-The commands: `apply` changes catalogs, `inspect` only reads, `drift` does both; `files` works on files; `review` has `lint`,
-`rules` and `review`; `reference` prints what the program knows.
+The commands:
+- `apply`: those that change catalogs, and `pending` and `plan`.
+- `inspect`: the read-only ones.
+- `drift`: `drift`, and its three ways to settle a difference.
+- `files`: those on files alone.
+- `review`: `lint`, `rules` and `review`.
+- `reference`: `explain` and `schemas`, which print what the program knows.
 """
 
 from glacierbase.cli.program import main as main
