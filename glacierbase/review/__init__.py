@@ -1,1 +1,1 @@
-"""The commands that review migrations before they run: `lint` and its rules. Nothing is contacted, and no file is executed."""
+"""Review migrations before they run: `lint` checks the statements, and `review` runs them on a throw-away copy. Neither contacts a catalog."""
