@@ -208,7 +208,7 @@ def test_a_state_file_holds_digests_and_no_statement(tell: Tell, tmp_path: Path)
 
 
 def test_a_state_file_of_an_earlier_version_claims_no_design(tell: Tell, tmp_path: Path) -> None:
-    """It is read, its tables are compared, and a warning says what it lacks."""
+    """The state file is read, its tables are compared, and a warning says what it lacks."""
     fleet = tell(v0001=f"{CREATE} TBLPROPERTIES ('team'='{{{{ variables.ns }}}}')")
     both(fleet, "0001", lambda client: (created("a.t")(client), set_to(team="dev")(client)), created("a.t"))
     path = tmp_path / "prod.json"

@@ -261,7 +261,7 @@ def test_columns_without_ids_are_followed_by_name(tell: Tell) -> None:
 
 
 def test_each_line_has_author_and_reason(tell: Tell) -> None:
-    """Those of the file, as the history recorded them."""
+    """Each line has author and reason of the file, as the history recorded them."""
     story = Story().file(1, {T: shape(T, ID)}, author="Ana", description="first")
     [result] = tell(story).blame("t")
     line = result.lines_[0]

@@ -101,7 +101,7 @@ def test_a_table_has_its_timeline_and_the_origin_of_each_part(
 def test_a_table_that_was_dropped_and_made_again_has_one_page(
     project: ProjectFolder, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """It counts once; its timeline begins with the table that was dropped. Columns have their comments."""
+    """The table counts once; its timeline begins with the table that was dropped. Columns have their comments."""
     t = "lake.a.t"
     commented = replace(column(1, "b"), comment="the <b>")
     story = (
