@@ -111,7 +111,7 @@ def test_a_manual_change_is_reported_although_a_file_with_a_variable_touched_the
         ("prod", "outside", "property owned", ["0003"]), ("prod", "variables", "property team", ["0002"]),
     ]  # fmt: skip
     text = call_program(["compare", "dev", "prod", "--project", str(fleet.project.root)]).stdout
-    assert "+ property owned: by hand  not from a migration, seen first by 0003" in text
+    assert "+ property owned: by hand  not from a migration, first observed by 0003" in text
 
 
 def test_a_column_that_a_variable_decides_stays_by_design_after_a_revert(tell: Tell) -> None:
