@@ -1,17 +1,65 @@
-"""Rules for the text of tests."""
+"""Rules for the text of pages, of texts in the package, and of tests."""
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 TESTS = Path(__file__).parent
+REPOSITORY = TESTS.parent
+# The first word of a docstring that only continues the name of its function.
+CONTINUATION = re.compile(r"(And|Also|It|Its|Nor|So|That|Their|These|They|This|Those) ")
+# The verb before the subject, or the verb before what it is about.
+INVERSION = re.compile(r"(?:^|[.!?:] )(Not|Never) \w+ (are|is)\b|(?:^|[.!?] )(Nor|So) (are|do|does|is)\b", re.MULTILINE)
+# Words of this project in place of those of the field: snapshot, observed, changed, requested, before, after.
+COINED = re.compile(
+    r"\b(asked for|borrowed|fitted|looked|looks at|past the migrations|seen first|touched|traced|of one's own)\b",
+    re.IGNORECASE,
+)
+# How often the package has a loop variable that names nothing. The number may only shrink.
+UNNAMED_LOOPS = 659
 
 
 def test_each_test_docstring_is_readable_alone() -> None:
-    """A docstring that begins with "And" continues the name of its function."""
-    assert [place for place, text in docstrings() if text.startswith("And ")] == []
+    """No docstring begins with a word that refers to the name of its function."""
+    assert [place for place, text in docstrings() if CONTINUATION.match(text)] == []
+
+
+def test_no_sentence_begins_with_its_verb() -> None:
+    """Pages say "Views are not read", not "Not read are views"."""
+    assert hits(INVERSION) == []
+
+
+def test_pages_use_the_words_of_the_field() -> None:
+    """The coined words have plain ones: a file changes a table, and a run observes a change."""
+    assert hits(COINED) == []
+
+
+def test_loop_variables_are_named_for_what_they_hold() -> None:
+    """`for each in` is not written in new code."""
+    found = sum(path.read_text().count("for each in") for path in (REPOSITORY / "glacierbase").rglob("*.py"))
+    assert found <= UNNAMED_LOOPS
+
+
+def hits(pattern: re.Pattern[str]) -> list[str]:
+    """Return the place and the text of each match in the prose of the pages and of the package's texts."""
+    return [
+        f"{path.relative_to(REPOSITORY)}:{text.count(chr(10), 0, match.start()) + 1}: {match[0].strip()}"
+        for path, text in prose()
+        for match in pattern.finditer(text)
+    ]
+
+
+def prose() -> Iterator[tuple[Path, str]]:
+    """Yield each Markdown file with its text; code blocks and code are blank, so that lines keep their numbers."""
+    for root in (REPOSITORY / "docs", REPOSITORY / "glacierbase"):
+        for path in sorted(root.rglob("*.md")):
+            text = re.sub(
+                r"```.*?```", lambda block: "\n" * block[0].count("\n"), path.read_text("utf-8"), flags=re.DOTALL
+            )
+            yield path, re.sub(r"`[^`\n]*`", "``", text)
 
 
 def docstrings() -> Iterator[tuple[str, str]]:

@@ -151,7 +151,7 @@ def _wait(seconds: float, cancelled: Callable[[], bool], what: str) -> None:
     with doing(f"{what}: looking again", lambda: f"in {as_clock(deadline - time.monotonic())}", announce=False):
         while (left := deadline - time.monotonic()) > 0:
             if cancelled():
-                raise stopped_before("the second look at a table", "nothing ran")
+                raise stopped_before("the second read of a table", "nothing ran")
             time.sleep(min(_POLL_SECONDS, left))
 
 

@@ -49,7 +49,7 @@ class TableChoice:
         """
         for pattern in self._patterns:
             if not any(matches(table, pattern) for table in self._known):
-                what = f"no migration in the history touched a table that fits {pattern}"
+                what = f"no migration in the history changed a table that fits {pattern}"
                 hint = did_you_mean(pattern, self._known, self._named())
                 raise ConfigurationError("UNKNOWN_TABLE", what, hint, table=pattern)
         return found

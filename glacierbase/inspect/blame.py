@@ -113,7 +113,7 @@ def state_lines(dropped: Since | None, is_recorded: bool, not_recorded: Sequence
     elif not is_recorded and not not_recorded:
         yield "not recorded: no file had created or changed it"
     if not_recorded:
-        yield f"not recorded: {', '.join(not_recorded)} touched it and left no record; what it changed is not shown"
+        yield f"not recorded: {', '.join(not_recorded)} changed it and left no record; what it changed is not shown"
     if next_:
         yield f"next: {next_}"
 

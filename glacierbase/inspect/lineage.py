@@ -83,9 +83,9 @@ class Since:
         if self.origin is Origin.DURING:
             return f"during {self.seen_by}, not by it"
         if self.is_first:
-            return f"before the first record, seen by {self.seen_by}"
+            return f"before the first record, observed by {self.seen_by}"
         what = "not from a migration" if self.origin is Origin.OUTSIDE else "not recorded"
-        return f"{what}, seen first by {self.seen_by}" if self.seen_by else what
+        return f"{what}, first observed by {self.seen_by}" if self.seen_by else what
 
     @property
     def line(self) -> str:

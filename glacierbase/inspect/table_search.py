@@ -130,7 +130,7 @@ class TableSearch:
             return results
         hint = did_you_mean(self._text, _with_short_names(self._known), f"`{command('history')}` lists what ran")
         raise ConfigurationError(
-            "UNKNOWN_TABLE", f"no migration in the history touched a table {self._text}", hint, table=self._text
+            "UNKNOWN_TABLE", f"no migration in the history changed a table {self._text}", hint, table=self._text
         )
 
     def _find(self, history: History, parts: Sequence[str]) -> ChosenTable | None:

@@ -33,7 +33,7 @@ def check_reason(reason: str | None) -> None:
         raise ConfigurationError(
             "REASON_MISSING",
             "a reason is required to overrule the history",
-            "add --reason 'what was seen, and by whom'",
+            "add --reason 'what was observed, and by whom'",
         )
 
 

@@ -77,7 +77,7 @@ def _how(entries: Sequence[Entry]) -> str:
     if not replayed:
         return "rendered and not replayed"
     only = "" if len(replayed) == len(changed) else "in part "
-    return f"{only}replayed on a throw-away copy, no real table was touched"
+    return f"{only}replayed on a throw-away copy, no real table was changed"
 
 
 def _title(entry: Entry) -> str:
@@ -226,7 +226,7 @@ def _unread(entries: Sequence[Entry]) -> Iterator[Block]:
     skipped = [each for entry in entries for each in (entry.get("replay") or {}).get("skipped", ())]
     lines += [f"on the throw-away copy, not replayed: {_place(each)} {code(each['why'])}" for each in skipped]
     if lines:
-        yield Block("unread statement", tuple(f"- {line}" for line in dict.fromkeys(lines)), "### Not looked at\n")
+        yield Block("unread statement", tuple(f"- {line}" for line in dict.fromkeys(lines)), "### Not checked\n")
 
 
 def _place(each: Entry) -> str:

@@ -38,7 +38,7 @@ class ReportResult(Result):
     def lines(self) -> Sequence[Line]:
         shown = f"{counted(self.migrations, 'migration')}, {self.pending} pending; {counted(self.tables, 'table')}"
         compared = f"; compared: {', '.join(self.environments)}" if self.environments else ""
-        return [f"{shown}, {counted(self.drifts, 'change')} past the migrations{compared}", f"written: {self.path}"]
+        return [f"{shown}, {counted(self.drifts, 'change')} outside of migrations{compared}", f"written: {self.path}"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -265,7 +265,7 @@ class ReviewResult(Result):
             return f"{new}, rendered and not replayed"
         wrong = counted(sum(each.is_error for each in self.findings), "error")
         tables = counted(len(self.tables), "table")
-        return f"{PREFIX}: {new}, {tables} changed, {wrong}; no real table was touched"
+        return f"{PREFIX}: {new}, {tables} changed, {wrong}; no real table was changed"
 
 
 def _row(file: ReviewedFile) -> tuple[str, ...]:

@@ -310,7 +310,7 @@ def _failed(result: ReviewResult) -> ReviewResult:
         f"correct the statements; `{command('rules', *of_rules)}` explains them, and how to allow one"
         if of_rules
         else "correct the statements of the findings",
-        state="no real table was touched",
+        state="no real table was changed",
         catalog=result.catalog,
         codes=list(codes),
     )

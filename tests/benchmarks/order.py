@@ -25,7 +25,7 @@ class Order:
     _projects: dict[int, Path] = field(default_factory=dict)
 
     def sizes(self, *sizes: int) -> Sequence[int]:
-        """Those that were ordered."""
+        """Return the sizes that were ordered."""
         return [size for size in sizes if size <= self.largest]
 
     def project(self, files: int) -> Path:

@@ -40,5 +40,5 @@ def test_what_is_not_noticed_is_named(
 @pytest.mark.full
 @pytest.mark.parametrize("each", BREAKS, ids=str)
 def test_the_break_is_noticed(each: Break, tmp_path: Path) -> None:
-    """Its test fails with it, and passes without it."""
+    """The break's test fails with it, and passes without it."""
     assert [why for _, why in run([each], tmp_path)] == [None]

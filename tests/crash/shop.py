@@ -191,7 +191,7 @@ class SnowShop(Shop):
         return "RUNNING" in "".join(case.evidence)
 
     def end_lease(self) -> None:
-        """Its engine is elsewhere: no machine shows that it has ended. The tables may not exist yet."""
+        """The holder's engine is elsewhere: no machine shows that it has ended. The tables may not exist yet."""
         namespace = self._catalog.rpartition("namespace: ")[2].partition(",")[0]
         shorter = """REPLACE(HOLDER, '"lease_seconds": 60.0', '"lease_seconds": 1.0')"""
         over = f"SET EXPIRES_AT = DATEADD(hour, -1, SYSDATE()), HOLDER = {shorter} WHERE OWNER <> ''"

@@ -313,7 +313,7 @@ BROKEN = {
 @pytest.mark.parametrize("by_lease", [False, True], ids=["proof by a read", "proof by lease"])
 @pytest.mark.parametrize("broken", BROKEN.values(), ids=BROKEN)
 def test_without_one_of_the_rules_a_statement_runs_twice(broken: Rules, by_lease: bool) -> None:
-    """These cases show that the tests above can fail."""
+    """The model reaches a violation without any one of its rules, which shows that the tests above can fail."""
     assert "DOUBLE RUN: (0, 0)" in explore(broken._replace(proves_by_lease=by_lease), double_run).trace
 
 

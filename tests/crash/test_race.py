@@ -169,7 +169,7 @@ def run_round(course: Course, racers: Racers, number: int, stores: tuple[str, ..
 def test_many_processes_repair_a_damaged_lock_table_and_one_applies(
     rounds: int, stores: tuple[str, ...], racers: Racers, tmp_path: Path, lake: LakeBed, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its row is deleted, then there are several; each time all processes find that at the same moment."""
+    """The lock's row is deleted, then there are several; each time all processes find that at the same moment."""
     monkeypatch.setenv("STORE", stores[0])
     course = Course(lake, tmp_path)
     project, schema = course.project()

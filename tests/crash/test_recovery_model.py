@@ -288,7 +288,7 @@ BROKEN: dict[str, tuple[Rules, str]] = {
 
 @pytest.mark.parametrize(("broken", "problem"), BROKEN.values(), ids=BROKEN)
 def test_without_one_of_the_rules_a_verdict_is_wrong(broken: Rules, problem: str) -> None:
-    """These cases show that the tests above can fail."""
+    """The model reaches a wrong verdict without any one of its rules, which shows that the test above can fail."""
     trace = explore(broken).trace
     assert trace
     assert trace[-1].startswith(problem), "\n".join(trace)

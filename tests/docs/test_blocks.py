@@ -166,7 +166,7 @@ def test_every_yaml_block_is_a_catalog_that_loads_or_a_file_whose_commands_exist
     "path", sorted((REPOSITORY / ".github" / "workflows").glob("*.yml")), ids=lambda path: path.name
 )
 def test_every_command_in_a_workflow_exists(path: Path) -> None:
-    """Those of glacierbase in the steps; and a workflow is YAML."""
+    """Every command of glacierbase in a step of a workflow exists, and the workflow is YAML."""
     content = yaml.safe_load(path.read_text("utf-8"))
     assert content["jobs"]
     for script in scripts(content):

@@ -103,7 +103,7 @@ def test_the_script_with_curl_names_hook_catalog_and_environment(world: World, r
 
 
 def test_a_webhook_gets_the_whole_document(world: World, receiver: Receiver) -> None:
-    """It is the document of `migrate`."""
+    """A webhook gets the document of `migrate`."""
     failed(world)
     result = migrate(world, FILES["catalogs/webhook"])
     assert result.warnings == ()

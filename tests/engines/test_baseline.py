@@ -20,7 +20,7 @@ from tests.support.project_folder import ProjectFolder
 
 @pytest.mark.long
 def test_on_iceberg_by_the_command_line(lake_project: ProjectFolder, lake: LakeBed) -> None:
-    """It finds a table, a view and a name that USE completes, and requires a confirmation."""
+    """`baseline` finds a table, a view and a name that USE completes, and requires a confirmation."""
     create = "CREATE TABLE t (a INT) USING iceberg"
     view = "CREATE OR REPLACE VIEW lake.adopted.v AS SELECT a FROM lake.adopted.t"
     lake_project.catalog(f"{lake.text}store: {{namespace: baseline}}\n")

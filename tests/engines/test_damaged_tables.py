@@ -113,7 +113,7 @@ def double(bed: Bed) -> None:
 
 
 def test_while_the_table_holds_several_rows_no_change_succeeds(bed: Bed) -> None:
-    """Neither a read nor a compare-and-set says which one counts."""
+    """With several rows, neither a read nor a compare-and-set says which row counts."""
     double(bed)
     for store in bed.each():
         assert store.lock_rows() == (bed.free, bed.free)

@@ -48,7 +48,7 @@ def lost(lake: LakeBed, project: ProjectFolder, monkeypatch: pytest.MonkeyPatch)
 def test_without_history_and_lock_the_first_table_of_the_files_stops_the_run(
     store: str, lost: Callable[[str, str], ProjectFolder], lake: LakeBed
 ) -> None:
-    """Both ways out are named; a question answers without looking at the table, and neither writes anything."""
+    """The error names both remedies; a read-only command does not read the table, and neither writes anything."""
     project = lost(store, "CREATE TABLE {}.t (a INT) USING iceberg")
     loaded = Project.load(project.root)
     assert len(loaded.pending(spark=lake.spark)[0].pending) == 1
@@ -67,7 +67,7 @@ def test_without_history_and_lock_the_first_table_of_the_files_stops_the_run(
 def test_a_file_that_creates_its_table_if_it_does_not_exist_runs_with_a_warning(
     lost: Callable[[str, str], ProjectFolder], lake: LakeBed
 ) -> None:
-    """It is written for tables that exist; if the history was lost, that is the only sign."""
+    """`CREATE TABLE IF NOT EXISTS` is for tables that exist; if the history was lost, the warning is the only sign."""
     project = lost("iceberg", "CREATE TABLE IF NOT EXISTS {}.t (a INT) USING iceberg")
     [result] = Project.load(project.root).migrate(spark=lake.spark)
     assert len(result.applied) == 1
@@ -104,7 +104,7 @@ def test_files_that_make_room_for_their_tables_are_not_stopped(before: str, proj
 def test_a_run_that_meets_the_table_of_another_first_run_does_not_take_it_for_a_lost_history(
     project: ProjectFolder,
 ) -> None:
-    """That run creates the history after this one has opened the catalog."""
+    """The other run creates the history after this run has opened the catalog."""
     recorded = RecordedTables(project)
     recorded.project.file("1_a.sql", "CREATE TABLE lake.a.t (a BIGINT)")
     target = recorded.target()

@@ -65,7 +65,7 @@ def test_a_commit_on_a_server_proves_no_author_and_has_another_clock(remote_lake
 
 
 def test_the_parameters_of_the_address_are_recorded_nowhere(remote_lake: RemoteLake, project: ProjectFolder) -> None:
-    """They may hold a token; the history names the server without them."""
+    """The parameters may hold a token; the history names the server without them."""
     server = remote_lake.catalog.spark_conf["spark.remote"]
     text = remote_lake.text.replace(server, f'"{server}/;x-canary-token=canary-1;x-plain=canary-2"')
     project.catalog(

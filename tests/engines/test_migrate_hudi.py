@@ -86,7 +86,7 @@ def test_a_hudi_table_is_migrated_and_what_it_refuses_is_failed(glacierbase: Pat
 
 
 def test_the_known_properties_are_those_of_the_jars(glacierbase: Path, project: ProjectFolder) -> None:
-    """Those of Hudi, and those that Iceberg got after this version."""
+    """The list contains Hudi's properties, and those that Iceberg got after this version."""
     project.catalog(with_hudi(project.root / "warehouse"))
     jars = resolved(glacierbase, project)
     if not jars:  # The test of migrations has resolved them where it ran before.

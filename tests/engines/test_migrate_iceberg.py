@@ -313,7 +313,7 @@ def test_questions_make_no_namespace_no_table_and_no_lock(shop: Shop) -> None:
 
 
 def test_an_edited_file_is_an_error_and_the_same_file_with_other_line_ends_is_not(shop: Shop) -> None:
-    """It exits with 3, names both checksums and runs nothing; CRLF and a byte order mark are no edit."""
+    """The run exits with 3, names both checksums and runs nothing; CRLF and a byte order mark are no edit."""
     shop.file("1_create.sql", CREATE)
     shop.migrate()
     path = shop.folder.root / "migrations" / shop.name / "1_create.sql"
@@ -371,7 +371,7 @@ def test_a_session_that_differs_from_the_catalog_file_is_refused(shop: Shop) -> 
 
 @pytest.mark.long
 def test_the_lease_is_renewed_while_a_long_statement_fills_every_core(shop: Shop) -> None:
-    """Both use one Spark: in a first-in-first-out queue the heartbeat would wait for the last task."""
+    """The heartbeat uses the statement's Spark: in a first-in-first-out queue it would wait for the last task."""
     shop.folder.catalog(f"store: {{lockLease: 3s}}\n{shop.lake.text}", shop.name)
     tasks = 8 * shop.lake.spark.sparkContext.defaultParallelism
     sleep = f"SELECT java_method('java.lang.Thread', 'sleep', 1000L + id * 0) FROM range(0, {tasks}, 1, {tasks})"

@@ -254,7 +254,7 @@ def test_a_lost_answer_is_unknown_and_not_failed(wired: ProjectFolder, emulated:
 def test_what_cannot_be_reached_is_one_clear_message(
     before: str, after: str, says: str, emulated: SnowBed, project: ProjectFolder
 ) -> None:
-    """It exits with 5, and names the place and the remedy, but no secret."""
+    """The run exits with 5, and names the place and the remedy, but no secret."""
     assert before in emulated.text
     patience = "login_timeout: 1" if after == "127.0.0.2" else "login_timeout: 30"
     text = emulated.text.replace(before, after).replace("login_timeout: 30", patience)
@@ -333,7 +333,7 @@ def test_an_interrupted_caller_of_the_api_does_not_wait_for_the_statement(
 def test_the_sessions_of_history_and_lock_are_kept_alive(
     wired: ProjectFolder, snowflake_server: SnowflakeServer
 ) -> None:
-    """They are idle while a statement runs, and Snowflake closes an idle session after four hours."""
+    """The sessions are idle while a statement runs, and Snowflake closes an idle session after four hours."""
     begin = start_log(snowflake_server)
     wired.file("0001_ask.sql", "SELECT 1;")
     assert run_here(wired, "migrate").code == 0

@@ -19,7 +19,7 @@ from tests.support.project_folder import REPOSITORY
 @pytest.mark.long
 @pytest.mark.spark
 def test_the_example_of_the_guide_migrates_in_its_own_session(tmp_path: Path) -> None:
-    """It applies the sample project in a session with the catalog file's configuration, and reads a table in the same session."""
+    """The example applies the sample project and reads a table in one session with the catalog file's configuration."""
     for folder in ("catalogs", "migrations"):
         shutil.copytree(REPOSITORY / folder, tmp_path / folder)
     [example] = [

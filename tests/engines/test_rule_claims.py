@@ -233,7 +233,7 @@ def file_per_value(lab: Lab) -> None:
 
 
 def unknown_property(lab: Lab) -> None:
-    """It is stored, and commits retry as before."""
+    """The unknown property is stored, and commits retry as before."""
     lab.bad("PR101")
     properties = dict(lab.sql("SHOW TBLPROPERTIES lake.a.t"))
     assert properties["commit.retry.num-retires"] == "10"

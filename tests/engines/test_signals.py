@@ -59,7 +59,7 @@ def is_program(pid: int) -> bool:
 
 @pytest.mark.parametrize("command", ["migrate", "pending", "repair", pytest.param("doctor", marks=pytest.mark.long)])
 def test_one_signal_ends_a_command_whose_catalog_hangs(command: str, silent_project: ProjectFolder) -> None:
-    """It exits with the code of the signal, in bounded time, and without a traceback."""
+    """The command exits with the code of the signal, in bounded time, and without a traceback."""
     numbers = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
     running = {number: silent_project.start(command) for number in numbers}
     for process in running.values():

@@ -74,7 +74,7 @@ def test_stopped_a_run_cancels_a_long_statement(lake_project: ProjectFolder) -> 
 @pytest.mark.long
 @pytest.mark.spark
 def test_stopped_a_run_does_not_wait_for_a_statement_that_cannot_be_cancelled(lake_project: ProjectFolder) -> None:
-    """Its catalog's database does not answer: the engine is stopped as well, and the known state is recorded."""
+    """The database of the catalog does not answer: the engine is stopped as well, and the known state is recorded."""
     database = lake_project.root / "silent.db"
     text = LAKE.replace("WAREHOUSE", str(lake_project.root / "warehouse"))
     silent = LAKE.replace("WAREHOUSE/catalog.db", str(database)).replace("=30000", "=300000")
@@ -113,7 +113,7 @@ PEM = f"-----BEGIN PRIVATE KEY-----\n{MARK}+first/line\n{MARK}+second/line==\n--
 @pytest.mark.long
 @pytest.mark.spark
 def test_a_secret_appears_nowhere(lake_project: ProjectFolder) -> None:
-    """It is in no output, log, error, history, lock or command line, even if the engine's error repeats it."""
+    """The secret is in no output, log, error, history, lock or command line, even if the engine's error repeats it."""
     text = LAKE.replace("WAREHOUSE", str(lake_project.root / "warehouse"))
     lake_project.catalog(text.replace("    sparkConf:\n", f"    sparkConf:\n{PLANTED}"))
     (lake_project.root / "key.pem").write_text(PEM)
@@ -235,7 +235,7 @@ def watch_command_lines(process: subprocess.Popen[str]) -> list[str]:
 @pytest.mark.long
 @pytest.mark.spark
 def test_what_init_writes_runs(tmp_path: Path) -> None:
-    """It runs without an edit; a dry run changes nothing, and `pending --exit-code` exits with 7 before."""
+    """The project runs without an edit; a dry run changes nothing, and `pending --exit-code` exits with 7 before."""
     fresh = ProjectFolder(tmp_path / "fresh")
     assert fresh.run("init", "web").code == 0
     dry = fresh.run("migrate", "--dry-run")
@@ -258,7 +258,7 @@ def namespaces_of(fresh: ProjectFolder) -> list[tuple[str, ...]]:
 @pytest.mark.long
 @pytest.mark.spark
 def test_several_catalogs_run_one_after_the_other_each_in_a_jvm_of_its_own(project: ProjectFolder) -> None:
-    """Their jars may differ. The first failure stops no other catalog, and sets the exit code."""
+    """The catalogs' jars may differ. The first failure stops no other catalog, and sets the exit code."""
     for name in ("one", "two", "three"):
         project.catalog(LAKE.replace("WAREHOUSE", str(project.root / name / "warehouse")), name)
         project.file("1_create.sql", CREATE if name != "two" else "DROP TABLE lake.no.such", name)

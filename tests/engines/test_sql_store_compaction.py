@@ -109,7 +109,7 @@ def test_what_is_appended_while_a_compaction_runs_is_kept(tables: Tables) -> Non
 
 @pytest.mark.parametrize("step", range(4))
 def test_a_compaction_that_is_interrupted_loses_nothing(step: int, tables: Tables) -> None:
-    """It is interrupted before each of its commits; the next compaction completes it."""
+    """The compaction is interrupted before each of its commits; the next compaction completes it."""
     store = tables.open()
     execute, calls = store._session.execute, iter(range(100))
 
@@ -142,7 +142,7 @@ def test_somebody_elses_maintenance_loses_nothing(tables: Tables) -> None:
 
 
 def test_a_reader_whose_files_were_taken_away_reads_again(tables: Tables) -> None:
-    """It began with a snapshot from before the compaction."""
+    """The reader began with a snapshot from before the compaction."""
     store = tables.open()
     execute, skipped = store._session.execute, []
 

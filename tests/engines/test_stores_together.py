@@ -27,7 +27,7 @@ TEXT = "SELECT 'it''s \\ \"ünï\" ?:x ☃ 🧊\t\r\n' -- \x7f"
 
 @dataclass
 class Both:
-    """Both kinds of store on one catalog, by name."""
+    """A pair of stores on one catalog, one of each kind, by name."""
 
     catalog: Catalog
     bed: LakeBed | CatalogBed
@@ -58,7 +58,7 @@ class Anew:
 
 @pytest.fixture(params=["lake", pytest.param("web", marks=pytest.mark.long), "postgres"])
 def both(request: pytest.FixtureRequest) -> Both:
-    """Both stores with nothing created yet: on a catalog in a file, on a server, and in a database."""
+    """A pair of stores with nothing created yet: on a catalog in a file, on a server, and in a database."""
     bed: LakeBed | CatalogBed = request.getfixturevalue(request.param)
     return Both(with_own_namespace(bed.catalog), bed)
 
@@ -150,7 +150,7 @@ def test_first_runs_of_both_kinds_make_each_table_once(both: Both) -> None:
 
 @pytest.mark.long
 def test_what_sparks_own_maintenance_rewrites_and_forgets_meanwhile_loses_nothing(both: Both) -> None:
-    """Both stores compact while a run appends and renews its lock."""
+    """The store through PyIceberg and the store through the engine compact while a run appends and renews its lock."""
     writer = both.open("pyiceberg")
     writer.create(FREE)
     ended = threading.Event()

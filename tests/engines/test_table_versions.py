@@ -53,7 +53,7 @@ def versions(sql: str, table: str, lake: LakeBed, store: IcebergStore) -> tuple[
 
 @pytest.mark.parametrize("properties", ["", MERGE_ON_READ], ids=["copy on write", "merge on read"])
 def test_a_statement_on_rows_is_one_commit_that_names_it(properties: str, lake: LakeBed, store: IcebergStore) -> None:
-    """So its version proves that it took effect, and the version before that it did not."""
+    """The version after a statement on rows proves its effect, and the version before proves that it had none."""
     for sql in (
         "INSERT INTO {} VALUES (5, 3)",
         "INSERT OVERWRITE {} SELECT 6, 3",
@@ -68,7 +68,7 @@ def test_a_statement_on_rows_is_one_commit_that_names_it(properties: str, lake: 
 
 
 def test_an_alter_table_makes_a_version_that_names_nobody(lake: LakeBed, store: IcebergStore) -> None:
-    """Its absence proves that nothing happened; its presence proves nothing."""
+    """An unchanged version proves that an ALTER TABLE had no effect; a changed version proves nothing."""
     for sql in (
         "ALTER TABLE {} ADD COLUMN c INT",
         "ALTER TABLE {} RENAME COLUMN a TO d",

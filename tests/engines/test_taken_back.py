@@ -246,7 +246,7 @@ def test_columns_that_were_added_before_the_rows_failed_make_it_unknown(places: 
 def test_a_file_that_failed_with_rows_in_a_database_does_not_run_again(
     lake: LakeBed, project: ProjectFolder, derby: Mapping[str, str], places: Places
 ) -> None:
-    """It is unknown, exit 6: a person decides, although the cause of the failure is gone."""
+    """The file is unknown, exit 6: a person decides, although the cause of the failure is gone."""
     places(KINDS["jdbc-catalog"])  # Creates the database.
     name = f"taken_{uuid.uuid4().hex[:8]}"
     project.catalog(lake.text, name)

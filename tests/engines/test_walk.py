@@ -199,7 +199,7 @@ def test_a_late_version_is_renamed_or_allowed(adopter: Adopter) -> None:
 @pytest.mark.usefixtures("without_engine")
 @pytest.mark.parametrize("command", ["validate", "migrate --env prod"])
 def test_a_header_with_a_typo_is_corrected_as_the_message_says(command: str, adopter: Adopter) -> None:
-    """It names the line and the header that was meant."""
+    """The message names the line and the header that was meant."""
     path = adopter.writes("0011_add_session", f"ALTER TABLE {EVENTS} ADD COLUMN session_id string;")
     adopter.edit(path, "MIGRATION_AUTHOR", "MIGRATION_AUTOR")
     with adopter.changing():
@@ -217,7 +217,7 @@ def name_in(hint: str) -> str:
 @pytest.mark.usefixtures("without_engine")
 @pytest.mark.parametrize("command", ["validate", "migrate --env prod"])
 def test_an_undefined_variable_is_corrected_as_the_message_says(command: str, adopter: Adopter) -> None:
-    """It names the line and the nearest variable."""
+    """The message names the line and the nearest variable."""
     sql = "CREATE TABLE lake.web.visits (id bigint) USING iceberg\nPARTITIONED BY (bucket({{ variables.events.bukets }}, id));"
     path = adopter.writes("0011_create_visits", sql)
     with adopter.changing():
@@ -229,7 +229,7 @@ def test_an_undefined_variable_is_corrected_as_the_message_says(command: str, ad
 
 @pytest.mark.usefixtures("without_engine")
 def test_a_wrong_key_is_corrected_as_the_message_says(adopter: Adopter) -> None:
-    """It names the line of the catalog file and the key that was meant."""
+    """The message names the line of the catalog file and the key that was meant."""
     adopter.edit(CATALOG, "protected: true", "protect: true")
     with adopter.changing():
         message = adopter.fails("glacierbase migrate --env prod", "UNKNOWN_KEY", 2)
@@ -380,7 +380,7 @@ def test_a_statement_that_ctrl_c_cancelled_is_settled_by_what_repair_prints(adop
 def test_wrong_coordinates_are_corrected_where_the_message_says(
     old: str, new: str, code: str, correction: str, adopter: Adopter
 ) -> None:
-    """It names the line of the catalog file, and no migration was begun; a run with the line corrected applies it."""
+    """The message names the line of the catalog file; no migration was begun, and a run with the line corrected applies it."""
     adopter.writes("0011_add_session", f"ALTER TABLE {EVENTS} ADD COLUMN session_id string;")
     adopter.edit(CATALOG, old, new)
     # Only a start shows that a version does not exist; the lock is acquired before it, and released then.

@@ -70,7 +70,7 @@ def warmed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 def test_warm_resolves_the_dependencies_and_makes_an_archive_once(warmed: Warmed) -> None:
-    """It reports both; a second `warm` does nothing more. Neither contacts the catalog."""
+    """`warm` reports both; a second `warm` does nothing more. Neither contacts the catalog."""
     assert warmed.said.code == 0, warmed.said.stderr
     entry = warmed.said.entry()
     assert entry["dependencies"] == 2
@@ -135,7 +135,7 @@ def test_a_cache_that_cannot_be_written_is_one_clear_message(project: ProjectFol
 
 
 def test_warm_has_nothing_to_do_for_an_engine_that_starts_elsewhere(project: ProjectFolder) -> None:
-    """Neither a Spark Connect server nor Snowflake starts on this machine."""
+    """`warm` does nothing for a Spark Connect server or Snowflake, which do not start on this machine."""
     project.catalog(
         "migrationExecutor: {type: spark, conf: {sparkConf: {spark.remote: 'sc://nowhere'}}}\nstore: {catalog: a}\n"
     )

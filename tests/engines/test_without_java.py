@@ -55,7 +55,7 @@ def test_the_trap_works(sample: Callable[[], ProjectFolder], trap: tuple[dict[st
 
 @pytest.mark.long
 def test_questions_start_no_java(sample: Callable[[], ProjectFolder], trap: tuple[dict[str, str], Path]) -> None:
-    """They start none before and after a run, and create no file before it."""
+    """Read-only commands start no Java before and after a run, and create no file before it."""
     environ, mark = trap
     project = sample()
     before = sorted(project.root.rglob("*"))

@@ -117,7 +117,7 @@ class TableDifference:
     def why(self) -> str:
         """The cause, where neither versions nor variables are the cause; else empty."""
         if self.cause is Cause.OUTSIDE and self.versions:
-            return f"{_WHY[self.cause]}, seen first by {self.versions[0]}"
+            return f"{_WHY[self.cause]}, first observed by {self.versions[0]}"
         return _WHY.get(self.cause, "")
 
 

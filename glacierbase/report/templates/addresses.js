@@ -46,7 +46,7 @@ function show() {
   makeReachable();
 }
 function nav() {
-  var links = [["#/", "Catalogs"], ["#pending", "To come"], ["#compare", "Compare"], ["#drift", "Drift"]];
+  var links = [["#/", "Catalogs"], ["#pending", "Pending"], ["#compare", "Compare"], ["#drift", "Drift"]];
   var current = location.hash in SPECIAL ? location.hash : "#/";
   document.getElementById("nav").replaceChildren();
   append(document.getElementById("nav"), links.map(function (each) {

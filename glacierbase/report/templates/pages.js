@@ -20,15 +20,15 @@ function overview() {
     figures([
       [sum(function (each) { return each.tables.length; }), "tables"],
       [sum(function (each) { return each.migrations.length; }), "migrations"],
-      [coming, "to come", "#pending", coming > 0],
-      [isPastKnown ? past : past + "+", "past the migrations", "#drift", past > 0]
+      [coming, "pending", "#pending", coming > 0],
+      [isPastKnown ? past : past + "+", "outside of migrations", "#drift", past > 0]
     ].concat(unread ? [[unread, "not read", null, true]] : [])),
     data.catalogs.map(function (each) {
       var found = problems(each).filter(function (part) { return part && (!Array.isArray(part) || part.length); });
       return found.length ? make("section", { "aria-label": title(each) }, [make("h2", {}, title(each)), found]) : null;
     }),
     make("h2", {}, "Catalogs"),
-    table(count(data.catalogs.length, "catalog"), ["catalog", "environment", "tables", "migrations", "to come", "past the migrations", "as of"], data.catalogs, function (each) {
+    table(count(data.catalogs.length, "catalog"), ["catalog", "environment", "tables", "migrations", "pending", "outside of migrations", "as of"], data.catalogs, function (each) {
       var name = link([each.catalog], each.catalog);
       if (!isKnown(each)) { return [name, each.environment, "not read", "not read", "not read", "not read", null]; }
       return [
@@ -104,10 +104,10 @@ function tablePage(catalog, each) {
     make("h1", {}, each.name),
     each.former_names.length ? make("p", {}, "Formerly " + each.former_names.join(", ")) : null,
     each.dropped ? note(["Dropped on " + each.dropped.day + ": ", each.dropped.why, " ", versionLink(catalog, each, each.dropped.version), ". Below is what it was before."]) : null,
-    each.not_recorded.length ? note("Not recorded: " + each.not_recorded.join(", ") + " touched it and left no record; what it changed is not shown.") : null,
+    each.not_recorded.length ? note("Not recorded: " + each.not_recorded.join(", ") + " changed it and left no record; what it changed is not shown.") : null,
     unread ? note("Not compared with its record: " + unread.why) : null,
     strip(catalog, each),
-    drifts.length ? [make("h2", {}, "Changes past the migrations"), driftTable(catalog, drifts, false)] : null,
+    drifts.length ? [make("h2", {}, "Changes outside of migrations"), driftTable(catalog, drifts, false)] : null,
     make("h2", {}, "Columns"), table(count(columns.length, "column") + ", by the last record", ["column", "type", "comment"].concat(headers), columns, row),
     make("h2", {}, "Partitions, order and properties"), table("By the last record", ["what", "type"].concat(headers), others, row),
     make("h2", {}, "Timeline"),
@@ -185,7 +185,7 @@ function notRead() {
   return data.catalogs.filter(function (each) { return each.error; }).map(function (each) { return failure(title(each) + " was not read: " + each.error.code); });
 }
 function pendingPage() {
-  return ["To come", [make("h1", {}, "To come"), notRead(), known().map(function (catalog) {
+  return ["Pending", [make("h1", {}, "Pending"), notRead(), known().map(function (catalog) {
     var coming = catalog.to_come.map(function (version) { return byVersion(catalog, version); });
     return [make("h2", {}, title(catalog)), coming.length ? migrationTable(catalog, coming, "in order") : make("p", { "class": "empty" }, "Nothing is pending."),
       coming.filter(function (each) { return each.status.state !== "pending" && each.next; }).map(function (each) { return way([each.status.version + ", " + each.status.state.replace(/_/g, " ") + ". Next: "].concat(prose(each.next))); })];
@@ -199,7 +199,7 @@ function driftTable(catalog, drifts, named) {
   });
 }
 function driftPage() {
-  return ["Changes past the migrations", [make("h1", {}, "Changes past the migrations"), notRead(), known().map(function (catalog) {
+  return ["Changes outside of migrations", [make("h1", {}, "Changes outside of migrations"), notRead(), known().map(function (catalog) {
     var shown = catalog.drifts.filter(function (each) { return each["class"] !== "kept by the engine"; });
     return [make("h2", {}, title(catalog)), catalog.drift_unknown ? note("Not known: " + catalog.drift_unknown) : [
       make("p", {}, count(catalog.drift_compared, "table") + " compared with their records, " + count(catalog.unmanaged.length, "table") + " beside them that no migration made."),

@@ -40,7 +40,7 @@ class Goose(_FromGo):
 
 
 class GolangMigrate(_FromGo):
-    """It has no list of what is pending: `version` prints a number."""
+    """golang-migrate has no list of what is pending: `version` prints a number."""
 
     name = "golang-migrate"
     version = "4.20.1"

@@ -78,7 +78,7 @@ class Yoyo(_FromPyPI, Peer):
 
 
 class Schemachange(_FromPyPI):
-    """Its `deploy` needs a Snowflake; without one it only renders."""
+    """Schemachange's `deploy` needs a Snowflake; without one it only renders."""
 
     name = package = script = "schemachange"
     version = "4.4.0"

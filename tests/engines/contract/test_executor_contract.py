@@ -136,7 +136,7 @@ def test_what_one_session_sets_the_next_does_not_see(bed: Bed) -> None:
 
 
 def test_a_cancelled_statement_ends_without_its_effect_and_the_error_names_that(bed: Bed) -> None:
-    """Its session and all others stay usable."""
+    """The cancelled statement's session and all others stay usable."""
     session = bed.executor.open_session()
     session.execute(f"CREATE TABLE {bed.table('slow')} (a BIGINT)")
     session.cancel()  # No effect without a running statement.
@@ -162,7 +162,7 @@ def test_a_cancelled_statement_ends_without_its_effect_and_the_error_names_that(
 
 
 def test_progress_is_shown_from_another_thread_and_disturbs_nothing(bed: Bed) -> None:
-    """It is text or nothing, before, during and after a statement, and after the session's end. It never raises."""
+    """Progress is text or nothing before, during and after a statement, and after the session's end; it never raises."""
     session, seen, ended = bed.executor.open_session(), [], threading.Event()
 
     def look() -> None:

@@ -210,7 +210,7 @@ def test_a_compaction_changes_no_row(bed: Bed) -> None:
 
 
 def test_other_catalogs_histories_are_found_by_name(bed: Bed) -> None:
-    """They identify a catalog that was renamed."""
+    """The names of other catalogs' histories identify a catalog that was renamed."""
     bed.open().create(bed.free)
     bed.open().append([event(1)])
     assert bed.open_other().read_other_histories() == {bed.name: (event(1),)}

@@ -41,7 +41,7 @@ def test_an_unchanged_plan_is_applied_statement_by_statement(planned: Lakes) -> 
 
 
 def test_the_file_is_the_document_of_plan(planned: Lakes) -> None:
-    """It fits the schema that `glacierbase schemas plan` prints, and a redirected stdout can be applied as well."""
+    """The file fits the schema of `glacierbase schemas plan`, and a redirected stdout can be applied as well."""
     written = Path("plan.json").read_text()
     output = planned.run("plan --catalog shop --format json")
     assert output.stdout == written
@@ -178,7 +178,7 @@ def test_a_plan_whose_run_failed_is_outdated(planned: Lakes) -> None:
 
 
 def test_an_outcome_that_is_unknown_comes_before_the_plan(planned: Lakes) -> None:
-    """It is settled first; the plan is outdated afterwards, and nothing of it runs meanwhile."""
+    """The outcome is settled first; the plan is outdated afterwards, and nothing of it runs meanwhile."""
     engine = planned.place("prod").engine
     engine.before = lambda sql: lost_answer() if "(5)" in sql else None
     assert planned.run(MIGRATE).code == 6
@@ -260,7 +260,7 @@ def test_the_command_that_plans_again_names_the_catalogs_of_the_plan(planned: La
 
 
 def test_a_plan_of_another_environment_is_refused(lakes: Lakes) -> None:
-    """Its statements may be the same; the tables are not."""
+    """The other environment's statements may be the same; the tables are not."""
     assert lakes.run(f"{PLAN} --env dev").code == 0
     error = refused(lakes, f"{MIGRATE} --env prod", "ENVIRONMENT_MISMATCH")
     assert "the plan belongs to environment dev, this run to environment prod" in error["message"]
@@ -307,7 +307,7 @@ def test_require_plan_is_inherited_and_overridden_as_every_key(lakes: Lakes) -> 
 
 
 def test_a_protected_environment_shows_the_plan_of_the_file(planned: Lakes) -> None:
-    """Its name is typed, or `--yes` is given, as without a plan file."""
+    """The environment's name is typed, or `--yes` is given, as without a plan file."""
     path = planned.project.root / "catalogs/shop.yaml"
     path.write_text(path.read_text().replace("prod: {}", "prod: {protected: true}"))
     assert planned.run(MIGRATE).code == 2
@@ -331,7 +331,7 @@ def test_a_program_writes_a_plan_and_applies_it(lakes: Lakes) -> None:
 
 @pytest.mark.parametrize("more", ["--to 0002", "--only 0002 --reason x", "--allow-out-of-order 0002", "--dry-run"])
 def test_options_that_select_versions_exclude_a_plan(more: str, planned: Lakes) -> None:
-    """They are part of the plan already."""
+    """A plan file already contains the options that select versions."""
     refused(planned, f"{MIGRATE} {more}", "USAGE", 2)
 
 

@@ -60,7 +60,7 @@ def test_what_a_statement_is_about_is_its_own(sql: str, shape: Shape) -> None:
 
 @pytest.mark.parametrize(("sql", "shape"), OWN[:-1])
 def test_what_no_statement_is_about_came_from_another_client(sql: str, shape: Shape) -> None:
-    """Whatever else the file changes, and whatever part it is."""
+    """A part is attributed to another client whatever the file changes besides, and whatever part it is."""
     for other in ("INSERT INTO lake.a.t SELECT 1", f"{T} SET TBLPROPERTIES ('other'='1')", f"{T} DROP COLUMN zz"):
         [step] = made_meanwhile(BEFORE, shape, claims(other), None)
         assert (step.origin, step.shape) == (Origin.DURING, shape), sql
@@ -132,7 +132,7 @@ def test_a_replaced_table_has_nothing_of_the_one_before_by_another_client() -> N
 
 
 def test_a_table_that_is_dropped_and_made_again_is_compared_with_nothing() -> None:
-    """Its ids begin anew: they mean other columns."""
+    """The new table's ids begin anew: they mean other columns."""
     other = after(uuid="v", columns=(Column(1, "a", "int"),))
     own = ("DROP TABLE lake.a.t", "CREATE TABLE lake.a.t (a INT) USING iceberg")
     assert made_meanwhile(BEFORE, other, claims(*own), None) == ()

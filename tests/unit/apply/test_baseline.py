@@ -174,7 +174,7 @@ def test_accepted_differences_do_not_make_up_for_a_missing_table(orders: World) 
 
 
 def test_a_type_that_the_engine_spells_in_an_unknown_way_is_a_warning(orders: World) -> None:
-    """It is neither equal nor different."""
+    """An unknown spelling of a type is neither equal nor different."""
     exists(orders, 'id BIGINT, amount "?", note STRING, at TIMESTAMP')
     [warning, _] = baseline(orders.target(), 2, "made by hand").warnings
     assert warning == "not compared: orders: type of amount (not derived from the files)"

@@ -39,7 +39,7 @@ def history_check(world: World) -> Any:
 
 
 def test_a_deleted_row_is_reported_as_what_it_is_and_added_by_the_next_run(world: World) -> None:
-    """Its fence is above all that any run was given; no other command writes it."""
+    """The new row's fence is above all that any run was given; no other command writes it."""
     applied(world).tables.rows["shop"] = ()
     assert ["has no row" in warning for warning in world.state.warnings] == [True]
     assert "has no row" in history_check(world).detail
@@ -140,7 +140,7 @@ def test_rebuilding_a_sound_table_is_unlocking_it(world: World) -> None:
 
 
 def test_a_holder_whose_table_gets_a_second_row_runs_nothing_more(world: World) -> None:
-    """It cannot prove the lock; it records what it did, and ends with the error of a lost lock."""
+    """The holder cannot prove the lock; it records what it did, and ends with the error of a lost lock."""
     applied(world)
     world.file("3_c.sql", "INSERT INTO t VALUES (2)")
 
@@ -168,7 +168,7 @@ class Changing(MemoryStore):
 @pytest.mark.parametrize("seconds", [0, 1.5])
 @pytest.mark.parametrize("owner", ["", "dead"])
 def test_the_lock_timeout_ends_every_wait(owner: str, seconds: float, world: World) -> None:
-    """Also that for a row that is free, or whose holder is dead, and never becomes this run's."""
+    """The timeout also ends the wait for a row that is free, or whose holder is dead, and that is never acquired."""
     target = applied(world).target()
     store = Changing(world.tables, "shop")
     past = datetime.now(timezone.utc) - timedelta(days=1)
@@ -313,7 +313,7 @@ def test_where_the_lease_is_the_proof_a_row_deleted_while_a_run_waits_gives_no_s
 def test_a_wait_for_the_lease_of_a_lost_row_ends_when_the_run_is_cancelled(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It does not end by the lock's timeout: no other run is seen to hold the lock."""
+    """The wait does not end by the lock's timeout: no other run is seen to hold the lock."""
     target = applied(world).target()
     prove_by_lease(monkeypatch)
     delete_row(world)

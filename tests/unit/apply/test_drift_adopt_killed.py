@@ -18,7 +18,7 @@ RECORDED = {"after the record", "before the name", "after the name"}
 
 @pytest.fixture
 def tables(project: ProjectFolder) -> RecordedTables:
-    """The table `lake.a.t`, changed past the migrations."""
+    """The table `lake.a.t`, changed outside of migrations."""
     tables = made(project)
     change(tables)
     return tables

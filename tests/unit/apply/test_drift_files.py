@@ -41,7 +41,7 @@ def create(client: SqlCatalog) -> Table:
 
 
 def change(tables: RecordedTables) -> None:
-    """Drop a column and add another, past the migrations."""
+    """Drop a column and add another, outside of migrations."""
     with tables.client.load_table("a.t").update_schema() as update:
         update.delete_column("name")
         update.add_column("legacy", StringType(), doc="{{ it }}")

@@ -87,7 +87,7 @@ def ran(world: World) -> list[str]:
 
 
 def test_the_hooks_of_a_run_get_the_plan_and_the_result(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Both are documents of their schema. The hooks have variables of the run, and the environment of the program."""
+    """Each hook reads a document of its schema, and has variables of the run and the program's environment."""
     monkeypatch.setenv("TOKEN", "canary")
     assert migrate(world).error is None
     [before, plan], [after, result] = calls(world)

@@ -149,7 +149,7 @@ class AnswerLost(MemoryStore):
 
 
 def test_a_renewal_of_the_heartbeat_is_not_taken_for_the_one_that_names_the_engine(run: Run) -> None:
-    """Both threads write the same owner, fence and beat: without its engine in the row, the holder seems gone with its process."""
+    """Both threads write one owner, fence and beat: without its engine in the row, the holder seems gone."""
     tables = MemoryTables()
     store = AnswerLost(tables, "shop")
     store.create(free_row(Terms("shop", "dev", LEASE)))

@@ -129,7 +129,7 @@ def test_a_refused_statement_stops_the_run_and_is_resumed_there(world: World) ->
 
 
 def test_messages_about_one_done_statement_are_singular(world: World) -> None:
-    """They say `statement 1`, not `statements 1 to 1`."""
+    """The messages say `statement 1`, not `statements 1 to 1`."""
     file = world.file("1_a.sql", "CREATE TABLE t (a INT); INSERT INTO nowhere VALUES (1)")
     with pytest.raises(MigrationFailed) as failed:
         world.migrate()

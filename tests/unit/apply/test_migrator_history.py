@@ -92,7 +92,7 @@ def test_an_event_of_a_run_that_had_lost_the_lock_is_shown_and_ignored(world: Wo
 
 
 def test_a_history_of_a_newer_format_is_refused_by_name(world: World) -> None:
-    """It may mean what this version does not support; an older format is read."""
+    """A newer format may mean what this version does not support; an older format is read."""
     world.file("1_a.sql", "CREATE TABLE t (a INT)")
     world.migrate()
     row = world.tables.locks["shop"]

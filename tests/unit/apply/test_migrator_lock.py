@@ -124,7 +124,7 @@ def overdue_row(seconds_ago: int, machine: str) -> Any:
 
 
 def test_a_living_run_whose_clock_is_leases_behind_keeps_its_lock(world: World) -> None:
-    """It renews its lease while it is watched; a read-only command shows its statement as running, with a warning."""
+    """The watched run renews its lease; a read-only command shows its statement as running, with a warning."""
     world.variables = "store: {lockLease: 1s}\n"
     world.file("1_a.sql", "CREATE TABLE t (a INT)")
     world.migrate()
@@ -240,7 +240,7 @@ def test_a_lock_that_is_taken_as_the_announcement_is_appended_stops_the_statemen
 def test_without_the_proof_a_stopped_holder_would_run_a_second_time(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """This shows that the test above can fail."""
+    """Without the proof a stopped holder runs a statement twice, which shows that the test above can fail."""
     world.file("1_a.sql", "CREATE TABLE t (a INT); INSERT INTO t VALUES (1)")
 
     def steal(*_: object) -> None:
@@ -254,7 +254,7 @@ def test_without_the_proof_a_stopped_holder_would_run_a_second_time(
 
 
 def test_the_heartbeat_renews_the_lease_while_a_statement_runs(world: World) -> None:
-    """It renews three times in a lease, and writes the last acknowledged event."""
+    """The heartbeat renews three times in a lease, and writes the last acknowledged event."""
     world.variables = "store: {lockLease: 1s}\n"
     world.file("1_a.sql", "CREATE TABLE t (a INT)")
     seen: list[Any] = []
@@ -274,7 +274,7 @@ def test_the_heartbeat_renews_the_lease_while_a_statement_runs(world: World) -> 
 def test_a_holder_whose_heartbeat_alone_is_stuck_is_taken_over_and_runs_nothing_more(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is silent for more than its lease while its statement runs; the next run finds an unknown outcome."""
+    """The holder is silent for more than its lease while its statement runs; the next run reads an unknown outcome."""
     world.variables = "store: {lockLease: 1s}\n"
     world.file("1_a.sql", "CREATE TABLE t (a INT); INSERT INTO t VALUES (1)")
     found: list[str] = []
@@ -298,7 +298,7 @@ def test_a_holder_whose_heartbeat_alone_is_stuck_is_taken_over_and_runs_nothing_
 
 @pytest.mark.parametrize("holder", ["no JSON", "[1]", "5", '"text"', "null", '{"lease_seconds": NaN}', "[" * 100_000])
 def test_a_lock_whose_holder_is_unreadable_is_held_and_can_be_unlocked(world: World, holder: str) -> None:
-    """Its lease counts all the same, and no command ends in a traceback."""
+    """The holder's lease counts all the same, and no command ends in a traceback."""
     world.file("1_a.sql", "CREATE TABLE t (a INT)")
     world.migrate()
     world.file("2_b.sql", "INSERT INTO t VALUES (1)")

@@ -108,7 +108,7 @@ def commit_all_of(world: World, name: str) -> None:
 def test_the_printed_command_restores_the_file_with_its_recorded_checksum(
     lose: Callable[[World], None], world: World
 ) -> None:
-    """Whatever deleted the file, the pasted command brings it back as it was applied."""
+    """Whatever deleted the file, the printed command restores it as it was applied."""
     recorded = checksum(file(world).read_bytes())
     lose(world)
     assert not file(world).exists()
@@ -207,7 +207,7 @@ def test_an_older_checkout_is_called_one(world: World) -> None:
 
 @pytest.mark.parametrize("is_committed", [False, True])
 def test_the_command_of_the_message_restores_an_edited_file(world: World, is_committed: bool) -> None:
-    """It names a commit in which the file has the recorded content, also after the edit was committed."""
+    """The command names a commit in which the file has the recorded content, also after the edit was committed."""
     before = file(world).read_bytes()
     world.project.file("0001_a.sql", "SELECT 'edited'")
     if is_committed:

@@ -86,7 +86,7 @@ def test_what_breaks_a_thread_breaks_no_run(world: World, monkeypatch: pytest.Mo
 def test_a_change_by_a_statement_that_is_not_understood_is_not_from_outside(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its file may have changed any table."""
+    """The file of a statement that is not understood may have changed any table."""
     world.file("1_a.sql", CREATE)
     world.migrate()
     execute = FakeSession.execute

@@ -59,7 +59,7 @@ def show(world: World) -> str:
 
 
 def test_a_header_is_recorded_when_the_file_starts_and_shown(world: World) -> None:
-    """It is in the details of `started`, in `status` as JSON, and in `show`; also after the file is gone."""
+    """The header is in the details of `started`, in `status` as JSON, and in `show`; also after the file is gone."""
     world.variables += OPTIONAL
     path = world.file("1_a.sql", "CREATE TABLE t (a INT)")
     with_ticket(path)

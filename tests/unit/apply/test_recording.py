@@ -142,7 +142,7 @@ def test_an_append_that_fails_while_it_is_interrupted_is_reported_as_such(world:
 
 
 def test_an_interrupted_unlock_says_that_the_lock_is_free(world: World) -> None:
-    """It ends after it has released the lock."""
+    """`unlock` ends after it has released the lock."""
     row = world.tables.locks["shop"]
     world.tables.locks["shop"] = replace(row, owner="other", beat=1, holder="{}")
     interrupting(world, "append")

@@ -120,7 +120,7 @@ def test_a_statement_without_any_commit_runs_again(world: World, clock: Clock) -
 
 
 def test_a_statement_whose_own_commit_is_the_only_one_is_done(world: World, clock: Clock) -> None:
-    """It is not run again, and nothing waits: a commit that is there cannot vanish."""
+    """The statement is not run again, and nothing waits: a commit that is there cannot vanish."""
     lose(world)
     commit(world)
     done = world.migrate()
@@ -190,7 +190,7 @@ def test_an_engine_on_another_machine_needs_a_person(
 
 
 def test_read_only_commands_leave_it_to_migrate(world: World, clock: Clock) -> None:
-    """They write nothing, show the outcome as unknown, and name the command that looks at the table."""
+    """Read-only commands write nothing, show the outcome as unknown, and name the command that reads the table."""
     lose(world)
     before = list(world.events)
     with pytest.raises(NeedsRepair) as caught:
@@ -216,7 +216,7 @@ def test_with_recover_ask_no_version_is_read_and_a_person_decides(world: World, 
 
 
 def test_only_statements_that_a_version_can_prove_cost_a_read(world: World) -> None:
-    """It is read once before each of them, just before the event that announces it."""
+    """The run reads the table once before each of these statements, just before the event that announces it."""
     read: list[str] = []
     world.store_before = read.append
     world.migrate()
@@ -277,7 +277,7 @@ def test_a_catalog_without_a_bound_needs_a_person(world: World, clock: Clock) ->
 
 
 def test_a_run_that_is_stopped_while_it_waits_records_nothing(world: World, clock: Clock) -> None:
-    """It frees the lock, and the next run looks again."""
+    """The run frees the lock, and the next run reads the table again."""
     lose(world)
     before, stop = list(world.events), [False]
     clock.at = [(7.0, lambda: stop.__setitem__(0, True))]

@@ -170,7 +170,7 @@ def test_an_edit_that_is_meant_to_stay_is_accepted(world: World) -> None:
 
 
 def test_a_file_that_is_gone_on_purpose_is_accepted(world: World) -> None:
-    """Its version stays applied, and is shown as such."""
+    """The file's version stays applied, and is shown as such."""
     path = world.file("1_a.sql", "CREATE TABLE t (a INT)")
     world.file("2_b.sql", "INSERT INTO t VALUES (1)")
     world.migrate()

@@ -56,7 +56,7 @@ def test_statements_say_what_became_of_a_table(sql: str, expected: dict[str, str
 
 
 def test_a_renamed_table_is_the_same_and_one_made_anew_is_not(world: World) -> None:
-    """Also where one file drops the table and creates it again."""
+    """A renamed table keeps its id, and a table made anew gets another, also if one file drops and creates it."""
     world.file("1_a.sql", CREATE)
     world.file("2_b.sql", f"ALTER TABLE t RENAME TO u; {CREATE}")
     world.file("3_c.sql", "DROP TABLE t; CREATE TABLE t (a INT, z INT)")

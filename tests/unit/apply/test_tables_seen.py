@@ -84,7 +84,7 @@ def test_what_the_next_run_finds_changed_is_from_outside(world: World) -> None:
 
 
 def test_what_another_client_does_while_a_file_runs_is_not_by_the_file(world: World) -> None:
-    """Also where the file fails: what ran before is its own."""
+    """Another client's change is not attributed to the file, also if the file fails."""
     world.file("1_a.sql", CREATE)
     world.migrate()
     world.file("2_b.sql", f"{ADD_B}; INSERT INTO missing VALUES (1)")
@@ -201,7 +201,7 @@ def test_a_file_that_is_stopped_records_what_ran(world: World) -> None:
 
 
 def test_what_a_killed_run_did_is_not_from_outside(world: World) -> None:
-    """It left no event at all; the repair of its statement finds the change, and another writer may have made it."""
+    """The killed run left no event; `repair` detects the change, and another writer may have made it."""
     world.file("1_a.sql", CREATE)
     world.migrate()
     world.file("2_b.sql", ADD_B)
@@ -311,7 +311,7 @@ def test_a_catalog_that_hangs_delays_a_run_once(world: World, monkeypatch: pytes
 
 
 def test_the_first_look_runs_beside_the_append(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It ends before the statement begins, whose effect it must not see."""
+    """The read ends before the statement begins, whose effect it must not see."""
     world.begin()
     appended, order = threading.Event(), list[str]()
     world.store_before = lambda verb: appended.set() if verb == "append answered" else None
@@ -382,7 +382,7 @@ def test_a_name_after_use_is_not_guessed(world: World, monkeypatch: pytest.Monke
 
 
 def test_the_value_of_a_secret_property_is_not_recorded() -> None:
-    """Its key decides, as nobody registered the value; the property itself is recorded."""
+    """The key makes a property secret, as nobody registered its value; the property itself is recorded."""
     shape = Shape("lake.a.t", "u", "iceberg", 2, (Column(1, "a", "int"),), properties={"s3.session-token": "canary"})
     assert as_recorded(shape).properties == {"s3.session-token": "***"}
     recorded = to_document(TableRecord("lake.a.t", as_recorded(shape)))

@@ -144,7 +144,7 @@ def test_a_renewal_in_between_wins(world: World) -> None:
 
 
 def test_the_former_holder_runs_nothing_more_and_reports_it(world: World) -> None:
-    """It stops although its lease is not over."""
+    """The former holder stops although its lease is not over."""
     world.file("2_b.sql", "INSERT INTO t VALUES (1); INSERT INTO t VALUES (2)")
 
     def force(sql: str) -> None:
@@ -205,7 +205,7 @@ def test_interrupted_while_it_waits_it_frees_and_records_before_it_ends(
 
 
 def test_a_holder_that_goes_on_by_its_lease_runs_nothing_twice(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It may start a statement while `unlock` waits; what it records then is read before another run begins."""
+    """The holder may start a statement while `unlock` waits; what it records then is read before another run begins."""
     world.file("2_b.sql", "INSERT INTO t VALUES (1); INSERT INTO t VALUES (2)")
     made = MemoryStore.__init__
 

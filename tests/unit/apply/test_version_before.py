@@ -47,7 +47,7 @@ def test_a_stop_while_the_version_is_read_starts_no_statement(world: World) -> N
 
 
 def test_a_stopped_run_reads_no_version(world: World) -> None:
-    """It records what is done, and ends without a further request."""
+    """The run records what is done, and ends without a further request."""
     stop, read = threading.Event(), list[str]()
     world.store_before = read.append
     world.break_at("VALUES (1)", lambda sql: stop.set())

@@ -54,7 +54,7 @@ def test_a_pull_request_without_new_migrations_gets_no_comment_unless_it_has_one
 
 
 def test_a_review_that_failed_is_a_comment(commenter: Commenter) -> None:
-    """Its document has no files."""
+    """The failed review's document has no files."""
     assert commenter.write(f"{MARKER}\nit failed", {"ok": False, "catalogs": []})[0] == 0
     assert len(commenter.server.comments) == 1
 
@@ -89,14 +89,14 @@ def test_the_storage_of_an_artifact_gets_no_token(on_github: Commenter) -> None:
     ],
 )
 def test_a_forged_artifact_writes_nothing(files: dict[str, str], says: str, on_github: Commenter) -> None:
-    """It comes from a job that runs the code of a stranger's branch."""
+    """The artifact comes from a job that runs the code of a stranger's branch."""
     code, log = on_github.run(files)
     assert (code, on_github.server.comments) == (1, {})
     assert says in log
 
 
 def test_an_artifact_that_is_too_large_is_not_downloaded(on_github: Commenter) -> None:
-    """Its size is that which the service reports."""
+    """The artifact's size is that which the service reports."""
     on_github.server.size = 10_000_001
     assert on_github.write(MARKER)[0] == 1
     assert on_github.server.tokens["storage"] == set()

@@ -82,7 +82,7 @@ def test_a_file_that_differs_stops_all_of_it(service: str, tmp_path: Path) -> No
 
 
 def test_a_failure_in_the_middle_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is interrupted at the third file of the CI service: those before it, and the new project, are removed again."""
+    """`init` is interrupted at the third file of the CI service: it removes the first two, and the new project."""
     create = all_or_none.create_file
 
     def interrupted(path: Path, root: Path, text: str) -> None:
@@ -232,7 +232,7 @@ def test_a_folder_whose_name_a_ci_file_cannot_carry_is_refused(name: str, servic
 
 
 def test_a_folder_above_the_repository_is_in_no_file(tmp_path: Path) -> None:
-    """Its name does not matter."""
+    """The name of a folder above the repository does not matter."""
     root = tmp_path / "x ${{ github.token }}\n* @attacker"
     root.mkdir()
     subprocess.run(["git", "init", "-q", root], check=True)

@@ -231,7 +231,7 @@ def test_each_pre_commit_hook_runs_in_a_clone(hook: str, checkout: Path, tmp_pat
 
 
 def test_the_gitlab_files_need_no_stage_of_their_own(ci_project: Path) -> None:
-    """They fit into a pipeline that exists: the stages are those that GitLab defines by default."""
+    """The jobs fit into a pipeline that exists: the stages are those that GitLab defines by default."""
     jobs = gitlab_jobs(ci_project / ".gitlab/ci/glacierbase.yml")
     assert {job["stage"] for job in jobs.values()} == {"test", "deploy"}
     assert all(job["rules"] for job in jobs.values())

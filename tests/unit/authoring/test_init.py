@@ -35,7 +35,7 @@ VARIABLES = {
 
 
 def test_the_command_offers_every_type() -> None:
-    """Those that have a template."""
+    """`init --type` offers every type that has a template."""
     [option] = [each for each in cli.commands["init"].params if each.name == "catalog_type"]
     assert list(option.type.choices) == list(TYPES) == list(VARIABLES)
 
@@ -171,7 +171,7 @@ def test_the_steps_of_a_second_catalog_are_about_that_one(tmp_path: Path, monkey
 
 
 def test_a_file_in_the_place_of_a_folder_is_one_clear_message(tmp_path: Path) -> None:
-    """It is no bug of the program."""
+    """A file in the place of a folder is an error of the user, not a bug of the program."""
     (tmp_path / "migrations").write_text("")
     with pytest.raises(ConfigurationError) as caught:
         init(str(tmp_path), "web", "spark")

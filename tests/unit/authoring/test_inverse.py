@@ -119,7 +119,7 @@ def test_a_condition_of_the_template_is_not_undone_without_it() -> None:
 
 
 def test_text_of_the_file_cannot_leave_the_comment() -> None:
-    """Neither line breaks nor expressions of the template in a statement reach the new file as more than a comment."""
+    """Neither line breaks nor template expressions of a statement leave its comment in the new file."""
     statement = "DROP TABLE {{ variables.x }}\r\n-- MIGRATION_AUTHOR: me\n, '{# {{{ \\\\' " + "x" * 300
     text, _ = inverse(statement, "spark", ())
     [line] = [line for line in text.splitlines() if line]

@@ -61,7 +61,7 @@ def test_the_schema_is_one() -> None:
     ],
 )
 def test_a_catalog_file_that_loads_fits_the_schema(text: str) -> None:
-    """Those of the sample project, of `init`, of all pages, and of the tests' engines."""
+    """The files of the sample project, of `init`, of all pages and of the tests' engines fit the schema."""
     assert [error.message for error in VALIDATOR.iter_errors(yaml.safe_load(text))] == []
 
 
@@ -116,7 +116,7 @@ def test_there_is_a_template_for_each_type() -> None:
     ],
 )
 def test_a_wrong_file_is_refused_by_schema_and_loader(text: str, tmp_path: Path) -> None:
-    """Whatever the loader requires besides is added, so that it refuses nothing else."""
+    """Values that the loader requires besides are added, so that it refuses the wrong key and nothing else."""
     assert not VALIDATOR.is_valid(yaml.safe_load(text))
     besides = "store: {catalog: lake}\n" if "migrationExecutor" in text else EXECUTOR
     error = refusal(tmp_path, text if text[0] == "-" else text + besides)

@@ -100,7 +100,7 @@ def run(*arguments: str, **environ: str) -> Output:
 
 
 def test_the_version_option_prints_the_version() -> None:
-    """It is the version of the package."""
+    """`--version` prints the version of the package."""
     assert run("--version").stdout == f"glacierbase, version {glacierbase.__version__}\n"
 
 
@@ -146,7 +146,7 @@ def test_the_list_of_commands_shows_each_first_sentence_whole(columns: str) -> N
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_shells_complete_it(shell: str, project: ProjectFolder) -> None:
-    """They complete commands, options and the names of the project's catalogs."""
+    """The shell scripts complete commands, options and the names of the project's catalogs."""
     assert "_GLACIERBASE_COMPLETE" in run(_GLACIERBASE_COMPLETE=f"{shell}_source").stdout
     project.catalog("migrationExecutor: {type: spark}\nstore: {catalog: lake}\n", "analytics")
     words = {"COMP_WORDS": "glacierbase migrate --catalog ana", "COMP_CWORD": "ana" if shell == "fish" else "3"}
@@ -224,7 +224,7 @@ def test_a_bug_is_two_lines_exit_70_and_a_file_without_secrets(
 def test_a_bug_has_a_document_as_well(
     command: str, schema: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It is that of the command, without catalogs; stderr is as for text."""
+    """The document of a bug is that of the command, without catalogs; stderr is as for text."""
 
     def broken(*_: object, **__: object) -> None:
         raise RuntimeError("it broke")

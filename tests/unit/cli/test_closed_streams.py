@@ -22,7 +22,7 @@ def test_a_closed_stream_changes_no_exit_code(command: str, code: int, closed: s
 
 
 def test_no_confirmation_is_possible_where_stdin_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is refused like stdin that is no terminal."""
+    """A closed stdin is refused like stdin that is no terminal."""
     monkeypatch.setattr(sys, "stdin", None)
     terminal = Terminal("text", verbose=False)
     assert not terminal.agrees("go on")

@@ -124,7 +124,7 @@ def test_not_done_is_refused_without_a_question_while_the_engine_may_run(lakes: 
 
 
 def test_a_dry_run_of_a_repair_records_nothing(lakes: Lakes) -> None:
-    """It returns the cases that `repair` would record a decision about, or refuses as it would."""
+    """`repair --dry-run` returns the cases that `repair` would record a decision about, or refuses as it would."""
     lakes.place("prod").engine.before = lambda sql: lost_answer()
     assert lakes.run(f"migrate {PROD} --yes").code == 6
     before = lakes.place("prod").content()
@@ -207,7 +207,7 @@ def test_nothing_that_appears_after_an_empty_plan_runs(applied: Lakes, monkeypat
 
 
 def test_a_plan_of_another_environment_confirms_nothing(lakes: Lakes) -> None:
-    """Its statements are the same; the tables are not."""
+    """The other environment's statements are the same; the tables are not."""
     planned = Project.load(lakes.project.root, "dev").plan(["shop"])
     prod = Project.load(lakes.project.root, "prod")
     with pytest.raises(HistoryDisagrees) as caught:

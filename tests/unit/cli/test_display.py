@@ -101,7 +101,7 @@ def test_elapsed_time_is_a_clock(seconds: float, text: str) -> None:
 
 
 def test_a_line_names_version_statement_line_time_and_what_the_engine_shows(tty: Recording, now: None) -> None:
-    """It is the line of the documentation."""
+    """The display prints the line of the documentation."""
     line = shown(tty, started(41.2, detail="stage 2, 145/224 tasks"))
     assert line == "shop: running 0003 2/4 (line 6) 00:41, stage 2, 145/224 tasks"
 

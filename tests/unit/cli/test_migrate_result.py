@@ -43,7 +43,7 @@ def test_a_statement_that_ctrl_c_left_unknown_is_not_called_failed(form: str, la
 
 
 def test_a_statement_that_the_engine_refused_is_called_failed(lakes: Lakes) -> None:
-    """It had no effect, which is proven."""
+    """A refused statement had no effect, which is proven."""
     lakes.project.file("0001_a.sql", FOUR.replace("t VALUES (2)", "nowhere VALUES (2)"))
     assert lakes.run("migrate --catalog shop --format json").entry()["failed"]["state"] == "failed"
     assert "  FAILED   migrations/shop/0001_a.sql  at statement 3, line 6" in lakes.run("migrate --catalog shop").stdout

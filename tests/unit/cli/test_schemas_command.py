@@ -31,7 +31,7 @@ def test_it_lists_every_document_and_catalog_files() -> None:
 
 
 def test_the_schema_of_catalog_files_is_the_one_that_init_writes(project: ProjectFolder) -> None:
-    """So that the command refreshes it after an upgrade."""
+    """`schemas catalog-file` prints the schema that `init` writes, so that it refreshes the file after an upgrade."""
     init(str(project.root), "web", "spark")
     assert (project.root / "catalogs" / SCHEMA).read_text() == printed("catalog-file")
 
@@ -47,7 +47,7 @@ def test_its_own_document_holds_the_schemas() -> None:
 
 
 def test_an_unknown_name_has_a_suggestion(capsys: pytest.CaptureFixture[str]) -> None:
-    """It is a usage error, in JSON too."""
+    """An unknown name is a usage error, in JSON too."""
     for arguments in (["schemas", "catalogfile"], ["schemas", "catalogfile", "--format", "json"]):
         with pytest.raises(SystemExit) as caught:
             main(arguments)

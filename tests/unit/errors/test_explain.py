@@ -124,7 +124,7 @@ def test_the_json_document_has_the_frame_of_every_document(place: Path, codes: l
 
 
 def test_it_needs_no_project_and_no_engine(place: Path) -> None:
-    """It does not read the project that the environment names."""
+    """`explain` does not read the project that the environment names."""
     environ = {**os.environ, "GLACIERBASE_PROJECT": str(place / "absent"), "GLACIERBASE_ENV": ""}
     done = subprocess.run(
         [sys.executable, "-c", IMPORTED], cwd=place, env=environ, capture_output=True, text=True, check=False
@@ -147,7 +147,7 @@ def test_errors_end_with_the_command_that_explains_them() -> None:
 
 
 def test_the_command_of_an_error_explains_it(project: ProjectFolder) -> None:
-    """It runs as printed. A usage error and the JSON document have no such line."""
+    """The command runs as printed. A usage error and the JSON document have no such line."""
     project.catalog("migrationExecutor: {type: spark}\nstore: {catalog: lake}\nvariabels: {}\nstor: {}\n")
     failed = project.run("pending")
     *_, more = failed.stderr.splitlines()

@@ -62,7 +62,7 @@ def test_the_commands_in_an_error_of_a_run_are_complete(code: str, project: Proj
 def test_the_commands_in_an_error_of_the_files_can_be_parsed(
     code: str, project: ProjectFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They have all arguments that the program requires."""
+    """The commands have all arguments that the program requires."""
     monkeypatch.chdir(project.root)
     try:
         done = of_files.ARRANGED[code](project)

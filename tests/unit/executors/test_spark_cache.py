@@ -68,7 +68,7 @@ def test_a_list_of_jars_that_others_may_write_is_not_used(where: str, mode: int,
 def test_what_another_user_left_in_the_cache_is_not_used(
     cache: Path, no_java: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """This holds for lists of jars, class archives and the launcher; another user's folder is reported."""
+    """Lists of jars, class archives and a launcher of another user are not used; that user's folder is reported."""
     own_jars(tmp_path)
     made = archive(tmp_path / "java", base=True)
     launcher = find_java_home()
@@ -88,7 +88,7 @@ def test_what_another_user_left_in_the_cache_is_not_used(
 
 @pytest.mark.parametrize("index", [0, 1])
 def test_a_class_archive_that_others_may_write_is_not_used(index: int, cache: Path, tmp_path: Path) -> None:
-    """This holds for the archive of Spark's classes and for the one of Java's classes."""
+    """An archive that others may write is not used, neither of Spark's classes nor of Java's."""
     made = archive(tmp_path / "java", base=True)
     files = [made.path, made._base]
     assert all(str(file) in made.flags for file in files)

@@ -39,7 +39,7 @@ def test_the_configuration_is_that_of_the_environment_with_its_dependencies(
 
 
 def test_a_connect_server_gets_no_packages(project: ProjectFolder) -> None:
-    """It has its own jars, and would refuse the static setting."""
+    """The server has its own jars, and would refuse the static setting."""
     text = SPARK.replace("spark.jars.packages: a:b:1", "spark.remote: sc://localhost").replace("${secret:TOKEN}", "x")
     project.catalog(text)
     assert "spark.jars.packages" not in Project.load(project.root, environment="dev").spark_conf("shop")

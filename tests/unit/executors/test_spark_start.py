@@ -188,7 +188,7 @@ AWKWARD = [
 def test_java_reads_every_key_and_value_as_it_is(
     lake: LakeBed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They are read correctly after a file that ends in a backslash; of two equal keys the last one counts."""
+    """Java reads keys and values correctly after a file that ends in a backslash; the last of two equal keys counts."""
     monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
     (tmp_path / "spark-defaults.conf").write_bytes("spark.a ä\nspark.k0 = administrator\nspark.z 1\\".encode())
     values = {f"spark.k{number}": value for number, value in enumerate(AWKWARD)} | {" k=:#\\ä": "key"}

@@ -99,7 +99,7 @@ def test_without_a_network_the_repository_was_not_reachable(answer: str, why: st
 
 
 def test_each_missing_dependency_has_its_line(project: ProjectFolder) -> None:
-    """Those in `spark.jars.packages`, and those that only another dependency names."""
+    """A missing dependency of `spark.jars.packages`, or of another dependency, has its line."""
     last = """\
 Exception in thread "main" java.lang.RuntimeException: [unresolved dependency: org.acme#other;1.0: not found, \
 unresolved dependency: org.deep#down;2.0: not found, download failed: org.postgresql#postgresql;42.7.4!postgresql.jar]

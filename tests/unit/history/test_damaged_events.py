@@ -121,7 +121,7 @@ def test_an_event_without_a_value_from_which_the_state_follows_is_named(column: 
     ],
 )
 def test_a_value_that_no_run_writes_is_named(column: str, value: str, world: World) -> None:
-    """It would hide what ran, so nothing runs."""
+    """A value that no run writes would hide what ran, so nothing runs."""
     world.events[1] = replace(world.events[1], **{column: value})
     with pytest.raises(NeedsRepair) as caught:
         world.migrate()

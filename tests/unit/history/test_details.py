@@ -71,7 +71,7 @@ def test_each_kind_of_details_has_the_same_keys_as_in_earlier_versions(text: str
 def test_an_accepted_difference_of_an_earlier_version_is_of_a_column_or_its_type(
     declared: str | None, actual: str | None, what: str
 ) -> None:
-    """It was written without the part that differs."""
+    """The difference was written without the part that differs."""
     written = {"table": "t", "column": "c", "declared": declared, "actual": actual}
     found = details_of(event(json.dumps({"differences": [written]}))).differences
     assert found == (DeclaredDifference("t", "c", declared, actual, what),)

@@ -81,7 +81,7 @@ def test_an_accepted_edit_leaves_the_run_that_applied_the_version(world: World) 
 
 
 def test_a_baselined_version_says_so(world: World) -> None:
-    """Its state stays `applied` for programs, which read `applied_by`."""
+    """A baselined version's state stays `applied` for programs, which read `applied_by`."""
     world.file("1_a.sql", TWO)
     world.engine.open_session().execute("CREATE TABLE t (a INT)")
     baseline(world.target(), 1, "made by hand in 2024")
@@ -104,7 +104,7 @@ def test_a_baselined_version_stays_one_after_a_repair(world: World) -> None:
 
 
 def test_a_lost_last_statement_was_applied_by_its_run_and_settled_by_a_repair(world: World) -> None:
-    """Both are shown: the run with its time, and who settled it when."""
+    """`status` shows the run with its time, and who settled the statement when."""
     world.file("1_a.sql", TWO)
     world.break_at("VALUES (1)", lost_answer)
     with pytest.raises(GlacierbaseError):
@@ -129,7 +129,7 @@ def test_a_failed_last_statement_that_was_completed_by_hand_is_applied_by_the_re
 
 @pytest.mark.parametrize("resolution", [Resolution.NOT_DONE, Resolution.ABANDONED])
 def test_a_version_that_is_not_applied_keeps_the_run_that_ran_it(resolution: Resolution, world: World) -> None:
-    """Neither state has a time of application."""
+    """A failed and an interrupted version have no time of application."""
     world.file("1_a.sql", TWO)
     world.break_at("VALUES (1)", lost_answer)
     with pytest.raises(GlacierbaseError):
@@ -184,7 +184,7 @@ def test_the_history_lists_run_and_repair_as_two_outcomes(world: World) -> None:
 
 
 def test_a_history_of_an_earlier_version_reads_alike() -> None:
-    """Its events have the same columns; what is derived from them is not stored."""
+    """The events of an earlier version have the same columns; derived values are not stored."""
 
     def event(sequence: int, kind: str, state: str, run_id: str, details: str | None = None) -> Event:
         return Event(

@@ -120,7 +120,7 @@ def test_where_all_of_it_is_applied_nothing_runs_and_nothing_is_recorded(world: 
 
 
 def test_where_nothing_is_applied_only_the_squash_runs(world: World) -> None:
-    """It is recorded under its version, with what it replaces; later files follow."""
+    """The squash is recorded under its version, with what it replaces; later files follow."""
     squash(world)
     add(world, LATER)
     assert pending(world) == ["0003", "0004", "0005"]
@@ -161,7 +161,7 @@ def test_in_the_middle_of_it_nothing_runs(world: World) -> None:
 
 
 def test_the_commands_of_the_message_complete_the_environment(world: World) -> None:
-    """They check out the commit before the squash, and apply the rest there; then the squash has nothing to do."""
+    """The commands apply the rest at the commit before the squash; then the squash has nothing to do."""
     root = world.project.root
     world.migrate(Selection(to="2"))
     commit_all(root)
@@ -189,7 +189,7 @@ def test_a_squash_needs_no_header_that_the_catalog_file_requires(world: World) -
 
 
 def test_no_inverse_is_written_for_a_part_of_a_squash(world: World) -> None:
-    """Its statements are not in the files any more."""
+    """The statements of a squashed version are not in the files any more."""
     squash(world)
     with pytest.raises(ConfigurationError, match=r"0003_squashed\.sql, a squash"):
         reverting_sql(world.project.root, folder(world), "2")
@@ -218,7 +218,7 @@ def test_a_failed_file_is_not_done(world: World) -> None:
 
 
 def test_an_unknown_outcome_comes_first(world: World) -> None:
-    """It is settled with `repair` before anything else."""
+    """An unknown outcome is settled with `repair` before anything else."""
 
     def lose(_: str) -> None:
         lost_answer()
@@ -233,7 +233,7 @@ def test_an_unknown_outcome_comes_first(world: World) -> None:
 
 
 def test_another_file_under_a_replaced_version_is_not_done(world: World) -> None:
-    """This environment ran something else as 0002."""
+    """The environment ran another file as 0002."""
     world.file("0002_b.sql", "ALTER TABLE t ADD COLUMN other INT")
     world.migrate()
     add(world, OLD)
@@ -251,7 +251,7 @@ def test_out_of_order_allowed_changes_nothing_of_it(world: World) -> None:
 
 
 def test_a_squash_that_failed_resumes(world: World) -> None:
-    """It is a file like any other in the environment that it started in, its later statements may be edited."""
+    """In its environment, a failed squash is a file like any other: its later statements may be edited."""
     squash(world, sql=f"{CREATED};\nINSERT INTO nowhere VALUES (1)")
     with pytest.raises(GlacierbaseError):
         world.migrate()
@@ -297,7 +297,7 @@ def test_the_files_from_before_it_do_not_run_where_it_ran(world: World) -> None:
 
 
 def test_an_edited_file_from_before_it_does_not_run_where_it_ran(world: World) -> None:
-    """Its version is taken."""
+    """The squash has taken the version of a file from before it."""
     squash(world)
     world.migrate()
     older_checkout(world)
@@ -317,7 +317,7 @@ def test_a_file_from_before_it_does_not_resume_it(world: World) -> None:
 
 @pytest.mark.parametrize("name", ["0002_b.sql", "0001_other.sql"])
 def test_no_file_is_below_a_squash(world: World, name: str) -> None:
-    """Neither one that it replaces nor another: a new environment would run it first."""
+    """A file below a squash is refused, replaced or not: a new environment would run it first."""
     squash(world)
     world.file(name, OLD.get(name, "SELECT 1"))
     _, [error] = load_migrations(folder(world), world.project.root)
@@ -393,7 +393,7 @@ def patch_described(world: World) -> None:
 
 
 def test_a_renamed_catalog_is_recognised_through_a_squash(world: World) -> None:
-    """Its files are applied under the other name."""
+    """The catalog's files are applied under the other name."""
     world.migrate()
     squash(world)
     (world.project.root / "catalogs/shop.yaml").unlink()
@@ -428,7 +428,7 @@ def test_headers_that_no_command_wrote_are_refused(world: World, edit: Callable[
 
 
 def test_a_squash_under_another_version_is_refused(world: World) -> None:
-    """It lists the files up to its own."""
+    """A squash lists the files up to its own version."""
     path = squash(world)
     path.rename(path.with_name("0004_squashed.sql"))
     _, [error] = load_migrations(folder(world), world.project.root)

@@ -170,7 +170,7 @@ def lost(end: EventType | None, tables: str | None) -> Timeline:
 
 @pytest.mark.parametrize("end", [EventType.UNKNOWN, EventType.INTERRUPTED])
 def test_a_file_that_ended_without_a_record_leaves_doubts_about_its_table_only(end: EventType) -> None:
-    """Its statement may have taken effect; the record of the table may be outdated."""
+    """The file's statement may have taken effect; the record of the table may be outdated."""
     found = lost(end, '["lake.a.t"]')
     assert (found.is_certain, [event.version for event in found.unrecorded]) == (False, ["2"])
     assert lost(end, '["lake.a.u"]').is_certain

@@ -76,7 +76,7 @@ def test_a_secret_of_letters_and_quotes_is_masked_in_a_document() -> None:
 
 
 def test_a_document_of_an_error_has_its_data() -> None:
-    """It has `code`, `exit_code`, `message`, `hint`, and the data of the error."""
+    """The document has `code`, `exit_code`, `message`, `hint`, and the data of the error."""
     document = json.loads(
         json_document("migrate", [], GlacierbaseError("A_CODE", "what", "do this", path="x.sql", line=3))
     )

@@ -63,7 +63,7 @@ def test_a_table_is_found_by_as_much_of_its_name_as_is_unique(
 
 
 def test_a_name_of_several_tables_is_an_error_that_lists_them(tell: Callable[[Story], Project]) -> None:
-    """Also where only the case of letters differs."""
+    """A name of several tables is an error that lists them, also where only the case of letters differs."""
     names = ("lake.a.events", "lake.b.events", "lake.b.t", "lake.b.T")
     project = tell(Story().file(1, {name: of(name) for name in names}))
     for name, candidates in (("events", ["lake.a.events", "lake.b.events"]), ("LAKE.B.T", ["lake.b.T", "lake.b.t"])):
@@ -84,7 +84,7 @@ def test_a_table_is_the_same_one_however_files_write_its_name(tell: Callable[[St
 
 
 def test_an_unknown_table_or_column_is_an_error_with_the_nearest_name(tell: Callable[[Story], Project]) -> None:
-    """Whatever is asked about it."""
+    """Each command reports an unknown table or column with the nearest name."""
     project = tell(Story().file(1, {"lake.a.events": shape("lake.a.events", ID, column(2, "device"))}))
     unknown = ("UNKNOWN_TABLE", "did you mean a.events?")
     for call in (

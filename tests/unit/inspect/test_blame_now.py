@@ -90,7 +90,7 @@ def test_after_a_run_that_was_lost_nobody_is_named(project: ProjectFolder) -> No
     assert lines(tables)["legacy"] == (None, "string", False)
     for command in ("blame", "schema"):
         shown = tables.run(command, "lake.a.t").stdout
-        assert "not recorded: 2 touched it and left no record" in shown
+        assert "not recorded: 2 changed it and left no record" in shown
         assert "next: `glacierbase show 2" in shown
     drifted = tables.run("drift", "--format", "json")
     assert drifted.code == 0

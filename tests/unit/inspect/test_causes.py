@@ -111,7 +111,7 @@ def test_a_manual_change_is_reported_although_a_file_with_a_variable_touched_the
         ("prod", "outside", "property owned", ["0003"]), ("prod", "variables", "property team", ["0002"]),
     ]  # fmt: skip
     text = call_program(["compare", "dev", "prod", "--project", str(fleet.project.root)]).stdout
-    assert "+ property owned: by hand  not from a migration, seen first by 0003" in text
+    assert "+ property owned: by hand  not from a migration, first observed by 0003" in text
 
 
 def test_a_column_that_a_variable_decides_stays_by_design_after_a_revert(tell: Tell) -> None:
@@ -208,7 +208,7 @@ def test_a_state_file_holds_digests_and_no_statement(tell: Tell, tmp_path: Path)
 
 
 def test_a_state_file_of_an_earlier_version_claims_no_design(tell: Tell, tmp_path: Path) -> None:
-    """It is read, its tables are compared, and a warning says what it lacks."""
+    """The state file is read, its tables are compared, and a warning says what it lacks."""
     fleet = tell(v0001=f"{CREATE} TBLPROPERTIES ('team'='{{{{ variables.ns }}}}')")
     both(fleet, "0001", lambda client: (created("a.t")(client), set_to(team="dev")(client)), created("a.t"))
     path = tmp_path / "prod.json"

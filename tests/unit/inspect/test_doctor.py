@@ -49,7 +49,7 @@ def test_a_lock_that_two_sessions_can_acquire_is_an_error(world: World) -> None:
 
 
 def test_an_engine_that_does_not_start_ends_the_checks(world: World) -> None:
-    """Whatever needs a connection is left out."""
+    """After an engine does not start, no check that needs a connection runs."""
 
     def refuse(*_: Any) -> Any:
         raise EngineUnavailable("SPARK_UNAVAILABLE", "no engine")

@@ -143,7 +143,7 @@ def test_a_dropped_table_and_another_one_of_its_name_are_structural(tables: Reco
 
 
 def test_a_table_that_was_renamed_by_hand_is_said_to_be(tables: RecordedTables) -> None:
-    """It is neither gone nor unmanaged; other changes are differences of the same table. No statement is written for it."""
+    """The renamed table is neither gone nor unmanaged; its other changes are differences, and it gets no statement."""
     tables.client.rename_table("a.t", "a.u")
     with tables.client.load_table("a.u").update_schema() as update:
         update.add_column("legacy", StringType())

@@ -209,12 +209,13 @@ def test_a_change_from_outside_has_no_author_and_a_date_that_is_an_upper_bound(t
     [result] = project.blame("t")
     x, y = (each for each in result.lines_ if each.name in "xy")
     assert (x.version, x.author, x.outside, x.since.seen_by, x.since.at_most) == (None, None, True, "0004", True)
-    assert (x.since.day, x.since.why) == ("<= 2026-11-04", "not from a migration, seen first by 0004")
+    assert (x.since.day, x.since.why) == ("<= 2026-11-04", "not from a migration, first observed by 0004")
     assert (y.version, y.outside, y.since.day) == ("0004", False, "2026-11-04")
     [before] = project.schema("t", at="2026-11-02")
     assert before.later == x.since
     assert (
-        before.lines()[-1] == "note: may have changed already: not from a migration, seen first by 0004 on 2026-11-04"
+        before.lines()[-1]
+        == "note: may have changed already: not from a migration, first observed by 0004 on 2026-11-04"
     )
 
 
@@ -223,7 +224,7 @@ def test_a_table_that_was_there_before_its_first_record_is_not_blamed_on_that_fi
     project = tell(Story().outside({T: shape(T, ID)}).file(1, {T: shape(T, ID, column(2, "x"))}))
     [result] = project.blame("t")
     assert [each.since.why for each in result.lines_ if each.kind == "column"] == [
-        "before the first record, seen by 0001", "why 1",
+        "before the first record, observed by 0001", "why 1",
     ]  # fmt: skip
 
 
@@ -233,10 +234,10 @@ def test_a_file_without_a_record_is_a_gap_and_nobody_is_blamed(tell: Tell) -> No
     project = tell(story)
     assert (blamed(project), columns(project, "t")) == ([("id", "0001", "", "")], ["id"])
     assert project.blame("t")[0].not_recorded == project.schema("t")[0].not_recorded == ("0002",)
-    assert any("0002 touched it and left no record" in str(line) for line in project.blame("t")[0].lines())
+    assert any("0002 changed it and left no record" in str(line) for line in project.blame("t")[0].lines())
     project = tell(story.file(3, {T: shape(T, ID, column(2, "x"), column(3, "y"))}))
     assert blamed(project) == [("id", "0001", "", ""), ("x", "-", "", ""), ("y", "0003", "", "")]
-    assert project.blame("t")[0].lines_[1].since.why == "not recorded, seen first by 0003"
+    assert project.blame("t")[0].lines_[1].since.why == "not recorded, first observed by 0003"
     assert [project.schema("t", at=at)[0].not_recorded for at in ("1", "2", "3")] == [(), ("0002",), ()]
 
 
@@ -261,7 +262,7 @@ def test_columns_without_ids_are_followed_by_name(tell: Tell) -> None:
 
 
 def test_each_line_has_author_and_reason(tell: Tell) -> None:
-    """Those of the file, as the history recorded them."""
+    """Each line has author and reason of the file, as the history recorded them."""
     story = Story().file(1, {T: shape(T, ID)}, author="Ana", description="first")
     [result] = tell(story).blame("t")
     line = result.lines_[0]

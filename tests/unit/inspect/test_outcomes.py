@@ -38,7 +38,7 @@ def named(found: tuple[Outcome, ...]) -> list[tuple[str, str]]:
 
 
 def test_an_applied_file_is_one_outcome() -> None:
-    """Its start and its statements are no outcomes."""
+    """The start and the statements of an applied file are no outcomes."""
     found = outcomes(
         events(("started", "1", "running"), ("statement_done", "1", "running"), ("applied", "1", "applied"))
     )

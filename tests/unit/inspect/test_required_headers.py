@@ -34,7 +34,7 @@ def with_ticket(path: Path) -> None:
 
 
 def test_a_file_of_the_base_needs_no_header_that_became_required_later(based: ProjectFolder) -> None:
-    """It may be applied, and must not change any more."""
+    """The file may be applied, and must not change any more."""
     [result] = load(based).validate(base="main")
     assert result.warnings == ()
 
@@ -80,7 +80,7 @@ def test_a_broken_catalog_file_does_not_make_listed_headers_unknown(based: Proje
 
 
 def test_rebase_renames_a_file_with_a_listed_header(based: ProjectFolder) -> None:
-    """It reads no catalog file, and leaves the headers to `validate`."""
+    """`rebase` reads no catalog file, and leaves the headers to `validate`."""
     based.file("0003_c.sql", "SELECT 3")
     commit_all(based.root)
     git(based.root, "checkout", "-qb", "feature", "HEAD~1")

@@ -77,7 +77,7 @@ def ask(project: ProjectFolder) -> Iterator[Ask]:
 @given(found=shapes())
 @MANY
 def test_the_printed_statements_are_those_of_the_recorded_shape(ask: Ask, found: Shape) -> None:
-    """Neither the record nor the escaping of the output changes a text in them."""
+    """The printed statements have the recorded texts: neither the record nor the escaping changes them."""
     done = ask(found)
     assert done.code == 0, done.stderr
     assert [each.text for each in split_statements(done.stdout, "spark")] == create_statements(found)
@@ -86,7 +86,7 @@ def test_the_printed_statements_are_those_of_the_recorded_shape(ask: Ask, found:
 @given(found=shapes(), change=st.sampled_from(UNSAYABLE))
 @MANY
 def test_what_cannot_be_said_is_an_error(ask: Ask, found: Shape, change: Callable[[Shape], Shape]) -> None:
-    """Whatever else the table is: no statement is printed, and none is left out."""
+    """A part that no statement can express is an error: no statement is printed, and none is left out."""
     done = ask(change(found))
     assert (done.code, done.stdout) == (2, "")
     assert "error: NO_STATEMENTS: " in done.stderr

@@ -65,7 +65,7 @@ def test_the_text_has_each_error_once_and_the_catalogs_that_are_in_order(three: 
 
 
 def test_a_single_error_in_all_environments_is_printed_once(project: ProjectFolder) -> None:
-    """Both entries have it."""
+    """The error is in the entries of both environments, and printed once."""
     project.catalog(CATALOG)
     project.file("1_a.sql", "SELECT 'never closed")
     assert [each["error"]["code"] for each in ask_here(project, "validate").document["catalogs"]] == [
@@ -102,7 +102,7 @@ def test_a_project_that_cannot_be_read_lists_its_catalogs_as_well(three: Project
 
 
 def test_a_folder_without_a_project_lists_no_catalog(project: ProjectFolder) -> None:
-    """Nor does a project whose catalogs are elsewhere: not even the names there are read."""
+    """A folder without a project, or with its catalogs elsewhere, lists none: not even the names there are read."""
     elsewhere = project.root.parent / "elsewhere"
     (project.root / "catalogs").rename(elsewhere)
     (elsewhere / "secret.yaml").write_text("a: [")

@@ -131,7 +131,7 @@ def test_ids_and_places_are_no_difference_of_a_table() -> None:
 
 
 def test_the_environment_that_differs_is_named_and_not_the_others() -> None:
-    """Whatever their order: the commonest shape is the one to compare with."""
+    """The commonest shape is the one to compare with, whatever the order of the environments."""
     for tables in ([held(WIDER), TABLE, TABLE], [TABLE, TABLE, held(WIDER)]):
         [table] = of(APPLIED, APPLIED, APPLIED, tables=tables).tables
         [found] = table.differences

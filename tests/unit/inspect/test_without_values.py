@@ -90,7 +90,7 @@ def test_a_reference_needs_no_value_wherever_it_stands(layer: str, tmp_path: Pat
 
 @pytest.mark.parametrize("layer", LAYERS)
 def test_validate_and_render_need_no_value(layer: str, project: ProjectFolder) -> None:
-    """Both commands check all files of a project whose references are all unset."""
+    """`validate` and `render` check all files of a project whose references are all unset."""
     text = PLACES["a catalog's address"] + "variables: {name: '${env:UNSET}'}\nstore: {lockLease: '${file:nowhere}'}\n"
     write(project, layer, text.replace("VALUE", '"${secret:UNSET}"'))
     project.file("0001_a.sql", "SELECT {{ variables.name | default(1) }}, '{{ environment }}'")

@@ -15,7 +15,7 @@ def allows(sql: str) -> list[tuple[int, str, str]]:
 
 
 def test_a_statement_has_the_comments_on_the_lines_above_it() -> None:
-    """Those behind the statement before it are not among them; the text and the checksum are as without comments."""
+    """Comments behind the statement before do not count; the text and the checksum are as without comments."""
     first, second = split_statements(
         "-- one\nSELECT 1; -- behind\n/* two */\n-- three\n\nSELECT 2 -- inside\n", "spark"
     )
@@ -53,5 +53,5 @@ def test_what_is_no_such_comment_allows_nothing(sql: str) -> None:
     "sql", ["-- Allow with GLACIERBASE_ALLOW where needed\nSELECT 1", "SELECT 'GLACIERBASE_ALLOW'"]
 )
 def test_a_text_that_only_names_the_word_is_not_meant_to_allow_anything(sql: str) -> None:
-    """Neither a colon nor a code follows it."""
+    """A word that neither a colon nor a code follows allows nothing."""
     assert without_effect(sql, allows_of(split_statements(sql, "spark"))) == 0

@@ -37,7 +37,7 @@ def of_the_branch(project: ProjectFolder, older: str, newer: str) -> None:
 
 
 def merged_later(project: ProjectFolder, older: str, newer: str) -> None:
-    """Both are in the base, to which the file that was committed first came last."""
+    """Yield two files of one version that are both in the base, in the order of their commits."""
     of_the_branch(project, older, newer)
     git(project.root, "switch", "-q", "main")
     git(project.root, "merge", "-q", "--no-ff", "--no-edit", "side")
@@ -59,7 +59,7 @@ def error_of(project: ProjectFolder) -> GlacierbaseError:
 def test_the_newer_file_is_named(
     arrange: Callable[[ProjectFolder, str, str], None], older: str, newer: str, project: ProjectFolder
 ) -> None:
-    """It is the same file whatever the order of the names."""
+    """The newer of two files is named, whatever the order of the names."""
     add(project, "migrations/shop/0001_first.sql")
     arrange(project, older, newer)
     error = error_of(project)

@@ -1,4 +1,4 @@
-"""Whatever stands in a file, it is accepted or refused by its name, and nothing is written.
+"""A file with any content is accepted, or refused by its name, and nothing is written.
 
 Hypothesis looks for what breaks the functions that read files. A seeded fuzz holds the splitter and the parser of headers to
 what must always be true of them, and the limits of the sandbox against templates that are written to exceed them: 3,200 inputs

@@ -148,7 +148,7 @@ def test_catalogs_that_exchange_their_names_exchange_their_histories(based: Proj
     "text", ["a: [", "name: Not A Name\n", "name: web\nname: web\n", "- web\n", "\0", '"\\ud800": 1']
 )
 def test_an_unreadable_catalog_file_of_the_base_is_a_warning(text: str, based: ProjectFolder) -> None:
-    """Its migrations are compared with those of the file that has the same stem now; the branch may correct the file."""
+    """The migrations are compared with those of the present catalog file of the same stem, which may be a correction."""
     path = based.catalog(text, "web")
     commit_all(based.root, "broken")
     path.write_text("name: site\n" + UNREACHABLE)
@@ -270,7 +270,7 @@ def squash(project: ProjectFolder, catalog: str = "shop") -> Path:
 
 
 def test_a_squash_deletes_and_edits_nothing(based: ProjectFolder) -> None:
-    """It is not new either: its version is that of the base's highest file."""
+    """A squash is not new either: its version is that of the base's highest file."""
     squash(based)
     assert codes(based) == []
     based.file("0006_d.sql", GOOD)
@@ -305,7 +305,7 @@ def test_a_squash_of_a_new_catalog_is_accepted(based: ProjectFolder) -> None:
 
 
 def test_a_branch_from_before_the_squash_is_only_behind(based: ProjectFolder) -> None:
-    """It has the files that the squash of its base replaced, and goes on above them."""
+    """The branch has the files that the squash of its base replaced, and goes on above them."""
     git(based.root, "switch", "-qc", "feature")
     based.file("0006_d.sql", GOOD)
     commit_all(based.root, "feature")
@@ -320,7 +320,7 @@ def test_a_branch_from_before_the_squash_is_only_behind(based: ProjectFolder) ->
 
 
 def test_rebase_renames_no_squash(based: ProjectFolder) -> None:
-    """Its list ends with its own version."""
+    """A squash lists the files up to its own version, so `rebase` does not rename it."""
     git(based.root, "switch", "-qc", "feature")
     based.file("0006_d.sql", GOOD)
     squash(based)

@@ -101,7 +101,7 @@ def run_hint(project: ProjectFolder, hint: str) -> None:
 
 
 def test_one_path_with_two_contents_is_rebased_before_it_can_conflict(branch: ProjectFolder) -> None:
-    """Both branches wrote a file of the same name."""
+    """Two branches wrote a file of the same name."""
     branch.file("0006_d.sql", "SELECT 'mine'")
     commit_all(branch.root, "mine")
     [error] = found(branch)

@@ -31,7 +31,7 @@ def load(
 
 
 def test_a_listed_header_is_read(folder: Path) -> None:
-    """Its value is what follows the colon, without surrounding blanks; the fixed headers are not among them."""
+    """The value follows the colon, without surrounding blanks; the fixed headers are not listed headers."""
     text = "-- MIGRATION_TICKET:  OPS-17: part 2 \n" + HEAD + "-- MIGRATION_REVIEWED_BY: Ann\nSELECT 1"
     [migration], errors = load(folder, text, ["TICKET", "REVIEWED_BY"])
     assert errors == []
@@ -40,7 +40,7 @@ def test_a_listed_header_is_read(folder: Path) -> None:
 
 
 def test_a_listed_header_without_a_value_or_below_the_sql_is_none(folder: Path) -> None:
-    """It counts as missing."""
+    """A header without a value, or below the SQL, counts as missing."""
     [migration], errors = load(folder, HEAD + "-- MIGRATION_TICKET:\nSELECT 1\n-- MIGRATION_TICKET: x", ["TICKET"])
     assert (dict(migration.headers), errors) == ({}, [])
 

@@ -61,7 +61,7 @@ def test_files_of_one_second_have_different_versions(shop: ProjectFolder) -> Non
 
 
 def test_calls_at_the_same_time_choose_different_versions(shop: ProjectFolder) -> None:
-    """Those that write at a time wait for each other; no version is written twice."""
+    """Calls that write at the same time wait for each other; no version is written twice."""
     with ThreadPoolExecutor(8) as threads:
         names = list(threads.map(lambda number: written(shop, f"words {number}"), range(40)))
     assert len({name.partition("_")[0] for name in names}) == 40
@@ -116,7 +116,7 @@ def test_a_description_without_a_word_is_refused(description: str, shop: Project
 
 
 def test_a_new_file_is_refused_until_it_has_statements(shop: ProjectFolder) -> None:
-    """It is not applied as an empty file, which could not change any more; the error names the line to replace."""
+    """A new file does not run as an empty file, which could not change any more; the error names the line to replace."""
     name = written(shop)
     error = shop.ask("validate").document["error"]
     path = shop.root / "migrations/shop" / name

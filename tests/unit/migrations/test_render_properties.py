@@ -65,7 +65,7 @@ def test_a_text_without_template_renders_to_itself(text: str) -> None:
 
 @given(LINES, LINES, st.text())
 def test_text_around_a_value_stays(before: str, after: str, value: str) -> None:
-    """Neither the text around a value nor the value is changed."""
+    """Rendering changes neither the value nor the text around it."""
     assert sql(before + "{{ variables.v }}" + after, {"v": value}) == before + value + after
 
 

@@ -62,7 +62,7 @@ def test_a_script_is_one_statement(script: str) -> None:
     ],
 )  # fmt: skip
 def test_the_words_of_scripts_are_names_functions_and_expressions_elsewhere(statement: str) -> None:
-    """These words open a block only as the first word of a script's statement."""
+    """The words of scripts open a block only as the first word of a script's statement."""
     assert texts(f"{statement};b") == [statement, "b"]
     for before, after in AROUND:
         script = f"{before}{statement}{after}"

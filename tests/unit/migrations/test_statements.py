@@ -250,7 +250,7 @@ def test_a_backslash_that_joins_no_code_to_a_comment_is_allowed(comment: str) ->
     ],
 )  # fmt: skip
 def test_an_invalid_character_is_refused_everywhere(sql: str, code: str, line: int, column: int, said: str) -> None:
-    """It is refused in comments too, and before unclosed constructs, which it may cause."""
+    """The character is refused in comments too, and before unclosed constructs, which it may cause."""
     error = refused(sql)
     assert (error.code, error.exit_code, error.data) == (code, 3, {"line": line, "column": column})
     assert error.message.startswith(f"line {line}, column {column}: ")

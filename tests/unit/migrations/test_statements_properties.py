@@ -196,7 +196,7 @@ def test_splitting_what_was_split_changes_nothing(dialect: str, text: str) -> No
     ],
 )  # fmt: skip
 def test_a_hostile_text_of_200_000_characters_ends(piece: str, expected: int | str) -> None:
-    """Neither recursion nor repeated searches make the time more than linear."""
+    """Neither recursion nor repeated searches make the time for a hostile text more than linear."""
     statements, error = outcome(piece * (200_000 // len(piece)))
     assert (error.code if error else len(statements)) == expected
 

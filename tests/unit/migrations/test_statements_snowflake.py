@@ -50,7 +50,7 @@ def test_a_script_of_snowflake_is_one_statement(statement: str) -> None:
     "begin", ["BEGIN", "begin /* ; */", "BEGIN WORK", "BEGIN --;\n TRANSACTION", "BEGIN NAME a", "BEGIN WORK NAME a"]
 )
 def test_a_begin_that_starts_a_transaction_is_a_statement_of_its_own(begin: str) -> None:
-    """It is one inside a script too, and the END after it closes the script."""
+    """A BEGIN that starts a transaction is a statement inside a script too, and the END after it closes the script."""
     parts = [begin, "CREATE TABLE a (b INT)", begin, "COMMIT", "BEGIN b; END", begin]
     assert texts(";".join(parts), "snowflake") == parts
     assert texts(f"BEGIN {begin}; a; END;b", "snowflake") == [f"BEGIN {begin}; a; END", "b"]

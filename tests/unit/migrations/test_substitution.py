@@ -63,7 +63,7 @@ def test_what_spark_would_replace_is_found_outside_of_comments(
 
 
 def test_snowflake_replaces_nothing() -> None:
-    """Its session variables are its own, and `&name` belongs to another client."""
+    """Snowflake's session variables are its own, and `&name` belongs to another client."""
     assert places("SET a = '${x}'; SELECT $a, '${x} &a'", "snowflake") == []
 
 
@@ -114,7 +114,7 @@ def test_validate_refuses_every_file_and_with_a_base_those_that_the_base_lacks(b
 
 
 def test_migrate_and_plan_refuse_a_pending_file_before_anything_runs(world: World) -> None:
-    """Also where an earlier file is in order; an applied file with a form stays applied."""
+    """The pending file is refused, also after valid files; an applied file with a form stays applied."""
     world.file("1_a.sql", "CREATE TABLE t (a INT)")
     path = world.file("2_b.sql", "INSERT INTO t VALUES (1);\nSELECT '${x}'")
     for command in (world.migrate, lambda: plan(world.target(), PlanResult("shop", "default"), selection=Selection())):

@@ -50,7 +50,7 @@ def test_a_rename_is_a_rename() -> None:
 
 
 def test_a_column_that_is_dropped_and_added_again_is_not_the_same() -> None:
-    """It has another field id, and its old values are lost."""
+    """The second column has another field id, and its old values are lost."""
     [change] = compare({"t": SHAPE}, {"t": with_columns(ID, replace(NAME, id=9), HOME, CITY)})
     assert [each.line() for each in change.diff] == ["- column name: string", "+ column name: string"]
     assert change.is_destructive

@@ -93,7 +93,7 @@ def test_a_long_list_is_cut_at_its_start() -> None:
 
 
 def test_what_a_command_returns_is_shown_as_tables(project: ProjectFolder) -> None:
-    """It is a tuple with a result for each catalog."""
+    """The result is a tuple with a result for each catalog."""
     for name in ("shop", "web"):
         project.catalog(LAKE.replace("WAREHOUSE", "/nowhere"), name)
         project.file("1_a.sql", "SELECT 1", name)

@@ -106,7 +106,7 @@ def test_paths_begin_at_the_top_of_the_work_tree(form: str) -> None:
 
 @pytest.mark.parametrize("form", PROGRAMS)
 def test_an_error_that_is_no_finding_is_listed_once(form: str) -> None:
-    """It is the error of the catalog and of the command. The error that only counts findings is left out."""
+    """The error is the error of the catalog and of the command. The error that only counts findings is left out."""
     error = SeveralErrors(
         [
             MigrationFileError("UNDEFINED_VARIABLE", "no size", "define it", path=PATH, line=3),

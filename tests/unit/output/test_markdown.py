@@ -167,7 +167,7 @@ def test_views_are_listed_with_the_environments_that_change_them() -> None:
 
 
 def test_statements_that_nobody_looked_at_are_listed() -> None:
-    """Those that are not replayed, and those that no rule understands."""
+    """Statements that are not replayed, and statements that no rule understands, are listed."""
     skipped = (SkippedStatement(PATH, 9, "VACUUM works on files"),)
     given = review()
     assert given.replay is not None
@@ -230,7 +230,7 @@ def test_a_long_comment_is_cut_at_borders_and_says_what_is_missing(findings: int
 
 
 def test_a_table_of_many_files_is_cut_between_rows() -> None:
-    """It stays a table, and the changes of tables keep their place."""
+    """The cut table stays a table, and the changes of tables keep their place."""
     given = review(finding())
     comment = render(outcome(replace(given, files=given.files * 3000)))
     page = Page(comment)

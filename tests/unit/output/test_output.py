@@ -86,7 +86,7 @@ def test_several_errors_are_a_line_each() -> None:
 
 
 def test_each_of_several_errors_has_its_own_hint() -> None:
-    """It is in the text, in the JSON document and in a line of `doctor`."""
+    """Each error's hint is in the text, in the JSON document and in a line of `doctor`."""
     several = SeveralErrors([GlacierbaseError("ONE", "a", "do this"), GlacierbaseError("TWO", "b", "do that")])
     errors = json.loads(json_document("status", [], several))["error"]["errors"]
     assert [each["hint"] for each in errors] == ["do this", "do that"]

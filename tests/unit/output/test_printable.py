@@ -15,7 +15,7 @@ from tests.support.hostile import CONTROLS, PAYLOAD, check_safe
 
 @pytest.mark.parametrize("character", CONTROLS)
 def test_a_character_that_a_terminal_obeys_is_shown_as_its_escape(character: str) -> None:
-    """These are C0, DEL, C1, direction marks, characters without width, line separators and lone surrogates."""
+    """C0, DEL, C1, direction marks, characters without width, line separators and lone surrogates are escaped."""
     text = printable([f"a{character}b"])
     assert text == f"a{ascii(character)[1:-1]}b"
     document = json.dumps(f"a{character}b", ensure_ascii=False)

@@ -180,7 +180,7 @@ def refuse(*_: object) -> Executor:
 
 
 def test_a_document_of_a_wrong_command_line_has_the_shape_of_all_documents(project: ProjectFolder) -> None:
-    """Its schema is that of any command, with another name, and is shipped as well."""
+    """The document's schema is that of any command, with another name, and is shipped as well."""
     document = project.ask("status", "--nope").document
     checked(document)
     assert document.pop("schema") == "glacierbase/usage/1"

@@ -74,7 +74,7 @@ def test_long_names_are_broken_behind_punctuation_where_the_columns_do_not_fit_o
 
 
 def test_prose_that_repeats_the_cell_above_is_shortened_where_that_saves_lines() -> None:
-    """Its first line says which it is; names, and text of one line, are shown again."""
+    """The prose's first line says which it is; names, and text of one line, are shown again."""
     rows = [(Mark(name), "0001", PROSE) for name in ("one", "one", "two")]
     lines = shown(table(("", "version", "why"), rows), 60)
     assert [line[:14] for line in lines[1:]] == ["one  0001     ", "              ", "one  0001     ", "two  0001     "]

@@ -34,6 +34,6 @@ def test_a_command_on_catalogs_is_a_method_of_a_project(name: str) -> None:
 
 
 def test_a_command_without_a_function_has_no_results() -> None:
-    """These commands need no project, and their documents are about no catalog."""
+    """The commands without a function need no project, and their documents are about no catalog."""
     assert tuple(name for name, row in COMMANDS.items() if row.function is None) == PRINTED
     assert all(COMMANDS[name].result is None for name in PRINTED)

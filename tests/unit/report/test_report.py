@@ -93,7 +93,7 @@ def test_a_table_has_its_timeline_and_the_origin_of_each_part(
     columns = {each["name"]: each for each in first["parts"] if each["kind"] == "column"}
     assert columns["b"]["since"]["version"] == "0002"
     assert columns["b"]["was"] == "renamed from a"
-    assert columns["c"]["since"]["why"] == "not from a migration, seen first by 0003"
+    assert columns["c"]["since"]["why"] == "not from a migration, first observed by 0003"
     assert [each["since"]["version"] for each in first["changes"]] == ["0003", "0003", "0002", "0001"]
     assert (second["name"], second["dropped"]["version"], second["changes"][0]["change"]) == (u, "0005", "dropped")
 
@@ -101,7 +101,7 @@ def test_a_table_has_its_timeline_and_the_origin_of_each_part(
 def test_a_table_that_was_dropped_and_made_again_has_one_page(
     project: ProjectFolder, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """It counts once; its timeline begins with the table that was dropped. Columns have their comments."""
+    """The table counts once; its timeline begins with the table that was dropped. Columns have their comments."""
     t = "lake.a.t"
     commented = replace(column(1, "b"), comment="the <b>")
     story = (

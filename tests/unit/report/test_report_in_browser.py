@@ -43,8 +43,8 @@ LONG = "a_name_without_any_blank_" * 12
 ADDRESSES = {
     "#/shop": "shop (default)", "#/shop/lake.a.t": "lake.a.t", "#/shop/lake.a.t/0001": f"0001 {SHOWN}",
     "#/shop//0002": "0002 why 2", "#/nowhere": "Not found", "#/shop/lake.a.t/9": "Not found",
-    "#/%E0%A4%A": "Not found", "#pending": "To come",
-    "#drift": "Changes past the migrations", "#compare": "Compare",
+    "#/%E0%A4%A": "Not found", "#pending": "Pending",
+    "#drift": "Changes outside of migrations", "#compare": "Compare",
 }  # fmt: skip
 
 
@@ -141,7 +141,7 @@ def test_the_tab_key_goes_from_the_skip_link_through_the_head_to_the_content(tab
     for _ in range(7):
         tab.press("Tab")
         seen.append(tab.evaluate("document.activeElement.id || document.activeElement.textContent"))
-    assert seen[:6] == ["skip", "Catalogs", "To come", "Compare", "Drift", "search"]
+    assert seen[:6] == ["skip", "Catalogs", "Pending", "Compare", "Drift", "search"]
     assert tab.evaluate("document.activeElement.closest('main') !== null")
     tab.evaluate("document.getElementById('skip').focus()")
     tab.press("Enter")

@@ -148,7 +148,7 @@ NO_STATES = [
 
 @pytest.mark.parametrize("content", [NO_STATES[0], NO_STATES[6]])
 def test_what_is_no_state_is_ignored_and_replaced(content: bytes, branch: ProjectFolder) -> None:
-    """Whatever is in the file, the review is that without a cache."""
+    """With a damaged state file, the review is that without a cache."""
     review(branch)
     [path] = kept()
     before = path.read_bytes()

@@ -73,7 +73,7 @@ def test_each_environment_has_tables_of_its_own(shop: ProjectFolder) -> None:
 
 
 def test_after_a_file_that_does_not_compile_nothing_is_known(shop: ProjectFolder) -> None:
-    """It may have changed the table; its own error is reported."""
+    """A file that does not compile may have changed the table; its own error is reported."""
     shop.file("2_b.sql", "ALTER TABLE lake.a.t DROP COLUMN {{ variables.missing }}")
     shop.file("3_c.sql", ALTER)
     done = shop.ask("lint")
@@ -91,7 +91,7 @@ def test_an_error_in_a_file_of_the_base_does_not_turn_a_branch_red(shop: Project
 
 
 def test_a_catalog_knows_nothing_of_another_one(shop: ProjectFolder) -> None:
-    """Both are examined by one process."""
+    """One process examines two catalogs, each without the tables of the other."""
     shop.catalog(CATALOG, "web")
     shop.file("1_b.sql", ALTER, "web")
     findings = [each["findings"] for each in shop.ask("lint").document["catalogs"]]

@@ -182,7 +182,7 @@ def test_a_table_that_the_new_files_create_is_spared(shop: ProjectFolder) -> Non
     ],
 )
 def test_a_table_that_the_new_files_replace_is_not_spared(sql: str, code: str, shop: ProjectFolder) -> None:
-    """It had rows and readers before, so that the loss is an error also with `--base`."""
+    """The table had rows and readers before, so that the loss is an error also with `--base`."""
     commit_all(shop.root)
     shop.file("2_b.sql", sql)
     assert code in [finding["code"] for finding in found(shop, "--base", "main")]
@@ -261,7 +261,7 @@ def test_what_is_not_understood_is_listed(shop: ProjectFolder) -> None:
 
 
 def test_values_of_a_hostile_file_are_shown_as_escapes(shop: ProjectFolder) -> None:
-    """Neither a terminal nor a CI service executes them, and no secret of the environment is printed."""
+    """Neither a terminal nor a CI service executes the values, and no secret of the environment is printed."""
     name = "x\x1b[31m::set-env name=A::b"
     shop.file(
         "2_b.sql",
@@ -302,7 +302,7 @@ def install(project: ProjectFolder, module: str, value: str = "acme_rules:RULES"
 
 
 def test_a_package_adds_rules(shop: ProjectFolder) -> None:
-    """Its rule finds, is allowed by its code, and is listed."""
+    """The package's rule finds, is allowed by its code, and is listed."""
     environ = install(shop, PLUGIN)
     shop.file("2_b.sql", "ALTER TABLE lake.a.t SET TBLPROPERTIES ('a'='b')")
     done = shop.ask("lint", environ=environ)
@@ -356,7 +356,7 @@ def found_with(project: ProjectFolder, environ: dict[str, str | None]) -> list[d
 
 
 def test_the_page_of_a_rule_is_printed_outside_of_a_project(project: ProjectFolder) -> None:
-    """It has the reason, the fix, both examples, the allow and the source."""
+    """The page has the reason, the fix, both examples, the allow and the source."""
     done = run_here(project, "rules", "ds104")
     for part in ("DS104  replace-columns  (error; iceberg only)", "Why: ", "Fix: ", "REPLACE COLUMNS (", "ADD COLUMN device",
                  "-- GLACIERBASE_ALLOW: DS104", "Source: https://"):  # fmt: skip

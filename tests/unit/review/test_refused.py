@@ -71,7 +71,7 @@ def not_replayed(sql: str) -> NotReplayed | None:
 
 @pytest.mark.parametrize("sql", LOADS_OR_REACHES)
 def test_a_statement_that_loads_code_or_reaches_out_is_not_replayed(sql: str) -> None:
-    """It is an error of the review, and the reason is a sentence without the statement's values."""
+    """The statement is an error of the review, and the reason is a sentence without the statement's values."""
     found = not_replayed(sql)
     assert found is not None
     assert not found.is_skipped
@@ -100,7 +100,7 @@ def test_a_statement_that_only_looks_like_one_is_replayed(sql: str) -> None:
 
 @pytest.mark.parametrize("sql", SKIPPED)
 def test_a_statement_that_needs_files_of_the_real_table_is_skipped(sql: str) -> None:
-    """It is listed, and no error."""
+    """A statement that needs files of the real table is listed, and is no error."""
     found = not_replayed(sql)
     assert found is not None
     assert found.is_skipped

@@ -107,7 +107,7 @@ def test_a_loss_on_another_statement_of_the_file_stays_a_finding(branch: Project
 def test_a_loss_that_a_rule_and_the_replay_find_is_one_finding(
     sql: str, code: str, index: int, branch: ProjectFolder
 ) -> None:
-    """It has the code of the rule and the place of the statement that loses, so that one comment there allows it."""
+    """The finding has the rule's code and the place of the statement, so that one comment there allows it."""
     branch.file("0002_loss.sql", sql)
     [result] = reviewed(branch)
     assert [(each.code, each.statement_index) for each in result.findings if each.is_error] == [(code, index)]
@@ -115,7 +115,7 @@ def test_a_loss_that_a_rule_and_the_replay_find_is_one_finding(
 
 @pytest.mark.parametrize("is_new", [True, False])
 def test_a_catalog_file_that_names_an_unknown_rule_fails_the_review(is_new: bool, branch: ProjectFolder) -> None:
-    """It has the error of `lint`, once, whether or not there are new migrations."""
+    """The review has the error of `lint`, once, whether or not there are new migrations."""
     (branch.root / "catalogs/shop.yaml").write_text(CATALOG + "lint: {rules: {SD103: off}}\n")
     if is_new:
         branch.file("0002_add.sql", ADD)
@@ -177,7 +177,7 @@ def test_every_finding_of_a_replay_is_explained() -> None:
 
 
 def test_the_result_names_the_command_that_makes_it_again(branch: ProjectFolder) -> None:
-    """It names the base and the place of the project in its work tree; a file has its statements."""
+    """The result names the base and the place of the project in its work tree; a file has its statements."""
     branch.file("0002_drop.sql", f"{ADD};\n{DROP}")
     [result] = reviewed(branch)
     assert result.origin.command == f"glacierbase review --base main --project {branch.root}"
@@ -219,7 +219,7 @@ def test_a_table_that_the_branch_creates_holds_nothing_to_lose(branch: ProjectFo
 
 
 def test_a_dropped_table_is_a_loss(branch: ProjectFolder) -> None:
-    """It has the code of the rule about dropped tables."""
+    """A dropped table is a finding with the code of the rule about dropped tables."""
     branch.file("0002_drop.sql", f"DROP TABLE {TABLE}")
     [result] = reviewed(branch)
     assert codes(result) == [("error", "DS101")]
@@ -418,7 +418,7 @@ def test_statements_that_load_code_do_not_reach_the_engine(branch: ProjectFolder
 
 
 def test_the_folder_is_removed_and_the_engine_closed_whatever_happens(branch: ProjectFolder) -> None:
-    """Also where reading the tables fails in the middle."""
+    """The folder is removed and the engine closed, also where reading the tables fails in the middle."""
     branch.file("0002_add.sql", ADD)
     copy = FakeCopy()
     copy.refusals["ADD COLUMN"] = KeyError("a bug")
@@ -430,7 +430,7 @@ def test_the_folder_is_removed_and_the_engine_closed_whatever_happens(branch: Pr
 
 
 def test_an_engine_that_does_not_start_is_the_error_of_its_catalog(branch: ProjectFolder) -> None:
-    """Its files are listed, without a kind. The message says that it is about the copy."""
+    """The catalog's files are listed, without a kind. The message says that it is about the copy."""
     branch.file("0002_add.sql", ADD)
     [result] = reviewed(branch, FakeCopy(EngineUnavailable("SPARK_DID_NOT_START", "no Java", "see /tmp/x/log")))
     assert result.error is not None
@@ -460,7 +460,7 @@ def test_only_an_allow_with_a_reason_allows_a_refused_statement(
 def test_the_time_of_a_replay_passes_while_statements_run(
     branch: ProjectFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is that of all statements together: the first one is in time, the second one never ends, the third one is not run."""
+    """All statements share one time limit: the first ends in time, the second never ends, the third is not run."""
     monkeypatch.setattr(replay, "_BUDGET_SECONDS", 6.0)
     branch.file("0002_add.sql", f"SELECT 'in time';\n{ADD};\nSELECT 'below'")
     released = Event()
@@ -509,7 +509,7 @@ def test_environments_that_render_equally_are_replayed_once(branch: ProjectFolde
 
 
 def test_namespaces_that_no_file_creates_exist_on_the_copy(branch: ProjectFolder) -> None:
-    """Those that a file creates are left to it."""
+    """Namespaces that no file creates exist on the copy; the others are left to their files."""
     branch.file("0002_add.sql", "CREATE NAMESPACE lake.new; CREATE TABLE lake.new.t (a INT) USING iceberg")
     copy = FakeCopy()
     reviewed(branch, copy)
@@ -566,7 +566,7 @@ def test_a_session_is_new_after_a_file_that_changes_it(branch: ProjectFolder) ->
 
 
 def test_a_catalog_on_snowflake_is_rendered_only(branch: ProjectFolder) -> None:
-    """It says so, and its files have no kind."""
+    """A warning says that the files on Snowflake are only rendered; the files have no kind."""
     (branch.root / "catalogs/shop.yaml").write_text(
         "migrationExecutor: {type: snowflake, conf: {connection: {account: acme, database: LAKE}}}"
     )
@@ -584,7 +584,7 @@ def test_a_catalog_on_snowflake_is_rendered_only(branch: ProjectFolder) -> None:
     ["org.apache.spark.sql.delta.catalog.DeltaCatalog", "org.apache.iceberg.spark.SparkSessionCatalog"],
 )
 def test_a_catalog_that_cannot_be_copied_is_rendered_only(implementation: str, branch: ProjectFolder) -> None:
-    """Its tables need files, which the copy does not have. The warning names the catalog and its class; no engine starts."""
+    """The tables need files, which the copy lacks; the warning names the catalog and its class, and no engine starts."""
     conf = CATALOG.replace("lake: org.apache.iceberg.spark.SparkCatalog", f"spark_catalog: {implementation}")
     (branch.root / "catalogs/shop.yaml").write_text(conf)
     branch.file("0002_add.sql", ADD)

@@ -30,7 +30,7 @@ def test_the_good_example_of_a_rule_does_not_raise_it(rule: Rule) -> None:
 
 @EACH_RULE
 def test_a_rule_says_why_and_how_to_fix_it_in_a_sentence_each(rule: Rule) -> None:
-    """Both are sentences, and the code fits its family."""
+    """The reason and the fix of each rule are sentences, and the code fits its family."""
     for text in (rule.why, rule.fix):
         assert text[0].isupper()
         assert text.endswith(".")

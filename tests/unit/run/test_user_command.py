@@ -36,7 +36,7 @@ def is_gone(pid: int) -> bool:
 
 
 def test_a_command_gets_its_input_its_folder_and_its_variables(tmp_path: Path) -> None:
-    """It also has the environment of this process. No shell reads its words."""
+    """The command also has the environment of this process. No shell reads its words."""
     (tmp_path / "program").write_text('#!/bin/sh\npwd; cat; echo "$NAMED $HOME"; echo "$@"\n')
     (tmp_path / "program").chmod(0o755)
     ending = run(tmp_path, "./program", "$(id); *", "", content=b"document\n", variables={"NAMED": "named"})
@@ -80,7 +80,7 @@ def test_a_command_that_does_not_run_to_its_end_has_a_failure(words: list[str], 
 
 
 def test_a_command_is_ended_at_its_time_limit(tmp_path: Path) -> None:
-    """Its failure names the limit."""
+    """The command's failure names the limit."""
     assert run(tmp_path, "sleep", "600", seconds=0.5) == Ending("was ended after 0.5 s, its time limit", "")
 
 
@@ -121,7 +121,7 @@ def left_behind(tmp_path: Path) -> Any:
 
 
 def test_a_process_that_a_command_leaves_behind_is_not_waited_for(left_behind: Path, tmp_path: Path) -> None:
-    """It holds the output open, and lives on."""
+    """A process that keeps the output open runs on after its command."""
     elapsed = timed(lambda: sh(tmp_path, "sleep 600 & echo $! > pid; echo started"))
     assert elapsed[0].output == "started\n"
     assert elapsed[1] < 60

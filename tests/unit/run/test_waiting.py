@@ -15,7 +15,7 @@ def named(name: str) -> list[threading.Thread]:
 
 @pytest.mark.parametrize("is_ended", [True, False])
 def test_a_thread_ends_after_its_last_call(is_ended: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It does so even if its Caller is only forgotten: a process that applies migrations for months collects no threads."""
+    """The thread ends even if its Caller is only forgotten, so a process that runs for months collects no threads."""
     monkeypatch.setattr(threading.current_thread(), "name", "this test")
     caller, goes_on = Caller(), threading.Event()
     answer = caller.submit(lambda: goes_on.wait(60))

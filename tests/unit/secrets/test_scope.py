@@ -55,7 +55,7 @@ def side_by_side(call: Callable[[str], Any]) -> dict[str, Any]:
 
 
 def test_each_of_two_projects_masks_its_own_secrets_only(tmp_path: Path) -> None:
-    """Their verbs run in two threads; the results are printed after the verbs have returned."""
+    """The projects' verbs run in two threads; the results are printed after the verbs have returned."""
     loaded = {name: Project.load(folder(tmp_path, name).root) for name in NAMES}
     results = side_by_side(lambda name: loaded[name].render())
     for name in NAMES:
@@ -159,7 +159,7 @@ def in_pool(call: Callable[[], str]) -> str:
 
 @pytest.mark.parametrize("run", [in_new_thread, in_caller, in_pool])
 def test_a_thread_of_glacierbase_masks_the_secrets_of_the_verb_that_started_it(run: Callable[..., str]) -> None:
-    """It masks messages and log records, and no secret of another project."""
+    """The thread masks messages and log records, and no secret of another project."""
     other = Secrets()
     with other.in_use():
         register("canary-of-berta")

@@ -98,7 +98,7 @@ def test_a_secret_is_found_in_every_escaped_form(form: str) -> None:
 @pytest.mark.parametrize("user", ["a", "al", "ali", "alice"])
 @pytest.mark.parametrize("encode", [base64.b64encode, base64.urlsafe_b64encode])
 def test_a_secret_is_found_in_base64(user: str, encode: Any) -> None:
-    """It is found at each of the three possible offsets, as in `Authorization: Basic`; only bits of neighbours remain."""
+    """A secret is masked at all three offsets of base64, as in `Authorization: Basic`; only bits of neighbours remain."""
     secret = "\xff\xfe?>canary~~~of-the-header"
     register(secret)
     sent = encode(f"{user}:{secret}".encode()).decode()
@@ -165,7 +165,7 @@ def test_what_a_setting_keeps_secret_inside_is_masked(uri: str, secret: str) -> 
 
 
 def test_the_password_of_any_uri_is_masked() -> None:
-    """It is masked without registration. The container of a storage account is not a user."""
+    """The password is masked without registration. The container of a storage account is not a user."""
     assert mask("git at https://bot:s3cr3t@git.example/x failed") == "git at https://bot:***@git.example/x failed"
     for text in (
         "abfss://container@account.dfs.core.windows.net/x",

@@ -74,7 +74,7 @@ def test_renames_wait_until_their_new_name_is_free() -> None:
 
 
 def test_equal_shapes_need_no_statement() -> None:
-    """Neither do other owners, and a comment of no characters."""
+    """Equal shapes need no statement, nor do other owners and a comment of no characters."""
     same = replace(SHAPE, properties={"owner": "ann"}, columns=(replace(ID, comment=""), NAME, *TAGS))
     assert alter_statements(SHAPE, same).statements == ()
 

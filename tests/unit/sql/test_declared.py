@@ -83,7 +83,7 @@ def test_a_type_has_one_spelling(dialect: str, written: str, expected: str) -> N
     "written", ["", "INTERVAL DAY TO SECOND", "STRUCT<a: INT, ... 3 more fields>", "INT(", "<", "VECTOR(FLOAT, 3)"]
 )
 def test_a_type_that_is_not_understood_is_an_error(written: str) -> None:
-    """It is never compared as if it were another type."""
+    """A type that is not understood is never compared as if it were another type."""
     with pytest.raises(NotUnderstood):
         normalised(written, "spark")
 
@@ -205,7 +205,7 @@ def test_columns_that_cannot_be_derived_are_not_guessed(sql: str, why: str) -> N
 
 
 def test_a_statement_that_is_not_understood_is_named() -> None:
-    """Also where it is about no table that the files declare."""
+    """A statement that is not understood is named, also where it is about no table that the files declare."""
     assert declared("CREATE TABLE t (a INT);\nFROBNICATE x").not_understood == [
         ("1", "version 1, statement 2 is not understood: a statement that begins with FROBNICATE")
     ]
@@ -259,7 +259,7 @@ def test_a_name_may_begin_with_a_digit() -> None:
 
 
 def test_a_name_means_what_the_use_before_it_says() -> None:
-    """Its table is the same under its whole name; USE ends with its file."""
+    """The name's table is the same under its whole name; USE ends with its file."""
     found = declared(
         "USE lake.a; CREATE TABLE t (x INT)",
         "USE lake.b; CREATE TABLE t (x INT); CREATE TABLE lake.a.u (x INT)",

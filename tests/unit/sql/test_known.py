@@ -97,7 +97,7 @@ def test_fields_and_identifiers_follow_a_renamed_column() -> None:
 
 
 def test_properties_are_set_and_unset() -> None:
-    """Those of the CREATE stay."""
+    """SET and UNSET leave the other properties of the CREATE."""
     known = after(
         CREATE, "ALTER TABLE lake.a.t SET TBLPROPERTIES ('a'='1', 'b'='2')", "ALTER TABLE lake.a.t UNSET TBLPROPERTIES ('a')"
     )  # fmt: skip
@@ -185,7 +185,7 @@ def test_an_existing_table_is_not_known_where_files_are_missing() -> None:
 
 
 def test_a_replaced_table_keeps_properties_and_old_files() -> None:
-    """Its fields are new; those before are of files that snapshots list."""
+    """The replaced table's fields are new; the earlier ones belong to files that snapshots list."""
     known = after(CREATE, "CREATE OR REPLACE TABLE lake.a.t (id INT) USING iceberg")
     assert known is not None
     assert (known.partitioning, [each.name for each in known.former], known.properties) == (

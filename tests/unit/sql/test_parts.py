@@ -146,7 +146,7 @@ def test_partition_fields_and_orders_have_transforms() -> None:
     ],
 )
 def test_a_clause_of_alter_table_is_one_value(sql: str, part: Part) -> None:
-    """Its place is that of the first word after the verb."""
+    """The place of a clause is that of the first word after the verb."""
     found = parts(f"ALTER TABLE t {sql}")
     assert found == (part,)
 

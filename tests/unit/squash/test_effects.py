@@ -38,7 +38,7 @@ from glacierbase.squash.effects import Effect, EffectKind, effect
     ],
 )
 def test_a_statement_that_is_understood(sql: str, found: Effect) -> None:
-    """Its kind, the tables whose shape it may change, the namespace that it creates."""
+    """A statement has its kind, the tables whose shape it may change, and the namespace that it creates."""
     assert effect(read(sql, "spark")) == found
 
 

@@ -163,7 +163,7 @@ def test_an_environment_that_is_not_there_is_refused(world: World) -> None:
 
 
 def test_a_run_while_the_tables_are_read_is_noticed(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its changes may be in some of the shapes."""
+    """The changes of such a run may be in some of the shapes."""
 
     def overtaken(_: ShapeReader, table: str) -> Shape:
         world.file("0003_later.sql", "ALTER TABLE lake.a.t ADD COLUMN c int")
@@ -208,7 +208,7 @@ def skipped(world: World) -> None:
 
 @pytest.mark.parametrize("change", [edited, untracked, ignored, staged, assumed, skipped])
 def test_a_file_that_git_does_not_have_is_not_removed(world: World, change: Callable[[World], None]) -> None:
-    """It could not be restored."""
+    """A file that git does not have could not be restored after its removal."""
     change(world)
     check_refused(world, "0001_t.sql")
 

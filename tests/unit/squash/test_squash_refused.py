@@ -29,7 +29,7 @@ OTHERS = {
 def test_a_table_of_another_format_is_refused(
     name: str, project: ProjectFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its shape is not read, so that no statement could make it anew; the refusal names table and catalog."""
+    """The table's shape is not read, so that no statement could make it anew; the refusal names table and catalog."""
     implementation, create = OTHERS[name]
     more = f"      spark.sql.catalog.spark_catalog: {implementation}\n    dependencies:"
     lakes = Lakes(project, monkeypatch)

@@ -149,7 +149,7 @@ PLACES = [
 
 @pytest.mark.parametrize(("request_", "status"), PLACES)
 def test_every_answer_is_bounded(request_: str, status: str, server: HostileServer, shop: ProjectFolder) -> None:
-    """That to a login and that of a table; also an error, and the text of a redirection."""
+    """The answers to a login and for a table, an error, and the text of a redirection are bounded."""
     path = shop.root / "catalogs/shop.yaml"
     path.write_text(path.read_text().replace("store:", f"      spark.sql.catalog.lake.credential: {SECRET}\nstore:"))
     location = "\r\nLocation: /v1/config" if status.startswith("307") else ""
@@ -206,7 +206,7 @@ def test_an_address_that_the_server_sets_gets_nothing(key: str, server: HostileS
 
 
 def test_a_signer_of_requests_that_the_server_names_gets_nothing(server: HostileServer, other: HostileServer) -> None:
-    """It would get the token and the headers with the first file; a table's own `uri` counts, too."""
+    """A signer would get the token and the headers with the first file; a table's own `uri` counts, too."""
     catalog = opened(server)
     for key in ("s3.signer.uri", "uri"):
         with pytest.raises(OutcomeUnknown, match=f"leads to {other.address}"):

@@ -97,7 +97,7 @@ def rest_store(iceberg_catalog: Catalog, server: HostileServer) -> IcebergStore:
 def test_code_that_a_server_names_is_not_loaded(
     server: HostileServer, lake_project: ProjectFolder, canary: Path, place: str, key: str, value: Any
 ) -> None:
-    """This holds for every answer; the message contains the property and its value."""
+    """No answer of the server can load code; the message contains the property and its value."""
     setattr(server, place, {key: value})
     said = lake_project.run("pending")
     assert list(canary.iterdir()) == []

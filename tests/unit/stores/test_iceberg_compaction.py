@@ -141,7 +141,7 @@ def test_a_commit_that_comes_first_wins(store: IcebergStore, monkeypatch: pytest
 def test_a_commit_that_comes_first_wins_by_the_snapshot_that_the_compaction_read(
     store: IcebergStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its sequence numbers are raised here: otherwise they alone would make a second commit fail."""
+    """The table's sequence numbers are raised here: otherwise they alone would make a second commit fail."""
     commit, done = SqlCatalog.commit_table, []
 
     def be_late(catalog: SqlCatalog, table: Any, requirements: Any, updates: Any) -> Any:
@@ -187,7 +187,7 @@ def test_snapshots_that_somebody_else_expired_first_are_left_to_them(
 
 
 def test_killed_at_any_step_it_loses_nothing(store: IcebergStore, iceberg_catalog: Catalog) -> None:
-    """It is killed before or after each written or deleted file and each commit; the next compaction completes."""
+    """A compaction is killed before or after each written or deleted file and each commit; the next one completes."""
     survived, step = False, 0
     while not survived:
         events = store.read_history()

@@ -125,7 +125,7 @@ def test_sparks_session_catalog_is_opened_where_its_metastore_is(properties: dic
     ],
 )  # fmt: skip
 def test_properties_keep_their_meaning(given: dict[str, str], made: dict[str, str] | None) -> None:
-    """They are translated to PyIceberg's names; harmless properties are omitted."""
+    """The properties are translated to PyIceberg's names; harmless properties are omitted."""
     assert opened({**REST, **given}).properties == {"uri": REST["uri"], **(given if made is None else made)}
 
 

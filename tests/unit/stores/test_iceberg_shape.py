@@ -158,7 +158,7 @@ def test_a_removed_partition_field_is_none(vendor: SqlCatalog, reader: ShapeRead
 
 @pytest.mark.parametrize("name", ["lake.a.missing", "lake.missing.t", "a.t", "t", "", "lake.`a.t`"])
 def test_no_table_has_no_shape(vendor: SqlCatalog, reader: ShapeReader, name: str) -> None:
-    """Neither has a name that does not begin with its catalog: it depends on `USE`."""
+    """A missing table, and a name that does not begin with its catalog and so depends on `USE`, have no shape."""
     create(vendor, NestedField(1, "id", LongType()))
     assert reader.read(name) is None
 
@@ -176,7 +176,7 @@ def test_a_catalog_that_pyiceberg_cannot_open_is_named(reader: ShapeReader) -> N
 
 
 def test_a_shape_is_a_value(vendor: SqlCatalog, reader: ShapeReader) -> None:
-    """It can be compared, kept in a set, and turned into plain values with its field names."""
+    """A shape can be compared, kept in a set, and turned into plain values with its field names."""
     create(vendor, NestedField(1, "id", LongType()))
     first, second = read(reader), read(reader)
     assert {first, second} == {first}

@@ -116,7 +116,7 @@ def test_a_commit_to_a_database_is_under_way_no_longer_than_its_time_out(
 
 
 def test_glue_and_hive_set_no_bound() -> None:
-    """Neither could be tested truthfully, so nothing is concluded from a table there."""
+    """Neither Glue nor Hive could be tested truthfully, so nothing is concluded from a table there."""
     from glacierbase.stores.iceberg.guard import Guarded
     from glacierbase.stores.iceberg.sql import SqlCatalog as Sql
 

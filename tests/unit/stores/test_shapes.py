@@ -48,7 +48,7 @@ def test_only_what_pyiceberg_cannot_open_needs_an_engine(name: str, needed: bool
 
 
 def test_snowflake_is_read_through_its_engine_only(iceberg_catalog: Catalog) -> None:
-    """Its names stay as they are written."""
+    """Snowflake's names stay as they are written."""
     catalog = replace(iceberg_catalog, executor_type="snowflake", dialect="snowflake", spark_conf={})
     assert TableShapes(catalog).needs_engine("lake.a.t")
     assert qualified(catalog, '"a b".t') == '"a b".t'
