@@ -118,6 +118,8 @@ def _checked(details: Details) -> Details:
     Raises:
         InvalidDocument: a version is none.
     """
+    if not (details.jumped_over or details.squashes or details.differences):  # Nearly all.
+        return details
     for key, versions in (
         ("jumped_over", details.jumped_over),
         ("squashes", [file.version for file in details.squashes]),
@@ -125,8 +127,6 @@ def _checked(details: Details) -> Details:
         for index, version in enumerate(versions):
             if version_number(version) is None:
                 raise InvalidDocument(f"{key}[{index}]: {version!r} is not a version")
-    if all(difference.what for difference in details.differences):
-        return details
     return replace(details, differences=tuple(map(_with_what, details.differences)))
 
 
