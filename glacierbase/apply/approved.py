@@ -14,9 +14,10 @@ from glacierbase.errors import HistoryDisagrees
 from glacierbase.history.details import details_of
 from glacierbase.history.opening import Target
 from glacierbase.history.records import History
+from glacierbase.model.codec import to_json
 from glacierbase.model.command import command
 from glacierbase.model.migration import Event, Migration
-from glacierbase.model.result import to_json, user_of
+from glacierbase.model.result import user_of
 from glacierbase.model.text import counted, time_of
 
 # Of the runs since the plan was made, how many the message names.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,9 +12,9 @@ from glacierbase.apply.results import PlanOptions, PlanResult
 from glacierbase.errors import ConfigurationError, HistoryDisagrees
 from glacierbase.history.opening import Target
 from glacierbase.model.arguments import check_not_empty
+from glacierbase.model.codec import InvalidDocument, from_json, parsed
 from glacierbase.model.command import command, plan_commands
 from glacierbase.model.migration import Migration, version_number
-from glacierbase.model.reading import WrongShape, from_json
 from glacierbase.model.result import document, json_text
 from glacierbase.run.files import FileRefused, read_anywhere, replace_file, writing
 
@@ -147,7 +146,7 @@ def read_plan(path: str | Path) -> GivenPlan:
     check_not_empty("plan", path)
     try:
         content = read_anywhere(Path(path), _LARGEST)
-        plans = _plans(json.loads(content))
+        plans = _plans(parsed(content))
     except FileRefused as error:
         raise ConfigurationError(error.code, f"{path}: {error.what}", _making(path), path=str(path)) from error
     except (ValueError, RecursionError) as error:
@@ -162,23 +161,23 @@ def _making(path: str | Path) -> str:
 
 
 def _reason(error: ValueError) -> str:
-    return str(error) if isinstance(error, WrongShape) else f"it is no JSON ({error})"
+    return str(error) if isinstance(error, InvalidDocument) else f"it is no JSON ({error})"
 
 
 def _plans(content: object) -> tuple[PlanResult, ...]:
     """Return the plans in a document.
 
     Raises:
-        WrongShape: it is not the document of a `plan` that succeeded.
+        InvalidDocument: it is not the document of a `plan` that succeeded.
     """
     if not isinstance(content, dict) or content.get("schema") != _SCHEMA:
-        raise WrongShape(f"its schema is not {_SCHEMA}")
+        raise InvalidDocument(f"its schema is not {_SCHEMA}")
     if content.get("ok") is not True or not isinstance(content.get("catalogs"), list):
-        raise WrongShape("it is the document of a plan that failed")
+        raise InvalidDocument("it is the document of a plan that failed")
     plans = tuple(from_json(PlanResult, each, f"catalogs[{i}]") for i, each in enumerate(content["catalogs"]))
     for plan in plans:
         options = plan.options
         for version in (options.to, options.only, *options.allow_out_of_order):
             if version is not None and version_number(version) is None:
-                raise WrongShape("its options name a version that is none")
+                raise InvalidDocument("its options name a version that is none")
     return plans

@@ -59,7 +59,7 @@ class FileSession:
         changed = self._changed_before(index)
         if self._recorded is None or self._recorded.statements != changed:
             try:
-                self._recorded = RecordedSession(self._session.context(), changed)
+                self._recorded = RecordedSession.of(self._session.context(), changed)
             except EngineError as error:  # The statement fails for the same reason, or does not need it.
                 logger.debug("the context of the session could not be read: %s", error.message)
                 return None

@@ -28,7 +28,7 @@ _PROCESS_NOT_VISIBLE = "its process is not visible from this machine"
 
 
 @dataclass(frozen=True, slots=True)
-class HeldLock:
+class ExaminedLock:
     """A lock whose row names a run as its holder, or whose table does not hold one row.
 
     Attributes:
@@ -56,7 +56,7 @@ def unlock_catalog(
     return replace(result, lock=lock_holder(held.row), says=held.evidence, released=held.is_freed)
 
 
-def held_lock(target: Target, *, rebuild: bool = False) -> HeldLock | None:
+def held_lock(target: Target, *, rebuild: bool = False) -> ExaminedLock | None:
     """Return the lock, or None when it is free. Writes nothing.
 
     Args:
@@ -69,7 +69,7 @@ def held_lock(target: Target, *, rebuild: bool = False) -> HeldLock | None:
         return _found(opened, read_state(opened))
 
 
-def unlock(target: Target, reason: str | None, *, force: bool = False, rebuild: bool = False) -> HeldLock | None:
+def unlock(target: Target, reason: str | None, *, force: bool = False, rebuild: bool = False) -> ExaminedLock | None:
     """Free the lock, and record from which run it was taken. That run can prove nothing any more, and runs nothing.
 
     The holder is watched as `migrate` does it: a lock whose lease is over by this machine's clock is freed after a lease in which
@@ -90,7 +90,7 @@ def unlock(target: Target, reason: str | None, *, force: bool = False, rebuild: 
         return change.make("the lock is free", lambda: _unlock(target, reason, force, rebuild))
 
 
-def _unlock(target: Target, reason: str | None, force: bool, rebuild: bool) -> HeldLock | None:
+def _unlock(target: Target, reason: str | None, force: bool, rebuild: bool) -> ExaminedLock | None:
     with target.opened() as opened:
         if rebuild and (rebuilt := _rebuild(opened, reason)):
             return rebuilt
@@ -109,7 +109,7 @@ def _unlock(target: Target, reason: str | None, force: bool, rebuild: bool) -> H
         return replace(held, is_freed=True)
 
 
-def _take(opened: OpenCatalog, lock: Lock, held: HeldLock, state: CatalogState) -> None:
+def _take(opened: OpenCatalog, lock: Lock, held: ExaminedLock, state: CatalogState) -> None:
     """Take the lock at once."""
     if not lock.seize(held.row, state.history.fence):
         raise _may_be_alive(held)
@@ -128,7 +128,7 @@ def _wait_for_lease(opened: OpenCatalog, seconds: float) -> None:
         time.sleep(seconds)
 
 
-def _take_over(opened: OpenCatalog, lock: Lock, held: HeldLock, state: CatalogState) -> None:
+def _take_over(opened: OpenCatalog, lock: Lock, held: ExaminedLock, state: CatalogState) -> None:
     """Take the lock once its holder is seen to be dead."""
     try:
         lock.acquire(held.row, state.history.fence, 0, opened.engine.cancelled)
@@ -136,7 +136,7 @@ def _take_over(opened: OpenCatalog, lock: Lock, held: HeldLock, state: CatalogSt
         raise _may_be_alive(replace(held, evidence="its lease was renewed while it was watched")) from error
 
 
-def _rebuild(opened: OpenCatalog, reason: str | None) -> HeldLock | None:
+def _rebuild(opened: OpenCatalog, reason: str | None) -> ExaminedLock | None:
     """Replace the rows of a damaged lock table by one, and free it. Return None where it holds one row."""
     target, store = opened.target, opened.store
     for _ in range(_TRIES):
@@ -169,31 +169,31 @@ def _is_sound(rows: tuple[LockRow, ...]) -> bool:
         return False
 
 
-def _damaged(rows: tuple[LockRow, ...], target: Target) -> HeldLock:
+def _damaged(rows: tuple[LockRow, ...], target: Target) -> ExaminedLock:
     row = in_place_of(rows, target.terms, 0)
     what = "no row" if not rows else "a damaged row" if len(rows) == 1 else f"{len(rows)} rows"
-    return HeldLock(row, False, True, f"the lock table held {what} instead of one")
+    return ExaminedLock(row, False, True, f"the lock table held {what} instead of one")
 
 
-def _found(opened: OpenCatalog, state: CatalogState) -> HeldLock | None:
+def _found(opened: OpenCatalog, state: CatalogState) -> ExaminedLock | None:
     """Return the lock as it was read, or None when it is free."""
     if state.lock is None and state.history.events and (rows := opened.store.lock_rows()) is not None:
         return replace(_damaged(rows, opened.target), evidence="the lock table has no row; the next run adds it")
     return _examined(opened.store, state.lock)
 
 
-def _examined(store: Store, row: LockRow | None) -> HeldLock | None:
+def _examined(store: Store, row: LockRow | None) -> ExaminedLock | None:
     if row is None or not is_held(row):
         return None
     if is_gone(holder_of(row)):
-        return HeldLock(row, True, True, "its process and its engine have ended on this machine")
+        return ExaminedLock(row, True, True, "its process and its engine have ended on this machine")
     process = "its process runs on this machine" if is_running_here(holder_of(row)) else _PROCESS_NOT_VISIBLE
     if row.expires_at and row.expires_at < store.now():
-        return HeldLock(row, False, True, f"its lease is over; {process}")
-    return HeldLock(row, False, False, f"its lease is not over, the run may be alive; {process}")
+        return ExaminedLock(row, False, True, f"its lease is over; {process}")
+    return ExaminedLock(row, False, False, f"its lease is not over, the run may be alive; {process}")
 
 
-def _may_be_alive(held: HeldLock) -> LockHeld:
+def _may_be_alive(held: ExaminedLock) -> LockHeld:
     return LockHeld(
         "LOCK_HELD",
         f"the lock of {held.row.catalog} is {describe_holder(held.row)}; {held.evidence}; nothing was changed",

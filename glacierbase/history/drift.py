@@ -57,8 +57,8 @@ class TableDrift:
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
-    """What a look at all recorded tables found.
+class ComparedTables:
+    """All recorded tables, compared with what they are now.
 
     Attributes:
         tables: how many were compared.
@@ -71,7 +71,7 @@ class Looked:
     unread: tuple[tuple[str, str], ...]
 
 
-def look(timelines: Iterable[Timeline], tables: LiveTables, files: FileTables) -> Looked:
+def look(timelines: Iterable[Timeline], tables: LiveTables, files: FileTables) -> ComparedTables:
     """Compare the tables that exist by the record with what they are now.
 
     Args:
@@ -91,7 +91,7 @@ def look(timelines: Iterable[Timeline], tables: LiveTables, files: FileTables) -
         if each.shape and (now := found[name]).unread is None
     )
     unread = tuple((name, each.unread) for name, each in found.items() if each.unread is not None)
-    return Looked(len(recorded) - len(unread), tuple(filter(None, drifts)), unread)
+    return ComparedTables(len(recorded) - len(unread), tuple(filter(None, drifts)), unread)
 
 
 def _renamed(gone: Iterable[Shape | None], recorded: Collection[str], tables: LiveTables) -> Mapping[str | None, Shape]:

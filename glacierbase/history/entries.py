@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from glacierbase.errors import EngineError
-from glacierbase.history.details import NO_DETAILS, Details, FormerHolder
+from glacierbase.history.details import NO_DETAILS, Details
 from glacierbase.history.lockrow import holder_of
 from glacierbase.migrations.allows import allows_of
 from glacierbase.migrations.compiled import Compiled
@@ -197,8 +197,8 @@ def baselined(compiled: Compiled, reason: str, differences: Sequence[DeclaredDif
 
 def lock_taken(kind: EventType, former: LockRow, reason: str | None) -> Entry:
     """Record from which run the lock was taken (`kind` is taken_over or unlocked)."""
-    holder = FormerHolder(former.owner, former.fence, holder_of(former))
-    return Entry(event=kind, reason=reason, details=Details(former_holder=holder))
+    details = Details(former_owner=former.owner, former_fence=former.fence, former_process=holder_of(former))
+    return Entry(event=kind, reason=reason, details=details)
 
 
 def environment_accepted(was: str, reason: str) -> Entry:

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import Enum
-from typing import TypeVar
 
 from glacierbase.errors import NeedsRepair
-from glacierbase.history.checked import checked, optional, texts
 from glacierbase.history.damaged import damaged
 from glacierbase.history.details import details_of
 from glacierbase.history.mentions import may_be_about
 from glacierbase.history.records import History
+from glacierbase.model.codec import from_stored, to_stored
 from glacierbase.model.migration import Event
-from glacierbase.model.shape import Column, PartitionField, Shape, SortField
+from glacierbase.model.shape import Shape
 from glacierbase.secrets import MASK, is_secret, mask, masked
-
-T = TypeVar("T")
 
 
 class Origin(str, Enum):
@@ -97,22 +93,14 @@ class TableRecord:
 
 def to_document(record: TableRecord) -> Mapping[str, object]:
     """Return the record as JSON."""
-    document: dict[str, object] = {"table": record.table, "after": record.after and _compact(asdict(record.after))}
+    document: dict[str, object] = {"table": record.table, "after": to_stored(record.after)}
     if record.is_changed:
-        document["before"] = record.before and _compact(asdict(record.before))
+        document["before"] = to_stored(record.before)
     if record.unread is not None:
         document["unread"] = record.unread
     if record.steps:
-        document["steps"] = [_step_document(each) for each in record.steps]
+        document["steps"] = to_stored(record.steps)
     return document
-
-
-def _step_document(step: Step) -> Mapping[str, object]:
-    found = {"origin": step.origin.value, "at": step.at and step.at.isoformat(), "version": step.version}
-    return {
-        "shape": step.shape and _compact(asdict(step.shape)),
-        **{key: value for key, value in found.items() if value is not None},
-    }
 
 
 def table_records(event: Event) -> tuple[TableRecord, ...]:
@@ -140,9 +128,7 @@ def read_records(event: Event, documents: Iterable[Mapping[str, object]]) -> tup
 
 def as_recorded(shape: Shape) -> Shape:
     """Return a shape as it is read from a history that holds it: without secrets."""
-    found = _shape(masked(json.loads(json.dumps(_compact(asdict(shape))))))
-    assert found
-    return found
+    return _without_secrets(from_stored(Shape, masked(to_stored(shape))))
 
 
 def last_shapes(history: History, tables: Mapping[str, str | None]) -> dict[str, Shape | None]:
@@ -174,82 +160,19 @@ def last_shapes(history: History, tables: Mapping[str, str | None]) -> dict[str,
     return found
 
 
-def _compact(value: object) -> object:
-    """Return a document without what is empty, which is read as empty again."""
-    if isinstance(value, Mapping):
-        return {key: _compact(each) for key, each in value.items() if not _is_empty(each)}
-    return [_compact(each) for each in value] if isinstance(value, tuple) else value
-
-
-def _is_empty(value: object) -> bool:
-    return value is None or value is False or value in ((), {})
-
-
 def _record(document: Mapping[str, object]) -> TableRecord:
-    return TableRecord(
-        table=checked(document.get("table"), str, "table"),
-        after=_shape(optional(document, "after", dict)),
-        before=_shape(optional(document, "before", dict)),
+    present = {key: value for key, value in document.items() if value is not None}
+    record = from_stored(TableRecord, present, "tables")
+    return replace(
+        record,
+        after=record.after and _without_secrets(record.after),
+        before=record.before and _without_secrets(record.before),
         is_changed="before" in document,
-        unread=optional(document, "unread", str),
-        steps=tuple(map(_step, _listed(document, "steps"))),
+        steps=tuple(replace(step, shape=step.shape and _without_secrets(step.shape)) for step in record.steps),
     )
 
 
-def _step(values: Mapping[str, object]) -> Step:
-    at = optional(values, "at", str)
-    return Step(
-        shape=_shape(optional(values, "shape", dict)),
-        origin=Origin(checked(values.get("origin"), str, "origin")),
-        at=datetime.fromisoformat(at) if at else None,
-        version=optional(values, "version", str),
-    )
-
-
-def _shape(values: Mapping[str, object] | None) -> Shape | None:
-    if values is None:
-        return None
-    properties = optional(values, "properties", dict) or {}
-    return Shape(
-        table=checked(values.get("table"), str, "table"),
-        uuid=optional(values, "uuid", str),
-        format=checked(values.get("format"), str, "format"),
-        format_version=optional(values, "format_version", int),
-        columns=tuple(map(_column, _listed(values, "columns"))),
-        partitioning=tuple(map(_partition, _listed(values, "partitioning"))),
-        sorting=tuple(map(_sort, _listed(values, "sorting"))),
-        identifiers=texts(optional(values, "identifiers", list) or [], "identifiers"),
-        properties={key: _unless_secret(key, checked(value, str, "properties")) for key, value in properties.items()},
-        metadata_location=optional(values, "metadata_location", str),
-        schema_id=optional(values, "schema_id", int),
-        spec_id=optional(values, "spec_id", int),
-        sort_order_id=optional(values, "sort_order_id", int),
-    )
-
-
-def _unless_secret(key: str, value: str) -> str:
-    return MASK if is_secret(key) else value
-
-
-def _column(values: Mapping[str, object]) -> Column:
-    return Column(
-        id=optional(values, "id", int),
-        name=checked(values.get("name"), str, "name"),
-        type=checked(values.get("type"), str, "type"),
-        required=optional(values, "required", bool) or False,
-        comment=optional(values, "comment", str),
-        default=optional(values, "default", str),
-    )
-
-
-def _partition(values: Mapping[str, object]) -> PartitionField:
-    name, source, transform = (checked(values.get(key), str, key) for key in ("name", "source", "transform"))
-    return PartitionField(optional(values, "id", int), name, source, transform)
-
-
-def _sort(values: Mapping[str, object]) -> SortField:
-    return SortField(*(checked(values.get(key), str, key) for key in ("source", "transform", "direction", "nulls")))
-
-
-def _listed(values: Mapping[str, object], key: str) -> list[dict[str, object]]:
-    return [checked(each, dict, key) for each in optional(values, key, list) or []]
+def _without_secrets(shape: Shape) -> Shape:
+    """Return a shape without the values of properties whose key is that of a secret."""
+    hidden = {key: MASK for key in shape.properties if is_secret(key)}
+    return replace(shape, properties={**shape.properties, **hidden}) if hidden else shape

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
 from pathlib import Path
+from typing import NamedTuple
 
 
 class State(str, Enum):
@@ -76,9 +77,8 @@ class Statement:
     comments: str = field(default="", repr=False, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
-class Squashed:
-    """A file that a squash replaces.
+class Squashed(NamedTuple):
+    """A file that a squash replaces. A list in documents.
 
     Attributes:
         is_squash: whether that file is a squash itself, which replaced those up to its version in the same list.
@@ -86,7 +86,7 @@ class Squashed:
 
     version: str
     checksum: str
-    is_squash: bool = False
+    is_squash: bool
 
     @property
     def number(self) -> int:

@@ -9,16 +9,16 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timezone
-from enum import Enum
 from typing import Any, ClassVar, TypeVar
 
-from glacierbase.errors import GlacierbaseError, SeveralErrors
+from glacierbase.errors import GlacierbaseError
+from glacierbase.model.codec import to_json
 from glacierbase.model.escape import printable_json
 from glacierbase.model.migration import AppliedBy, State
 from glacierbase.model.text import Line, time_from, time_of
-from glacierbase.secrets import Secrets, mask, secrets_in_use
+from glacierbase.secrets import Secrets, secrets_in_use
 
 R = TypeVar("R", bound="Result")
 
@@ -55,7 +55,8 @@ class Result(ABC):
     def to_dict(self) -> dict[str, Any]:
         """Return this catalog's entry in the JSON document, masked."""
         with self.secrets.in_use():
-            return {json_name(name): to_json(getattr(self, name)) for name in document_fields(type(self))}
+            document: dict[str, Any] = to_json(self)
+            return document
 
     def _repr_html_(self) -> str:
         """Return the catalog's entry in the JSON document as tables, for a notebook."""
@@ -199,48 +200,3 @@ def document(command: str, results: Sequence[Result], error: GlacierbaseError | 
 def json_text(content: dict[str, Any] | list[Any]) -> str:
     """Return the text of a document, with JSON's escapes for what a terminal or a CI service would execute."""
     return printable_json(json.dumps(content, indent=2, ensure_ascii=False, default=str))
-
-
-def json_name(field: str) -> str:
-    """Return the name in JSON of a field, which ends with an underscore where Python reserves the word: `class_`."""
-    return field.rstrip("_")
-
-
-def document_fields(kind: type[Any]) -> list[str]:
-    """Return the fields of a result, or of a dataclass in one, that its JSON document has: all but the secrets."""
-    return [field.name for field in fields(kind) if field.name != "secrets"]
-
-
-def to_json(value: Any) -> Any:
-    """Return `value` in JSON's types, masked: times as ISO 8601 in UTC, dataclasses as objects, errors as `error_to_json`.
-
-    Values are masked before they are serialised, so that the document is valid JSON for any secret. Field names are not masked.
-    """
-    if isinstance(value, datetime):
-        return value.astimezone(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    if isinstance(value, GlacierbaseError):
-        return error_to_json(value)
-    if isinstance(value, Enum):
-        return value.value
-    if is_dataclass(value):
-        return {json_name(field.name): to_json(getattr(value, field.name)) for field in fields(value)}
-    if isinstance(value, dict):
-        return {mask(str(key)): to_json(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [to_json(item) for item in value]
-    return value if value is None or isinstance(value, (bool, int, float)) else mask(str(value))
-
-
-def error_to_json(error: GlacierbaseError) -> dict[str, Any]:
-    """Return the object `error` of every document. Several errors are listed in `errors`."""
-    with error.secrets.in_use():
-        document = {
-            "code": error.code,
-            "exit_code": error.exit_code,
-            "message": mask(error.message),
-            "hint": mask(error.hint),
-        }
-        document.update({key: to_json(value) for key, value in error.data.items() if key not in document})
-    if isinstance(error, SeveralErrors):
-        document["errors"] = [error_to_json(each) for each in error.errors]
-    return document

@@ -15,8 +15,8 @@ class SessionContext:
         role: the current one; None where the engine has none.
     """
 
-    catalog: str | None
-    namespace: str | None
+    catalog: str | None = None
+    namespace: str | None = None
     role: str | None = None
 
     def __str__(self) -> str:
@@ -25,12 +25,19 @@ class SessionContext:
 
 
 @dataclass(frozen=True, slots=True)
-class RecordedSession:
+class RecordedSession(SessionContext):
     """The session of a file at the announcement of a statement.
 
     Attributes:
         statements: the indexes of the statements that had set it until then.
     """
 
-    context: SessionContext
     statements: tuple[int, ...] = ()
+
+    @classmethod
+    def of(cls, context: SessionContext, statements: tuple[int, ...]) -> RecordedSession:
+        return cls(context.catalog, context.namespace, context.role, statements)
+
+    @property
+    def context(self) -> SessionContext:
+        return SessionContext(self.catalog, self.namespace, self.role)

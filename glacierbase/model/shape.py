@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from glacierbase.model.codec import OMITTED
+
 
 @dataclass(frozen=True, slots=True)
 class Column:
@@ -18,7 +20,7 @@ class Column:
         default: the value for rows that are written without one, as JSON; None where there is none.
     """
 
-    id: int | None
+    id: int | None = field(metadata=OMITTED)
     name: str
     type: str
     required: bool = False
@@ -40,7 +42,7 @@ class PartitionField:
         transform: as Iceberg spells it: `identity`, `bucket[16]`, `day`.
     """
 
-    id: int | None
+    id: int | None = field(metadata=OMITTED)
     name: str
     source: str
     transform: str
@@ -81,10 +83,10 @@ class Shape:
     """
 
     table: str
-    uuid: str | None
+    uuid: str | None = field(metadata=OMITTED)
     format: str
-    format_version: int | None
-    columns: tuple[Column, ...]
+    format_version: int | None = field(metadata=OMITTED)
+    columns: tuple[Column, ...] = field(metadata=OMITTED)
     partitioning: tuple[PartitionField, ...] = ()
     sorting: tuple[SortField, ...] = ()
     identifiers: tuple[str, ...] = ()

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from glacierbase.model.shape import Shape
+from glacierbase.model.shape import Shape
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from glacierbase.catalogs.schema import catalog_file_schema
 from glacierbase.errors import GlacierbaseError
-from glacierbase.model.result import document_fields, json_name
+from glacierbase.model.codec import document_fields, key_of
 from glacierbase.project.commands import COMMANDS
 
 Schema = dict[str, Any]
@@ -158,7 +158,7 @@ def _reference(kind: Any, definitions: dict[str, Schema]) -> Schema:
     if name not in definitions:
         definitions[name] = {}  # A type may contain itself.
         hints = get_type_hints(kind)
-        properties = {json_name(field): _schema(hints[field], definitions) for field in document_fields(kind)}
+        properties = {key_of(field): _schema(hints[field.name], definitions) for field in document_fields(kind)}
         definitions[name] = {
             "description": _summary(kind),
             "type": "object",

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from glacierbase.history.shapes import Origin
+from glacierbase.model.codec import ADDED
 from glacierbase.model.differences import Difference
 from glacierbase.model.migration import AppliedBy, State
-from glacierbase.model.reading import ADDED
 from glacierbase.model.result import Result
 from glacierbase.model.shape import Shape
 from glacierbase.model.text import counted

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,9 +9,9 @@ from pathlib import Path
 from glacierbase.errors import ConfigurationError
 from glacierbase.inspect.compare.state import StateResult
 from glacierbase.model.arguments import check_not_empty
+from glacierbase.model.codec import InvalidDocument, from_json, parsed
 from glacierbase.model.command import command
 from glacierbase.model.migration import version_number
-from glacierbase.model.reading import WrongShape, from_json
 from glacierbase.model.result import document, json_text
 from glacierbase.run.files import FileRefused, check_replaceable, read_anywhere, replace_file, writing
 
@@ -54,7 +53,7 @@ def read_states(path: str | Path) -> tuple[StateResult, ...]:
     """
     hint = f"`{command('export-state', '--output', str(path))}` writes it, in a job that reaches the environment"
     try:
-        return _states(json.loads(read_anywhere(Path(path), _LARGEST)))
+        return _states(parsed(read_anywhere(Path(path), _LARGEST)))
     except FileRefused as error:
         raise ConfigurationError(error.code, f"{path}: {error.what}", hint, path=str(path)) from error
     except (ValueError, RecursionError) as error:
@@ -64,27 +63,27 @@ def read_states(path: str | Path) -> tuple[StateResult, ...]:
 
 
 def _reason(error: ValueError) -> str:
-    return str(error) if isinstance(error, WrongShape) else f"it is no JSON ({error})"
+    return str(error) if isinstance(error, InvalidDocument) else f"it is no JSON ({error})"
 
 
 def _states(content: object) -> tuple[StateResult, ...]:
     """Return the states in a document.
 
     Raises:
-        WrongShape: it is not the document of an `export-state` that succeeded.
+        InvalidDocument: it is not the document of an `export-state` that succeeded.
     """
     schema = content.get("schema") if isinstance(content, dict) else None
     if isinstance(schema, str) and _FORMAT.fullmatch(schema) and schema != _SCHEMA:
-        raise WrongShape(f"another version of glacierbase wrote it ({schema}); this one reads {_SCHEMA}")
+        raise InvalidDocument(f"another version of glacierbase wrote it ({schema}); this one reads {_SCHEMA}")
     if not isinstance(content, dict) or schema != _SCHEMA:
-        raise WrongShape(f"its schema is not {_SCHEMA}")
+        raise InvalidDocument(f"its schema is not {_SCHEMA}")
     if content.get("ok") is not True or not isinstance(content.get("catalogs"), list):
-        raise WrongShape("it is the document of an export that failed")
+        raise InvalidDocument("it is the document of an export that failed")
     states = tuple(from_json(StateResult, each, f"catalogs[{i}]") for i, each in enumerate(content["catalogs"]))
     if not states:
-        raise WrongShape("it holds no catalog")
+        raise InvalidDocument("it holds no catalog")
     if len({(each.catalog, each.environment) for each in states}) < len(states):
-        raise WrongShape("a catalog and an environment are listed twice")
+        raise InvalidDocument("a catalog and an environment are listed twice")
     for state in states:
         _check(state)
     return states
@@ -94,16 +93,16 @@ def _check(state: StateResult) -> None:
     """Check what the types do not say.
 
     Raises:
-        WrongShape: a name is empty, a time is missing, a version is none, or a version or a table is listed twice.
+        InvalidDocument: a name is empty, a time is missing, a version is none, or a version or a table is listed twice.
     """
     if not state.catalog.strip() or not state.environment.strip():
-        raise WrongShape("a catalog or an environment has no name")
+        raise InvalidDocument("a catalog or an environment has no name")
     if state.read_at is None and not state.skipped:
-        raise WrongShape(f"catalog {state.catalog} has no time at which it was read")
+        raise InvalidDocument(f"catalog {state.catalog} has no time at which it was read")
     if not all(each.table.strip() for each in state.tables):
-        raise WrongShape(f"catalog {state.catalog}: a table has no name")
+        raise InvalidDocument(f"catalog {state.catalog}: a table has no name")
     numbers = [version_number(each.version) for each in state.versions]
     if None in numbers or len(set(numbers)) < len(numbers):
-        raise WrongShape(f"catalog {state.catalog}: a version is none, or listed twice")
+        raise InvalidDocument(f"catalog {state.catalog}: a version is none, or listed twice")
     if len({each.table for each in state.tables}) < len(state.tables):
-        raise WrongShape(f"catalog {state.catalog}: a table is listed twice")
+        raise InvalidDocument(f"catalog {state.catalog}: a table is listed twice")

@@ -11,7 +11,7 @@ from glacierbase.apply.results import BaselinedFile, BaselineResult
 from glacierbase.errors import ConfigurationError, HistoryDisagrees, MigrationFailed
 from glacierbase.history.details import details_of
 from glacierbase.model.accepted import DeclaredDifference
-from glacierbase.model.result import error_to_json
+from glacierbase.model.codec import error_to_json
 from tests.support.project_folder import ProjectFolder
 from tests.support.world import World
 

@@ -8,11 +8,12 @@ from dataclasses import replace
 import pytest
 
 from glacierbase.errors import HistoryDisagrees, MigrationFailed, NeedsRepair
-from glacierbase.history.details import NO_DETAILS, Details, FormerHolder, details_of, to_json
+from glacierbase.history.details import NO_DETAILS, Details, details_of, to_json
 from glacierbase.history.records import fold
 from glacierbase.migrations.allows import Allow
 from glacierbase.model.accepted import DeclaredDifference
-from glacierbase.model.migration import Event
+from glacierbase.model.migration import Event, Squashed
+from glacierbase.model.session import RecordedSession
 from glacierbase.model.tableversion import TableVersion
 from glacierbase.secrets import register
 from tests.support.world import World
@@ -33,7 +34,7 @@ WRITTEN = [
     ('{"statement_checksums": []}', Details(statement_checksums=())),
     (
         '{"owner": "x", "fence": 2, "holder": {"host": "h"}, "behind": 0}',
-        Details(former_holder=FormerHolder("x", 2, {"host": "h"}), read_fence=0),
+        Details(former_owner="x", former_fence=2, former_process={"host": "h"}, read_fence=0),
     ),
     ('{"as": "not-done", "engine_stopped": true}', Details(resolution="not-done", engine_stopped=True)),
     ('{"environment_was": "dev"}', Details(environment_was="dev")),
@@ -54,6 +55,11 @@ WRITTEN = [
         '{"allows": [{"statement_index": 2, "code": "DS103", "reason": "no readers (#912)"}]}',
         Details(allows=(Allow(2, "DS103", "no readers (#912)"),)),
     ),
+    (
+        '{"session": {"catalog": "lake", "namespace": "web", "role": "ANALYST", "statements": [1, 3]}}',
+        Details(session=RecordedSession("lake", "web", "ANALYST", (1, 3))),
+    ),
+    ('{"squashes": [["1", "v1:a", false]]}', Details(squashes=(Squashed("1", "v1:a", False),))),
     (None, NO_DETAILS),
 ]
 
@@ -123,6 +129,36 @@ def test_damaged_details_stop_every_run(text: str) -> None:
     assert (caught.value.code, caught.value.exit_code) == ("HISTORY_DAMAGED", 6)
     assert (caught.value.data["fence"], caught.value.data["sequence"]) == (1, 1)
     assert "column `details` of event 1 (fence 1)" in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ('{"behind": true}', "behind: expected `int | null`, got `bool`"),
+        ('{"as": 1}', "as: expected `str | null`, got `int`"),
+        ('{"allows": [{"statement_index": 1, "code": "A"}]}', "allows[0]: object missing required field `reason`"),
+        (
+            '{"before": {"table": "t", "uuid": "u", "metadata": "m", "sequence": "7"}}',
+            "before.sequence: expected `int`",
+        ),
+        ('{"jumped_over": ["1", "x"]}', "jumped_over[1]: 'x' is not a version"),
+        ('{"squashes": [["x", "v1:a", false]]}', "squashes[0]: 'x' is not a version"),
+        ("[1]", "the document: expected `object`, got `array`"),
+        ('{"as": ', "Expecting value"),
+    ],
+)
+def test_the_error_of_damaged_details_names_the_path_of_the_value(text: str, problem: str) -> None:
+    """It is one line."""
+    with pytest.raises(NeedsRepair) as caught:
+        details_of(event(text))
+    assert f"is not readable: {problem}" in caught.value.message
+    assert "\n" not in caught.value.message
+
+
+def test_a_name_of_a_file_that_is_no_text_is_read() -> None:
+    """Python stands for its bytes by halves of surrogate pairs, which are no UTF-8."""
+    details = Details(process={"project": "/srv/\udcff"})
+    assert details_of(event(to_json(details))) == details
 
 
 def test_a_secret_in_the_details_is_masked_and_the_document_stays_json() -> None:

@@ -85,22 +85,47 @@ def changed(change: Callable[[Any], object]) -> Callable[[str], str]:
         (lambda text: text.replace("export-state/1", "plan/1"), "its schema is not"),
         (lambda text: text.replace('"ok": true', '"ok": false'), "failed"),
         (lambda text: text.replace('"catalogs": [', '"catalogs": [],"x": ['), "holds no catalog"),
-        (changed(lambda entry: entry.pop("versions")), "has no versions"),
+        (changed(lambda entry: entry.pop("versions")), "catalogs[0]: object missing required field `versions`"),
         (changed(lambda entry: entry.update(environment=" ")), "has no name"),
         (lambda text: text.replace("export-state/1", "export-state/2"), "another version of glacierbase wrote it"),
         (changed(lambda entry: entry.update(read_at=None)), "has no time at which it was read"),
         (changed(lambda entry: entry["tables"][0].update(table=" ")), "a table has no name"),
-        (changed(lambda entry: entry.update(read_at="2026-11-02T12:00:00")), "is not a time in UTC"),
-        (changed(lambda entry: entry.update(read_at="0001-01-01T00:00:00+14:00Z")), "is not a time in UTC"),
-        (changed(lambda entry: entry["versions"][0].update(state="nope")), "is not one of its values"),
+        (
+            changed(lambda entry: entry.update(read_at="2026-11-02T12:00:00")),
+            "catalogs[0].read_at: expected `datetime` with a",
+        ),
+        (
+            changed(lambda entry: entry.update(read_at="0001-01-01T00:00:00+14:00Z")),
+            "catalogs[0].read_at: invalid RFC3339",
+        ),
+        (
+            changed(lambda entry: entry.update(read_at="0001-01-01T00:00:00+14:00")),
+            "catalogs[0]: a time is out of range",
+        ),
+        (
+            changed(lambda entry: entry["versions"][0].update(state="nope")),
+            "catalogs[0].versions[0].state: invalid enum value",
+        ),
         (changed(lambda entry: entry["versions"][0].update(version="x")), "a version is none"),
         (changed(lambda entry: entry["versions"][0].update(version="1" * 5000)), "a version is none"),
-        (changed(lambda entry: entry["versions"][0].update(statements_done=True)), "is not a whole number"),
-        (changed(lambda entry: entry["versions"][0].update(statements_done=1.5)), "is not a whole number"),
+        (
+            changed(lambda entry: entry["versions"][0].update(statements_done=True)),
+            "statements_done: expected `int`, got `bool`",
+        ),
+        (
+            changed(lambda entry: entry["versions"][0].update(statements_done=1.5)),
+            "statements_done: expected `int`, got `float`",
+        ),
         (changed(lambda entry: entry["versions"].append({**entry["versions"][0], "version": "1"})), "listed twice"),
         (changed(lambda entry: entry["tables"].append(entry["tables"][0])), "listed twice"),
-        (changed(lambda entry: entry["tables"][0]["shape"].update(properties={"a": 1})), "is not a text"),
-        (changed(lambda entry: entry["tables"][0]["shape"].update(columns={})), "is not a list"),
+        (
+            changed(lambda entry: entry["tables"][0]["shape"].update(properties={"a": 1})),
+            "shape.properties[...]: expected `str`",
+        ),
+        (
+            changed(lambda entry: entry["tables"][0]["shape"].update(columns={})),
+            "shape.columns: expected `array`, got `object`",
+        ),
     ],
 )
 def test_a_damaged_file_is_one_clear_error(path: Path, damage: Callable[[str], str | bytes], what: str) -> None:

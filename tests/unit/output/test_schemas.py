@@ -15,7 +15,7 @@ from glacierbase.cli import main
 from glacierbase.cli.group import cli
 from glacierbase.errors import SeveralErrors
 from glacierbase.executors import Executor
-from glacierbase.model.result import document_fields, json_name
+from glacierbase.model.codec import document_fields, key_of
 from glacierbase.output.documents import json_document
 from glacierbase.output.schemas import WITHOUT_CATALOGS, json_schema
 from glacierbase.project.commands import COMMANDS
@@ -109,7 +109,7 @@ def test_a_schema_is_valid_and_requires_every_field_of_the_result(command: str) 
     Draft202012Validator.check_schema(schema)
     assert '"additionalProperties": false' not in json.dumps(schema)
     entry = schema["$defs"][RESULTS[command].__name__]
-    assert entry["required"] == [json_name(name) for name in document_fields(RESULTS[command])]
+    assert entry["required"] == [key_of(field) for field in document_fields(RESULTS[command])]
 
 
 def test_every_command_of_the_program_has_a_schema() -> None:
