@@ -56,7 +56,9 @@ def prose() -> Iterator[tuple[Path, str]]:
     """Yield each Markdown file with its text; code blocks and code are blank, so that lines keep their numbers."""
     for root in (REPOSITORY / "docs", REPOSITORY / "glacierbase"):
         for path in sorted(root.rglob("*.md")):
-            text = re.sub(r"```.*?```", lambda block: "\n" * block[0].count("\n"), path.read_text("utf-8"), flags=re.DOTALL)
+            text = re.sub(
+                r"```.*?```", lambda block: "\n" * block[0].count("\n"), path.read_text("utf-8"), flags=re.DOTALL
+            )
             yield path, re.sub(r"`[^`\n]*`", "``", text)
 
 

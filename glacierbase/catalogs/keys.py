@@ -36,7 +36,7 @@ class Kind(str, Enum):
     GROUP = "the keys below"
     LIST = "a list"
     MAPPINGS = "a list of keys with values"
-    ENVIRONMENTS = "names with keys of their own"
+    ENVIRONMENTS = "names, each with its keys"
 
     __str__ = str.__str__
 
@@ -214,7 +214,7 @@ ENVIRONMENT_KEYS = (
     ),
     Key(
         "record",
-        "Whether the history records the shape of each table that a file touches, before and after it.",
+        "Whether the history records the shape of each table that a file changes, before and after the file.",
         type=SWITCH,
         default="on",
     ),

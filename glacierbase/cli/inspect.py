@@ -19,8 +19,8 @@ def status(options: Options) -> None:
 @cli.command()
 @with_options()
 @click.option("--events", is_flag=True, help="List every event. JSON always has every event.")
-@click.option("--table", help="Only files that touch this table, also under its former names.")
-@click.option("--column", help="Of that table: only what changed this column, also under other names.")
+@click.option("--table", help="Only files that change this table, also under its former names.")
+@click.option("--column", help="Only changes of this column of the table, also under its former names.")
 @click.option("--author", help="Only of authors whose name contains this.")
 @click.option("--since", metavar="TIME", help="Only from this date (UTC) or time on, or 90m, 12h, 7d, 2w ago.")
 @click.option("--version", help="Only this version.", shell_complete=complete_version)
@@ -44,11 +44,11 @@ def show(options: Options, version: str) -> None:
 @with_options(sql=True)
 @click.argument("table")
 @click.option(
-    "--at", metavar="VERSION|TIME", help="As it was after this version, or at this time; a date is its end (UTC)."
+    "--at", metavar="VERSION|TIME", help="The table after this version, or at this time; a date means its end (UTC)."
 )
 @click.option("--diff", metavar="A..B", help="The differences between two versions or times.")
 def schema(options: Options, table: str, at: str | None, diff: str | None) -> None:
-    """Show what a TABLE consists of, by the record. Writes nothing.
+    """Show the recorded schema of a TABLE. Writes nothing.
 
     `--format sql` prints statements that create the same table. The table itself is not read: `blame` says which migration made
     what, and what none made.

@@ -1,1 +1,1 @@
-"""Review migrations before they run: `lint` checks the statements, and `review` runs them on a throw-away copy. Neither contacts a catalog."""
+"""Review migrations before they run: `lint` checks the statements, `review` runs them on a copy. No catalog is contacted."""

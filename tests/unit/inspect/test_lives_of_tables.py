@@ -214,7 +214,8 @@ def test_a_change_from_outside_has_no_author_and_a_date_that_is_an_upper_bound(t
     [before] = project.schema("t", at="2026-11-02")
     assert before.later == x.since
     assert (
-        before.lines()[-1] == "note: may have changed already: not from a migration, first observed by 0004 on 2026-11-04"
+        before.lines()[-1]
+        == "note: may have changed already: not from a migration, first observed by 0004 on 2026-11-04"
     )
 
 
