@@ -46,7 +46,7 @@ def compare(options: Options, exit_code: bool, sources: Sequence[str]) -> None:
 def export_state(options: Options, output: str) -> None:
     """Write the state of an environment to a file for `compare`.
 
-    The file contains versions, checksums and shapes of tables, and no secrets, SQL or rows. For environments that only their own CI job can
-    reach.
+    The file contains versions, checksums and shapes of tables, and no secrets, SQL or
+    rows. Use it for environments that only their own CI job can reach.
     """
     options.report(lambda project: project.export_state(output, options.catalogs))

@@ -20,7 +20,7 @@ from glacierbase.cli.options import Options, with_options
 def report(options: Options, output: str, sources: Sequence[str]) -> None:
     """Write a page of tables, migrations and their changes.
 
-    One HTML file that opens from disk and contacts nothing. With two or more ENV it also compares these, as `compare` does: each
-    is an environment, or a file ending in .json that `export-state` wrote.
+    The page is one HTML file, which opens from disk and contacts nothing. With two or more ENV it also compares these, as `compare`
+    does: each ENV is an environment, or a file ending in .json that `export-state` wrote.
     """
     options.report(lambda project: project.report(output, sources, options.catalogs))
