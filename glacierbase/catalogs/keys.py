@@ -141,7 +141,7 @@ _SETTINGS = (
     ),
     Key(
         "record",
-        "Whether the history records the shape of each table that a file touches, before and after it.",
+        "Whether the history records the shape of each table that a file changes, before and after the file.",
         type=SWITCH,
         default="on",
     ),

@@ -150,12 +150,12 @@ def repair(options: CommandOptions, versions: Sequence[str], lock_timeout: float
     """Record the outcome of VERSIONS that need a decision.
 
     These are versions with an unknown outcome, and failed, edited and removed files. Without --as, show what is known of them:
-    the statement, who ran it and when, and the traces of it that the engine keeps. Default: all that need a decision.
+    the statement, who ran it and when, and the evidence of it in the engine. Default: all that need a decision.
 
-    What a version becomes; any other --as is refused:
+    The state after each decision; any other --as is refused:
 
     \b
-    state        --as       becomes
+    state        --as       state afterwards
     unknown      done       applied after its last statement, else interrupted
     unknown      not-done   interrupted, once the engine has stopped
     unknown      abandoned  abandoned
@@ -219,7 +219,7 @@ def unlock(options: CommandOptions, reason: str | None, force: bool, rebuild: bo
 def baseline(options: CommandOptions, to: str, yes: bool, **decision: Any) -> None:
     """Adopt existing tables: record migrations as applied.
 
-    They do not run. Refused if a table that they create does not exist, or is not as the files declare it.
+    The migrations do not run. Refused if a table that they create does not exist, or is not as the files declare it.
     """
 
     with options.reporting() as report, options.loaded() as project:

@@ -40,10 +40,10 @@ def drift(
     lock_timeout: float,
     yes: bool,
 ) -> None:
-    """Compare each table with what the history recorded of it.
+    """Compare each table with its record in the history.
 
     Without ACTION it writes nothing. adopt writes a migration that makes the changes in other environments, and records it as
-    applied in this one; revert writes one that undoes them here; ignore writes rules into the catalog file.
+    applied in this one; revert writes a migration that undoes the changes here; ignore writes rules into the catalog file.
     """
     if action is None:
         _ask(options, fail_on, listed, tables)

@@ -108,9 +108,9 @@ def rebase(options: CommandOptions, base: str | None, dry_run: bool, commit: boo
 def squash(options: CommandOptions, to: str, author: str | None, dry_run: bool, commit: bool) -> None:
     """Replace old files by one that creates their tables.
 
-    For new environments, which run that one file in place of all up to VERSION. Its statements are those that make the tables of
-    the chosen environment anew, which must have applied all files up to VERSION and none above. Environments that have applied
-    the old files run nothing, and their history stays as it is. Rows, views, grants and calls are left out.
+    New environments run this file in place of all files up to VERSION. Its statements create the tables of the chosen environment,
+    which must have applied all files up to VERSION and none above. Environments that have applied the old files run nothing, and
+    their history does not change. Rows, views, grants and calls are left out.
     """
 
     with options.reporting() as report, options.loaded() as project:

@@ -22,8 +22,8 @@ def status(options: CommandOptions) -> None:
 @cli.command()
 @with_options()
 @click.option("--events", is_flag=True, help="List every event. JSON always has every event.")
-@click.option("--table", help="Only files that touch this table, also under its former names.")
-@click.option("--column", help="Of that table: only what changed this column, also under other names.")
+@click.option("--table", help="Only files that change this table, also under its former names.")
+@click.option("--column", help="Only changes of this column of the table, also under its former names.")
 @click.option("--author", help="Only of authors whose name contains this.")
 @click.option("--since", metavar="TIME", help="Only from this date (UTC) or time on, or 90m, 12h, 7d, 2w ago.")
 @click.option("--version", help="Only this version.", shell_complete=complete_version)
@@ -47,11 +47,11 @@ def show(options: CommandOptions, version: str) -> None:
 @with_options(sql=True)
 @click.argument("table")
 @click.option(
-    "--at", metavar="VERSION|TIME", help="As it was after this version, or at this time; a date is its end (UTC)."
+    "--at", metavar="VERSION|TIME", help="The table after this version, or at this time; a date means its end (UTC)."
 )
 @click.option("--diff", metavar="A..B", help="The differences between two versions or times.")
 def schema(options: CommandOptions, table: str, at: str | None, diff: str | None) -> None:
-    """Show what a TABLE consists of, by the record. Writes nothing.
+    """Show the recorded schema of a TABLE. Writes nothing.
 
     `--format sql` prints statements that create the same table. The table itself is not read: `blame` says which migration made
     what, and what none made.
@@ -117,8 +117,8 @@ def compare(options: CommandOptions, exit_code: bool, sources: Sequence[str]) ->
 def export_state(options: CommandOptions, output: str) -> None:
     """Write the state of an environment to a file for `compare`.
 
-    It holds versions, checksums and shapes of tables, and no secrets, SQL or rows. For environments that only their own CI job can
-    reach.
+    The file contains versions, checksums and shapes of tables, and no secrets, SQL or
+    rows. Use it for environments that only their own CI job can reach.
     """
     options.report(lambda project: project.export_state(output, options.catalogs))
 
@@ -132,7 +132,7 @@ def export_state(options: CommandOptions, output: str) -> None:
 def report(options: CommandOptions, output: str, sources: Sequence[str]) -> None:
     """Write a page of tables, migrations and their changes.
 
-    One HTML file that opens from disk and contacts nothing. With two or more ENV it also compares these, as `compare` does: each
-    is an environment, or a file ending in .json that `export-state` wrote.
+    The page is one HTML file, which opens from disk and contacts nothing. With two or more ENV it also compares these, as `compare`
+    does: each ENV is an environment, or a file ending in .json that `export-state` wrote.
     """
     options.report(lambda project: project.report(output, sources, options.catalogs))

@@ -194,7 +194,7 @@ _OUTPUTS = click.option(
     metavar="FORMAT=PATH",
     multiple=True,
     callback=_to_files,
-    help="Also write the result to a file, in a format of its own; repeat for several.",
+    help="Also write the result to a file in this format; repeat for several.",
     shell_complete=complete_output,
 )
 _CATALOGS = click.option(

@@ -130,7 +130,7 @@ def _wrapped(text: str, first: str = "") -> list[str]:
 def schemas(format: str, color: str, name: str | None) -> None:
     """Print the JSON Schema NAME; without NAME, list all.
 
-    They describe the documents of --format json, and catalog files. Works offline and outside of a project.
+    The schemas describe the documents of --format json, and catalog files. Works offline and outside of a project.
 
     Example: glacierbase schemas catalog-file > catalogs/.schema.json
     """

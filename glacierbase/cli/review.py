@@ -54,7 +54,7 @@ def rules(format: str, color: str, codes: Sequence[str]) -> None:
 
 @cli.command()
 @with_options(outputs=True)
-@click.option("--base", metavar="REF", required=True, help="The branch to merge into. What it lacks is new.")
+@click.option("--base", metavar="REF", required=True, help="The branch to merge into. Files that it lacks are new.")
 def review(options: CommandOptions, base: str) -> None:
     """Show what new migrations do to the tables, on a copy.
 

@@ -17,7 +17,7 @@ class Kind(str, Enum):
     GROUP = "the keys below"
     LIST = "a list"
     MAPPINGS = "a list of keys with values"
-    ENVIRONMENTS = "names with keys of their own"
+    ENVIRONMENTS = "names, each with its keys"
 
     __str__ = str.__str__
 

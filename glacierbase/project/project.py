@@ -411,7 +411,7 @@ class Project:
         """Return the events, in order, and the outcomes of migrations; those that fit all arguments. Writes nothing.
 
         Args:
-            table: only files that touch this table, also under the names that it had before; as for `schema`.
+            table: only files that change this table, also under its former names; as for `schema`.
             column: of that table: only its changes, and those of the fields inside it, also under other names.
             author: part of the author's name; letters of either case.
             since: the oldest time: ISO 8601, a date (its begin in UTC), or before now: `90m`, `12h`, `7d`, `2w`.

@@ -302,6 +302,6 @@ def test_a_refusal_says_why(world: World) -> None:
 
 def test_the_help_of_repair_shows_the_table() -> None:
     """The help is text in the module of the command line, which does not import the table; both are the same."""
-    rows = [("state", "--as", "becomes"), *table()]
+    rows = [("state", "--as", "state afterwards"), *table()]
     shown = (commands.repair.help or "").strip().splitlines()
     assert [tuple(re.split(r"  +", line.strip())) for line in shown[-len(rows) :]] == rows
