@@ -127,4 +127,4 @@ def test_a_plan_without_a_place_is_no_plan(planned: Lakes) -> None:
     document = json.loads(Path("plan.json").read_text())
     del document["catalogs"][0]["place"]
     Path("plan.json").write_text(json.dumps(document))
-    assert "has no place" in refused(planned, code="PLAN_INVALID", exit_code=2)["message"]
+    assert "missing required field `place`" in refused(planned, code="PLAN_INVALID", exit_code=2)["message"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from datetime import datetime, timezone
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -29,7 +30,7 @@ HISTORIES = ["adopted", "baselined", "changed_by_hand", "squashed"]
 
 
 def events(name: str) -> list[Event]:
-    rows = json.loads((FORMER / f"{name}.json").read_text())
+    rows: list[dict[str, Any]] = json.loads((FORMER / f"{name}.json").read_text())
     times = {"started_at", "recorded_at"}
     return [
         Event(**{key: datetime.fromisoformat(value) if key in times else value for key, value in row.items()})
