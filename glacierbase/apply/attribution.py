@@ -114,7 +114,7 @@ def has_others(record: TableRecord) -> bool:
     return any(each.origin in _WHO for each in record.changes())
 
 
-def told(record: TableRecord, before: Shape | None, version: str, *, is_certain: bool) -> Iterator[str]:
+def lines_of_others(record: TableRecord, before: Shape | None, version: str, *, is_certain: bool) -> Iterator[str]:
     """Yield a line for each change in a record that its file did not make.
 
     Args:

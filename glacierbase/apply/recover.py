@@ -92,12 +92,12 @@ def _settle(held: LockedCatalog, record: Record, before: TableVersion) -> Sequen
     took_effect, why = _look(held, before, statement_tag(run_id, record.version, index), f"{name}: {what}")
     if took_effect is not None:
         resolution = Resolution.DONE if took_effect else Resolution.NOT_DONE
-        from glacierbase.apply.seen import TablesSeen  # Commands that settle nothing do without it.
+        from glacierbase.apply.table_records import TableRecords  # Commands that settle nothing do without it.
 
         entry = resolution_entry(held.target, State.UNKNOWN, record, Decision(resolution, why))
-        seen = TablesSeen(held)
-        entry = seen.settled(entry, read_statements(held.target, record))
-        others = seen.found
+        tables = TableRecords(held)
+        entry = entry.with_tables(tables.settled(read_statements(held.target, record)))
+        others = tables.warnings
         held.lock.prove()
         held.recorder.append(replace(entry, principal=_PRINCIPAL))
         why += f"; recorded as {resolution}"

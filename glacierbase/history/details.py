@@ -46,7 +46,7 @@ class Details:
         environment_was: the former name of the environment (repaired).
         before: the version of the table of the announced statement, before it (started, statement_done).
         session: the session at the announcement of a statement (started, statement_done).
-        tables: what the run saw of the tables that the file touches, as `glacierbase.history.shapes` writes and reads it
+        tables: the records of the tables that the file changes, as `glacierbase.history.shapes` writes and reads it
             (applied, failed, interrupted, unknown, repaired, baselined).
         read_fence: the newest fence that a run had read before its first append (the first event of each run).
     """
