@@ -44,7 +44,8 @@ class Examiner:
     """A function that the worker calls with each compiled file, so that its work is inside of the same limits.
 
     Attributes:
-        function: its name, as `package.module:function`. It gets the compiled file and `facts`, and returns a value of JSON types.
+        function: its name, as `package.module:function`. It gets the compiled file, `facts`, and a dict that the process keeps
+            for it from one file to the next; it returns a value of JSON types.
         facts: of JSON types.
     """
 
@@ -70,6 +71,7 @@ def main() -> None:
     enough = _limit_memory(memory)
     _write({"ready": True})
     names: _Names | None = None
+    kept: dict[str, Any] = {}
     while True:
         signal.setitimer(signal.ITIMER_PROF, seconds)
         line = sys.stdin.buffer.readline()
@@ -80,14 +82,19 @@ def main() -> None:
             if "names" in request:
                 names = _Names(**request["names"])
             assert names
-            answer = _answer(request, names)
+            answer = _answer(request, names, kept)
             # The sandbox replaces a worker whose memory is half full, so that the next file has enough.
             _write({**answer, "seconds": time.process_time(), "full": _memory() > enough})
         except MemoryError:
             os._exit(NO_MEMORY)
 
 
-def _answer(request: Mapping[str, Any], names: _Names) -> dict[str, Any]:
+def _answer(request: Mapping[str, Any], names: _Names, kept: dict[str, Any]) -> dict[str, Any]:
+    """Return the answer to a request.
+
+    Args:
+        kept: what examiners keep from one file to the next.
+    """
     migration = Migration(**{**request["migration"], "path": Path(request["migration"]["path"])})
     errors: list[GlacierbaseError] = []
     try:
@@ -95,7 +102,7 @@ def _answer(request: Mapping[str, Any], names: _Names) -> dict[str, Any]:
             compiled = compile_migration(migration, names, request["dialect"])
             if examiner := request.get("examiner"):
                 examine = _function(examiner["function"])
-                return {"examined": examine(compiled, examiner["facts"])}
+                return {"examined": examine(compiled, examiner["facts"], kept)}
             marks = [astuple(mark) for mark in compiled.substituted]
             return {
                 "text": compiled.text,

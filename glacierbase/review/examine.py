@@ -34,19 +34,16 @@ class _Chain:
     tables: KnownTables
 
 
-# Of the file before. The process examines the files of a catalog in their order.
-_chain: _Chain | None = None
-
-
-def examine(compiled: Compiled, facts: Mapping[str, Any]) -> dict[str, Any]:
+def examine(compiled: Compiled, facts: Mapping[str, Any], kept: dict[str, Any]) -> dict[str, Any]:
     """Return what the rules object to in a file, in JSON's types; severities and allows are left to `judge`.
 
     Args:
         facts: the attributes of `Facts`, and `place` as for `follow`, without which the files before are not known.
+        kept: as for `follow`.
     """
     rest = {key: value for key, value in facts.items() if key != "place"}
     steps = _steps(compiled)
-    tables = _followed(steps, facts.get("place")) if compiled.dialect == "spark" else {}
+    tables = _followed(steps, facts.get("place"), kept) if compiled.dialect == "spark" else {}
     file = File(compiled.migration, steps, Facts(engine=compiled.dialect, **rest), tables)
     allows = allows_of(compiled.statements)
     return {
@@ -58,17 +55,18 @@ def examine(compiled: Compiled, facts: Mapping[str, Any]) -> dict[str, Any]:
         "not_understood": [
             [step.statement.line, step.statement.text[:_LONGEST_TEXT]] for step in steps if not step.parsed.understood
         ],
-        "asked": sorted(file.asked),
+        "asked": sorted(file.unknown_tables),
     }
 
 
-def follow(compiled: Compiled, facts: Mapping[str, Any]) -> None:
+def follow(compiled: Compiled, facts: Mapping[str, Any], kept: dict[str, Any]) -> None:
     """Read a file for the sake of the files after it.
 
     Args:
         facts: `place`, its chain and its number in that: without a gap, every file of a catalog in one environment.
+        kept: the chain up to the file before, under `chain`; replaced by the chain up to this file.
     """
-    _followed(_steps(compiled), facts["place"])
+    _followed(_steps(compiled), facts["place"], kept)
 
 
 def _tables(steps: Sequence[Step]) -> dict[tuple[str, ...], bool]:
@@ -84,20 +82,23 @@ def _steps(compiled: Compiled) -> tuple[Step, ...]:
     return tuple(Step(each.statement, each.parsed) for each in compiled.named)
 
 
-def _followed(steps: Sequence[Step], place: tuple[list[str], int] | None) -> dict[int, KnownTable]:
+def _followed(
+    steps: Sequence[Step], place: tuple[list[str], int] | None, kept: dict[str, Any]
+) -> dict[int, KnownTable]:
     """Return what is known of the table that each statement changes, before it."""
-    global _chain
     name, number = place or ([], 0)
-    if place is None or _chain is None or (_chain.name, _chain.number) != (name, number - 1):
+    chain: _Chain | None = kept.get("chain")
+    if place is None or chain is None or (chain.name, chain.number) != (name, number - 1):
         # A file is missing where one did not compile, or ended the process.
-        _chain = _Chain(name, number, KnownTables(is_complete=place is not None and number == 0))
-    tables, found = _chain.tables, {}
+        chain = _Chain(name, number, KnownTables(is_complete=place is not None and number == 0))
+    tables, found = chain.tables, {}
     tables.start_file()
     for step in steps:
         if step.target and (known := tables.before(step.target)):
             found[step.statement.index] = known
         tables.follow(step.parsed)
-    _chain.number = number
+    chain.number = number
+    kept["chain"] = chain
     return found
 
 

@@ -113,7 +113,7 @@ def _looked(
         yield Looked(migration, answer["checksum"], tuple(steps))
 
 
-def look(compiled: Compiled, facts: Mapping[str, Any]) -> dict[str, Any]:
+def look(compiled: Compiled, facts: Mapping[str, Any], _kept: dict[str, Any]) -> dict[str, Any]:
     """Return the checksum and the statements of a file, in JSON's types."""
     if "text" in facts:
         compiled = split_file(replace(compiled.migration, text=facts["text"]), compiled.dialect)

@@ -84,26 +84,26 @@ class Facts:
     defaults: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class File:
-    """One migration as one environment renders it.
+    """One migration as one environment renders it, while rules examine it.
 
     Attributes:
         tables: what earlier statements, also of earlier files, declare of the table that a statement changes, by its index.
-        asked: the last names of tables of other files that a rule asked for.
+        unknown_tables: the last names of tables of other files that a rule needed; `known` adds to them.
     """
 
     migration: Migration
     steps: tuple[Step, ...]
     facts: Facts = field(default_factory=Facts)
     tables: Mapping[int, KnownTable] = field(default_factory=dict)
-    asked: set[str] = field(default_factory=set)
+    unknown_tables: set[str] = field(default_factory=set)
 
     def known(self, step: Step) -> KnownTable | None:
         """Return what earlier statements declare of the table that a statement changes; None where nothing is known."""
         table = self.tables.get(step.statement.index)
         if table is None and step.target:
-            self.asked.add(step.target.key[-1])
+            self.unknown_tables.add(step.target.key[-1])
         return table if table and table.using in (None, self.format_of(step)) else None
 
     def format_of(self, step: Step) -> str:

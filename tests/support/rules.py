@@ -42,10 +42,10 @@ def findings(
     """Return what `lint` finds in these files of one environment."""
     values = asdict(facts)
     engine = values.pop("engine")
-    examined = []
+    examined, kept = [], dict[str, object]()
     for number, sql in enumerate(files, start=1):
         path = f"migrations/lake/{number:04}_a.sql"
-        answer = examine(compiled(sql, engine, path), {**values, "place": [["lake", "dev"], number - 1]})
+        answer = examine(compiled(sql, engine, path), {**values, "place": [["lake", "dev"], number - 1]}, kept)
         examined.append(Examined("dev", path, options or LintOptions(), answer))
     return list(judge(examined, {rule.code: rule for rule in all_rules()}, spares_new=spares_new).findings)
 
