@@ -62,7 +62,7 @@ class Runner:
     def run(self, plan: Plan) -> None:
         """Run the files in order, up to the first error."""
         try:
-            for planned, compiled in zip(plan.pending, self._held.target.compile(plan.migrations), strict=True):
+            for planned, compiled in zip(plan.pending, plan.files, strict=True):
                 self._run_file(planned, compiled, plan)
                 if self._recorder.is_compaction_due:
                     self._flush()
