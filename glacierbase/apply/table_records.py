@@ -246,7 +246,7 @@ class FileRecord:
         self.pending_after: PendingSnapshots = {}
         self._run = run
         self._version = compiled.migration.version
-        self._statements = [each for each in compiled.named if each.statement.index >= first]
+        self._statements = [named for named in compiled.named if named.statement.index >= first]
         self._session = session
         self._pending_before: PendingSnapshots | None = None
         self._before: Snapshots | None = None
@@ -268,7 +268,7 @@ class FileRecord:
 
     def begin_after(self, statements_done: int) -> None:
         """Begin the snapshots after the last statement that ran."""
-        self._statements = [each for each in self._statements if each.statement.index <= statements_done]
+        self._statements = [named for named in self._statements if named.statement.index <= statements_done]
         self.pending_after = self._run.after(self, self._session)
 
     def wait_for_session(self) -> None:

@@ -17,7 +17,7 @@ from glacierbase.history.timeline import timelines
 from glacierbase.model.shape import Shape
 from tests.support.fakes import FakeSession
 from tests.support.world import World
-from tests.unit.apply.test_table_records import ADD_B, ADD_C, CREATE, looks, told, unread
+from tests.unit.apply.test_table_records import ADD_B, ADD_C, CREATE, reads, told, unread
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ from tests.unit.apply.test_table_records import ADD_B, ADD_C, CREATE, looks, tol
 def test_an_interrupt_while_shapes_are_awaited_loses_no_outcome(
     files: list[str], kinds: list[tuple[str, str]], world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A KeyboardInterrupt in a notebook, while the append waits for a look after the last statement."""
+    """A KeyboardInterrupt in a notebook, while the append waits for a snapshot after the last statement."""
     snapshots, interrupted = TableReader.snapshots, list[str]()
 
     def interrupt(reader: TableReader, pending: PendingSnapshots) -> Snapshots:
@@ -59,7 +59,7 @@ def callers() -> list[str]:
     return found
 
 
-def test_a_look_that_cannot_begin_stops_nothing(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_read_that_cannot_begin_stops_nothing(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine may refuse a new thread."""
 
     def refuse() -> None:
@@ -78,7 +78,7 @@ def test_what_breaks_a_thread_breaks_no_run(world: World, monkeypatch: pytest.Mo
     def panic(table: str) -> None:
         raise SystemExit(3)
 
-    looks(monkeypatch, panic)
+    reads(monkeypatch, panic)
     world.file("1_a.sql", CREATE)
     world.migrate()
     assert world.kinds == [("started", "1"), ("applied", "1")]
