@@ -1,7 +1,7 @@
 """Who made the changes of a table: the statements that ran, or another client. Pure.
 
-A change is that of a statement only if the statement is about the part that changed (`sql.about`). Where the metadata of the table
-lists its commits, each of them is one writer's, and tells when; elsewhere the parts are told apart.
+A change is attributed to a statement only if the statement is about the part that changed (`sql.about`). Where the metadata of the
+table lists its commits, each commit is attributed as a whole, and dates the change; elsewhere each part is attributed separately.
 """
 
 from __future__ import annotations
@@ -30,23 +30,23 @@ def commits(past: Past | None, since: Shape | None, until: Shape) -> tuple[Versi
     """Return the commits between two shapes of a table, oldest first, by its metadata; None where some are not left."""
     if past is None or not (past.is_whole or since is None) or not until.metadata_location:
         return None
-    places = [each.shape.metadata_location for each in past.versions]
+    places = [version.shape.metadata_location for version in past.versions]
     if until.metadata_location not in places:
         return None
     begin = places.index(since.metadata_location) + 1 if since and since.metadata_location in places else 0
-    found = past.versions[begin : places.index(until.metadata_location) + 1]
+    versions = past.versions[begin : places.index(until.metadata_location) + 1]
     # A rename is no commit of the table.
     name = (since or until).table
-    return tuple(replace(each, shape=replace(as_recorded(each.shape), table=name)) for each in found)
+    return tuple(replace(version, shape=replace(as_recorded(version.shape), table=name)) for version in versions)
 
 
-def made_outside(known: Shape | None, found: Sequence[Version] | None) -> tuple[Step, ...]:
-    """Return the changes of a table since its last record, where its commits are known."""
+def made_outside(known: Shape | None, versions: Sequence[Version] | None) -> tuple[Step, ...]:
+    """Return the changes of a table since its last record, by its commits; none where these are not known."""
     steps, before = [], known
-    for each in found or ():
-        if differ(before, each.shape):
-            steps.append(Step(each.shape, Origin.OUTSIDE, each.at))
-        before = each.shape
+    for version in versions or ():
+        if differ(before, version.shape):
+            steps.append(Step(version.shape, Origin.OUTSIDE, version.at))
+        before = version.shape
     return _newest(steps)
 
 
@@ -57,7 +57,7 @@ def is_explained(before: Shape | None, after: Shape | None, claims: Claims) -> b
     before = _same_table(before, after)
     if before is None and not claims.creates:
         return False
-    return all(claims.fit(each, before, after) is Fit.SAME for each in _differences(before, after))
+    return all(claims.fit(difference, before, after) is Fit.SAME for difference in _differences(before, after))
 
 
 def _same_table(before: Shape | None, after: Shape) -> Shape | None:
@@ -67,59 +67,59 @@ def _same_table(before: Shape | None, after: Shape) -> Shape | None:
 
 
 def made_meanwhile(
-    before: Shape | None, after: Shape | None, claims: Claims, found: Sequence[Version] | None
+    before: Shape | None, after: Shape | None, claims: Claims, versions: Sequence[Version] | None
 ) -> tuple[Step, ...]:
     """Return what others changed while statements ran, with what the statements did before that.
 
     Args:
-        found: the commits meanwhile; None where they are not known.
+        versions: the commits meanwhile; None where they are not known.
     """
     if after is None:
         return (Step(None, Origin.DURING),)
     before = _same_table(before, after)
-    if found is not None:
-        return _newest(_by_commit(before, claims, found))
+    if versions is not None:
+        return _newest(_by_commit(before, claims, versions))
     if before is None and not claims.creates:
         return (Step(after, Origin.DURING),)
     differences = _differences(before, after)
-    others = [each for each in differences if claims.fit(each, before, after) is Fit.NONE]
+    others = [difference for difference in differences if claims.fit(difference, before, after) is Fit.NONE]
     return (Step(with_only(before, after, others), Origin.DURING),) if others else ()
 
 
 def made_before_baseline(known: Shape | None, after: Shape, files: Sequence[tuple[str, Claims]]) -> tuple[Step, ...]:
-    """Return what each of the files is about that `baseline` records, and what was found beside that.
+    """Return which parts of a table each file is about that `baseline` records, and the parts that no file is about.
 
     Args:
-        files: those that touch the table, oldest first, each with its version. The last one has the record.
+        files: those that change the table, oldest first, each with its version. The last one has the record.
     """
-    owned: dict[str | None, list[Difference]] = {version: [] for version, _ in files}
-    found: list[Difference] = []
-    for each in _differences(known, after):
-        about = (version for version, claims in reversed(files) if claims.is_about(each, known, after))
-        owned.get(next(about, None), found).append(each)
-    parts = [(Origin.MIGRATION, version, more) for version, more in owned.items()]
-    # What was found belongs to a table that one of the files made, where one did.
+    by_version: dict[str | None, list[Difference]] = {version: [] for version, _ in files}
+    others: list[Difference] = []
+    for difference in _differences(known, after):
+        about = (version for version, claims in reversed(files) if claims.is_about(difference, known, after))
+        by_version.get(next(about, None), others).append(difference)
+    parts = [(Origin.MIGRATION, version, differences) for version, differences in by_version.items()]
+    # Where one of the files creates the table, the other parts come after that.
     first = next((index for index, (_, claims) in enumerate(files, start=1) if claims.creates), 0)
-    parts.insert(first, (Origin.BASELINE, None, found))
+    parts.insert(first, (Origin.BASELINE, None, others))
     steps, kept = [], list[Difference]()
-    for origin, version, more in parts:
-        kept += more
-        if more:
+    for origin, version, differences in parts:
+        kept += differences
+        if differences:
             steps.append(Step(with_only(known, after, kept), origin, version=version))
-    return tuple(steps) if any(each.version != files[-1][0] for each in steps) else ()
+    return tuple(steps) if any(step.version != files[-1][0] for step in steps) else ()
 
 
 def has_others(record: TableRecord) -> bool:
     """Return whether a record has changes that its file did not make."""
-    return any(each.origin in _WHO for each in record.changes())
+    return any(change.origin in _WHO for change in record.changes())
 
 
-def told(record: TableRecord, before: Shape | None, version: str, *, is_certain: bool) -> Iterator[str]:
+def lines_of_others(record: TableRecord, before: Shape | None, version: str, *, is_certain: bool) -> Iterator[str]:
     """Yield a line for each change in a record that its file did not make.
 
     Args:
         before: the table by the record before.
-        is_certain: whether no file before left out what it did.
+        is_certain: whether every earlier file has left its record.
     """
     for step in record.changes():
         if step.origin in _WHO:
@@ -212,23 +212,23 @@ def _named(fields: tuple[_F, ...], names: Mapping[str, str]) -> tuple[_F, ...]:
     return tuple(replace(each, source=names.get(each.source, each.source)) for each in fields)
 
 
-def _by_commit(before: Shape | None, claims: Claims, found: Sequence[Version]) -> list[Step]:
+def _by_commit(before: Shape | None, claims: Claims, versions: Sequence[Version]) -> list[Step]:
     rated: list[tuple[Version, frozenset[str], Fit]] = []
-    for each in found:
-        differences, shape = _differences(before, each.shape), each.shape
+    for version in versions:
+        differences, shape = _differences(before, version.shape), version.shape
         if differ(before, shape):
-            fit = min((claims.fit(one, before, shape) for one in differences), default=Fit.SAME)
+            fit = min((claims.fit(difference, before, shape) for difference in differences), default=Fit.SAME)
             if before is None and not claims.creates:
                 fit = Fit.NONE
             if fit is Fit.SAME:
                 claims.use(differences, before, shape)
-            rated.append((each, frozenset(one.subject for one in differences), fit))
+            rated.append((version, frozenset(difference.subject for difference in differences), fit))
         before = shape
     said = {subject for _, subjects, fit in rated if fit is Fit.SAME for subject in subjects}
     own = [fit is Fit.SAME or (fit is Fit.ABOUT and not subjects & said) for _, subjects, fit in rated]
     steps = [
-        Step(each.shape, Origin.MIGRATION) if is_own else Step(each.shape, Origin.DURING, each.at)
-        for is_own, (each, _, _) in zip(own, rated, strict=True)
+        Step(version.shape, Origin.MIGRATION) if is_own else Step(version.shape, Origin.DURING, version.at)
+        for is_own, (version, _, _) in zip(own, rated, strict=True)
     ]
     return steps if not all(own) else []
 
@@ -243,4 +243,4 @@ def _newest(steps: Sequence[Step]) -> tuple[Step, ...]:
 def _differences(before: Shape | None, after: Shape) -> tuple[Difference, ...]:
     """Return the differences between two shapes of a table, without those that an engine or a catalog makes by itself."""
     changes = compare({before.table: before} if before else {}, {after.table: after})
-    return tuple(each for change in changes for each in change.diff if not is_kept_by_engine(each))
+    return tuple(difference for change in changes for difference in change.diff if not is_kept_by_engine(difference))

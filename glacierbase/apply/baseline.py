@@ -9,7 +9,7 @@ from glacierbase.apply.comparison import Comparison, ExistingTables, compare
 from glacierbase.apply.holding import LockedCatalog, locked
 from glacierbase.apply.recording import recording
 from glacierbase.apply.results import BaselinedFile, BaselineResult
-from glacierbase.apply.seen import TablesSeen
+from glacierbase.apply.table_records import TableRecords
 from glacierbase.errors import HistoryDisagrees, raise_all
 from glacierbase.history.entries import Entry, baselined
 from glacierbase.history.opening import OpenCatalog, Target
@@ -106,11 +106,11 @@ def baseline(
 
 
 def _entries(held: LockedCatalog, files: Sequence[Compiled], reason: str, found: _Found) -> list[Entry]:
-    """Return the event of each file. The last one that touches a table records it."""
-    seen, entries = TablesSeen(held), []
+    """Return the event of each file. The last one that changes a table records it."""
+    tables, entries = TableRecords(held), []
     for number, file in reversed(list(enumerate(files, start=1))):
         entry = baselined(file, reason, found.differences.get(file.migration.version, ()))
-        entries.append(seen.settled(entry, file.named, files=files[:number]))
+        entries.append(entry.with_tables(tables.baselined(files[:number])))
     return entries[::-1]
 
 

@@ -193,7 +193,8 @@ def _check_headers(target: Target, reason: str) -> None:
 
 def _check_nothing_pending(held: LockedCatalog) -> None:
     """Refuse a version above files that are pending: they would be out of order afterwards."""
-    plan = make_plan(held.target.migrations, held.state.history, Selection(out_of_order=None))
+    selection, plans_only = Selection(out_of_order=None), held.target.catalog.plan_required
+    plan = make_plan(held.target.migrations, held.state.history, selection, plans_only=plans_only)
     if plan.pending:
         versions = ", ".join(each.migration.version for each in plan.pending)
         raise refused(f"these versions are pending: {versions}", f"`{command('migrate')}` first")

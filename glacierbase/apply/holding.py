@@ -38,33 +38,33 @@ class LockedCatalog:
     unreadable: set[str] = field(default_factory=set)
 
 
-def new_lock(opened: OpenCatalog, seen: CatalogState) -> Lock:
+def new_lock(opened: OpenCatalog, state: CatalogState) -> Lock:
     """Create the tables that are missing, and return the catalog's lock, not acquired yet.
 
     Args:
-        seen: the state that was read before.
+        state: as it was read before.
     """
     terms = opened.target.terms
-    is_first = seen.lock is None and not seen.history.events
-    opened.store.create(free_row(terms, None if is_first else seen.history.fence))
+    is_first = state.lock is None and not state.history.events
+    opened.store.create(free_row(terms, None if is_first else state.history.fence))
     return Lock(opened.store, terms, opened.target.run, opened.engine.process)
 
 
 @contextmanager
 def locked(
-    opened: OpenCatalog, seen: CatalogState, lock_timeout: float, environment: str | None = None
+    opened: OpenCatalog, state: CatalogState, lock_timeout: float, environment: str | None = None
 ) -> Iterator[LockedCatalog]:
     """Acquire the lock, and hold it in the block.
 
     Args:
-        seen: the state that was read before.
+        state: as it was read before.
         lock_timeout: seconds to wait for another run's lock.
         environment: the one that the history must belong to; default the catalog's.
     """
-    lock = new_lock(opened, seen)
+    lock = new_lock(opened, state)
     try:
         with doing(f"{opened.target.catalog.name}: waiting for the lock", announce=False):
-            lock.acquire(seen.lock, seen.history.fence, lock_timeout, opened.engine.cancelled)
+            lock.acquire(state.lock, state.history.fence, lock_timeout, opened.engine.cancelled)
         with holding(opened, lock, environment) as held:
             yield held
     except BaseException:

@@ -28,6 +28,7 @@ from glacierbase.executors.engine import Engine
 from glacierbase.history.lockrow import is_held
 from glacierbase.history.opening import OpenCatalog, Target
 from glacierbase.history.state import CatalogState, current_state, read_state
+from glacierbase.migrations.compiled import Compiled
 from glacierbase.migrations.git_files import untracked
 from glacierbase.migrations.git_lost import find_lost
 from glacierbase.migrations.headers import check_required
@@ -73,7 +74,7 @@ def migrate(
 def pending(target: Target, result: PendingResult) -> PendingResult:
     """Return what the next `migrate` would apply."""
     plan = Migrator(target).plan(_by_policy(target, Selection()))
-    return replace(result, pending=pending_files(target, plan), warnings=plan.warnings)
+    return replace(result, pending=pending_files(plan), warnings=plan.warnings)
 
 
 def plan(target: Target, _: PlanResult, *, selection: Selection) -> PlanResult:
@@ -109,9 +110,7 @@ class Migrator:
 
     def plan(self, selection: Selection) -> Plan:
         """Return what `migrate` would run. Writes nothing."""
-        plan = self._plan(selection, current_state(self._target))
-        self._compile(plan)
-        return plan
+        return self._compiled(self._plan(selection, current_state(self._target)))
 
     def migrate(self, selection: Selection, progress: Progress, lock_timeout: float = 0) -> None:
         """Apply what is pending. A target that is cancelled stops before its next statement, or inside of it.
@@ -129,7 +128,7 @@ class Migrator:
             state = self._settled(opened, read_state(opened), selection, progress, lock_timeout)
             plan = self._plan(selection, state, progress.warnings)
             progress.expect(plan)
-            self._compile(plan)
+            plan = self._compiled(plan)
             if not plan.pending:
                 return
             from glacierbase.apply.runner import Runner  # Commands that run nothing do without it.
@@ -141,14 +140,14 @@ class Migrator:
                 self._begin(opened, plan, progress)
             _start_early(opened.engine, state.lock)
             with locked(opened, state, lock_timeout) as locked_catalog:
-                held, plan = self._plan_again(locked_catalog, selection, progress)
+                held, plan = self._plan_again(locked_catalog, selection, progress, plan.files)
                 Runner(held, progress).run(plan)
 
     def _begin(self, opened: OpenCatalog, plan: Plan, progress: Progress) -> None:
         """Check, before the first run creates the history, that there was none."""
         from glacierbase.apply.lost import check_not_lost  # Later runs do without it.
 
-        if warning := check_not_lost(opened, self._target.compile(plan.migrations)):
+        if warning := check_not_lost(opened, plan.files):
             logger.warning("%s", warning)
             progress.expect(replace(plan, warnings=(*plan.warnings, warning)))
 
@@ -163,8 +162,13 @@ class Migrator:
             recover.settle(held, progress)
         return read_state(opened)
 
-    def _plan_again(self, held: LockedCatalog, selection: Selection, progress: Progress) -> tuple[LockedCatalog, Plan]:
+    def _plan_again(
+        self, held: LockedCatalog, selection: Selection, progress: Progress, files: Sequence[Compiled]
+    ) -> tuple[LockedCatalog, Plan]:
         """Plan from the history as it is under the lock, and start the engine. The last holder may have died meanwhile.
+
+        Args:
+            files: those that are compiled already.
 
         Returns:
             The catalog after what a dead run left open was settled, and its plan.
@@ -172,7 +176,7 @@ class Migrator:
         held = held if selection.approved is not None else recover.settle(held, progress)
         plan = self._plan(selection, held.state, progress.warnings)
         progress.expect(plan)
-        self._compile(plan)
+        plan = self._compiled(plan, files)
         if plan.pending:
             held.engine.start()
             held.lock.name_engine(held.engine.process)
@@ -180,17 +184,32 @@ class Migrator:
 
     def _plan(self, selection: Selection, state: CatalogState, warnings: Sequence[str] = ()) -> Plan:
         """Return the plan with all warnings, each once."""
-        plan = make_plan(self._target.migrations, state.history, selection, self._find_lost, self._untracked)
+        plan = make_plan(
+            self._target.migrations,
+            state.history,
+            selection,
+            self._find_lost,
+            self._untracked,
+            plans_only=self._target.catalog.plan_required,
+        )
         return replace(plan, warnings=tuple(dict.fromkeys((*warnings, *state.warnings, *plan.warnings))))
 
-    def _compile(self, plan: Plan) -> None:
-        """Compile the files of the plan, and check them against the statements that are done and against an approved plan."""
+    def _compiled(self, plan: Plan, files: Sequence[Compiled] = ()) -> Plan:
+        """Return the plan with its files compiled, and check them against the statements that are done and an approved plan.
+
+        Args:
+            files: those that are compiled already.
+        """
         new = (planned.migration for planned in plan.pending if planned.record is None)
         check_required(new, self._target.catalog.required_headers)
-        files = self._target.compile(plan.migrations)
-        check_resumes(plan, files)
-        check_substitutions(plan, files)
+        compiled = {file.migration.number: file for file in files}
+        left = self._target.compile([file for file in plan.migrations if file.number not in compiled])
+        compiled |= {file.migration.number: file for file in left}
+        plan = replace(plan, files=tuple(compiled[migration.number] for migration in plan.migrations))
+        check_resumes(plan)
+        check_substitutions(plan)
         check_approved(self._target, plan)
+        return plan
 
 
 def _start_early(engine: Engine, lock: LockRow | None) -> None:

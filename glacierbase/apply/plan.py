@@ -1,4 +1,8 @@
-"""Files and history in, a plan out, or the error that explains why there is none. Pure, but for the functions it is given."""
+"""Files and history in, a plan out, or the error that explains why there is none.
+
+The arguments alone decide. The hints of errors repeat the options that the caller chose, as all commands in messages do
+(`model.command`).
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,7 @@ from glacierbase.history.status import is_late, is_settled, newest_number
 from glacierbase.migrations.compiled import Compiled, refused_substitution
 from glacierbase.migrations.git_lost import LostFile, Trace
 from glacierbase.model.arguments import unknown_version
-from glacierbase.model.command import command, git_command, move_command, repair_as, runs_plans_only
+from glacierbase.model.command import command, git_command, move_command, repair_as
 from glacierbase.model.migration import EventType, Migration, State, version_number
 from glacierbase.model.text import counted, numbered
 from glacierbase.run.run import statement_tag
@@ -76,6 +80,7 @@ class Plan:
         jumped_over: versions that a run of a single one passes by.
         warnings: problems that do not prevent the run.
         history, selection: what the plan was made from.
+        files: the pending files compiled, in the same order; empty before they are.
     """
 
     pending: tuple[Planned, ...]
@@ -83,6 +88,7 @@ class Plan:
     warnings: tuple[str, ...]
     history: History
     selection: Selection
+    files: tuple[Compiled, ...] = ()
 
     @property
     def migrations(self) -> tuple[Migration, ...]:
@@ -101,12 +107,15 @@ def make_plan(
     selection: Selection = Selection(),
     find: FindLost = lambda _: {},
     untracked: FindUntracked = lambda _: (),
+    *,
+    plans_only: bool = False,
 ) -> Plan:
     """Return which of the migrations are to run after the history.
 
     Args:
         find: returns what git holds of files that are gone or edited; called only if there are any.
         untracked: returns the files that git does not track; called only with those that are out of order.
+        plans_only: whether the environment runs plan files only.
 
     Raises:
         NeedsRepair: a statement's outcome is unknown.
@@ -121,7 +130,9 @@ def make_plan(
     edited = [(m, r) for m in migrations if (r := _settled(m, history)) and r.last.checksum != m.checksum]
     lost = (*(_lost(record) for record in (*gone, *ahead)), *(_lost(record, file.location) for file, record in edited))
     traces = find(lost) if lost else {}
-    raise_all([*_unknown(history, selection), *here.errors, *_changed(edited, traces), *_missing(gone, traces)])
+    raise_all(
+        [*_unknown(history, selection, plans_only), *here.errors, *_changed(edited, traces), *_missing(gone, traces)]
+    )
     unsettled = [m for m in migrations if not is_settled(m, history)]
     chosen = [m for m in unsettled if _is_chosen(m, selection)]
     raise_all(_out_of_order(chosen, history, selection, newest_number(migrations), untracked))
@@ -148,21 +159,17 @@ def _without_file(migrations: Sequence[Migration], history: History) -> tuple[li
     return gone, [record for record in without if record.number > newest]
 
 
-def check_resumes(plan: Plan, files: Sequence[Compiled]) -> None:
+def check_resumes(plan: Plan) -> None:
     """Refuse a file in which a statement that is already done was edited, or whose session cannot be set again.
 
     The statements after the done ones may be edited.
-
-    Args:
-        files: those of the plan, compiled.
 
     Raises:
         HistoryDisagrees: for each file with such an edit.
         NeedsRepair: for each file with such a session.
     """
-    raise_all(
-        [error for planned, file in zip(plan.pending, files, strict=True) for error in _not_resumed(planned, file)]
-    )
+    pairs = zip(plan.pending, plan.files, strict=True)
+    raise_all([error for planned, file in pairs for error in _not_resumed(planned, file)])
 
 
 def _not_resumed(planned: Planned, compiled: Compiled) -> Iterator[GlacierbaseError]:
@@ -177,16 +184,13 @@ def _not_resumed(planned: Planned, compiled: Compiled) -> Iterator[GlacierbaseEr
         yield session_not_restored(compiled, planned.resumes_at, f"statement {statement.index} {why}", statement)
 
 
-def check_substitutions(plan: Plan, files: Sequence[Compiled]) -> None:
+def check_substitutions(plan: Plan) -> None:
     """Refuse a file in which the engine may replace text of a statement that is to run. Statements that are done may hold it.
-
-    Args:
-        files: those of the plan, compiled.
 
     Raises:
         MigrationFileError: for each such file.
     """
-    pairs = zip(plan.pending, files, strict=True)
+    pairs = zip(plan.pending, plan.files, strict=True)
     errors = (
         refused_substitution(file.migration.location, file.substituted, planned.resumes_at) for planned, file in pairs
     )
@@ -229,9 +233,9 @@ def _check_selection(migrations: Sequence[Migration], selection: Selection) -> N
         raise ConfigurationError("CONFLICTING_OPTIONS", "--to and --only exclude each other", "use one of them")
 
 
-def _unknown(history: History, selection: Selection) -> list[GlacierbaseError]:
+def _unknown(history: History, selection: Selection, plans_only: bool) -> list[GlacierbaseError]:
     # Whoever applies a plan file is not sent to a command that also applies what is not in the file; a plan settles nothing.
-    has_file = runs_plans_only() or (selection.approved is not None and selection.approved.again is not None)
+    has_file = plans_only or (selection.approved is not None and selection.approved.again is not None)
     unknown = (record for record in history.records.values() if record.state is State.UNKNOWN)
     return [_outcome_unknown(record, may_settle=record.before is not None and not has_file) for record in unknown]
 

@@ -21,9 +21,9 @@ from glacierbase.migrations.allows import allows_of
 from glacierbase.migrations.compiled import Compiled
 
 
-def pending_files(target: Target, plan: Plan) -> tuple[PendingFile, ...]:
+def pending_files(plan: Plan) -> tuple[PendingFile, ...]:
     """Return the files that would run, without their statements."""
-    return tuple(map(_pending_file, plan.pending, target.compile(plan.migrations)))
+    return tuple(map(_pending_file, plan.pending, plan.files))
 
 
 def plan_result(target: Target, plan: Plan) -> PlanResult:
@@ -33,7 +33,7 @@ def plan_result(target: Target, plan: Plan) -> PlanResult:
         target.catalog.name,
         target.catalog.environment,
         warnings=plan.warnings,
-        plan=tuple(map(_planned_file, plan.pending, target.compile(plan.migrations))),
+        plan=tuple(map(_planned_file, plan.pending, plan.files)),
         options=PlanOptions(selection.to, selection.only, selection.reason, tuple(selection.out_of_order or ())),
         jumped_over=plan.jumped_over,
         head=_head(plan.history),

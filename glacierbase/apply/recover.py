@@ -89,15 +89,15 @@ def _settle(held: LockedCatalog, record: Record, before: TableVersion) -> Sequen
     index = record.statements_done + 1
     what = f"statement {index} of {record.statements_total} of version {record.version}"
     name, run_id, others = held.target.catalog.name, record.started.run_id, list[str]()
-    took_effect, why = _look(held, before, statement_tag(run_id, record.version, index), f"{name}: {what}")
+    took_effect, why = _outcome(held, before, statement_tag(run_id, record.version, index), f"{name}: {what}")
     if took_effect is not None:
         resolution = Resolution.DONE if took_effect else Resolution.NOT_DONE
-        from glacierbase.apply.seen import TablesSeen  # Commands that settle nothing do without it.
+        from glacierbase.apply.table_records import TableRecords  # Commands that settle nothing do without it.
 
         entry = resolution_entry(held.target, State.UNKNOWN, record, Decision(resolution, why))
-        seen = TablesSeen(held)
-        entry = seen.settled(entry, read_statements(held.target, record))
-        others = seen.found
+        tables = TableRecords(held)
+        entry = entry.with_tables(tables.settled(read_statements(held.target, record)))
+        others = tables.warnings
         held.lock.prove()
         held.recorder.append(replace(entry, principal=_PRINCIPAL))
         why += f"; recorded as {resolution}"
@@ -106,7 +106,7 @@ def _settle(held: LockedCatalog, record: Record, before: TableVersion) -> Sequen
     return found, *others
 
 
-def _look(held: LockedCatalog, before: TableVersion, tag: str, what: str) -> tuple[bool | None, str]:
+def _outcome(held: LockedCatalog, before: TableVersion, tag: str, what: str) -> tuple[bool | None, str]:
     """Return whether the statement took effect, and why; reads the table a second time before it returns that it did not."""
     bound = held.store.commit_seconds
     if bound is None:

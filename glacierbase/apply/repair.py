@@ -153,14 +153,14 @@ def repair(
 
 def _entries(held: LockedCatalog, cases: Sequence[RepairCase], decision: Decision) -> list[Entry]:
     """Return the event of each case, with the tables of its file as they are now."""
-    from glacierbase.apply.seen import TablesSeen  # Only a repair that is recorded looks at tables.
+    from glacierbase.apply.table_records import TableRecords  # Only a repair that is recorded reads tables.
 
-    target, seen, found = held.target, TablesSeen(held), []
+    target, tables, entries = held.target, TableRecords(held), []
     for case in reversed(cases):
         record = held.state.history.records[int(case.version)]
         entry = resolution_entry(target, case.state, record, decision)
-        found.append(seen.settled(entry, read_statements(target, record)))
-    return found[::-1]
+        entries.append(entry.with_tables(tables.settled(read_statements(target, record))))
+    return entries[::-1]
 
 
 def _recorded(cases: Sequence[RepairCase], decision: Decision) -> str:

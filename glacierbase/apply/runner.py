@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from contextlib import ExitStack, closing
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 
 from glacierbase.apply import recover
@@ -14,8 +14,8 @@ from glacierbase.apply.holding import LockedCatalog
 from glacierbase.apply.plan import Plan, Planned
 from glacierbase.apply.progress import Progress
 from glacierbase.apply.results import AppliedFile, FailedFile
-from glacierbase.apply.seen import TablesSeen
 from glacierbase.apply.session import FileSession
+from glacierbase.apply.table_records import FileRecord, TableRecords
 from glacierbase.errors import EngineError, GlacierbaseError, LockLost, StatementRefused
 from glacierbase.executors import InFlight, Session
 from glacierbase.executors.cancel import cancelling
@@ -30,6 +30,24 @@ from glacierbase.run.run import statement_tag
 logger = logging.getLogger("glacierbase")
 
 
+@dataclass(frozen=True, slots=True)
+class _RunningFile:
+    """A file that runs.
+
+    Attributes:
+        session: in which its statements run.
+        context: what announcements record of the session.
+        tables: the record of its tables.
+        started_at: when the file was begun.
+    """
+
+    compiled: Compiled
+    session: Session
+    context: FileSession
+    tables: FileRecord
+    started_at: datetime
+
+
 class Runner:
     """Runs the files of one plan on one locked catalog."""
 
@@ -37,115 +55,145 @@ class Runner:
         self._held = held
         self._recorder = held.recorder
         self._progress = progress
-        self._tables = TablesSeen(held)
+        self._tables = TableRecords(held)
+        # Deferred outcomes of files, to which the records of their tables are to be added before they are appended.
+        self._outcomes: list[tuple[Entry, FileRecord]] = []
 
     def run(self, plan: Plan) -> None:
         """Run the files in order, up to the first error."""
         try:
-            for planned, compiled in zip(plan.pending, self._held.target.compile(plan.migrations), strict=True):
+            for planned, compiled in zip(plan.pending, plan.files, strict=True):
                 self._run_file(planned, compiled, plan)
-                self._recorder.compact()
-            self._recorder.flush()
+                if self._recorder.is_compaction_due:
+                    self._flush()
+                    self._recorder.compact()
+            self._flush()
         except LockLost:
             self._recorder.flush_without_lock()
             raise
         finally:
-            self._progress.warn(self._tables.found)
+            self._progress.warn(self._tables.warnings)
 
     def _run_file(self, planned: Planned, compiled: Compiled, plan: Plan) -> None:
         if self._held.engine.cancelled():
-            self._recorder.flush()
+            self._flush()
             raise stopped_before(compiled.migration.location)
         remaining = [step for step in compiled.steps if step[0].index >= planned.resumes_at]
         started, started_at = time.monotonic(), datetime.now(timezone.utc)
         process = self._held.target.run.holder(self._held.engine.process)
         why = (plan.jumped_over, plan.selection.reason, plan.digest)
         announcement = entries.started(compiled, planned.resumes_at, started_at, process, *why)
-        with closing(self._begin(planned, compiled)) as session:
+        file = self._begin(planned, compiled, started_at)
+        with closing(file.session):
             for step in remaining:
-                self._announce(announcement, compiled, step[0])
-                announcement = self._run_step(session, compiled, step, started_at)
+                self._announce(announcement, file, step[0])
+                announcement = self._run_step(file, step)
             if not remaining:
                 self._recorder.defer(announcement)
                 announcement = entries.took_effect(compiled, None, started_at)
-            self._end(announcement)
+            self._end(announcement, file)
         migration, total, duration_ms = planned.migration, len(compiled.statements), _milliseconds_since(started)
         applied = AppliedFile(migration.version, migration.location, total, duration_ms, planned.resumes_at)
         self._progress.add_applied(applied)
         logger.info("%s", applied.line())
 
-    def _end(self, announcement: Entry) -> None:
+    def _end(self, applied: Entry, file: _RunningFile) -> None:
         """Record that the file is applied, together with the start of the next one: nothing happens in between."""
-        self._recorder.defer(self._looks.ended(announcement))
+        self._defer_outcome(applied, file, len(file.compiled.statements))
         try:
-            self._looks.wait_for_session()
+            file.tables.wait_for_session()
         except BaseException:
-            self._recorder.flush()
+            self._flush()
             raise
 
-    def _begin(self, planned: Planned, compiled: Compiled) -> Session:
+    def _defer_outcome(self, outcome: Entry, file: _RunningFile, statements_done: int) -> None:
+        """Defer the outcome of a file, and begin the snapshots of its tables after it."""
+        self._recorder.defer(outcome)
+        file.tables.begin_after(statements_done)
+        self._outcomes.append((outcome, file.tables))
+
+    def _add_tables(self) -> None:
+        """Add the records of their tables to the deferred outcomes."""
+        while self._outcomes:
+            outcome, record = self._outcomes[0]
+            documents = record.complete()
+            del self._outcomes[0]
+            self._recorder.add_tables(outcome, documents)
+
+    def _flush(self) -> None:
+        """Append what is deferred, with the records of tables."""
+        try:
+            self._add_tables()
+        except KeyboardInterrupt:
+            self._add_tables()  # Without a wait.
+            raise
+        finally:  # An interrupt loses no outcome.
+            self._recorder.flush()
+
+    def _begin(self, planned: Planned, compiled: Compiled, started_at: datetime) -> _RunningFile:
         """Open the session of a file, set as its statements did that are done."""
         with ExitStack() as opened:
             try:
                 session = self._held.engine.start().open_session()
                 opened.callback(session.close)
-                self._session = FileSession(session, planned, compiled)
-                self._session.restore()
-                self._looks = self._tables.of_file(compiled, planned.resumes_at, session)
+                context = FileSession(session, planned, compiled)
+                context.restore()
+                tables = self._tables.of_file(compiled, planned.resumes_at, session)
             except BaseException:
-                self._recorder.flush()  # The file before is applied, and nothing of this one is in flight.
+                self._flush()  # The file before is applied, and nothing of this one is in flight.
                 raise
             opened.pop_all()
-        return session
+        return _RunningFile(compiled, session, context, tables, started_at)
 
-    def _announce(self, announcement: Entry, compiled: Compiled, statement: Statement) -> None:
+    def _announce(self, announcement: Entry, file: _RunningFile, statement: Statement) -> None:
         """Record that the statement is about to start, wait for the answer, then prove the lock."""
         try:
-            in_session = replace(announcement.details, session=self._session.at(statement.index))
+            in_session = replace(announcement.details, session=file.context.at(statement.index))
             announcement = replace(announcement, details=in_session)
-            versioned = recover.with_version(announcement, self._held, compiled, statement)
-            self._looks.begin(versioned.details.before)
-            self._recorder.see_tables()
+            versioned = recover.with_version(announcement, self._held, file.compiled, statement)
+            file.tables.begin_before(versioned.details.before)
+            self._add_tables()
             # After the catalog was read, which takes as long as it takes to answer.
             if self._held.engine.cancelled():
-                raise stopped_before(f"statement {statement.index} of {compiled.migration.location}")
+                raise stopped_before(f"statement {statement.index} of {file.compiled.migration.location}")
         except BaseException:
-            self._record_stop(announcement, compiled, statement.index)
+            self._record_stop(announcement, file, statement.index)
             raise
         # Deferred first, so that it is recorded even if the lock is lost.
         self._recorder.defer(versioned)
-        self._flush_and_prove(compiled, statement)
+        self._flush_and_prove(file, statement)
 
-    def _record_stop(self, announcement: Entry, compiled: Compiled, index: int) -> None:
+    def _record_stop(self, announcement: Entry, file: _RunningFile, index: int) -> None:
         """Record what is done, and that no statement is in flight."""
-        if announcement.event is EventType.STARTED:
-            self._recorder.flush()
-        else:
-            self._recorder.append(announcement, self._looks.ended(entries.interrupted(compiled, index - 1)))
+        if announcement.event is not EventType.STARTED:
+            self._recorder.defer(announcement)
+            self._defer_outcome(entries.interrupted(file.compiled, index - 1), file, index - 1)
+        self._flush()
 
-    def _flush_and_prove(self, compiled: Compiled, first: Statement) -> None:
+    def _flush_and_prove(self, file: _RunningFile, first: Statement) -> None:
         """Append the deferred entries and prove the lock. Nothing of the step that begins with `first` runs before that."""
         try:
             self._held.lock.renew_if_expired()
             self._recorder.flush()
-            self._looks.wait()
+            file.tables.wait_before()
             self._held.lock.prove()
         except LockLost:
-            self._recorder.defer(entries.interrupted(compiled, first.index - 1))
+            self._recorder.defer(entries.interrupted(file.compiled, first.index - 1))
             raise
 
-    def _run_step(self, session: Session, compiled: Compiled, step: Step, started_at: datetime) -> Entry:
+    def _run_step(self, file: _RunningFile, step: Step) -> Entry:
         """Run statements that take effect together, and return the entry that records it."""
         started = time.monotonic()
         query_id = None
         for statement in step:
             if statement is not step[0]:
-                self._flush_and_prove(compiled, step[0])
-            query_id = self._execute(session, compiled, step, statement)
-        return entries.took_effect(compiled, step[-1], started_at, _milliseconds_since(started), query_id)
+                self._flush_and_prove(file, step[0])
+            query_id = self._execute(file, step, statement)
+        return entries.took_effect(file.compiled, step[-1], file.started_at, _milliseconds_since(started), query_id)
 
-    def _execute(self, session: Session, compiled: Compiled, step: Step, statement: Statement) -> str | None:
+    def _execute(self, file: _RunningFile, step: Step, statement: Statement) -> str | None:
         """Run one statement and return the engine's id of it."""
+        session, compiled = file.session, file.compiled
         started, began = time.monotonic(), datetime.now(timezone.utc)
         migration, total = compiled.migration, len(compiled.statements)
         logger.debug("%s: statement %d of %d starts", migration.location, statement.index, total)
@@ -162,7 +210,7 @@ class Runner:
             error = self._look_up(lost, InFlight((), began, tag, statement.text, None))
             if error is None:
                 return lost.query_id
-            raise self._failure(compiled, step, statement, error, _milliseconds_since(started)) from lost
+            raise self._failure(file, step, statement, error, _milliseconds_since(started)) from lost
         except BaseException:
             # Such as the caller's KeyboardInterrupt: the engine may still be executing the statement.
             self._recorder.append(entries.unknown(compiled, statement, _milliseconds_since(started)))
@@ -188,14 +236,16 @@ class Runner:
         return StatementRefused(error.error_class, f"{error.message}; {evidence.found[0]}", error.query_id)
 
     def _failure(
-        self, compiled: Compiled, step: Step, statement: Statement, error: EngineError, duration_ms: int
+        self, file: _RunningFile, step: Step, statement: Statement, error: EngineError, duration_ms: int
     ) -> GlacierbaseError:
         """Record the outcome of a statement that did not succeed, and return the error to raise."""
-        migration = compiled.migration
+        compiled, migration = file.compiled, file.compiled.migration
         # Before its last statement, the end of the session rolls a transaction back, whatever happened.
         had_no_effect = isinstance(error, StatementRefused) or statement is not step[-1]
         if had_no_effect:
-            self._recorder.append(self._looks.ended(entries.failed(compiled, statement, duration_ms, error)))
+            failed = entries.failed(compiled, statement, duration_ms, error)
+            self._defer_outcome(failed, file, statement.index - 1)
+            self._flush()
         else:
             self._recorder.append(entries.unknown(compiled, statement, duration_ms, error))
         # The run that took the lock may have caused the error, and what was recorded may not count.

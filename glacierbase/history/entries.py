@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from glacierbase.errors import EngineError
@@ -50,8 +50,6 @@ class Entry:
 
     Attributes:
         principal: who decided, where it was not the user as the engine authenticated it.
-        tables_seen: returns `Details.tables` when the event is appended; what it waits for may still run before. Raises nothing
-            but KeyboardInterrupt, after which another call returns at once.
     """
 
     event: EventType
@@ -69,7 +67,10 @@ class Entry:
     query_id: str | None = None
     principal: str | None = None
     details: Details = NO_DETAILS
-    tables_seen: Callable[[], tuple[Mapping[str, object], ...]] | None = None
+
+    def with_tables(self, tables: tuple[Mapping[str, object], ...]) -> Entry:
+        """Return the entry with the records of the tables of its file."""
+        return replace(self, details=replace(self.details, tables=tables))
 
 
 def started(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from glacierbase import executors
@@ -43,7 +43,6 @@ class Target:
     cancelled: Callable[[], bool] = lambda: False
     open_executor: OpenExecutor = executors.open_executor
     open_store: OpenStore = choice.open_store
-    _compiled: dict[int, Compiled] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def dialect(self) -> str:
@@ -56,14 +55,13 @@ class Target:
         return Terms(self.catalog.name, self.catalog.environment, self.catalog.store.lease_seconds)
 
     def compile(self, migrations: Sequence[Migration]) -> tuple[Compiled, ...]:
-        """Return the compiled files, in the same order. Each file is compiled once. Contacts nothing.
+        """Return the compiled files, in the same order. Contacts nothing.
 
         Raises:
             MigrationFileError, SeveralErrors: every error in the files.
         """
-        new = [migration for migration in migrations if migration.number not in self._compiled]
-        self._compiled.update(compile_all(new, self.catalog, self.dialect))
-        return tuple(self._compiled[migration.number] for migration in migrations)
+        compiled = compile_all(migrations, self.catalog, self.dialect)
+        return tuple(compiled[migration.number] for migration in migrations)
 
     def engine(self) -> Engine:
         """Return the engine of the catalog, not started yet."""

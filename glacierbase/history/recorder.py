@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from datetime import datetime, timezone
 from typing import Any, Protocol
@@ -85,6 +85,10 @@ class Recorder:
         """Append the entries together with the next ones. Allowed only where nothing starts in between."""
         self._deferred.extend(entries)
 
+    def add_tables(self, entry: Entry, tables: tuple[Mapping[str, object], ...]) -> None:
+        """Add the records of tables to a deferred entry."""
+        self._deferred[self._deferred.index(entry)] = entry.with_tables(tables)
+
     def append(self, *entries: Entry) -> None:
         """Append the deferred entries and these, and wait for the answer.
 
@@ -100,18 +104,6 @@ class Recorder:
         Raises:
             NeedsRepair: they are not in the history, or may not be.
         """
-        try:
-            self.see_tables()
-        finally:  # A KeyboardInterrupt meanwhile must not lose an outcome.
-            self._append_deferred()
-
-    def see_tables(self) -> None:
-        """Wait for what the deferred entries record of tables."""
-        for entry in self._deferred:
-            if entry.tables_seen:
-                entry.tables_seen()
-
-    def _append_deferred(self) -> None:
         batch = self._numbered()
         if not batch:
             return
@@ -132,11 +124,17 @@ class Recorder:
                 return
             logger.warning("%s", _not_written(batch, error, was_read=False).message)
 
+    @property
+    def is_compaction_due(self) -> bool:
+        """Whether `compacts_every` events were recorded since the last compaction, deferred ones included."""
+        events = self._sequence + len(self._waiting) + len(self._deferred)
+        return events // self._store.compacts_every != self._compacted
+
     def compact(self) -> None:
-        """Compact the tables after every `compacts_every` events, deferred ones appended first. A failure is only logged."""
-        every = self._store.compacts_every
-        if (self._sequence + len(self._waiting) + len(self._deferred)) // every == self._compacted:
+        """Compact the tables where that is due, deferred events appended first. A failure is only logged."""
+        if not self.is_compaction_due:
             return
+        every = self._store.compacts_every
         self.flush()
         self._compacted = self._sequence // every
         try:
@@ -149,9 +147,8 @@ class Recorder:
 
     def _signed(self, entry: Entry) -> Event:
         # An outcome has the actor of the event that started its file.
-        ci_actor = None if entry.details is NO_DETAILS else self._ci_actor
-        tables = entry.tables_seen() if entry.tables_seen else entry.details.tables
-        details = replace(entry.details, ci_actor=ci_actor, read_fence=self._read_fence, tables=tables)
+        ci_actor = None if entry.with_tables(()).details == NO_DETAILS else self._ci_actor
+        details = replace(entry.details, ci_actor=ci_actor, read_fence=self._read_fence)
         self._read_fence = None
         event = replace(
             self._signature,

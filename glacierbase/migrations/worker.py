@@ -89,6 +89,11 @@ def main() -> None:
 
 
 def _answer(request: Mapping[str, Any], names: _Names, kept: dict[str, Any]) -> dict[str, Any]:
+    """Return the answer to a request.
+
+    Args:
+        kept: what examiners keep from one file to the next.
+    """
     migration = Migration(**{**request["migration"], "path": Path(request["migration"]["path"])})
     errors: list[GlacierbaseError] = []
     try:

@@ -2,6 +2,9 @@
 
 A command of glacierbase repeats what the caller chose: the project, the environment, and the catalog that was worked on. One of git
 names the project's root, unless that is the working directory.
+
+The choice is in a context variable, because errors of every room have hints that are commands. Nothing but these texts depends on
+it.
 """
 
 from __future__ import annotations
@@ -70,11 +73,6 @@ def on_catalog(name: str | None, planned: tuple[str, ...] | None = None) -> Abst
         planned: as in `Scope`.
     """
     return replace(_current.get(), catalog=name, planned=planned).in_use()
-
-
-def runs_plans_only() -> bool:
-    """Return whether the environment that is worked on runs plan files only."""
-    return _current.get().planned is not None
 
 
 def plan_commands(path: str, *arguments: str, catalogs: Iterable[str] | None = None) -> tuple[str, str]:

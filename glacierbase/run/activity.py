@@ -1,4 +1,7 @@
-"""What a command is doing now, for a display in another thread. Nothing is printed here."""
+"""What a command is doing now, for a display in another thread. Nothing is printed here.
+
+The activities are in context variables, because code of every room has some. Nothing but the display depends on them.
+"""
 
 from __future__ import annotations
 

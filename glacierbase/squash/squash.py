@@ -166,7 +166,8 @@ def _check_as_recorded(target: Target, history: History, shapes: Iterable[Shape]
 def _at_version(opened: OpenCatalog, last: Migration, again: Sequence[str]) -> History:
     """Return the history, which is past the file `last` and past nothing above it."""
     migrations, history = opened.target.migrations, read_state(opened).history
-    make_plan(migrations, history, Selection(out_of_order=None))  # Raises what `migrate` would.
+    plans_only = opened.target.catalog.plan_required
+    make_plan(migrations, history, Selection(out_of_order=None), plans_only=plans_only)  # Raises what `migrate` would.
     records = history.records
     where = f"environment {opened.target.catalog.environment}"
     here = [each for each in fitted(migrations, history).migrations if each.number <= last.number]

@@ -11,7 +11,7 @@ from itertools import count
 from typing import Any
 
 from glacierbase.apply.holding import locked
-from glacierbase.apply.seen import TablesSeen
+from glacierbase.apply.table_records import TableRecords
 from glacierbase.executors.spark.java import find_java_home
 from glacierbase.history.entries import Entry, FileColumns
 from glacierbase.history.state import read_state
@@ -45,17 +45,19 @@ def rows(order: Order) -> Iterator[Row | Absent]:
         spark.sql("CREATE NAMESPACE lake.a")
         spark.sql("CREATE TABLE lake.a.t (a BIGINT) USING iceberg")
 
-        seen = TablesSeen(held)
+        records = TableRecords(held)
 
         def alter() -> None:
             spark.sql(BARE.format(next(steps)))
 
         def record() -> None:
             """Record as `Runner` does between two files."""
-            ended = seen.of_file(compiled, 1, None).ended(entry)
+            tables = records.of_file(compiled, 1, None)
+            tables.begin_after(1)
             version = held.store.table_version("lake.a.t")
             held.lock.renew_if_expired()
-            held.recorder.append(replace(ended, details=replace(entry.details, before=version)))
+            ended = entry.with_tables(tables.complete())
+            held.recorder.append(replace(ended, details=replace(ended.details, before=version)))
             held.lock.prove()
 
         # The first round warms all up. Compaction comes behind a file.

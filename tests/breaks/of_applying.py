@@ -8,8 +8,12 @@ BREAKS = (
     Break(
         "the lock is proven before the announcement is appended",
         "apply/runner.py",
-        ("            self._recorder.flush()\n            self._looks.wait()\n            self._held.lock.prove()\n"),
-        ("            self._held.lock.prove()\n            self._recorder.flush()\n            self._looks.wait()\n"),
+        (
+            "            self._recorder.flush()\n            file.tables.wait_before()\n            self._held.lock.prove()\n"
+        ),
+        (
+            "            self._held.lock.prove()\n            self._recorder.flush()\n            file.tables.wait_before()\n"
+        ),
         (
             "unit/apply/test_migrator_lock.py::"
             "test_a_lock_that_is_taken_as_the_announcement_is_appended_stops_the_statement"

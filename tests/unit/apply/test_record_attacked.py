@@ -9,14 +9,15 @@ from typing import Any
 
 import pytest
 
-from glacierbase.apply import seen
+from glacierbase.apply import table_reader
+from glacierbase.apply.table_reader import PendingSnapshots, Snapshots, TableReader
 from glacierbase.errors import MigrationFailed
 from glacierbase.history.records import fold
 from glacierbase.history.timeline import timelines
 from glacierbase.model.shape import Shape
 from tests.support.fakes import FakeSession
 from tests.support.world import World
-from tests.unit.apply.test_tables_seen import ADD_B, ADD_C, CREATE, looks, told, unread
+from tests.unit.apply.test_table_records import ADD_B, ADD_C, CREATE, reads, told, unread
 
 
 @pytest.mark.parametrize(
@@ -30,17 +31,17 @@ from tests.unit.apply.test_tables_seen import ADD_B, ADD_C, CREATE, looks, told,
 def test_an_interrupt_while_shapes_are_awaited_loses_no_outcome(
     files: list[str], kinds: list[tuple[str, str]], world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A KeyboardInterrupt in a notebook, while the append waits for a look after the last statement."""
-    answer, interrupted = seen.TablesSeen.answer, list[str]()
+    """A KeyboardInterrupt in a notebook, while the append waits for a snapshot after the last statement."""
+    snapshots, interrupted = TableReader.snapshots, list[str]()
 
-    def interrupt(tables: seen.TablesSeen, look: Any) -> Any:
-        if any(name == "_documents" for name in callers()) and not interrupted:
+    def interrupt(reader: TableReader, pending: PendingSnapshots) -> Snapshots:
+        found = snapshots(reader, pending)  # The fake's session must not be closed while a thread uses it.
+        if any(name == "complete" for name in callers()) and not interrupted:
             interrupted.append("now")
-            answer(tables, look)  # The fake's session must not be closed while a thread uses it.
             raise KeyboardInterrupt
-        return answer(tables, look)
+        return found
 
-    monkeypatch.setattr(seen.TablesSeen, "answer", interrupt)
+    monkeypatch.setattr(TableReader, "snapshots", interrupt)
     for number, sql in enumerate(files, start=1):
         world.file(f"{number}_a.sql", sql)
     with pytest.raises(KeyboardInterrupt):
@@ -58,13 +59,13 @@ def callers() -> list[str]:
     return found
 
 
-def test_a_look_that_cannot_begin_stops_nothing(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_read_that_cannot_begin_stops_nothing(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """A machine may refuse a new thread."""
 
     def refuse() -> None:
         raise RuntimeError("can't start new thread")
 
-    monkeypatch.setattr(seen, "Caller", refuse)
+    monkeypatch.setattr(table_reader, "Caller", refuse)
     world.file("1_a.sql", f"{CREATE}; INSERT INTO missing VALUES (1)")
     with pytest.raises(MigrationFailed):
         world.migrate()
@@ -77,7 +78,7 @@ def test_what_breaks_a_thread_breaks_no_run(world: World, monkeypatch: pytest.Mo
     def panic(table: str) -> None:
         raise SystemExit(3)
 
-    looks(monkeypatch, panic)
+    reads(monkeypatch, panic)
     world.file("1_a.sql", CREATE)
     world.migrate()
     assert world.kinds == [("started", "1"), ("applied", "1")]

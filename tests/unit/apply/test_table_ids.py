@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from glacierbase.apply.table_ids import TableIds, origins
+from glacierbase.apply.changed_tables import origins
+from glacierbase.apply.table_records import TableIds
 from glacierbase.errors import MigrationFailed
 from glacierbase.history.records import fold
 from glacierbase.history.timeline import timelines
@@ -98,12 +99,12 @@ def test_a_table_changed_by_hand_keeps_its_id(world: World) -> None:
 
 def test_a_table_that_is_recorded_without_an_id_gets_none() -> None:
     """A history of a former version goes on by name; a table of Iceberg that was read without its metadata, too."""
-    ids = TableIds({"t": SHAPE, "i": replace(SHAPE, format="iceberg")}.get)
+    known = {"t": SHAPE, "i": replace(SHAPE, format="iceberg")}
+    ids = TableIds(known, {})
     assert ids.before("t", SHAPE) == ids.after("t", SHAPE) == SHAPE
     iceberg = replace(SHAPE, format="iceberg")
     assert ids.after("i", iceberg) == iceberg
-    ids.origins = lambda: {"t": None}
-    new = ids.after("t", SHAPE)
+    new = TableIds(known, {"t": None}).after("t", SHAPE)
     assert new
     assert new.uuid
 
@@ -111,6 +112,6 @@ def test_a_table_that_is_recorded_without_an_id_gets_none() -> None:
 def test_a_table_of_another_format_under_the_name_is_another_one() -> None:
     """The id of a table of Delta is not that of a table of Hudi which has its name now."""
     delta = Shape("t", "u-1", "delta", 2, ())
-    found = TableIds({"t": delta}.get).after("t", replace(delta, uuid=None, format="hudi"))
+    found = TableIds({"t": delta}, {}).after("t", replace(delta, uuid=None, format="hudi"))
     assert found
     assert found.uuid not in (None, "u-1")

@@ -1,4 +1,4 @@
-"""What a run records of the tables that its files touch, on the fakes."""
+"""What a run records of the tables that its files change, on the fakes."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from typing import Any
 
 import pytest
 
-from glacierbase.apply import seen
+from glacierbase.apply import table_reader
 from glacierbase.apply.baseline import baseline
 from glacierbase.apply.plan import Selection
 from glacierbase.apply.progress import Progress
 from glacierbase.apply.repair import Decision, repair
+from glacierbase.apply.table_records import _DEPENDS, FileRecord
 from glacierbase.apply.transitions import Resolution
 from glacierbase.errors import MigrationFailed, NeedsRepair, StatementRefused
 from glacierbase.history.records import fold
@@ -48,8 +49,8 @@ def unread(world: World) -> list[str | None]:
     return [each.unread for each in table_records(world.events[-1])]
 
 
-def looks(monkeypatch: pytest.MonkeyPatch, action: Callable[[str], Any] = lambda table: None) -> list[str]:
-    """Return a list that grows with each look; `action` is called before it."""
+def reads(monkeypatch: pytest.MonkeyPatch, action: Callable[[str], Any] = lambda table: None) -> list[str]:
+    """Return a list that grows with each read of a table; `action` is called before it."""
     found: list[str] = []
     original = FakeSession.shape
 
@@ -63,9 +64,9 @@ def looks(monkeypatch: pytest.MonkeyPatch, action: Callable[[str], Any] = lambda
 
 
 def test_each_file_records_the_table_that_it_leaves(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One look per table and file: what one file leaves, the next one finds."""
+    """A table is read once per file: the snapshot after one file is the snapshot before the next."""
     world.begin()
-    found = looks(monkeypatch)
+    found = reads(monkeypatch)
     world.file("1_a.sql", CREATE)
     world.file("2_b.sql", ADD_B)
     world.migrate()
@@ -114,19 +115,19 @@ def test_after_a_use_that_is_not_certain_nothing_is_from_outside(world: World, m
 
 
 def test_a_table_that_a_file_writes_under_two_names_changes_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One look after the file answers for both names, and what the file changed is not taken for a change from outside."""
+    """One snapshot serves both names, and the change of the file is not taken for one from outside."""
     world.begin()
     query, shape = FakeSession.query, FakeSession.shape
     monkeypatch.setattr(
         FakeSession, "query", lambda self, sql, *more: query(self, sql.replace("spark_catalog.", ""), *more)
     )
     monkeypatch.setattr(FakeSession, "shape", lambda *of: (found := shape(*of)) and replace(found, uuid="1"))
-    found = looks(monkeypatch)
+    found = reads(monkeypatch)
     world.file("1_a.sql", "CREATE TABLE main.t (a INT)")
     world.file("2_b.sql", "ALTER TABLE main.t ADD COLUMN b INT; INSERT INTO spark_catalog.main.t VALUES (1, 2)")
     world.migrate()
     assert told(world) == [("1", "a", "migration"), ("2", "ab", "migration")]
-    assert found == ["spark_catalog.main.t"] * 4
+    assert found == ["spark_catalog.main.t"] * 3
 
 
 def test_a_table_that_was_not_read_under_its_first_name_is_not_recorded_under_another(
@@ -142,7 +143,7 @@ def test_a_table_that_was_not_read_under_its_first_name_is_not_recorded_under_an
             raise StatementRefused("Denied", "not now")
 
     failed: list[str] = []
-    looks(monkeypatch, fail_once)
+    reads(monkeypatch, fail_once)
     query = FakeSession.query
     monkeypatch.setattr(
         FakeSession, "query", lambda self, sql, *more: query(self, sql.replace("spark_catalog.default.", ""), *more)
@@ -170,7 +171,7 @@ def test_a_dropped_schema_drops_the_recorded_tables_in_it(
     world.migrate()
     world.file("2_b.sql", "CREATE TABLE u (a INT)")
     world.file("3_c.sql", sql)
-    found = looks(monkeypatch)
+    found = reads(monkeypatch)
     world.migrate()
     assert found.count("spark_catalog.main.o") == 0
     moments = {each.table.rpartition(".")[2]: each.moments for each in timelines(fold(world.events))}
@@ -257,7 +258,7 @@ def test_a_kill_between_the_end_of_a_file_and_its_record_blames_nobody(world: Wo
     assert told(world) == [("1", "a", "migration"), ("3", "ab", "not recorded"), ("3", "abc", "migration")]
 
 
-def test_a_baseline_records_the_table_with_the_last_file_that_touches_it(world: World) -> None:
+def test_a_baseline_records_the_table_with_the_last_file_that_changes_it(world: World) -> None:
     """The table is read once; each part is that of the last file that is about it, and what no file names was found."""
     world.file("1_a.sql", CREATE)
     world.file("2_b.sql", ADD_B)
@@ -269,12 +270,12 @@ def test_a_baseline_records_the_table_with_the_last_file_that_touches_it(world: 
 
 def test_a_table_that_cannot_be_read_stops_nothing(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """The reason is recorded in place of the shape, without secrets."""
-    register("canary-of-the-look")
+    register("canary-of-the-read")
 
     def fail(table: str) -> None:
-        raise StatementRefused("Denied", "no right for canary-of-the-look")
+        raise StatementRefused("Denied", "no right for canary-of-the-read")
 
-    looks(monkeypatch, fail)
+    reads(monkeypatch, fail)
     world.file("1_a.sql", CREATE)
     world.migrate()
     assert unread(world) == ["no right for ***"]
@@ -282,14 +283,14 @@ def test_a_table_that_cannot_be_read_stops_nothing(world: World, monkeypatch: py
     assert '"canary' not in str(event)
 
 
-def test_a_bug_in_a_look_stops_nothing(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bug_in_a_read_stops_nothing(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """The record is left out; the event is written."""
     world.begin()
 
     def fail(table: str) -> None:
         raise KeyError(table)
 
-    looks(monkeypatch, fail)
+    reads(monkeypatch, fail)
     world.file("1_a.sql", CREATE)
     world.migrate()
     assert world.kinds == [("started", "1"), ("applied", "1")]
@@ -297,11 +298,11 @@ def test_a_bug_in_a_look_stops_nothing(world: World, monkeypatch: pytest.MonkeyP
 
 
 def test_a_catalog_that_hangs_delays_a_run_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """After a look without an answer there is no other."""
+    """After a read without an answer no other begins."""
     world.begin()
-    monkeypatch.setattr(seen, "LOOK_SECONDS", 0.2)
+    monkeypatch.setattr(table_reader, "READ_SECONDS", 0.2)
     hangs = threading.Event()
-    found = looks(monkeypatch, lambda table: hangs.wait(30))
+    found = reads(monkeypatch, lambda table: hangs.wait(30))
     world.file("1_a.sql", CREATE)
     world.file("2_b.sql", f"{ADD_B}; CREATE TABLE u (a INT)")
     world.migrate()
@@ -310,32 +311,34 @@ def test_a_catalog_that_hangs_delays_a_run_once(world: World, monkeypatch: pytes
     assert len(found) == 1
 
 
-def test_the_first_look_runs_beside_the_append(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The read ends before the statement begins, whose effect it must not see."""
+def test_the_first_snapshot_is_taken_beside_the_append(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first snapshot is complete before the statement starts, so that it shows no effect of the statement."""
     world.begin()
     appended, order = threading.Event(), list[str]()
     world.store_before = lambda verb: appended.set() if verb == "append answered" else None
 
     def wait(table: str) -> None:
         if not order:
-            assert appended.wait(10)  # An append that waited for the look would never come.
-            order.append("looked")
+            assert appended.wait(10)  # An append that waited for the read would never come.
+            order.append("read")
 
-    looks(monkeypatch, wait)
+    reads(monkeypatch, wait)
     world.file("1_a.sql", CREATE)
     world.engine.before = lambda sql: order.append("ran") if sql == CREATE else None
     world.migrate()
-    assert order == ["looked", "ran"]
+    assert order == ["read", "ran"]
     assert told(world) == [("1", "a", "migration")]
 
 
-def test_an_interrupt_while_a_look_is_awaited_loses_no_outcome(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupt_while_a_snapshot_is_awaited_loses_no_outcome(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A KeyboardInterrupt in a notebook, after the last statement of a file: the file is applied."""
 
     def interrupt(*_: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(seen.FileLooks, "wait_for_session", interrupt)
+    monkeypatch.setattr(FileRecord, "wait_for_session", interrupt)
     world.file("1_a.sql", CREATE)
     with pytest.raises(KeyboardInterrupt):
         world.migrate()
@@ -345,7 +348,7 @@ def test_an_interrupt_while_a_look_is_awaited_loses_no_outcome(world: World, mon
 def test_with_record_off_no_table_is_read(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """The history holds what it held before there were records."""
     world.begin()
-    found = looks(monkeypatch)
+    found = reads(monkeypatch)
     world.variables = "record: off\n"
     world.file("1_a.sql", CREATE)
     world.migrate()
@@ -365,7 +368,7 @@ def test_only_tables_are_read(
     sql: str, expected: dict[str, str], world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Views have no shape of their own, and a temporary table ends with its session."""
-    found = looks(monkeypatch)
+    found = reads(monkeypatch)
     world.file("1_a.sql", sql)
     world.engine.before = lambda text: None
     monkeypatch.setattr(FakeSession, "execute", lambda *_, **__: None)
@@ -378,7 +381,7 @@ def test_a_name_after_use_is_not_guessed(world: World, monkeypatch: pytest.Monke
     monkeypatch.setattr(FakeSession, "execute", lambda *_, **__: None)
     world.file("1_a.sql", "USE other.a; INSERT INTO t VALUES (1); INSERT INTO spark_catalog.default.u VALUES (1)")
     world.migrate()
-    assert unread(world) == [seen._DEPENDS, None]
+    assert unread(world) == [_DEPENDS, None]
 
 
 def test_the_value_of_a_secret_property_is_not_recorded() -> None:

@@ -1,4 +1,4 @@
-"""The tables that the statements of a file touch, and the names by which they are read."""
+"""The tables that the statements of a file change, and the names by which they are read."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from glacierbase.apply.touched import touched_tables
+from glacierbase.apply.changed_tables import changed_tables
 from glacierbase.migrations.statements import split_statements
 from glacierbase.model.catalog import Catalog
 from glacierbase.sql.file import named
 
 
-def touched(catalog: Catalog, sql: str) -> dict[str, str | None]:
-    return dict(touched_tables(named(split_statements(sql, catalog.dialect), catalog.dialect, catalog)))
+def changed(catalog: Catalog, sql: str) -> dict[str, str | None]:
+    return dict(changed_tables(named(split_statements(sql, catalog.dialect), catalog.dialect, catalog)))
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def touched(catalog: Catalog, sql: str) -> dict[str, str | None]:
 def test_a_file_of_spark(sql: str, expected: dict[str, str | None], iceberg_catalog: Catalog) -> None:
     """A name is completed as Spark completes it, after USE too; one that a statement of the file computes is not guessed."""
     conf = {key: value for key, value in iceberg_catalog.spark_conf.items() if key != "spark.sql.defaultCatalog"}
-    assert touched(replace(iceberg_catalog, spark_conf=conf), sql) == expected
+    assert changed(replace(iceberg_catalog, spark_conf=conf), sql) == expected
 
 
 @pytest.mark.parametrize(
@@ -81,6 +81,6 @@ def test_a_file_of_spark(sql: str, expected: dict[str, str | None], iceberg_cata
 def test_a_file_of_snowflake(sql: str, expected: dict[str, str | None], iceberg_catalog: Catalog) -> None:
     """What USE chose completes a name. What the connection chose does not: a name that USE moves away from is not read."""
     assert (
-        touched(replace(iceberg_catalog, executor_type="snowflake", dialect="snowflake", spark_conf={}), sql)
+        changed(replace(iceberg_catalog, executor_type="snowflake", dialect="snowflake", spark_conf={}), sql)
         == expected
     )

@@ -1,0 +1,488 @@
+"""The record of tables: what a run observes of the tables that its files change, for the history.
+
+When snapshots of the tables are taken:
+1. before the first statement of a file, beside the append that announces it; the statement starts once they are complete. A
+   table of the file before is not read again: the snapshot after one file is the snapshot before the next;
+2. after the last statement that ran, beside the start of the next file. The outcome of the file is appended once they are complete;
+3. once, by `repair`, `baseline` and the recovery of a lost run, which record an outcome later.
+
+What is recorded of each table: its shape after the file; its shape before, if that is not the shape of its last record; and the
+changes since then that no statement of the file is about (`attribution`), by the commits in its metadata where there are any.
+A record never fails a run: a table that cannot be read is recorded as such, and a defect leaves out the record of the file.
+"""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, nullcontext, suppress
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from glacierbase.apply import attribution
+from glacierbase.apply.changed_tables import changed_tables, claims_on, dropped_namespaces, may_be_within, origins
+from glacierbase.apply.holding import LockedCatalog
+from glacierbase.apply.table_reader import PendingSnapshot, PendingSnapshots, Snapshots, TableReader
+from glacierbase.errors import GlacierbaseError
+from glacierbase.executors import Session
+from glacierbase.history.mentions import written
+from glacierbase.history.shapes import Step, TableRecord, last_shapes, to_document
+from glacierbase.history.timeline import differ, is_lost
+from glacierbase.migrations.compiled import Compiled
+from glacierbase.model.shape import Shape
+from glacierbase.model.tableversion import TableVersion
+from glacierbase.secrets import mask
+from glacierbase.sql.about import Claims
+from glacierbase.sql.file import Named
+from glacierbase.stores.iceberg.past import Past
+
+logger = logging.getLogger("glacierbase")
+
+# The tables of a file as the history records their names, each with its whole name; None where that is not certain.
+Names: TypeAlias = Mapping[str, str | None]
+# Records as the details of an event hold them.
+Documents: TypeAlias = tuple[Mapping[str, object], ...]
+
+_DEPENDS = "its name depends on another statement of the file, such as USE"
+_LESS = "less of it could be read than before"
+# A format that has ids; where a table of it was read without them, no other id takes their place.
+_HAS_IDS = "iceberg"
+
+
+class TableRecords:
+    """The records of the tables of one catalog that one run makes.
+
+    Attributes:
+        warnings: a line for each recorded change that the file of the record did not make.
+    """
+
+    def __init__(self, held: LockedCatalog) -> None:
+        self.warnings: list[str] = []
+        self.reader = TableReader(held.target.catalog, held.engine.cancelled)
+        held.engine.at_close(self.reader.close)
+        self.dialect = held.target.dialect
+        self._catalog = held.target.catalog
+        self._engine = held.engine
+        self._history = held.state.history
+        # The last file that ran: its snapshots after are those before the next file.
+        self._last: FileRecord | None = None
+        # By names as the history records them: the whole names. By whole names: the shapes of the last records.
+        self._wholes: dict[str, str | None] = {}
+        self._known: dict[str, Shape | None] = {}
+        # Tables that this run has recorded although it ran no statement, and those of which a file of it has left no record.
+        self._settled: set[str] = set()
+        self._gaps: set[str] = set()
+
+    def of_file(self, compiled: Compiled, first: int, session: Session | None) -> FileRecord:
+        """Return the record of a file, for which nothing is read yet.
+
+        Args:
+            first: the index of the first statement that runs.
+            session: in which the file runs; without one, only tables that PyIceberg reads are read.
+        """
+        return FileRecord(self, compiled, self._names(compiled.named), first, session)
+
+    def before(self, names: Names, session: Session | None, version: TableVersion | None) -> PendingSnapshots:
+        """Begin the snapshots before a file, of the tables that were not read just now.
+
+        Args:
+            version: of a table that was just read.
+        """
+        tables = _whole(names)
+        pending = self._last.pending_after if self._last else {}
+        snapshots = {table: snapshot for table, snapshot in pending.items() if table in tables}
+        table = names.get(version.table) if version else None
+        if version and version.shape and table and table not in snapshots:
+            snapshots[table] = PendingSnapshot.of(replace(version.shape, table=table))
+        return snapshots | self.reader.begin((table for table in tables if table not in snapshots), session)
+
+    def after(self, file: FileRecord, session: Session | None) -> PendingSnapshots:
+        """Begin the snapshots after a file."""
+        self._last = file
+        return self.reader.begin(_whole(file.names), session)
+
+    def settled(self, statements: Sequence[Named]) -> Documents:
+        """Return the records of a file whose outcome is recorded after its run, with its tables as they are now.
+
+        A change since the last record may be that of the file, or of another client. A table is recorded with the first of several
+        files only: begin with the newest one.
+        """
+
+        def records(names: Names, after: Snapshots) -> list[TableRecord]:
+            changes = observed(names, self.known(names), after, after, (), self.dialect)
+            return self.attributed(changes, version="", is_late=True)
+
+        return self._now(self._names(statements), records)
+
+    def baselined(self, files: Sequence[Compiled]) -> Documents:
+        """Return the records of the last of these files, which `baseline` records, with its tables as they are now.
+
+        Each part of a table is attributed to the last file that is about it. Begin with the newest file, as for `settled`.
+        """
+
+        def records(names: Names, after: Snapshots) -> list[TableRecord]:
+            return list(baseline_records(names, self.known(names), after, files, self.dialect))
+
+        return self._now(self._names(files[-1].named), records)
+
+    def _now(self, names: Names, records: Callable[[Names, Snapshots], list[TableRecord]]) -> Documents:
+        names = {name: table for name, table in names.items() if name not in self._settled}
+        self._settled |= names.keys()
+        if not names:
+            return ()
+        with self._session() as session:
+            pending = self.reader.begin(_whole(names), session)
+            return self.documents(lambda: records(names, self.reader.snapshots(pending)))
+
+    @contextmanager
+    def _session(self) -> Iterator[Session | None]:
+        """Open a session if the engine is open: none is started for a snapshot."""
+        session = None
+        if self._engine.name is not None:
+            with suppress(GlacierbaseError):
+                session = self._engine.start().open_session()
+        with closing(session) if session else nullcontext():
+            yield session
+
+    def documents(self, records: Callable[[], Sequence[TableRecord]]) -> Documents:
+        """Make records and return their documents; none after a defect."""
+        try:
+            made = records()
+            self._add(made)
+            return tuple(map(to_document, made))
+        except Exception as error:  # A record is evidence; it stops no run.
+            logger.warning("the tables of a file were not recorded: %s: %s", type(error).__name__, mask(str(error)))
+            return ()
+
+    def attributed(
+        self, changes: Sequence[TableChange | TableRecord], version: str, *, is_late: bool
+    ) -> list[TableRecord]:
+        """Return the records of changes, the commits of the tables read where they are needed. Warn of the changes of others.
+
+        Args:
+            version: of the file.
+            is_late: whether the outcome of the file is recorded after its run.
+        """
+        needed = [change for change in changes if isinstance(change, TableChange) and change.needs_commits]
+        pasts = {change.table: self.reader.commits(change.table, change.since) for change in needed}
+        records = []
+        for change in changes:
+            if isinstance(change, TableChange):
+                record = change.record(pasts.get(change.table))
+                self._warn(record, change.known or change.origin, version, is_late=is_late)
+            else:
+                record = change
+            records.append(record)
+        return records
+
+    def _warn(self, record: TableRecord, before: Shape | None, version: str, *, is_late: bool) -> None:
+        """Add a warning for each change in a record that its file did not make.
+
+        Args:
+            before: the table by its last record.
+        """
+        if attribution.has_others(record):
+            may_be_lost = is_late or record.table in self._gaps
+            is_certain = not may_be_lost and not is_lost(self._history, record)
+            self.warnings += attribution.lines_of_others(record, before, version, is_certain=is_certain)
+
+    def known(self, names: Names) -> Mapping[str, Shape | None]:
+        """Return the shapes of tables by the last record of each; None where there is none, or was no table.
+
+        They are by whole name, as far as that is known.
+        """
+        tables = {whole or name: (name, whole) for name, whole in names.items()}
+        unknown = dict(tables[table] for table in tables.keys() - self._known.keys())
+        if unknown:
+            shapes = last_shapes(self._history, unknown)
+            self._known |= {whole or name: shapes[name] for name, whole in unknown.items()}
+        return {table: self._known[table] for table in tables}
+
+    def _add(self, records: Iterable[TableRecord]) -> None:
+        """Add records that are appended now to what is known."""
+        for record in records:
+            if record.unread is None:
+                table = self._wholes.get(record.table) or record.table
+                self._known |= dict.fromkeys((table, *record.names), record.after)
+            else:
+                self._gaps.add(record.table)
+
+    def _names(self, statements: Sequence[Named]) -> Names:
+        """Return the tables that statements change or may change; none where the catalog file turns the record off."""
+        if not self._catalog.records_tables:
+            return {}
+        changed = changed_tables(statements)
+        self._wholes |= changed
+        return {**changed, **self._dropped_with_namespaces(statements)}
+
+    def _dropped_with_namespaces(self, statements: Sequence[Named]) -> Names:
+        """Return the recorded tables that statements such as DROP SCHEMA may drop: no statement names them."""
+        namespaces = dropped_namespaces(statements)
+        if not namespaces:
+            return {}
+        mentions = (mention for mentions in self._history.mentions.values() for mention in mentions)
+        recorded = {name for mention in mentions for name in written(mention)} | self._known.keys()
+        names = {name: self._wholes.get(name) for name in recorded}
+        known = self.known(names)
+        tables = {name: shape.table for name, whole in names.items() if (shape := known[whole or name])}
+        if self._last:  # Its tables may not be recorded yet.
+            tables |= {name: table for name, table in self._last.names.items() if table}
+        return {name: table for name, table in sorted(tables.items()) if may_be_within(table, namespaces)}
+
+
+class FileRecord:
+    """The record of one file that runs: its snapshots, and what they show.
+
+    Attributes:
+        names: the tables of the file.
+        pending_after: the snapshots after the file.
+    """
+
+    def __init__(
+        self, run: TableRecords, compiled: Compiled, names: Names, first: int, session: Session | None
+    ) -> None:  # fmt: skip
+        self.names = names
+        self.pending_after: PendingSnapshots = {}
+        self._run = run
+        self._version = compiled.migration.version
+        self._statements = [named for named in compiled.named if named.statement.index >= first]
+        self._session = session
+        self._pending_before: PendingSnapshots | None = None
+        self._before: Snapshots | None = None
+
+    def begin_before(self, version: TableVersion | None) -> None:
+        """Begin the snapshots before the first statement that runs; later calls do nothing.
+
+        Args:
+            version: of a table that was just read.
+        """
+        if self._pending_before is None:
+            self._pending_before = self._run.before(self.names, self._session, version)
+
+    def wait_before(self) -> None:
+        """Complete the snapshots before the first statement: none shows the effect of a statement that starts now."""
+        if self._before is None and self._pending_before is not None:
+            with suppress(Exception):  # `complete` reports it.
+                self._before = self._run.reader.snapshots(self._pending_before)
+
+    def begin_after(self, statements_done: int) -> None:
+        """Begin the snapshots after the last statement that ran."""
+        self._statements = [named for named in self._statements if named.statement.index <= statements_done]
+        self.pending_after = self._run.after(self, self._session)
+
+    def wait_for_session(self) -> None:
+        """Wait until no snapshot needs the session any more."""
+        with suppress(Exception):  # `complete` reports it.
+            self._run.reader.wait_for_session(self.pending_after)
+
+    def complete(self) -> Documents:
+        """Complete the snapshots after the file, and return its records; none after a defect.
+
+        Raises:
+            KeyboardInterrupt: another call returns at once.
+        """
+        return self._run.documents(self._records)
+
+    def _records(self) -> Sequence[TableRecord]:
+        run = self._run
+        after = run.reader.snapshots(self.pending_after)
+        # Without a statement that was left to run, nothing lies between.
+        before = after if self._pending_before is None else self._before
+        if before is None:
+            before = run.reader.snapshots(self._pending_before or {})
+        sources = {table: table for table in origins(self._statements).values() if table}
+        known = run.known({**sources, **self.names})
+        changes = observed(self.names, known, before, after, self._statements, run.dialect)
+        return run.attributed(changes, self._version, is_late=False)
+
+
+@dataclass(frozen=True, slots=True)
+class TableChange:
+    """A table around the statements of a file that ran.
+
+    Attributes:
+        name: as the history records it.
+        table: its whole name.
+        known: its shape by its last record; None where there is none, or was no table.
+        before, after: its shape before and after the statements; None where there was no table of this name.
+        origin: the shape before the statements of the table that has the name after them.
+        claims: what the statements say of it.
+    """
+
+    name: str
+    table: str
+    known: Shape | None
+    before: Shape | None
+    after: Shape | None
+    origin: Shape | None
+    claims: Claims
+
+    @property
+    def is_changed_before(self) -> bool:
+        """Whether the table was changed between its last record and the file."""
+        return differ(self.known, self.before)
+
+    @property
+    def is_explained(self) -> bool:
+        """Whether the statements say all that changed."""
+        return attribution.is_explained(self.origin, self.after, self.claims)
+
+    @property
+    def needs_commits(self) -> bool:
+        """Whether the commits of the table can tell more than its shapes."""
+        return self.after is not None and not (self.is_explained and self._known_before is None)
+
+    @property
+    def since(self) -> str | None:
+        """The metadata after which commits are wanted."""
+        start = self._known_before or self.origin
+        return start.metadata_location if start else None
+
+    @property
+    def _known_before(self) -> Shape | None:
+        """The last record, if the table was changed between that and the file."""
+        return self.known if self.is_changed_before else None
+
+    def record(self, past: Past | None) -> TableRecord:
+        """Return the record.
+
+        Args:
+            past: the commits of the table since `since`, where they are needed and known.
+        """
+        before = (self.before, True) if self.is_changed_before else (None, False)
+        return TableRecord(self.name, self.after, *before, steps=(*self._outside(past), *self._meanwhile(past)))
+
+    def _outside(self, past: Past | None) -> tuple[Step, ...]:
+        if self._known_before is None or self.origin is None:
+            return ()
+        commits = attribution.commits(past, self._known_before, self.origin)
+        return attribution.made_outside(self._known_before, commits)
+
+    def _meanwhile(self, past: Past | None) -> tuple[Step, ...]:
+        if self.is_explained:
+            return ()
+        commits = attribution.commits(past, self.origin, self.after) if self.after else None
+        return attribution.made_meanwhile(self.origin, self.after, self.claims, commits)
+
+
+def observed(
+    names: Names,
+    known: Mapping[str, Shape | None],
+    before: Snapshots,
+    after: Snapshots,
+    statements: Sequence[Named],
+    dialect: str,
+) -> list[TableChange | TableRecord]:
+    """Return what snapshots show of each table; a record where there is nothing to attribute.
+
+    Args:
+        known: the last records, by whole name.
+        statements: those that ran between the snapshots.
+    """
+    ids = TableIds(known, origins(statements))
+    were = {table: ids.before(table, snapshot.shape) for table, snapshot in before.items()}
+    are = {table: ids.after(table, snapshot.shape) for table, snapshot in after.items()}
+    found: dict[str, TableChange | TableRecord] = {}
+    for name, table in names.items():
+        if table is None:
+            found[name] = TableRecord(name, unread=_DEPENDS)
+        elif unread := after[table].unread or before[table].unread:
+            found[name] = TableRecord(name, unread=unread)
+        elif _shows_less(known[table], were[table], are[table]):
+            found[name] = TableRecord(name, unread=_LESS)
+        elif any(names[other] == table for other in found):
+            found[name] = TableRecord(name, are[table])  # The file has written another name of it before.
+        else:
+            origin = _same_table(are[table], were.values()) or were[table]
+            claims = claims_on(table, statements, dialect)
+            found[name] = TableChange(name, table, known[table], were[table], are[table], origin, claims)
+    return list(found.values())
+
+
+def baseline_records(
+    names: Names,
+    known: Mapping[str, Shape | None],
+    after: Snapshots,
+    files: Sequence[Compiled],
+    dialect: str,
+) -> Iterator[TableRecord]:
+    """Yield the record of each table for the last of the files, which did not run here.
+
+    Args:
+        known: the last records, by whole name.
+    """
+    statements = [statement for file in files for statement in file.named]
+    ids = TableIds(known, {})
+    for name, table in names.items():
+        if table is None or after[table].unread:
+            yield TableRecord(name, unread=after[table].unread if table else _DEPENDS)
+        else:
+            shape = ids.after(table, after[table].shape)
+            claims = [
+                (file.migration.version, claims_on(table, file.named, dialect, statements)) for file in files if shape
+            ]
+            about = [(version, said) for version, said in claims if said.are_any]
+            steps = attribution.made_before_baseline(known[table], shape, about) if shape else ()
+            yield TableRecord(name, shape, steps=steps)
+
+
+class TableIds:
+    """Ids for tables whose format has none, such as those of Snowflake and Hudi.
+
+    By them the record tells a renamed table from a dropped one, and a table made anew from the one that had its name before. The
+    statements that ran tell which table has a name; otherwise what has the name, and is of the same format, is the same table.
+    """
+
+    def __init__(self, known: Mapping[str, Shape | None], origins: Mapping[str, str | None]) -> None:
+        """Args:
+        known: the last records of the tables.
+        origins: the names of tables before the statements that ran, as the function `origins` returns them.
+        """
+        self._known = known
+        self._origins = origins
+        self._ids: dict[tuple[str, str], str | None] = {}
+
+    def before(self, table: str, shape: Shape | None) -> Shape | None:
+        """Return the shape that a table had before the statements, with an id."""
+        return replace(shape, uuid=self._id(table, shape.format)) if shape and _lacks_id(shape) else shape
+
+    def after(self, table: str, shape: Shape | None) -> Shape | None:
+        """Return the shape that a table has after the statements, with an id."""
+        if shape is None or not _lacks_id(shape):
+            return shape
+        origin = self._origins.get(table, table)
+        return replace(shape, uuid=str(uuid.uuid4()) if origin is None else self._id(origin, shape.format))
+
+    def _id(self, table: str, table_format: str) -> str | None:
+        """Return the id of the table that had the name before the statements; None where it is recorded without one."""
+        if (table, table_format) not in self._ids:
+            known = self._known.get(table)
+            new = str(uuid.uuid4())
+            self._ids[table, table_format] = known.uuid if known and known.format == table_format else new
+        return self._ids[table, table_format]
+
+
+def _lacks_id(shape: Shape) -> bool:
+    return shape.uuid is None and shape.format != _HAS_IDS
+
+
+def _whole(names: Names) -> list[str]:
+    """Return the tables whose whole names are certain, each once."""
+    return list(dict.fromkeys(table for table in names.values() if table is not None))
+
+
+def _same_table(shape: Shape | None, shapes: Iterable[Shape | None]) -> Shape | None:
+    """Return which of the shapes is of the same table, maybe under another name; None without an id."""
+    same = (other for other in shapes if other and shape and shape.uuid and other.uuid == shape.uuid)
+    return next(same, None)
+
+
+def _shows_less(known: Shape | None, before: Shape | None, after: Shape | None) -> bool:
+    """Return whether a table of Iceberg was read by its engine alone although its metadata was read at other times.
+
+    Its shape has no ids then, which is no change of the table.
+    """
+    has_ids = (bool(shape.uuid) if shape and shape.format == "iceberg" else None for shape in (known, before, after))
+    earlier, *now = has_ids
+    return False in now and True in (earlier, *now)
