@@ -80,4 +80,7 @@ def test_a_file_of_spark(sql: str, expected: dict[str, str | None], iceberg_cata
 )
 def test_a_file_of_snowflake(sql: str, expected: dict[str, str | None], iceberg_catalog: Catalog) -> None:
     """What USE chose completes a name. What the connection chose does not: a name that USE moves away from is not read."""
-    assert touched(replace(iceberg_catalog, executor_type="snowflake", dialect="snowflake", spark_conf={}), sql) == expected
+    assert (
+        touched(replace(iceberg_catalog, executor_type="snowflake", dialect="snowflake", spark_conf={}), sql)
+        == expected
+    )
