@@ -83,7 +83,7 @@ def test_a_failed_file_is_repaired_and_resumed(shop: ProjectFolder) -> None:
 
 
 def test_doctor_checks_the_engine_and_races_for_the_lock(shop: ProjectFolder) -> None:
-    """It leaves nothing behind."""
+    """`doctor` leaves nothing behind."""
     done = shop.ask("doctor")
     assert done.code == 0
     assert [check["name"] for check in done.entry()["checks"]] == [
@@ -226,7 +226,7 @@ ENGINE = Acme()
 def test_a_package_that_cannot_be_used_is_one_error_that_names_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arrange: Callable[[Path], object], why: str
 ) -> None:
-    """It is a configuration error, whatever the package raises."""
+    """The error is a configuration error, whatever the package raises."""
     arrange(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
     from glacierbase.executors import EngineType

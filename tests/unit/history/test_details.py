@@ -148,7 +148,7 @@ def test_damaged_details_stop_every_run(text: str) -> None:
     ],
 )
 def test_the_error_of_damaged_details_names_the_path_of_the_value(text: str, problem: str) -> None:
-    """It is one line."""
+    """The message is one line."""
     with pytest.raises(NeedsRepair) as caught:
         details_of(event(text))
     assert f"is not readable: {problem}" in caught.value.message

@@ -113,7 +113,7 @@ def test_a_former_squash_names_the_files_that_it_replaced() -> None:
 
 
 def test_a_difference_that_a_former_version_accepted_is_of_a_column_or_a_type() -> None:
-    """That version did not write which."""
+    """The former version did not write which of both it was."""
     [event] = events("baselined")
     assert {(found.column, found.declared, found.what) for found in details_of(event).differences} == {
         ("name", "string", "column"),
