@@ -16,7 +16,7 @@ from glacierbase.history.opening import OpenCatalog, Target
 from glacierbase.history.state import CatalogState, read_history, read_state
 from glacierbase.model.migration import EventType
 from glacierbase.run.activity import doing
-from glacierbase.run.processes import is_gone, is_running_here
+from glacierbase.run.processes import is_gone, running_here
 from glacierbase.stores import LockRow, Store
 from glacierbase.stores.damaged import the_row
 
@@ -24,7 +24,6 @@ logger = logging.getLogger("glacierbase")
 
 # Attempts to replace the rows of a damaged table, while others do so.
 _TRIES = 5
-_PROCESS_NOT_VISIBLE = "its process is not visible from this machine"
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +186,8 @@ def _examined(store: Store, row: LockRow | None) -> ExaminedLock | None:
         return None
     if is_gone(holder_of(row)):
         return ExaminedLock(row, True, True, "its process and its engine have ended on this machine")
-    process = "its process runs on this machine" if is_running_here(holder_of(row)) else _PROCESS_NOT_VISIBLE
+    running = ", ".join(running_here(holder_of(row)))
+    process = f"running on this machine: {running}" if running else "its process is not visible from this machine"
     if row.expires_at and row.expires_at < store.now():
         return ExaminedLock(row, False, True, f"its lease is over; {process}")
     return ExaminedLock(row, False, False, f"its lease is not over, the run may be alive; {process}")

@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-_PROCESSES = ("pid", "engine_pid")
+# By the key of its id, how messages call it.
+_PROCESSES = {"pid": "its process", "engine_pid": "its engine"}
 
 
 def this_process() -> dict[str, Any]:
@@ -44,9 +45,13 @@ def is_engine_gone(holder: Mapping[str, Any]) -> bool:
     return _has_ended_here(holder, "engine_pid")
 
 
-def is_running_here(holder: Mapping[str, Any]) -> bool:
-    """Return whether the holder's process or its engine's process runs on this machine."""
-    return any(isinstance(holder.get(key), int) and _is_here(holder) and _is_alive(holder, key) for key in _PROCESSES)
+def running_here(holder: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return which of the holder's processes run on this machine: `its engine (pid 812)`."""
+    return tuple(
+        f"{what} (pid {holder[key]})"
+        for key, what in _PROCESSES.items()
+        if isinstance(holder.get(key), int) and _is_here(holder) and _is_alive(holder, key)
+    )
 
 
 def is_same_boot(holder: Mapping[str, Any]) -> bool:

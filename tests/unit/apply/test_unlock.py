@@ -88,7 +88,13 @@ def test_it_reports_whether_the_process_runs_where_that_is_visible(world: World)
     hold(world, lease_left=50, **here)
     held = held_lock(world.target())
     assert held
-    assert (held.is_over, "its process runs on this machine" in held.evidence) == (False, True)
+    running = f"running on this machine: its process (pid {os.getpid()})"
+    assert (held.is_over, held.evidence.partition("; ")[2]) == (False, running)
+    engine = {"engine_pid": os.getpid(), "engine_pid_started": here["pid_started"]}
+    hold(world, lease_left=50, **{**here, "pid_started": "0"}, **engine)
+    held = held_lock(world.target())
+    assert held
+    assert held.evidence.endswith(f"running on this machine: its engine (pid {os.getpid()})")
     hold(world, lease_left=50, **{**here, "pid_started": "0"})
     held = held_lock(world.target())
     assert held
