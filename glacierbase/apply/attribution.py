@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from glacierbase.history.drift import is_kept_by_engine
-from glacierbase.history.shapes import Origin, Step, TableRecord, as_recorded
+from glacierbase.history.shapes import ChangeOrigin, RecordedChange, TableRecord, as_recorded
 from glacierbase.history.timeline import differ
 from glacierbase.model.differences import Change, Difference, compare
 from glacierbase.model.shape import Column, PartitionField, Shape, SortField
@@ -23,7 +23,7 @@ _F = TypeVar("_F", PartitionField, SortField)
 
 # Of the commits of others that one record keeps; the oldest of more become one.
 _MOST = 16
-_WHO = {Origin.OUTSIDE: "not from a migration", Origin.DURING: "during {}, not by it"}
+_WHO = {ChangeOrigin.OUTSIDE: "not from a migration", ChangeOrigin.DURING: "during {}, not by it"}
 
 
 def commits(past: Past | None, since: Shape | None, until: Shape) -> tuple[Version, ...] | None:
@@ -40,12 +40,12 @@ def commits(past: Past | None, since: Shape | None, until: Shape) -> tuple[Versi
     return tuple(replace(version, shape=replace(as_recorded(version.shape), table=name)) for version in versions)
 
 
-def made_outside(known: Shape | None, versions: Sequence[Version] | None) -> tuple[Step, ...]:
+def made_outside(known: Shape | None, versions: Sequence[Version] | None) -> tuple[RecordedChange, ...]:
     """Return the changes of a table since its last record, by its commits; none where these are not known."""
     steps, before = [], known
     for version in versions or ():
         if differ(before, version.shape):
-            steps.append(Step(version.shape, Origin.OUTSIDE, version.at))
+            steps.append(RecordedChange(version.shape, ChangeOrigin.OUTSIDE, version.at))
         before = version.shape
     return _newest(steps)
 
@@ -68,25 +68,27 @@ def _same_table(before: Shape | None, after: Shape) -> Shape | None:
 
 def made_meanwhile(
     before: Shape | None, after: Shape | None, claims: Claims, versions: Sequence[Version] | None
-) -> tuple[Step, ...]:
+) -> tuple[RecordedChange, ...]:
     """Return what others changed while statements ran, with what the statements did before that.
 
     Args:
         versions: the commits meanwhile; None where they are not known.
     """
     if after is None:
-        return (Step(None, Origin.DURING),)
+        return (RecordedChange(None, ChangeOrigin.DURING),)
     before = _same_table(before, after)
     if versions is not None:
         return _newest(_by_commit(before, claims, versions))
     if before is None and not claims.creates:
-        return (Step(after, Origin.DURING),)
+        return (RecordedChange(after, ChangeOrigin.DURING),)
     differences = _differences(before, after)
     others = [difference for difference in differences if claims.fit(difference, before, after) is Fit.NONE]
-    return (Step(with_only(before, after, others), Origin.DURING),) if others else ()
+    return (RecordedChange(with_only(before, after, others), ChangeOrigin.DURING),) if others else ()
 
 
-def made_before_baseline(known: Shape | None, after: Shape, files: Sequence[tuple[str, Claims]]) -> tuple[Step, ...]:
+def made_before_baseline(
+    known: Shape | None, after: Shape, files: Sequence[tuple[str, Claims]]
+) -> tuple[RecordedChange, ...]:
     """Return which parts of a table each file is about that `baseline` records, and the parts that no file is about.
 
     Args:
@@ -97,15 +99,15 @@ def made_before_baseline(known: Shape | None, after: Shape, files: Sequence[tupl
     for difference in _differences(known, after):
         about = (version for version, claims in reversed(files) if claims.is_about(difference, known, after))
         by_version.get(next(about, None), others).append(difference)
-    parts = [(Origin.MIGRATION, version, differences) for version, differences in by_version.items()]
+    parts = [(ChangeOrigin.MIGRATION, version, differences) for version, differences in by_version.items()]
     # Where one of the files creates the table, the other parts come after that.
     first = next((index for index, (_, claims) in enumerate(files, start=1) if claims.creates), 0)
-    parts.insert(first, (Origin.BASELINE, None, others))
+    parts.insert(first, (ChangeOrigin.BASELINE, None, others))
     steps, kept = [], list[Difference]()
     for origin, version, differences in parts:
         kept += differences
         if differences:
-            steps.append(Step(with_only(known, after, kept), origin, version=version))
+            steps.append(RecordedChange(with_only(known, after, kept), origin, version=version))
     return tuple(steps) if any(step.version != files[-1][0] for step in steps) else ()
 
 
@@ -212,7 +214,7 @@ def _named(fields: tuple[_F, ...], names: Mapping[str, str]) -> tuple[_F, ...]:
     return tuple(replace(each, source=names.get(each.source, each.source)) for each in fields)
 
 
-def _by_commit(before: Shape | None, claims: Claims, versions: Sequence[Version]) -> list[Step]:
+def _by_commit(before: Shape | None, claims: Claims, versions: Sequence[Version]) -> list[RecordedChange]:
     rated: list[tuple[Version, frozenset[str], Fit]] = []
     for version in versions:
         differences, shape = _differences(before, version.shape), version.shape
@@ -227,13 +229,15 @@ def _by_commit(before: Shape | None, claims: Claims, versions: Sequence[Version]
     said = {subject for _, subjects, fit in rated if fit is Fit.SAME for subject in subjects}
     own = [fit is Fit.SAME or (fit is Fit.ABOUT and not subjects & said) for _, subjects, fit in rated]
     steps = [
-        Step(version.shape, Origin.MIGRATION) if is_own else Step(version.shape, Origin.DURING, version.at)
+        RecordedChange(version.shape, ChangeOrigin.MIGRATION)
+        if is_own
+        else RecordedChange(version.shape, ChangeOrigin.DURING, version.at)
         for is_own, (version, _, _) in zip(own, rated, strict=True)
     ]
     return steps if not all(own) else []
 
 
-def _newest(steps: Sequence[Step]) -> tuple[Step, ...]:
+def _newest(steps: Sequence[RecordedChange]) -> tuple[RecordedChange, ...]:
     if len(steps) <= _MOST:
         return tuple(steps)
     first, *rest = steps[-_MOST:]

@@ -27,7 +27,7 @@ from glacierbase.apply.table_reader import PendingSnapshot, PendingSnapshots, Sn
 from glacierbase.errors import GlacierbaseError
 from glacierbase.executors import Session
 from glacierbase.history.mentions import written
-from glacierbase.history.shapes import Step, TableRecord, last_shapes, to_document
+from glacierbase.history.shapes import RecordedChange, TableRecord, last_shapes, to_document
 from glacierbase.history.timeline import differ, is_lost
 from glacierbase.migrations.compiled import Compiled
 from glacierbase.model.shape import Shape
@@ -156,7 +156,7 @@ class TableRecords:
             return ()
 
     def attributed(
-        self, changes: Sequence[TableChange | TableRecord], version: str, *, is_late: bool
+        self, changes: Sequence[ObservedTable | TableRecord], version: str, *, is_late: bool
     ) -> list[TableRecord]:
         """Return the records of changes, the commits of the tables read where they are needed. Warn of the changes of others.
 
@@ -164,11 +164,11 @@ class TableRecords:
             version: of the file.
             is_late: whether the outcome of the file is recorded after its run.
         """
-        needed = [change for change in changes if isinstance(change, TableChange) and change.needs_commits]
+        needed = [change for change in changes if isinstance(change, ObservedTable) and change.needs_commits]
         pasts = {change.table: self.reader.commits(change.table, change.since) for change in needed}
         records = []
         for change in changes:
-            if isinstance(change, TableChange):
+            if isinstance(change, ObservedTable):
                 record = change.record(pasts.get(change.table))
                 self._warn(record, change.known or change.origin, version, is_late=is_late)
             else:
@@ -298,7 +298,7 @@ class FileRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class TableChange:
+class ObservedTable:
     """A table around the statements of a file that ran.
 
     Attributes:
@@ -353,13 +353,13 @@ class TableChange:
         before = (self.before, True) if self.is_changed_before else (None, False)
         return TableRecord(self.name, self.after, *before, steps=(*self._outside(past), *self._meanwhile(past)))
 
-    def _outside(self, past: Past | None) -> tuple[Step, ...]:
+    def _outside(self, past: Past | None) -> tuple[RecordedChange, ...]:
         if self._known_before is None or self.origin is None:
             return ()
         commits = attribution.commits(past, self._known_before, self.origin)
         return attribution.made_outside(self._known_before, commits)
 
-    def _meanwhile(self, past: Past | None) -> tuple[Step, ...]:
+    def _meanwhile(self, past: Past | None) -> tuple[RecordedChange, ...]:
         if self.is_explained:
             return ()
         commits = attribution.commits(past, self.origin, self.after) if self.after else None
@@ -373,7 +373,7 @@ def observed(
     after: Snapshots,
     statements: Sequence[Named],
     dialect: str,
-) -> list[TableChange | TableRecord]:
+) -> list[ObservedTable | TableRecord]:
     """Return what snapshots show of each table; a record where there is nothing to attribute.
 
     Args:
@@ -383,7 +383,7 @@ def observed(
     ids = TableIds(known, origins(statements))
     were = {table: ids.before(table, snapshot.shape) for table, snapshot in before.items()}
     are = {table: ids.after(table, snapshot.shape) for table, snapshot in after.items()}
-    found: dict[str, TableChange | TableRecord] = {}
+    found: dict[str, ObservedTable | TableRecord] = {}
     for name, table in names.items():
         if table is None:
             found[name] = TableRecord(name, unread=_DEPENDS)
@@ -396,7 +396,7 @@ def observed(
         else:
             origin = _same_table(are[table], were.values()) or were[table]
             claims = claims_on(table, statements, dialect)
-            found[name] = TableChange(name, table, known[table], were[table], are[table], origin, claims)
+            found[name] = ObservedTable(name, table, known[table], were[table], are[table], origin, claims)
     return list(found.values())
 
 

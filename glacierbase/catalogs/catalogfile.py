@@ -9,7 +9,7 @@ from typing import TypeGuard
 
 from glacierbase.catalogs.keycheck import unknown_engine, wrong_keys
 from glacierbase.catalogs.keys import BESIDE_CONF, FILE_KEYS, KEYS, file_keys
-from glacierbase.catalogs.nodes import MappingNode, Node, Place, ScalarNode, SequenceNode, is_null
+from glacierbase.catalogs.nodes import MappingNode, Node, ScalarNode, SequenceNode, YamlPlace, is_null
 from glacierbase.catalogs.yamlfile import MOST_ERRORS, load_yaml, parse_yaml
 from glacierbase.errors import ConfigurationError, raise_all
 from glacierbase.executors import engine_type, engine_types
@@ -49,7 +49,7 @@ def catalog_name(content: MappingNode, stem: str, location: str) -> str:
     try:
         return str(CATALOG_NAME.convert(name))
     except ValueError as error:
-        place = named.place if named else Place(location, 1)
+        place = named.place if named else YamlPlace(location, 1)
         raise place.error(
             "INVALID_NAME",
             f"{name!r} cannot be a catalog's name, which becomes part of a table's",

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import Protocol
 
-from glacierbase.catalogs.nodes import Place
+from glacierbase.catalogs.nodes import YamlPlace
 from glacierbase.errors import ConfigurationError
 from glacierbase.run.files import FileRefused, read_anywhere
 from glacierbase.secrets import TooManySecrets, register
@@ -20,7 +20,7 @@ _LARGEST = 2**20
 class ExternalValues(Protocol):
     """The values of `${env:NAME}`, `${secret:NAME}` and `${file:PATH}`."""
 
-    def value(self, kind: str, name: str, place: Place) -> str:
+    def value(self, kind: str, name: str, place: YamlPlace) -> str:
         """Return the value of `${kind:name}`, written at `place`.
 
         Raises:
@@ -40,7 +40,7 @@ class RealValues:
         """
         self._root = root
 
-    def value(self, kind: str, name: str, place: Place) -> str:
+    def value(self, kind: str, name: str, place: YamlPlace) -> str:
         return _from_file(self._root, name, place) if kind == "file" else _from_environment(kind, name, place)
 
     def is_unread(self, text: str) -> bool:  # noqa: ARG002 (every value is read)
@@ -53,7 +53,7 @@ class Placeholders:
     def __init__(self) -> None:
         self._written: set[str] = set()
 
-    def value(self, kind: str, name: str, place: Place) -> str:  # noqa: ARG002 (nothing can fail)
+    def value(self, kind: str, name: str, place: YamlPlace) -> str:  # noqa: ARG002 (nothing can fail)
         word = f"{kind}_{re.sub('[^A-Za-z0-9_]', '_', name)}"
         self._written.add(word)
         return word
@@ -62,19 +62,19 @@ class Placeholders:
         return any(word in text for word in self._written)
 
 
-def unset(place: Place, name: str, hint: str, what: str = "is not set") -> ConfigurationError:
+def unset(place: YamlPlace, name: str, hint: str, what: str = "is not set") -> ConfigurationError:
     """Return the error for a reference without a value."""
     return place.error("UNSET_REFERENCE", f"${{{name}}} {what}", hint)
 
 
-def too_many_secrets(place: Place) -> ConfigurationError:
+def too_many_secrets(place: YamlPlace) -> ConfigurationError:
     """Return the error for a secret beyond those that can be masked."""
     what = "the secrets up to here, with their lines, are too many or too long to be masked"
     hint = "shorten them, or give the engine the path of a file that it reads itself"
     return place.error("INVALID_VALUE", what, hint)
 
 
-def _from_environment(kind: str, name: str, place: Place) -> str:
+def _from_environment(kind: str, name: str, place: YamlPlace) -> str:
     value = os.environ.get(name) if name.isprintable() else None
     # CI services pass an empty value for a secret that does not exist.
     if value is None or (kind == "secret" and not value):
@@ -84,7 +84,7 @@ def _from_environment(kind: str, name: str, place: Place) -> str:
     return value
 
 
-def _from_file(root: Path, name: str, place: Place) -> str:
+def _from_file(root: Path, name: str, place: YamlPlace) -> str:
     try:
         text = read_anywhere(root / name, _LARGEST).decode().rstrip("\r\n")
     except (FileRefused, UnicodeDecodeError) as error:
@@ -94,7 +94,7 @@ def _from_file(root: Path, name: str, place: Place) -> str:
     return text
 
 
-def _mask(value: str, place: Place) -> None:
+def _mask(value: str, place: YamlPlace) -> None:
     try:
         register(value)
     except TooManySecrets as error:

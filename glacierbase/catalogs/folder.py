@@ -15,7 +15,7 @@ from glacierbase.catalogs.catalogfile import SHARED, catalog_name, load_catalog_
 from glacierbase.catalogs.environment import EnvironmentReader
 from glacierbase.catalogs.external_values import ExternalValues, Placeholders, RealValues
 from glacierbase.catalogs.headers import listed_headers
-from glacierbase.catalogs.nodes import MappingNode, Place, ScalarNode, is_null, merge
+from glacierbase.catalogs.nodes import MappingNode, ScalarNode, YamlPlace, is_null, merge
 from glacierbase.catalogs.references import References
 from glacierbase.catalogs.yamlfile import yaml_files
 from glacierbase.errors import GlacierbaseError, collected, raise_all
@@ -89,7 +89,7 @@ def load_catalog_files(folder: Path, root: Path) -> tuple[CatalogFile, ...]:
     """
     errors: list[GlacierbaseError] = []
     files = yaml_files(root)
-    shared = MappingNode({}, Place(SHARED, 1))
+    shared = MappingNode({}, YamlPlace(SHARED, 1))
     found: dict[str, CatalogFile] = {}
     for path in _paths(folder):
         location = path.relative_to(root).as_posix()
@@ -124,10 +124,10 @@ def _paths(folder: Path) -> list[Path]:
 def _check_suffix(path: Path, location: str) -> None:
     if path.suffix != ".yaml":
         hint = git_command("mv", location, f"{location.removesuffix(path.suffix)}.yaml")
-        raise Place(location, 1).error("MISNAMED_FILE", "catalog files end in .yaml", hint)
+        raise YamlPlace(location, 1).error("MISNAMED_FILE", "catalog files end in .yaml", hint)
 
 
-def _check_unique(file: CatalogFile, found: dict[str, CatalogFile], place: Place) -> None:
+def _check_unique(file: CatalogFile, found: dict[str, CatalogFile], place: YamlPlace) -> None:
     if file.name in found:
         what = f"its name {file.name} is also that of {found[file.name].path.name}"
         raise place.error("DUPLICATE_CATALOG", what, "give one of them another `name`")

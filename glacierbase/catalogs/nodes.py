@@ -9,7 +9,7 @@ from glacierbase.errors import ConfigurationError
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class YamlPlace:
     """A line of a file, counted from 1."""
 
     file: str
@@ -26,7 +26,7 @@ class ScalarNode:
 
     value: str | int | float | bool | None
     text: str
-    place: Place
+    place: YamlPlace
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class SequenceNode:
     """A list."""
 
     items: tuple[Node, ...]
-    place: Place
+    place: YamlPlace
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +42,8 @@ class MappingNode:
     """Keys with values; `keys` holds the place of each key."""
 
     values: dict[str, Node]
-    place: Place
-    keys: dict[str, Place] = field(default_factory=dict)
+    place: YamlPlace
+    keys: dict[str, YamlPlace] = field(default_factory=dict)
 
     def get(self, *path: str) -> Node | None:
         """Return the value at a path of keys, or None where one of them is absent."""

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from glacierbase.catalogs.external_values import KINDS, ExternalValues, too_many_secrets, unset
-from glacierbase.catalogs.nodes import MappingNode, Node, Place, ScalarNode, SequenceNode, is_null
+from glacierbase.catalogs.nodes import MappingNode, Node, ScalarNode, SequenceNode, YamlPlace, is_null
 from glacierbase.errors import GlacierbaseError, collected
 from glacierbase.model.spelling import did_you_mean
 from glacierbase.model.values import ValueType
@@ -103,7 +103,7 @@ class References:
             return self._variable(whole[1], node.place)
         return self.text(node)
 
-    def _resolve(self, name: str | None, place: Place) -> str:
+    def _resolve(self, name: str | None, place: YamlPlace) -> str:
         text = self._text_of(name, place) if name is not None else "${"
         self._length += len(text)
         if self._length > _LONGEST_IN_ALL:
@@ -111,7 +111,7 @@ class References:
             raise place.error("INVALID_VALUE", what, "shorten their values")
         return text
 
-    def _text_of(self, name: str, place: Place) -> str:
+    def _text_of(self, name: str, place: YamlPlace) -> str:
         if name in self._names:
             return self._names[name]
         kind, _, rest = name.partition(":")
@@ -126,7 +126,7 @@ class References:
             did_you_mean(name, (*_KNOWN, *self._names), allowed, "${{{}}}"),
         )
 
-    def _variable(self, name: str, place: Place) -> str | int | float | bool | None:
+    def _variable(self, name: str, place: YamlPlace) -> str | int | float | bool | None:
         node = self._variables.get(*name.split(".")[1:])
         if node is None or is_null(node):
             raise unset(place, name, "write it under `variables`")

@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from glacierbase.catalogs.nodes import MappingNode, Node, Place, ScalarNode, SequenceNode
+from glacierbase.catalogs.nodes import MappingNode, Node, ScalarNode, SequenceNode, YamlPlace
 from glacierbase.errors import ConfigurationError, GlacierbaseError, raise_all
 from glacierbase.run.files import FileReader, FileRefused
 
@@ -45,7 +45,7 @@ def load_yaml(path: Path, location: str, files: FileReader) -> MappingNode:
     try:
         content = files.read(path)
     except FileRefused as error:
-        raise Place(location, 1).error(error.code, error.what, error.hint) from error
+        raise YamlPlace(location, 1).error(error.code, error.what, error.hint) from error
     return parse_yaml(content, location)
 
 
@@ -61,16 +61,16 @@ def parse_yaml(content: bytes, location: str) -> MappingNode:
     reader = _Reader(location)
     try:
         root = yaml.compose(content, Loader=_CoreLoader)
-        node = reader.read(root) if root else MappingNode({}, Place(location, 1))
+        node = reader.read(root) if root else MappingNode({}, YamlPlace(location, 1))
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         what = getattr(error, "problem", None) or "this is not YAML in UTF-8"
-        raise _invalid(Place(location, mark.line + 1 if mark else 1), what) from error
+        raise _invalid(YamlPlace(location, mark.line + 1 if mark else 1), what) from error
     except (ValueError, OverflowError) as error:
         what = "an escape or a version number in it is out of range"
-        raise _invalid(Place(location, 1), what) from error
+        raise _invalid(YamlPlace(location, 1), what) from error
     except RecursionError as error:
-        raise _invalid(Place(location, 1), "it is nested too deeply") from error
+        raise _invalid(YamlPlace(location, 1), "it is nested too deeply") from error
     raise_all(reader.errors[:MOST_ERRORS])
     if not isinstance(node, MappingNode):
         raise _invalid(node.place, "keys and values are expected here")
@@ -115,7 +115,7 @@ class _Reader:
         self._open: set[int] = set()
 
     def read(self, node: Any) -> Node:
-        place = Place(self._location, node.start_mark.line + 1)
+        place = YamlPlace(self._location, node.start_mark.line + 1)
         self._count += 1
         if self._count > _MOST_NODES or id(node) in self._open:
             raise _invalid(place, "its aliases expand to too many values, or to themselves")
@@ -125,7 +125,7 @@ class _Reader:
         finally:
             self._open.discard(id(node))
 
-    def _read(self, node: Any, place: Place) -> Node:
+    def _read(self, node: Any, place: YamlPlace) -> Node:
         kind = node.tag.removeprefix(_TAG)
         if isinstance(node, yaml.ScalarNode):
             _check_characters(node.value, place)
@@ -138,10 +138,10 @@ class _Reader:
             return MappingNode({key: value for key, _, value in pairs}, place, {key: where for key, where, _ in pairs})
         raise _invalid(place, f"unsupported tag {node.tag}")
 
-    def _pairs(self, node: Any) -> Iterator[tuple[str, Place, Node]]:
-        seen: dict[str, Place] = {}
+    def _pairs(self, node: Any) -> Iterator[tuple[str, YamlPlace, Node]]:
+        seen: dict[str, YamlPlace] = {}
         for key_node, value_node in node.value:
-            place = Place(self._location, key_node.start_mark.line + 1)
+            place = YamlPlace(self._location, key_node.start_mark.line + 1)
             if not isinstance(key_node, yaml.ScalarNode):
                 raise _invalid(place, "a key must be a single value")
             key = key_node.value
@@ -165,7 +165,7 @@ _VALUES: dict[str, Any] = {
 }
 
 
-def _converted(text: str, kind: str, place: Place) -> Any:
+def _converted(text: str, kind: str, place: YamlPlace) -> Any:
     """Return a scalar's value; a tag such as `!!int` may be written before any text."""
     try:
         if kind in ("int", "float") and len(text) > _LONGEST_NUMBER:
@@ -175,10 +175,10 @@ def _converted(text: str, kind: str, place: Place) -> Any:
         raise _invalid(place, f"{text[:_LONGEST_NUMBER]!r} is not of type {kind}") from error
 
 
-def _check_characters(text: str, place: Place) -> None:
+def _check_characters(text: str, place: YamlPlace) -> None:
     if any("\ud800" <= character <= "\udfff" for character in text):
         raise _invalid(place, "half of a character, from an escape such as \\ud800")
 
 
-def _invalid(place: Place, what: str) -> ConfigurationError:
+def _invalid(place: YamlPlace, what: str) -> ConfigurationError:
     return place.error("INVALID_YAML", what, "correct the YAML; an editor with a YAML mode marks the error")

@@ -13,7 +13,7 @@ from glacierbase.cli.group import cli
 from glacierbase.cli.options import with_color, with_format
 
 if TYPE_CHECKING:
-    from glacierbase.errors.reference import Entry
+    from glacierbase.errors.reference import ErrorEntry
     from glacierbase.model.text import Line
 
 _WIDTH = 80
@@ -40,7 +40,7 @@ def explain(format: str, color: str, codes: Sequence[str]) -> None:
         click.echo(show(_explained(entries) if codes else _listed(entries)), color=True)
 
 
-def _entry(code: str) -> Entry:
+def _entry(code: str) -> ErrorEntry:
     """Return the entry of a code.
 
     Raises:
@@ -66,7 +66,7 @@ def _instead(code: str) -> str:
     return did_you_mean(code, ENTRIES, f"`{command('explain')}` lists all codes.")
 
 
-def _to_json(entry: Entry) -> dict[str, Any]:
+def _to_json(entry: ErrorEntry) -> dict[str, Any]:
     return {
         "code": entry.code,
         "exit_codes": entry.exit_codes,
@@ -77,18 +77,18 @@ def _to_json(entry: Entry) -> dict[str, Any]:
     }
 
 
-def _listed(entries: Iterable[Entry]) -> list[Line]:
+def _listed(entries: Iterable[ErrorEntry]) -> list[Line]:
     from glacierbase.model.text import Mark, table
 
     return table((), ((Mark(entry.code), _exit_codes(entry), entry.summary) for entry in entries))
 
 
-def _explained(entries: Iterable[Entry]) -> list[Line]:
+def _explained(entries: Iterable[ErrorEntry]) -> list[Line]:
     lines = [line for entry in entries for line in ("", *_lines(entry))]
     return lines[1:]
 
 
-def _lines(entry: Entry) -> list[Line]:
+def _lines(entry: ErrorEntry) -> list[Line]:
     from glacierbase.model.text import Mark
 
     classes = ", ".join(error.__name__ for error in entry.errors)
@@ -106,7 +106,7 @@ def _lines(entry: Entry) -> list[Line]:
     ]
 
 
-def _exit_codes(entry: Entry) -> str:
+def _exit_codes(entry: ErrorEntry) -> str:
     return ", ".join(map(str, entry.exit_codes))
 
 

@@ -112,12 +112,12 @@ class Terminal:
         shown: Callable[[Sequence[Any]], Sequence[Any]],
     ) -> None:
         results = report.results
-        written = self._write(documents.Outcome(command, results, report.error))
+        written = self._write(documents.CommandOutcome(command, results, report.error))
         error = joined([*filter(None, [report.error]), *written])
         if self._form == "text":
             text = documents.text_document(shown(results), lines, show_on(sys.stdout, self._colour))
         else:
-            text = FORMATS[self._form](documents.Outcome(command, results, error))
+            text = FORMATS[self._form](documents.CommandOutcome(command, results, error))
         try:
             if text:
                 click.echo(text, color=True)
@@ -132,7 +132,7 @@ class Terminal:
                 click.echo(documents.text_errors([error, *errors], show), err=True, color=True)
             sys.exit(error.exit_code)
 
-    def _write(self, outcome: documents.Outcome) -> Sequence[GlacierbaseError]:
+    def _write(self, outcome: documents.CommandOutcome) -> Sequence[GlacierbaseError]:
         """Write the result into the files, and return the errors."""
         if not self._files:
             return ()

@@ -16,7 +16,7 @@ _FAMILIES = ("project", "catalogs", "migrations", "sql", "review", "history", "t
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ErrorEntry:
     """The reference entry of one error code.
 
     Attributes:
@@ -49,11 +49,11 @@ def _exit_codes(error: type[GlacierbaseError]) -> tuple[int, ...]:
     return (129, 130, 143) if error is Interrupted else (error.exit_code,)
 
 
-def _entries() -> Iterator[Entry]:
+def _entries() -> Iterator[ErrorEntry]:
     for family in _FAMILIES:
         for code, (classes, meaning, example, *remedy) in sections(Path(__file__).with_name(f"{family}.md")):
             names = classes.removeprefix("In Python: ").split(", ")
-            yield Entry(code, tuple(getattr(errors, name) for name in names), meaning, example, tuple(remedy))
+            yield ErrorEntry(code, tuple(getattr(errors, name) for name in names), meaning, example, tuple(remedy))
 
 
-ENTRIES: Mapping[str, Entry] = MappingProxyType({entry.code: entry for entry in _entries()})
+ENTRIES: Mapping[str, ErrorEntry] = MappingProxyType({entry.code: entry for entry in _entries()})

@@ -18,7 +18,7 @@ from glacierbase.model.shape import Shape
 from glacierbase.secrets import MASK, is_secret, mask, masked
 
 
-class Origin(str, Enum):
+class ChangeOrigin(str, Enum):
     """What gave a table its shape."""
 
     # A statement of the file is about what changed.
@@ -37,7 +37,7 @@ class Origin(str, Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class RecordedChange:
     """A change of a table.
 
     Attributes:
@@ -47,7 +47,7 @@ class Step:
     """
 
     shape: Shape | None
-    origin: Origin
+    origin: ChangeOrigin
     at: datetime | None = None
     version: str | None = None
 
@@ -71,7 +71,7 @@ class TableRecord:
     before: Shape | None = None
     is_changed: bool = False
     unread: str | None = None
-    steps: tuple[Step, ...] = ()
+    steps: tuple[RecordedChange, ...] = ()
 
     def is_about(self, name: str, whole: str | None) -> bool:
         """Return whether it is about the table of a name, which may be written in another way."""
@@ -82,13 +82,13 @@ class TableRecord:
         """The whole names that the table had."""
         return frozenset(each.table for each in (self.before, self.after) if each)
 
-    def changes(self) -> Iterator[Step]:
+    def changes(self) -> Iterator[RecordedChange]:
         """Yield the changes since the record before, in order: the last one is what the file itself did."""
-        yield from (each for each in self.steps if each.origin is Origin.OUTSIDE)
+        yield from (each for each in self.steps if each.origin is ChangeOrigin.OUTSIDE)
         if self.is_changed:
-            yield Step(self.before, Origin.OUTSIDE)
-        yield from (each for each in self.steps if each.origin is not Origin.OUTSIDE)
-        yield Step(self.after, Origin.MIGRATION)
+            yield RecordedChange(self.before, ChangeOrigin.OUTSIDE)
+        yield from (each for each in self.steps if each.origin is not ChangeOrigin.OUTSIDE)
+        yield RecordedChange(self.after, ChangeOrigin.MIGRATION)
 
 
 def to_document(record: TableRecord) -> Mapping[str, object]:

@@ -9,7 +9,7 @@ from itertools import compress
 from glacierbase.history.details import details_of
 from glacierbase.history.mentions import may_be_about
 from glacierbase.history.records import History
-from glacierbase.history.shapes import Origin, Step, TableRecord, read_records
+from glacierbase.history.shapes import ChangeOrigin, RecordedChange, TableRecord, read_records
 from glacierbase.model.differences import compare
 from glacierbase.model.migration import Event, EventType
 from glacierbase.model.shape import Shape
@@ -21,7 +21,7 @@ ENDS = frozenset(
         EventType.APPLIED, EventType.FAILED, EventType.INTERRUPTED, EventType.UNKNOWN, EventType.BASELINED, EventType.REPAIRED,
     }
 )  # fmt: skip
-_OF_OTHERS = frozenset({Origin.OUTSIDE, Origin.DURING})
+_OF_OTHERS = frozenset({ChangeOrigin.OUTSIDE, ChangeOrigin.DURING})
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Moment:
 
     shape: Shape | None
     event: Event
-    origin: Origin
+    origin: ChangeOrigin
     is_exact: bool = False
 
 
@@ -206,9 +206,9 @@ class _Tables:
         """Return the names without a record that may mean the table of a record."""
         return [gap for gap in self._gaps if gap == record.table or any(_may_mean(gap, name) for name in record.names)]
 
-    def _moment(self, step: Step, event: Event, *, is_lost: bool) -> Moment:
+    def _moment(self, step: RecordedChange, event: Event, *, is_lost: bool) -> Moment:
         """Return a step of a record as a moment, at the place of the event that has the record."""
-        origin = Origin.NOT_RECORDED if is_lost and step.origin in _OF_OTHERS else step.origin
+        origin = ChangeOrigin.NOT_RECORDED if is_lost and step.origin in _OF_OTHERS else step.origin
         if step.version is not None and (made := self._baselined.get(int(step.version))):
             event = replace(made, fence=event.fence, sequence=event.sequence)
         return Moment(

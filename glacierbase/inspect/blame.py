@@ -13,7 +13,7 @@ from datetime import datetime, timezone
 from glacierbase.errors import ConfigurationError
 from glacierbase.history.opening import Target
 from glacierbase.history.records import History
-from glacierbase.history.shapes import Origin, as_recorded
+from glacierbase.history.shapes import ChangeOrigin, as_recorded
 from glacierbase.history.state import current_state
 from glacierbase.history.timeline import Moment, differ
 from glacierbase.inspect.lineage import Since, Traced, how_it_was, trace
@@ -161,7 +161,7 @@ def blame(target: Target, result: BlameResult, search: TableSearch) -> BlameResu
 
 def _way_out(name: str, origins: Iterable[Since]) -> str:
     """Return what to do about what no migration made, and no later one found; nothing where there is none."""
-    is_drift = any(each.origin is Origin.OUTSIDE and each.seen_by is None for each in origins)
+    is_drift = any(each.origin is ChangeOrigin.OUTSIDE and each.seen_by is None for each in origins)
     return f"keep, undo or ignore what no migration made: `{command('drift', '--table', name)}`" if is_drift else ""
 
 
@@ -244,7 +244,7 @@ def with_changes_since(
     if not differ(recorded, current):
         return moments, ""
     past = tables.past({last.shape.table: last.shape.metadata_location}).get(last.shape.table)
-    origin = Origin.OUTSIDE if is_whole else Origin.NOT_RECORDED
+    origin = ChangeOrigin.OUTSIDE if is_whole else ChangeOrigin.NOT_RECORDED
     nobody = replace(last.event, version=None, author=None, description=None)
     return (
         *moments,

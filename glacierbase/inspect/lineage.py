@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 
-from glacierbase.history.shapes import Origin
+from glacierbase.history.shapes import ChangeOrigin
 from glacierbase.history.timeline import Moment
 from glacierbase.model.differences import OF_ENGINE, partition_text, sort_text
 from glacierbase.model.migration import EventType
@@ -43,7 +43,7 @@ class Since:
     at: datetime | None
     author: str | None
     description: str | None
-    origin: Origin
+    origin: ChangeOrigin
     at_most: bool = False
     seen_by: str | None = None
     is_first: bool = False
@@ -56,7 +56,7 @@ class Since:
             is_first: whether the table has no earlier moment.
         """
         event = moment.event
-        if moment.origin is not Origin.MIGRATION:
+        if moment.origin is not ChangeOrigin.MIGRATION:
             at_most = not moment.is_exact
             return cls(None, event.recorded_at, None, None, moment.origin, at_most, event.version, is_first)
         is_late = event.event == EventType.BASELINED
@@ -65,7 +65,7 @@ class Since:
     @property
     def is_outside(self) -> bool:
         """Whether another client is known to have made the change."""
-        return self.origin in (Origin.OUTSIDE, Origin.DURING)
+        return self.origin in (ChangeOrigin.OUTSIDE, ChangeOrigin.DURING)
 
     @property
     def day(self) -> str:
@@ -76,15 +76,15 @@ class Since:
     @property
     def why(self) -> str:
         """The description of the migration, or why there is none."""
-        if self.origin is Origin.MIGRATION:
+        if self.origin is ChangeOrigin.MIGRATION:
             return self.description or ""
-        if self.origin is Origin.BASELINE:
+        if self.origin is ChangeOrigin.BASELINE:
             return f"found at baseline of {self.seen_by}"
-        if self.origin is Origin.DURING:
+        if self.origin is ChangeOrigin.DURING:
             return f"during {self.seen_by}, not by it"
         if self.is_first:
             return f"before the first record, observed by {self.seen_by}"
-        what = "not from a migration" if self.origin is Origin.OUTSIDE else "not recorded"
+        what = "not from a migration" if self.origin is ChangeOrigin.OUTSIDE else "not recorded"
         return f"{what}, first observed by {self.seen_by}" if self.seen_by else what
 
     @property

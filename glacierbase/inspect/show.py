@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from glacierbase.history.details import details_of
 from glacierbase.history.opening import Target
 from glacierbase.history.records import History, Record
-from glacierbase.history.shapes import Origin
+from glacierbase.history.shapes import ChangeOrigin
 from glacierbase.history.state import current_state
 from glacierbase.history.status import statement_at_stop
 from glacierbase.history.timeline import Moment, Timeline, records_in, timelines
@@ -53,10 +53,10 @@ _NEXT: Mapping[State, Callable[[str], str]] = {
     ),
 }
 _FOUND = {
-    Origin.OUTSIDE: "found before it, not from a migration",
-    Origin.DURING: "while it ran, not by it",
-    Origin.BASELINE: "found at baseline",
-    Origin.NOT_RECORDED: "found before it, not recorded",
+    ChangeOrigin.OUTSIDE: "found before it, not from a migration",
+    ChangeOrigin.DURING: "while it ran, not by it",
+    ChangeOrigin.BASELINE: "found at baseline",
+    ChangeOrigin.NOT_RECORDED: "found before it, not recorded",
 }
 
 
@@ -238,7 +238,7 @@ class MadeChange:
 
     table: str
     change: Change | None
-    origin: Origin
+    origin: ChangeOrigin
     diff: tuple[Difference, ...] = ()
     unread: str | None = None
 
@@ -293,7 +293,7 @@ def change_lines(changes: Sequence[MadeChange]) -> Iterator[Line]:
 
 
 def _in_order(made: Iterable[MadeChange], history: History, number: int) -> tuple[MadeChange, ...]:
-    return (*sorted(made, key=lambda each: each.origin is Origin.MIGRATION), *_unread(history, number))
+    return (*sorted(made, key=lambda each: each.origin is ChangeOrigin.MIGRATION), *_unread(history, number))
 
 
 def _unread(history: History, number: int) -> Iterator[MadeChange]:
@@ -302,4 +302,4 @@ def _unread(history: History, number: int) -> Iterator[MadeChange]:
     if record is not None and place_of(record.outcome) not in history.late:
         for each in records_in(history, record.outcome):
             if each.unread is not None:
-                yield MadeChange(each.table, None, Origin.NOT_RECORDED, unread=each.unread)
+                yield MadeChange(each.table, None, ChangeOrigin.NOT_RECORDED, unread=each.unread)

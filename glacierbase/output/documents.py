@@ -17,7 +17,7 @@ Lines: TypeAlias = Callable[[Any], Sequence[Line]]
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class CommandOutcome:
     """What a command returned.
 
     Attributes:

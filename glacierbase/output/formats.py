@@ -14,28 +14,28 @@ from types import MappingProxyType
 
 from glacierbase.errors import GlacierbaseError, collected
 from glacierbase.model.spelling import did_you_mean
-from glacierbase.output.documents import Outcome, json_document, text_document, text_errors
+from glacierbase.output.documents import CommandOutcome, json_document, text_document, text_errors
 from glacierbase.run.files import FileRefused, check_replaceable, replace_file, writing
 
 
-def _text(outcome: Outcome) -> str:
+def _text(outcome: CommandOutcome) -> str:
     errors = [each for each in (outcome.error, *(result.error for result in outcome.results)) if each]
     return "\n\n".join(filter(None, [text_document(outcome.results), text_errors(errors) if errors else ""]))
 
 
-def _json(outcome: Outcome) -> str:
+def _json(outcome: CommandOutcome) -> str:
     return json_document(outcome.command, outcome.results, outcome.error)
 
 
-def _in_module(name: str) -> Callable[[Outcome], str]:
-    def render(outcome: Outcome) -> str:
+def _in_module(name: str) -> Callable[[CommandOutcome], str]:
+    def render(outcome: CommandOutcome) -> str:
         rendered: str = import_module(f"glacierbase.output.{name}").render(outcome)
         return rendered
 
     return render
 
 
-FORMATS: Mapping[str, Callable[[Outcome], str]] = MappingProxyType(
+FORMATS: Mapping[str, Callable[[CommandOutcome], str]] = MappingProxyType(
     {
         "text": _text,
         "json": _json,
@@ -84,7 +84,7 @@ def _file(value: str) -> OutputFile:
     return OutputFile(form, Path(path))
 
 
-def write_files(files: Sequence[OutputFile], outcome: Outcome) -> list[GlacierbaseError]:
+def write_files(files: Sequence[OutputFile], outcome: CommandOutcome) -> list[GlacierbaseError]:
     """Write the result into each file, in place of what it holds, and return the errors."""
     errors: list[GlacierbaseError] = []
     for file in files:

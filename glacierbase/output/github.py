@@ -7,13 +7,13 @@ https://github.com/actions/toolkit/blob/main/packages/core/src/command.ts
 from __future__ import annotations
 
 from glacierbase.model.text import counted
-from glacierbase.output.documents import Outcome
+from glacierbase.output.documents import CommandOutcome
 from glacierbase.output.problems import Problem, problems
 
 _MOST = 10
 
 
-def render(outcome: Outcome) -> str:
+def render(outcome: CommandOutcome) -> str:
     """Return a command per finding, errors first. If there are more than ten, the last one says how many are left out."""
     found = [each for each in problems(outcome.document()) if each.allowed is None]
     shown = found if len(found) <= _MOST else found[: _MOST - 1]

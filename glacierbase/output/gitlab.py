@@ -8,11 +8,11 @@ from __future__ import annotations
 from typing import Any
 
 from glacierbase.model.result import json_text
-from glacierbase.output.documents import Outcome
+from glacierbase.output.documents import CommandOutcome
 from glacierbase.output.problems import Problem, fingerprints, problems
 
 
-def render(outcome: Outcome) -> str:
+def render(outcome: CommandOutcome) -> str:
     """Return a list with an issue per finding; an error without a file is one about the project's folder."""
     found = problems(outcome.document())
     return json_text([_issue(each, mark) for each, mark in zip(found, fingerprints(found), strict=True)])

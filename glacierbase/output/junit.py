@@ -6,14 +6,14 @@ import re
 from collections.abc import Sequence
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from glacierbase.output.documents import Outcome
+from glacierbase.output.documents import CommandOutcome
 from glacierbase.output.problems import Problem, cleaned, problems, summary
 
 # XML 1.0 has these in no form; all other such characters are escaped in every format.
 _NO_XML = re.compile("[\ufffe\uffff]")
 
 
-def render(outcome: Outcome) -> str:
+def render(outcome: CommandOutcome) -> str:
     """Return a suite per catalog with a case per finding: failed for an error, skipped for what is allowed, else passed.
 
     A suite without findings has one case, because services take a suite without cases for a wrong file.

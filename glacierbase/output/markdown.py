@@ -20,7 +20,7 @@ from typing import Any
 
 from glacierbase.model.escape import escaped, on_one_line
 from glacierbase.model.text import counted, split_lines
-from glacierbase.output.documents import Outcome
+from glacierbase.output.documents import CommandOutcome
 from glacierbase.output.problems import Document, Problem, problems, shortened, summary
 
 # GitHub's limit is 65,536.
@@ -37,7 +37,7 @@ _LONGEST_SQL = 4000
 _RESERVED = 60
 
 
-def render(outcome: Outcome) -> str:
+def render(outcome: CommandOutcome) -> str:
     """Return the comment, of at most 65,000 characters."""
     document = outcome.document()
     found = problems(document)

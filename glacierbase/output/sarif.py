@@ -11,13 +11,13 @@ from urllib.parse import quote
 
 from glacierbase import __version__
 from glacierbase.model.result import json_text
-from glacierbase.output.documents import Outcome
+from glacierbase.output.documents import CommandOutcome
 from glacierbase.output.problems import Problem, fingerprints, problems
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 
 
-def render(outcome: Outcome) -> str:
+def render(outcome: CommandOutcome) -> str:
     """Return a log with one run. Errors without a file are notifications: code scanning refuses a result without a place."""
     found = problems(outcome.document())
     placed = [each for each in found if each.path]
@@ -43,7 +43,7 @@ def _rule(problem: Problem) -> dict[str, Any]:
     }
 
 
-def _invocation(outcome: Outcome, errors: Sequence[Problem]) -> dict[str, Any]:
+def _invocation(outcome: CommandOutcome, errors: Sequence[Problem]) -> dict[str, Any]:
     return {
         "executionSuccessful": not errors,
         "exitCode": outcome.error.exit_code if outcome.error else 0,

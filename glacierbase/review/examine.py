@@ -17,7 +17,7 @@ from glacierbase.model.migration import Migration
 from glacierbase.model.spelling import did_you_mean
 from glacierbase.review.catalogue import all_rules, is_ours
 from glacierbase.review.results import REPLAY_CODES
-from glacierbase.review.rule import CREATES, DeclaredTables, Facts, File, Found, Rule, Step
+from glacierbase.review.rule import CREATES, Facts, File, Found, Rule, Step, TablesBefore
 from glacierbase.sql.dialects import SPARK, dialect_of
 from glacierbase.sql.known import KnownTable, KnownTables
 
@@ -52,7 +52,7 @@ def examine(compiled: Compiled, facts: Mapping[str, Any], kept: dict[str, Any]) 
     """
     rest = {key: value for key, value in facts.items() if key != "place"}
     steps = _steps(compiled)
-    tables = DeclaredTables(_followed(steps, facts.get("place"), kept) if compiled.dialect == SPARK.name else {})
+    tables = TablesBefore(_followed(steps, facts.get("place"), kept) if compiled.dialect == SPARK.name else {})
     file = File(compiled.migration, steps, Facts(engine=compiled.dialect, **rest), tables)
     rules = all_rules() if dialect_of(compiled.dialect).has_rules else ()
     allows = allows_of(compiled.statements)

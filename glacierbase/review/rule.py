@@ -85,7 +85,7 @@ class Facts:
     defaults: Mapping[str, str] = field(default_factory=dict)
 
 
-class DeclaredTables:
+class TablesBefore:
     """What earlier statements, also of earlier files, declare of the tables that the statements of a file change.
 
     Attributes:
@@ -114,7 +114,7 @@ class File:
     migration: Migration
     steps: tuple[Step, ...]
     facts: Facts
-    tables: DeclaredTables
+    tables: TablesBefore
 
     def known(self, step: Step) -> KnownTable | None:
         """Return what earlier statements declare of the table that a statement changes; None where nothing is known."""

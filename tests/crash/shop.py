@@ -17,7 +17,7 @@ from glacierbase import Project
 from glacierbase.apply.results import RepairCase
 from glacierbase.errors import ConfigurationError, LockHeld, LockLost, NeedsRepair, TableNotFound
 from glacierbase.history.records import fold
-from glacierbase.history.shapes import Origin, table_records
+from glacierbase.history.shapes import ChangeOrigin, table_records
 from glacierbase.history.timeline import timelines
 from glacierbase.model.migration import Event
 from glacierbase.stores.shapes import TableShapes
@@ -158,7 +158,7 @@ class Shop(ABC):
         [moment] = timeline.moments
         assert moment.shape
         assert [column.name.lower() for column in moment.shape.columns] == ["a"]
-        assert moment.origin is not Origin.MIGRATION
+        assert moment.origin is not ChangeOrigin.MIGRATION
         [last] = [event for event in events if event.event == "applied"][-1:] or events[-1:]
         assert [each.table for each in table_records(last)] == [self.table]
 

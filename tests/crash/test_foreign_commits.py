@@ -17,7 +17,7 @@ import pytest
 from glacierbase.apply.plan import Selection
 from glacierbase.apply.progress import Progress
 from glacierbase.errors import GlacierbaseError, MigrationFailed
-from glacierbase.history.shapes import Origin
+from glacierbase.history.shapes import ChangeOrigin
 from glacierbase.history.table_choice import TableChoice
 from glacierbase.inspect.blame import BlamedLine, BlameResult, blame
 from glacierbase.inspect.drift import DriftResult, drift
@@ -84,7 +84,7 @@ def check(world: Witness, progress: Progress, told: str) -> None:
             is_told = any(f" {line.name}" in each for each in progress.warnings)
             is_drift = any(line.name in (each.actual or "") + each.what for each in drifts)
             assert is_told or is_drift, f"{told}: nobody was told of {line.name}: {progress.warnings}"
-            assert line.since.origin in (Origin.OUTSIDE, Origin.DURING)
+            assert line.since.origin in (ChangeOrigin.OUTSIDE, ChangeOrigin.DURING)
 
 
 def stories(seed: int) -> tuple[str, str]:

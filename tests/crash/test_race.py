@@ -16,7 +16,7 @@ import pytest
 
 from glacierbase import Project
 from glacierbase.history.records import fold
-from glacierbase.history.shapes import Origin
+from glacierbase.history.shapes import ChangeOrigin
 from glacierbase.history.timeline import timelines
 from tests.support.beds import LakeBed, SnowBed
 from tests.support.project_folder import REPOSITORY, ProjectFolder, only_catalog
@@ -154,7 +154,7 @@ def run_round(course: Course, racers: Racers, number: int, stores: tuple[str, ..
     assert holders == sorted(holders)
     # The processes that lost have recorded nothing, and nobody took what the winner did for a change by hand.
     [table] = timelines(fold(events))
-    assert [(each.event.version, each.origin) for each in table.moments] == [("1", Origin.MIGRATION)]
+    assert [(each.event.version, each.origin) for each in table.moments] == [("1", ChangeOrigin.MIGRATION)]
     assert table.is_certain
 
 

@@ -15,7 +15,7 @@ from glacierbase.errors import MigrationFileError
 from glacierbase.history.file_tables import FileTables
 from glacierbase.history.opening import Target
 from glacierbase.history.records import History, Record
-from glacierbase.history.shapes import Origin, as_recorded
+from glacierbase.history.shapes import ChangeOrigin, as_recorded
 from glacierbase.history.squashes import fitted
 from glacierbase.history.state import CatalogState, read_state
 from glacierbase.history.status import make_status
@@ -182,7 +182,7 @@ def _table(
 
 def _is_whole(record: Timeline) -> bool:
     """Return whether migrations alone made a table, recorded from its creation on: `baseline` records a table as it is then."""
-    is_made = all(moment.origin is Origin.MIGRATION for moment in record.moments)
+    is_made = all(moment.origin is ChangeOrigin.MIGRATION for moment in record.moments)
     return is_made and record.moments[0].event.event != EventType.BASELINED
 
 

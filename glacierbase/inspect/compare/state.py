@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from glacierbase.history.shapes import Origin
+from glacierbase.history.shapes import ChangeOrigin
 from glacierbase.model.codec import ADDED
 from glacierbase.model.differences import Difference
 from glacierbase.model.migration import AppliedBy, State
@@ -60,7 +60,7 @@ class PartChanges:
     """
 
     version: str | None
-    origin: Origin
+    origin: ChangeOrigin
     parts: tuple[str, ...]
 
 

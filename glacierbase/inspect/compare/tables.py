@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from glacierbase.history.drift import is_kept_by_engine
-from glacierbase.history.shapes import Origin
+from glacierbase.history.shapes import ChangeOrigin
 from glacierbase.inspect.compare.results import Cause, ComparedTable, ComparedVersion, TableDifference, Verdict
 from glacierbase.inspect.compare.state import PartChanges, StateResult, TableParts, TableState, render_differently
 from glacierbase.model.differences import Difference, compare, partition_text
@@ -298,7 +298,7 @@ class Pair:
         """Return the version that changed a part last; None where that was no migration, which is added to the causes."""
         if change is None:
             return None
-        if change.origin is Origin.MIGRATION and change.version is not None:
+        if change.origin is ChangeOrigin.MIGRATION and change.version is not None:
             number = int(change.version)
             if not self.parts[environment].said(number, part):
                 if self.differs(number):
@@ -306,7 +306,7 @@ class Pair:
                 else:
                     found.is_doubtful = True
             return number
-        if change.origin is Origin.NOT_RECORDED:
+        if change.origin is ChangeOrigin.NOT_RECORDED:
             found.is_doubtful = True
         else:
             found.outside[environment] = change.version

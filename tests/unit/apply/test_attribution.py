@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from glacierbase.apply.attribution import made_before_baseline, made_meanwhile, with_only
-from glacierbase.history.shapes import Origin
+from glacierbase.history.shapes import ChangeOrigin
 from glacierbase.history.timeline import differ
 from glacierbase.model.differences import compare
 from glacierbase.model.shape import Column, PartitionField, Shape, SortField
@@ -63,7 +63,7 @@ def test_what_no_statement_is_about_came_from_another_client(sql: str, shape: Sh
     """A part is attributed to another client whatever the file changes besides, and whatever part it is."""
     for other in ("INSERT INTO lake.a.t SELECT 1", f"{T} SET TBLPROPERTIES ('other'='1')", f"{T} DROP COLUMN zz"):
         [step] = made_meanwhile(BEFORE, shape, claims(other), None)
-        assert (step.origin, step.shape) == (Origin.DURING, shape), sql
+        assert (step.origin, step.shape) == (ChangeOrigin.DURING, shape), sql
 
 
 @pytest.mark.parametrize(("sql", "shape"), OWN[:-2])
@@ -138,4 +138,4 @@ def test_a_table_that_is_dropped_and_made_again_is_compared_with_nothing() -> No
     assert made_meanwhile(BEFORE, other, claims(*own), None) == ()
     assert [
         (each.origin, each.shape) for each in made_meanwhile(BEFORE, other, claims(f"{T} ADD COLUMN a INT"), None)
-    ] == [(Origin.DURING, other)]
+    ] == [(ChangeOrigin.DURING, other)]

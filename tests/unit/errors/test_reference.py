@@ -15,7 +15,7 @@ import pytest
 
 from glacierbase import errors
 from glacierbase.cli.group import cli
-from glacierbase.errors.reference import ENTRIES, Entry
+from glacierbase.errors.reference import ENTRIES, ErrorEntry
 from glacierbase.prose import sections
 from tests.unit.errors.raised import raised
 
@@ -31,7 +31,7 @@ LONGEST_SENTENCE, LONGEST_SUMMARY = 25, 110
 each_entry = pytest.mark.parametrize("entry", ENTRIES.values(), ids=ENTRIES)
 
 
-def texts(entry: Entry) -> Iterator[str]:
+def texts(entry: ErrorEntry) -> Iterator[str]:
     yield entry.meaning
     yield from entry.remedy
 
@@ -55,14 +55,14 @@ def test_every_code_has_one_entry() -> None:
 
 
 @each_entry
-def test_the_exit_codes_are_those_of_the_classes(entry: Entry) -> None:
+def test_the_exit_codes_are_those_of_the_classes(entry: ErrorEntry) -> None:
     """An interrupted run exits with 128 and the number of the signal."""
     expected = {kind.exit_code for kind in entry.errors}
     assert set(entry.exit_codes) == (expected | {129, 143} if errors.Interrupted in entry.errors else expected)
 
 
 @each_entry
-def test_the_example_is_the_error_as_it_is_printed(entry: Entry) -> None:
+def test_the_example_is_the_error_as_it_is_printed(entry: ErrorEntry) -> None:
     """An error of the command line has the form of click."""
     begins = "Usage: glacierbase " if entry.code == "USAGE" else f"error: {entry.code}: "
     assert entry.example.startswith(begins)
@@ -77,7 +77,7 @@ def check_command(line: str) -> None:
 
 
 @each_entry
-def test_every_command_of_an_entry_can_be_parsed(entry: Entry) -> None:
+def test_every_command_of_an_entry_can_be_parsed(entry: ErrorEntry) -> None:
     """Command, options and arguments exist. A hint may mention a command without its arguments."""
     for text in texts(entry):
         for line in COMMAND.findall(text):
@@ -88,14 +88,14 @@ def test_every_command_of_an_entry_can_be_parsed(entry: Entry) -> None:
 
 
 @each_entry
-def test_a_code_that_an_entry_names_has_an_entry(entry: Entry) -> None:
+def test_a_code_that_an_entry_names_has_an_entry(entry: ErrorEntry) -> None:
     """Names in capitals are codes or environment variables."""
     named = {name for text in texts(entry) for name in re.findall(r"`([A-Z]+(?:_[A-Z]*)+)`", text)}
     assert named - OTHER_NAMES <= set(ENTRIES) - {entry.code}
 
 
 @each_entry
-def test_the_text_is_in_short_sentences(entry: Entry) -> None:
+def test_the_text_is_in_short_sentences(entry: ErrorEntry) -> None:
     """The first one fits on a line of the list of all codes."""
     for text in texts(entry):
         assert text == " ".join(text.split())

@@ -16,7 +16,7 @@ from glacierbase.apply.planfile import read_plan
 from glacierbase.apply.results import HistoryHead, PlanOptions
 from glacierbase.history.details import details_of, to_json
 from glacierbase.history.records import History, fold
-from glacierbase.history.shapes import Origin, TableRecord, table_records, to_document
+from glacierbase.history.shapes import ChangeOrigin, TableRecord, table_records, to_document
 from glacierbase.history.status import make_status
 from glacierbase.history.timeline import timelines
 from glacierbase.inspect.compare.state_files import read_states
@@ -94,9 +94,9 @@ def test_a_change_by_hand_in_a_former_history_is_one_from_outside() -> None:
     """The record of the next file has the table as it was before that file."""
     [timeline] = timelines(history("changed_by_hand"))
     assert [(moment.event.version, moment.origin) for moment in timeline.moments] == [
-        ("0001", Origin.MIGRATION),
-        ("0002", Origin.OUTSIDE),
-        ("0002", Origin.MIGRATION),
+        ("0001", ChangeOrigin.MIGRATION),
+        ("0002", ChangeOrigin.OUTSIDE),
+        ("0002", ChangeOrigin.MIGRATION),
     ]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from glacierbase.history.shapes import Origin
+from glacierbase.history.shapes import ChangeOrigin
 from glacierbase.inspect.compare.compare import Side, compare
 from glacierbase.inspect.compare.exporting import export
 from glacierbase.inspect.compare.results import CompareResult, Verdict
@@ -47,10 +47,11 @@ WIDER = replace(SHAPE, columns=(ID, NAME))
 SAID = {"table": "1", "column id": "1", "type id": "1", "column name": "1", "type name": "1"}
 # The first version made the table; in the other environment, it was rendered without the column `name`.
 PARTS = TableParts(
-    (PartChanges("0001", Origin.MIGRATION, ("table", "column id", "column name")),), (PartStatements("0001", SAID),)
+    (PartChanges("0001", ChangeOrigin.MIGRATION, ("table", "column id", "column name")),),
+    (PartStatements("0001", SAID),),
 )
 FEWER = TableParts(
-    (PartChanges("0001", Origin.MIGRATION, ("table", "column id")),),
+    (PartChanges("0001", ChangeOrigin.MIGRATION, ("table", "column id")),),
     (PartStatements("0001", {key: text for key, text in SAID.items() if "name" not in key}),),
 )
 TABLE = TableState("lake.a.t", SHAPE, True, NOON, True, None, (), FEWER)
@@ -161,9 +162,9 @@ def changed(*changes: PartChanges, said: Mapping[str, str] | None = None) -> Tab
     ("parts", "cause"),
     [
         (PARTS, "variables"),
-        (changed(PartChanges("0002", Origin.OUTSIDE, ("column name",))), "outside"),
-        (changed(PartChanges("0002", Origin.NOT_RECORDED, ("column name",))), "unexplained"),
-        (changed(PartChanges("0002", Origin.OUTSIDE, ("property note",))), "variables"),
+        (changed(PartChanges("0002", ChangeOrigin.OUTSIDE, ("column name",))), "outside"),
+        (changed(PartChanges("0002", ChangeOrigin.NOT_RECORDED, ("column name",))), "unexplained"),
+        (changed(PartChanges("0002", ChangeOrigin.OUTSIDE, ("property note",))), "variables"),
         (replace(PARTS, statements=FEWER.statements), "unexplained"),
         (None, "unexplained"),
     ],

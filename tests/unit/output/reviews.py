@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from glacierbase.errors import MigrationFileError
 from glacierbase.model.differences import Change, Difference
-from glacierbase.output.documents import Outcome
+from glacierbase.output.documents import CommandOutcome
 from glacierbase.review.results import (
     Finding,
     Origin,
@@ -67,6 +67,6 @@ def review(*findings: Finding, environments: tuple[str, ...] = ("dev",), buckets
     )
 
 
-def outcome(*results: ReviewResult) -> Outcome:
+def outcome(*results: ReviewResult) -> CommandOutcome:
     """Return what `review` with these results returned."""
-    return Outcome("review", results, next((each.error for each in results if each.error), None))
+    return CommandOutcome("review", results, next((each.error for each in results if each.error), None))

@@ -12,7 +12,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from glacierbase.errors import EngineUnavailable, GlacierbaseError, MigrationFileError, SeveralErrors
-from glacierbase.output.documents import Outcome
+from glacierbase.output.documents import CommandOutcome
 from glacierbase.output.formats import FORMATS
 from glacierbase.review.results import LintResult, Origin, ReviewResult
 from glacierbase.review.severity import Severity
@@ -32,7 +32,7 @@ HOSTILE = [
 ]
 
 
-def rendered(form: str, given: Outcome) -> Any:
+def rendered(form: str, given: CommandOutcome) -> Any:
     """Return the text of a format as a program reads it."""
     text = FORMATS[form](given)
     if form == "github":
@@ -59,7 +59,7 @@ def unescaped(text: str) -> str:
     return text
 
 
-def codes(form: str, given: Outcome) -> list[str]:
+def codes(form: str, given: CommandOutcome) -> list[str]:
     """Return the codes that a format lists, in order."""
     found = rendered(form, given)
     if form == "github":
@@ -173,7 +173,7 @@ def test_code_quality_knows_how_severe_an_issue_is() -> None:
     error = EngineUnavailable("COPY_NOT_STARTED", "no Java")
     found = {issue["check_name"]: issue["severity"] for issue in rendered("gitlab", outcome(given))}
     assert found == {"DS103": "critical", "BC104": "minor", "DS101": "info"}
-    [issue] = rendered("gitlab", Outcome("review", (), error))
+    [issue] = rendered("gitlab", CommandOutcome("review", (), error))
     assert (issue["severity"], issue["location"]["path"]) == ("blocker", ".")
 
 
@@ -220,7 +220,7 @@ def test_no_value_leaves_its_place(
     whole = replace(planted(kind), skipped=None)
     several = SeveralErrors([whole.error, GlacierbaseError("B_CODE", text, text, path=text, line=4)])
     findings = (*whole.findings, replace(whole.findings[0], allowed=None))
-    given = Outcome("lint", [replace(whole, error=several, findings=findings)], several)
+    given = CommandOutcome("lint", [replace(whole, error=several, findings=findings)], several)
     assert len(codes(form, given)) == (3 if form == "github" else 4)
     shown = FORMATS[form](given)
     check_inert(re.sub("(?m)^::", "", shown))
@@ -237,6 +237,6 @@ def test_no_format_shows_a_secret(kind: type[LintResult], monkeypatch: pytest.Mo
     with secrets.in_use():
         whole = replace(planted(kind), secrets=secrets)
     for form, render in FORMATS.items():
-        shown = render(Outcome("lint", [whole], whole.error))
+        shown = render(CommandOutcome("lint", [whole], whole.error))
         assert "sings" in shown, form
         assert "7731" not in shown, form

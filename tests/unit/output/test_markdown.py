@@ -11,7 +11,7 @@ from markdown_it import MarkdownIt
 
 from glacierbase.errors import EngineUnavailable
 from glacierbase.model.differences import Change
-from glacierbase.output.documents import Outcome
+from glacierbase.output.documents import CommandOutcome
 from glacierbase.output.markdown import Block, code, prose, render
 from glacierbase.review.results import (
     LintResult,
@@ -83,7 +83,7 @@ class Page(HTMLParser):
             self.text += data
 
 
-def planted_outcome(kind: type[ReviewResult] | type[LintResult]) -> Outcome:
+def planted_outcome(kind: type[ReviewResult] | type[LintResult]) -> CommandOutcome:
     """Return results in which every string is the payload, of two groups of environments with other statements."""
     whole = planted(kind)
     results = [whole, replace(whole, environments=("b",))]
@@ -91,7 +91,7 @@ def planted_outcome(kind: type[ReviewResult] | type[LintResult]) -> Outcome:
         statement = ReviewedStatement(1, 1, f"{whole.files[0].statements[0].sql} again")
         results[1] = replace(results[1], files=(replace(whole.files[0], statements=(statement,)),))
     findings = (*whole.findings, replace(whole.findings[0], allowed=None))
-    return Outcome("review", [replace(each, findings=findings) for each in results], whole.error)
+    return CommandOutcome("review", [replace(each, findings=findings) for each in results], whole.error)
 
 
 def test_the_comment_shows_what_a_reviewer_asks() -> None:
@@ -146,7 +146,7 @@ def test_a_branch_without_new_migrations_has_a_line() -> None:
 def test_a_review_that_did_not_start_says_why() -> None:
     """The error is a finding, whether it belongs to a catalog or to the command."""
     error = EngineUnavailable("COPY_NOT_STARTED", "no Java", "install it")
-    for given in (Outcome("review", (), error), outcome(replace(review(), error=error, replay=None))):
+    for given in (CommandOutcome("review", (), error), outcome(replace(review(), error=error, replay=None))):
         page = Page(render(given))
         assert "1 error" in page.text
         assert "error COPY_NOT_STARTED" in page.text
@@ -177,7 +177,7 @@ def test_statements_that_nobody_looked_at_are_listed() -> None:
     assert "VACUUM works on files" in page.code
     assert "on the throw-away copy: none" in page.code
     lint = LintResult("shop", "dev", environments=("dev",), files=3, not_understood=(NotUnderstood(PATH, 8, "FOO"),))
-    text = render(Outcome("lint", [lint], None))
+    text = render(CommandOutcome("lint", [lint], None))
     assert text.startswith("<!-- glacierbase:lint -->\n\n**glacierbase lint**: no findings in 3 migrations")
     assert f"{PATH}:8" in Page(text).code
 
