@@ -152,12 +152,13 @@ def show(target: Target, result: ShowResult, number: int) -> ShowResult:
     if status is None:
         return replace(result, warnings=state.warnings)
     record = state.history.records.get(number)
+    statements, allows = statements_of(target, number, state.history)
     return replace(
         result,
         migration=status,
         run=shown_run(record) if record else None,
-        statements=statements_of(target, int(status.version), state.history),
-        allows=allows_shown(target, int(status.version), state.history),
+        statements=statements,
+        allows=allows,
         events=tuple(event for event in state.history.events if event.version and int(event.version) == number),
         next=next_step(status),
         tables=made_by(state.history, number),
@@ -197,17 +198,20 @@ def shown_run(record: Record) -> ShownRun:
     )
 
 
-def statements_of(target: Target, number: int, history: History) -> tuple[ShownStatement, ...]:
-    """Return the statements of a version: as recorded when it was started, else those of the file."""
-    record = history.records.get(number)
-    found = _statements(target, number, record)
-    return tuple(ShownStatement(each.index, each.line, _state_of(each.index, record), each.text) for each in found)
+def statements_of(
+    target: Target, number: int, history: History
+) -> tuple[tuple[ShownStatement, ...], tuple[Allow, ...]]:
+    """Return the statements of a version, and the findings of `lint` that it allows.
 
-
-def allows_shown(target: Target, number: int, history: History) -> tuple[Allow, ...]:
-    """Return the findings of `lint` that a version allows: as recorded when it was started, else those of the file."""
+    Both are as recorded when it was started, else as the file has them.
+    """
     record = history.records.get(number)
-    return details_of(record.started).allows if record else allows_of(_statements(target, number, record))
+    statements = _statements(target, number, record)
+    shown = tuple(
+        ShownStatement(statement.index, statement.line, _state_of(statement.index, record), statement.text)
+        for statement in statements
+    )
+    return shown, details_of(record.started).allows if record else allows_of(statements)
 
 
 def _statements(target: Target, number: int, record: Record | None) -> tuple[Statement, ...]:

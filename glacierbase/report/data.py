@@ -15,7 +15,7 @@ from glacierbase.history.timeline import Moment, Timeline, timelines
 from glacierbase.inspect.drift import DriftResult, Unread, drift_in
 from glacierbase.inspect.history import ci_actors, statement_of
 from glacierbase.inspect.lineage import Since, Traced, how_it_was, trace
-from glacierbase.inspect.show import MadeChange, allows_shown, made_by_each, next_step, shown_run, statements_of
+from glacierbase.inspect.show import MadeChange, made_by_each, next_step, shown_run, statements_of
 from glacierbase.inspect.status import statuses
 from glacierbase.model.differences import compare
 from glacierbase.model.migration import Event, State
@@ -104,7 +104,7 @@ def _migration(
     record = history.records.get(number)
     run = shown_run(record) if record else None
     try:
-        statements, allows = statements_of(target, number, history), allows_shown(target, number, history)
+        statements, allows = statements_of(target, number, history)
     except GlacierbaseError as error:  # A file that does not render has no statements.
         status = replace(status, note="; ".join(filter(None, (status.note, error.message))))
         statements, allows = (), ()
