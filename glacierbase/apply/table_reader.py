@@ -20,6 +20,7 @@ from glacierbase.model.shape import Shape
 from glacierbase.run.waiting import Caller, NoAnswer, result
 from glacierbase.secrets import mask
 from glacierbase.stores.iceberg.past import Past
+from glacierbase.stores.live import Reading
 from glacierbase.stores.shapes import TableShapes
 
 logger = logging.getLogger("glacierbase")
@@ -30,19 +31,6 @@ T = TypeVar("T")
 READ_SECONDS, CANCELLED_SECONDS = 30.0, 2.0
 # Tables that are read at the same time; each thread has connections of its own.
 _THREADS = 4
-
-
-@dataclass(frozen=True, slots=True)
-class TableSnapshot:
-    """A table at one point of a run.
-
-    Attributes:
-        shape: as the history records it; None where there is no such table.
-        unread: why the table could not be read.
-    """
-
-    shape: Shape | None = None
-    unread: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +54,8 @@ class PendingSnapshot:
         return cls(answer, 0)
 
 
-# Both by the whole names of the tables.
-Snapshots: TypeAlias = Mapping[str, TableSnapshot]
+# Both by the whole names of the tables. The shapes are as the history records them.
+Snapshots: TypeAlias = Mapping[str, Reading]
 PendingSnapshots: TypeAlias = Mapping[str, PendingSnapshot]
 
 
@@ -117,7 +105,7 @@ class TableReader:
             KeyboardInterrupt: no later call waits.
             Exception: the first error that is a defect, such as a panic of a library.
         """
-        found: dict[str, TableSnapshot] = {}
+        found: dict[str, Reading] = {}
         defects: list[Exception] = []
         for table, snapshot in pending.items():
             try:
@@ -128,14 +116,14 @@ class TableReader:
             raise defects[0]
         return found
 
-    def _snapshot(self, pending: PendingSnapshot) -> TableSnapshot:
+    def _snapshot(self, pending: PendingSnapshot) -> Reading:
         try:
             shape = self._result(pending.answer, pending.deadline - time.monotonic())
         except NoAnswer:
-            return TableSnapshot(unread=f"no answer within {READ_SECONDS:.0f} s")
+            return Reading(unread=f"no answer within {READ_SECONDS:.0f} s")
         except GlacierbaseError as error:
-            return TableSnapshot(unread=error.message)
-        return TableSnapshot(as_recorded(shape) if shape else None)
+            return Reading(unread=error.message)
+        return Reading(as_recorded(shape) if shape else None)
 
     def wait_for_session(self, pending: PendingSnapshots) -> None:
         """Wait until no read uses the session any more."""
