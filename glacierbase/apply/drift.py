@@ -76,7 +76,7 @@ class DriftFileResult(Result):
         if not self.path:
             return ["every table as recorded; nothing was written"]
         lines = [f"wrote {self.path}: {counted(len(self.tables), 'table')}", *self.sql.split("\n")]
-        lines += [f"not in it: {each}" for each in self.impossible]
+        lines += [f"not in it: {change}" for change in self.impossible]
         ended = f"recorded as applied in {self.environment}; other environments run it"
         return [*lines, ended if self.settled else f"pending in {self.environment}; it changes no other environment"]
 
@@ -104,7 +104,7 @@ class DriftIgnoreResult(Result):
     def lines(self) -> Sequence[Line]:
         if not self.rules:
             return ["every table as recorded; nothing was written"]
-        return [f"wrote {self.path}", *(f"ignores {each.what} of {each.table}: {each.reason}" for each in self.rules)]
+        return [f"wrote {self.path}", *(f"ignores {rule.what} of {rule.table}: {rule.reason}" for rule in self.rules)]
 
 
 def adopt(
@@ -171,7 +171,9 @@ def ignore(target: Target, result: DriftIgnoreResult, tables: Collection[str], r
     """
     with target.opened() as opened, LiveTables(target.catalog, opened.engine) as now:
         drifts = chosen_drifts(target.catalog, read_state(opened).history, now, tables)
-    rules = [exact_rule(drift.table, each.subject, reason) for drift in drifts for each in drift.differences]
+    rules = [
+        exact_rule(drift.table, difference.subject, reason) for drift in drifts for difference in drift.differences
+    ]
     path = target.catalog.file
     location = path.relative_to(Path(target.run.project)).as_posix()
     if rules:
@@ -179,7 +181,7 @@ def ignore(target: Target, result: DriftIgnoreResult, tables: Collection[str], r
             content = with_rules(path.read_bytes(), rules, location, target.catalog)
             replace_file(path, content)
     return replace(
-        result, path=location, rules=tuple(IgnoredDrift(each.table, each.what, each.reason) for each in rules)
+        result, path=location, rules=tuple(IgnoredDrift(rule.table, rule.what, rule.reason) for rule in rules)
     )
 
 
@@ -196,14 +198,15 @@ def _check_nothing_pending(held: LockedCatalog) -> None:
     selection, plans_only = Selection(out_of_order=None), held.target.catalog.plan_required
     plan = make_plan(held.target.migrations, held.state.history, selection, plans_only=plans_only)
     if plan.pending:
-        versions = ", ".join(each.migration.version for each in plan.pending)
+        versions = ", ".join(planned.migration.version for planned in plan.pending)
         raise refused(f"these versions are pending: {versions}", f"`{command('migrate')}` first")
 
 
 def _check_whole(drift: TableDrift) -> None:
     """Refuse a table of which rules ignore more than properties: statements would settle that, too."""
     whole = drift_of(drift.recorded, drift.actual, is_certain=True)
-    more = [each.subject for each in whole.differences if each not in drift.differences] if whole else []
+    differences = whole.differences if whole else ()
+    more = [difference.subject for difference in differences if difference not in drift.differences]
     if more:
         what = (
             f"{drift.table}: rules of the catalog file ignore {', '.join(more)}, and other changes of the table remain"
@@ -246,14 +249,14 @@ def _alters(before: Shape, after: Shape) -> tuple[Alters, tuple[str, ...]]:
 
 def _impossible(drift: TableDrift) -> str | None:
     """Return why no statement settles a table as a whole; None where statements do."""
-    shapes = [each for each in (drift.recorded, drift.actual) if each]
+    shapes = [shape for shape in (drift.recorded, drift.actual) if shape]
     if not drift.is_of_iceberg:
         return f"{drift.table} is no Iceberg table, and statements are written for Iceberg only"
     if drift.actual is not None and drift.actual.uuid != drift.recorded.uuid:
         return f"{drift.table} is another table than the recorded one"
     if drift.is_renamed and drift.actual is not None:
         return f"{drift.table} was renamed to {drift.actual.table}; a statement that renames it is written by hand"
-    if any(column.id is None for each in shapes for column in each.columns):
+    if any(column.id is None for shape in shapes for column in shape.columns):
         return (
             f"{drift.table} was read without the ids of its columns: a renamed column cannot be told from a dropped one"
         )
@@ -264,16 +267,18 @@ def _made(
     result: DriftFileResult, drifts: Sequence[TableDrift], alters_of: Callable[[TableDrift], Alters]
 ) -> DriftFileResult:
     """Return the result with what a migration does and what it cannot do."""
-    for each in drifts:
-        _check_whole(each)
-    found = [(each.table, alters_of(each)) for each in drifts]
-    impossible = tuple(each for _, alters in found for each in alters.impossible)
-    statements = [each for _, alters in found for each in alters.statements]
+    for drift in drifts:
+        _check_whole(drift)
+    found = [(drift.table, alters_of(drift)) for drift in drifts]
+    impossible = tuple(change for _, alters in found for change in alters.impossible)
+    statements = [statement for _, alters in found for statement in alters.statements]
     if not statements:
         hint = f"repair the table by hand; or `{command('drift', 'ignore', reason=True)}`"
         raise refused("no statement settles the differences", hint, impossible)
     tables = tuple(table for table, alters in found if alters.statements)
-    return replace(result, tables=tables, sql="".join(f"{each};\n" for each in statements), impossible=impossible)
+    return replace(
+        result, tables=tables, sql="".join(f"{statement};\n" for statement in statements), impossible=impossible
+    )
 
 
 def _written(
@@ -281,8 +286,8 @@ def _written(
 ) -> DriftFileResult:
     """Write the migration; `sql` is the template of its statements."""
     root, environment = Path(target.run.project), target.catalog.environment
-    notes = [note.format(environment), *(f"Not in it: {each}" for each in made.impossible)]
-    lines = [f"-- {on_one_line(each)}" for each in notes]
+    notes = [note.format(environment), *(f"Not in it: {change}" for change in made.impossible)]
+    lines = [f"-- {on_one_line(line)}" for line in notes]
     sql = as_template("\n".join(lines)) + f"\n\n{sql}\n"
     folder = root / "migrations" / target.catalog.stem
     headers = target.catalog.required_headers
@@ -293,7 +298,7 @@ def _written(
 def _entry_or_no_file(target: Target, written: DriftFileResult, drifts: Sequence[TableDrift], reason: str) -> Entry:
     """Return the entry that `_settled` returns; if it raises, delete the draft."""
     try:
-        return _settled(target, written, [each for each in drifts if each.table in written.tables], reason)
+        return _settled(target, written, [drift for drift in drifts if drift.table in written.tables], reason)
     except BaseException:
         draft_of(Path(target.run.project) / written.path).unlink(missing_ok=True)
         raise
@@ -305,7 +310,7 @@ def _settled(target: Target, written: DriftFileResult, drifts: Sequence[TableDri
     draft = draft_of(root / written.path)
     migration = load_migration(draft, written.path, migration_files(root), listed=None)
     entry = baselined(compile_migration(migration, target.catalog, target.dialect), reason)
-    records = (TableRecord(each.table, each.actual) for each in drifts)
+    records = (TableRecord(drift.table, drift.actual) for drift in drifts)
     return replace(entry, details=replace(entry.details, tables=tuple(map(to_document, records))))
 
 
@@ -341,12 +346,12 @@ def chosen_drifts(
     """
     choice = TableChoice(patterns)
     found = look(choice.check(choice.of(timelines(history))), tables, FileTables.of(catalog, history))
-    chosen = tuple(settled for each in found.drifts if (settled := _without_ignored(each, catalog.drift_rules)))
+    chosen = tuple(left for drift in found.drifts if (left := _without_ignored(drift, catalog.drift_rules)))
     wrong = [f"{table}: not compared: {why}" for table, why in found.unread]
     wrong += [
-        f"{each.table}: a file that touched it left no record, and may have made the change"
-        for each in chosen
-        if not each.is_certain
+        f"{drift.table}: a file that touched it left no record, and may have made the change"
+        for drift in chosen
+        if not drift.is_certain
     ]
     if wrong:
         hint = f"choose other tables with --table; `{command('drift')}` shows all"
@@ -356,11 +361,13 @@ def chosen_drifts(
 
 def changed_from_outside(catalog: Catalog, history: History, shapes: Iterable[Shape]) -> tuple[TableDrift, ...]:
     """Return the tables that differ from their records, as `chosen_drifts` does, of those that no file may have changed."""
-    recorded = {each.table: each.shape for each in timelines(history) if each.is_certain}
+    recorded = {timeline.table: timeline.shape for timeline in timelines(history) if timeline.is_certain}
     found = (
-        drift_of(before, each, is_certain=True) for each in shapes if (before := recorded.get(each.table)) is not None
+        drift_of(before, shape, is_certain=True)
+        for shape in shapes
+        if (before := recorded.get(shape.table)) is not None
     )
-    return tuple(settled for each in found if each and (settled := _without_ignored(each, catalog.drift_rules)))
+    return tuple(left for drift in found if drift and (left := _without_ignored(drift, catalog.drift_rules)))
 
 
 def refused(what: str, hint: str, lines: Sequence[str] = ()) -> HistoryDisagrees:
@@ -375,17 +382,17 @@ def refused(what: str, hint: str, lines: Sequence[str] = ()) -> HistoryDisagrees
 def _without_ignored(found: TableDrift, rules: Sequence[DriftRule]) -> TableDrift | None:
     """Return the drift without what is ignored; None where nothing else differs."""
     ignored = set(_ignored(found, rules))
-    left = tuple(each for each in found.differences if each not in ignored)
+    left = tuple(difference for difference in found.differences if difference not in ignored)
     if not left:
         return None
-    keys = {each.name for each in ignored if each.what == "property"}
+    keys = {difference.name for difference in ignored if difference.what == "property"}
     return replace(found, recorded=_with_properties(found, keys), differences=left)
 
 
 def _ignored(found: TableDrift, rules: Sequence[DriftRule]) -> Iterator[Difference]:
-    for each in found.differences:
-        if is_kept_by_engine(each) or any(rule.matches(found.table, each.subject) for rule in rules):
-            yield each
+    for difference in found.differences:
+        if is_kept_by_engine(difference) or any(rule.matches(found.table, difference.subject) for rule in rules):
+            yield difference
 
 
 def _with_properties(found: TableDrift, keys: Collection[str]) -> Shape:
@@ -404,7 +411,7 @@ def written_names(target: Target, history: History, tables: Collection[str]) -> 
     found: dict[str, dict[str, str]] = {}
     for file in target.migrations:
         for table in set(touched.get(file.number, ())).intersection(tables):
-            names = {_SPACES.sub("", each): each for each in _names_of(table, file, target.catalog)}
+            names = {_SPACES.sub("", name): name for name in _names_of(table, file, target.catalog)}
             found[table] = {**names, **found.get(table, {})}
     return {table: name for table, names in found.items() if len(names) == 1 for name in names.values()}
 
@@ -420,7 +427,7 @@ def template_of(sql: str, names: Mapping[str, str]) -> str:
 
 def _names_of(table: str, file: Migration, catalog: Catalog) -> Iterator[str]:
     """Yield each text of a file that has an expression and renders as the name of a table."""
-    for text in dict.fromkeys(each[0] for each in _WRITTEN.finditer(file.text) if "{{" in each[0]):
+    for text in dict.fromkeys(match[0] for match in _WRITTEN.finditer(file.text) if "{{" in match[0]):
         rendered = _rendered(text, file, catalog)
         if _IS_NAME.fullmatch(rendered) and qualified(catalog, recorded_name(rendered)) == table:
             yield text
