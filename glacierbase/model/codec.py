@@ -8,6 +8,7 @@ readers ignore keys that they do not know, which a later version may write.
 from __future__ import annotations
 
 import json
+import threading
 import types
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, Field, fields, is_dataclass
@@ -26,6 +27,8 @@ ADDED: Mapping[str, object] = {"added": True}
 # Metadata of a field without a default: the history stores it only where it is not empty.
 OMITTED: Mapping[str, object] = {"omitted": True}
 _EMPTY = (None, ())
+# msgspec completes what it knows of a type at its first use; another thread that converts meanwhile ends the process.
+_converting = threading.Lock()
 
 
 class InvalidDocument(ValueError):
@@ -145,8 +148,9 @@ def _read(kind: type[T], document: object, path: str, *, is_stored: bool) -> T:
     import msgspec
 
     try:
-        checked = msgspec.convert(document, _structure(kind, is_stored))  # type: ignore[arg-type]  # A type is hashable.
-        return msgspec.convert(checked, kind, from_attributes=True)
+        with _converting:
+            checked = msgspec.convert(document, _structure(kind, is_stored))  # type: ignore[arg-type]  # A type is hashable.
+            return msgspec.convert(checked, kind, from_attributes=True)
     except msgspec.ValidationError as error:
         raise InvalidDocument(_located(str(error), path)) from error
     except OverflowError as error:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
@@ -134,3 +136,34 @@ def test_a_text_that_is_no_json_is_refused(text: str) -> None:
     """The error is that of the standard library."""
     with pytest.raises(ValueError, match="Expecting"):
         parsed(text)
+
+
+# Without a guard, msgspec 0.22 ends such a process by a segmentation fault nearly each time.
+TOGETHER = """\
+import sys, threading
+from glacierbase.history.details import Details
+from glacierbase.model.codec import from_stored
+
+sys.setswitchinterval(1e-6)
+document = {"process": {"pid": 1}, "before": {"table": "t", "uuid": "u", "metadata": "m", "sequence": 1}}
+document |= {"session": {"statements": [1]}, "allows": [{"statement_index": 1, "code": "A", "reason": "r"}]}
+ready, read = threading.Barrier(8), []
+
+def convert():
+    ready.wait()
+    read.append(from_stored(Details, document))
+
+threads = [threading.Thread(target=convert) for _ in range(8)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+print(len(read), len(set(map(repr, read))))
+"""
+
+
+def test_threads_may_read_the_first_document_of_a_process_together() -> None:
+    """`compare` reads the history of each environment in a thread."""
+    for _ in range(3):
+        done = subprocess.run([sys.executable, "-c", TOGETHER], capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "8 1\n", "")
