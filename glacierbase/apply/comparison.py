@@ -57,13 +57,13 @@ def compare(existing: ExistingTables, tables: Collection[Declared], dialect: str
         elif reading.shape is None or table.known is None:
             not_compared.append(f"not compared: {table.name} ({table.why or reading.unread})")
         else:
-            found[table.whole.key], unknown = _compared(table.name, table.known, reading.shape, dialect)
+            found[table.whole.key], unknown = _difference(table.name, table.known, reading.shape, dialect)
             if unknown:
                 not_compared.append(f"not compared: {table.name}: {', '.join(unknown)} (not derived from the files)")
     return Comparison(tuple(missing), found, tuple(not_compared))
 
 
-def _compared(
+def _difference(
     name: str, known: KnownTable, actual: Shape, dialect: str
 ) -> tuple[tuple[DeclaredDifference, ...], Sequence[str]]:
     """Return the differences of a table, and its parts that are not known."""

@@ -11,8 +11,6 @@ from glacierbase.model.catalog import DriftRule
 
 _PATH = "drift.ignore"
 _FORM = "write `{table: lake.events.*, what: property write.*, reason: why it is in order}`"
-# Each difference is compared with each rule.
-_MOST = 500
 
 
 def drift_rules(content: MappingNode) -> tuple[DriftRule, ...]:
@@ -24,8 +22,8 @@ def drift_rules(content: MappingNode) -> tuple[DriftRule, ...]:
     node = content.get(*_PATH.split("."))
     items = node.items if isinstance(node, SequenceNode) else ()
     if isinstance(node, SequenceNode) and len(items) > _MOST:
-        raise node.place.error("INVALID_VALUE", f"{_PATH}: there are {len(items)}", f"list at most {_MOST}")
-    raise_all([error for item in items for error in _wrong(item)])
+        raise _too_many(node, _PATH, len(items))
+    raise_all([error for item in items for error in _wrong_rule(item)])
     return tuple(_rule(item) for item in items if isinstance(item, MappingNode))
 
 
@@ -34,7 +32,7 @@ def _rule(item: MappingNode) -> DriftRule:
     return DriftRule(table, what, reason)
 
 
-def _wrong(item: Node) -> Iterator[ConfigurationError]:
+def _wrong_rule(item: Node) -> Iterator[ConfigurationError]:
     if not isinstance(item, MappingNode):
         yield item.place.error("INVALID_VALUE", f"{_PATH}: a mapping is expected here", _FORM)
         return

@@ -10,7 +10,7 @@ from glacierbase.errors import ConfigurationError, raise_all
 from glacierbase.model.values import HEADER_NAME
 
 # Finding the nearest spelling of an unknown header compares it with each.
-_MOST = 100
+_MOST_HEADERS = 100
 
 
 def listed_headers(content: MappingNode) -> Mapping[str, bool]:
@@ -25,13 +25,13 @@ def listed_headers(content: MappingNode) -> Mapping[str, bool]:
     node = content.get("headers")
     if not isinstance(node, MappingNode):
         return {}
-    raise_all(list(_wrong(node)))
+    raise_all(list(_wrong_headers(node)))
     return {name: value.text == "required" for name, value in node.values.items() if isinstance(value, ScalarNode)}
 
 
-def _wrong(node: MappingNode) -> Iterator[ConfigurationError]:
-    if len(node.values) > _MOST:
-        yield node.place.error("INVALID_VALUE", f"headers: there are {len(node.values)}", f"list at most {_MOST}")
+def _wrong_headers(node: MappingNode) -> Iterator[ConfigurationError]:
+    if len(node.values) > _MOST_HEADERS:
+        yield node.place.error("INVALID_VALUE", f"headers: there are {len(node.values)}", f"list at most {_MOST_HEADERS}")
         return
     for name, value in node.values.items():
         if not HEADER_NAME.accepts(name):

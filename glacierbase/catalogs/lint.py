@@ -9,7 +9,7 @@ from glacierbase.errors import ConfigurationError, raise_all
 from glacierbase.model.catalog import LintOptions
 from glacierbase.model.values import RULE_CODE, SEVERITY
 
-# Each table is compared with each pattern.
+# Each table or difference is compared with each pattern or rule.
 _MOST = 500
 
 
@@ -22,7 +22,7 @@ def lint_options(content: MappingNode) -> LintOptions:
     rules, streaming = content.get("lint", "rules"), content.get("lint", "streaming")
     scalars: Mapping[str, ScalarNode] = {}
     if isinstance(rules, MappingNode):
-        raise_all(list(_wrong(rules)))
+        raise_all(list(_wrong_severities(rules)))
         scalars = {code: node for code, node in rules.values.items() if isinstance(node, ScalarNode)}
     patterns = streaming.items if isinstance(streaming, SequenceNode) else ()
     if isinstance(streaming, SequenceNode) and len(patterns) > _MOST:
@@ -34,7 +34,7 @@ def lint_options(content: MappingNode) -> LintOptions:
     )
 
 
-def _wrong(node: MappingNode) -> Iterator[ConfigurationError]:
+def _wrong_severities(node: MappingNode) -> Iterator[ConfigurationError]:
     if len(node.values) > _MOST:
         yield _too_many(node, "lint.rules", len(node.values))
         return
@@ -49,5 +49,5 @@ def _wrong(node: MappingNode) -> Iterator[ConfigurationError]:
             yield value.place.error("INVALID_VALUE", what, f"write {code}: off, {code}: warning or {code}: error")
 
 
-def _too_many(node: MappingNode | SequenceNode, path: str, count: int) -> ConfigurationError:
-    return node.place.error("INVALID_VALUE", f"{path}: there are {count}", f"list at most {_MOST}")
+def _too_many(node: MappingNode | SequenceNode, path: str, count: int, most: int = _MOST) -> ConfigurationError:
+    return node.place.error("INVALID_VALUE", f"{path}: there are {count}", f"list at most {most}")
