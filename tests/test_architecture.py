@@ -186,7 +186,7 @@ def test_every_module_has_a_docstring_about_its_purpose() -> None:
 
 
 def test_a_contents_page_names_the_files_of_its_room() -> None:
-    """The docstring of `__init__`, where it is a list of files, has each of them once, and no other."""
+    """The docstring of `__init__` lists each file of the room once, and no other."""
     pages = {path.parent: ast.get_docstring(ast.parse(path.read_text())) or "" for path in PACKAGE.rglob("__init__.py")}
     listed = {
         room: [
@@ -200,7 +200,8 @@ def test_a_contents_page_names_the_files_of_its_room() -> None:
     wrong = {
         str(room.relative_to(PACKAGE)): names
         for room, names in listed.items()
-        if names and sorted(names) != sorted(path.stem for path in room.glob("*.py") if path.stem != "__init__")
+        if room not in (PACKAGE, PACKAGE / "errors", PACKAGE / "review/rules")
+        and sorted(names) != sorted(path.stem for path in room.glob("*.py") if path.stem != "__init__")
     }
     assert wrong == {}
 

@@ -1,1 +1,30 @@
-"""The commands that change something: plan, lock, migrate, repair, unlock, baseline."""
+"""The commands that change something: plan, lock, migrate, repair, unlock, baseline.
+
+The path of `migrate`, which `pending` and `plan` share:
+- `migrator`: the path, and the three commands.
+- `plan`: files and history to a plan, or the error that explains why there is none.
+- `preview`: the files of a plan, as `pending` and `plan` list them.
+- `planfile`, `approved`: plan files; whether what would run is what was approved.
+- `hooks`: the user's commands before and after a run.
+- `lock`: acquire, renew, prove, take over and release the lock of a catalog.
+- `locked`: what every command that changes something does around its change.
+- `runner`: run the files of a plan under the lock, statement by statement.
+- `session`: the session of a file, and how a file that is resumed gets it again.
+- `progress`: what a run has done so far.
+- `failures`: the errors that end a run inside a file.
+- `lost`: tables without a history: it was lost, or they are to be baselined.
+
+The record of tables:
+- `table_records`: what a run records of the tables that its files change.
+- `table_reader`: snapshots of tables, read in threads and waited for with a time limit.
+- `attribution`: which statement, or which other client, made a change.
+
+The other commands:
+- `repair`, `transitions`: record what a person decides about a version; what each `--as` records in each state.
+- `recover`: settle a statement of a dead run where its table proves the outcome.
+- `unlock`: free a lock by hand.
+- `baseline`: record files as applied whose tables exist already.
+- `drift`: adopt, revert or ignore the differences of tables.
+- `warm`: prepare the start of an engine.
+- `results`: the results of these commands.
+"""

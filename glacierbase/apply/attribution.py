@@ -17,7 +17,7 @@ from glacierbase.model.differences import Change, Difference, compare
 from glacierbase.model.shape import Column, PartitionField, Shape, SortField
 from glacierbase.model.text import time_of
 from glacierbase.sql.about import Claims, Fit
-from glacierbase.stores.iceberg.past import Past, Version
+from glacierbase.stores.iceberg.versions import Past, Version
 
 _F = TypeVar("_F", PartitionField, SortField)
 

@@ -11,19 +11,17 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from glacierbase.apply.holding import LockedCatalog, locked
+from glacierbase.apply.locked import LockedCatalog, locked, recording
 from glacierbase.apply.plan import Selection, make_plan
-from glacierbase.apply.recording import recording
 from glacierbase.catalogs.drift_file import exact_rule, with_rules
 from glacierbase.errors import GlacierbaseError, HistoryDisagrees, NeedsRepair
 from glacierbase.history.drift import TableDrift, drift_of, is_kept_by_engine, look
 from glacierbase.history.entries import Entry, baselined
-from glacierbase.history.file_tables import FileTables
 from glacierbase.history.opening import Target
 from glacierbase.history.records import History
 from glacierbase.history.shapes import TableRecord, to_document
 from glacierbase.history.state import read_state
-from glacierbase.history.table_choice import TableChoice
+from glacierbase.history.tables import FileTables, TableChoice
 from glacierbase.history.timeline import timelines
 from glacierbase.migrations.compiled import compile_migration
 from glacierbase.migrations.folder import load_migration, migration_files

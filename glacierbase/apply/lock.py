@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import logging
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -17,7 +18,6 @@ from dataclasses import asdict, replace
 from datetime import timedelta
 from typing import Any
 
-from glacierbase.apply.heartbeat import Heartbeat
 from glacierbase.errors import EngineError, GlacierbaseError, Interrupted, LockHeld, LockLost, NeedsRepair
 from glacierbase.history.lockrow import (
     HolderWatch,
@@ -36,7 +36,8 @@ from glacierbase.model.text import as_clock
 from glacierbase.run.activity import note
 from glacierbase.run.clock import NEVER, Mark, mark, since
 from glacierbase.run.run import Run
-from glacierbase.run.waiting import Caller, NoAnswer, result
+from glacierbase.run.waiting import Caller, NoAnswer, result, start_thread
+from glacierbase.secrets import mask
 from glacierbase.stores import LockRow, Store
 
 logger = logging.getLogger("glacierbase")
@@ -47,6 +48,11 @@ _POLL_SECONDS = 1.0
 _TRIES = 5
 # A release may take at least this long. After the lease is over there is nothing left to release.
 _RELEASE_SECONDS = 10.0
+
+# Three renewals in a lease: one may fail without harm.
+_RENEWALS = 3
+# How long the end of a run waits for a renewal in progress.
+_JOIN_SECONDS = 2.0
 
 
 class Lock:
@@ -397,3 +403,51 @@ def lost(catalog: str, why: str) -> LockLost:
         f"this run lost the lock of {catalog}: {why}; it runs nothing more",
         f"`{command('status')}` shows what was applied; run `{command('migrate')}` again",
     )
+
+
+class Heartbeat:
+    """Renews a lease until it is stopped, through a separate store that does not wait for the statements."""
+
+    def __init__(
+        self, catalog: str, lease_seconds: float, renew: Callable[[Store], bool], on_loss: Callable[[], None]
+    ) -> None:
+        """Args:
+        renew: renews through the given store, and returns False if the lock is lost.
+        on_loss: called once after that; the heartbeat then ends.
+        """
+        self._catalog = catalog
+        self._interval = lease_seconds / _RENEWALS
+        self._renew = renew
+        self._on_loss = on_loss
+        self._stopped = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether `stop` was called."""
+        return self._stopped.is_set()
+
+    def start(self, open_store: Callable[[], Store]) -> None:
+        """Start the thread."""
+        self._thread = start_thread(lambda: self._beat(open_store), "glacierbase-heartbeat")
+
+    def stop(self) -> None:
+        """Let no further renewal begin."""
+        self._stopped.set()
+
+    def join(self) -> None:
+        """Wait a moment for a renewal in progress."""
+        if self._thread:
+            self._thread.join(_JOIN_SECONDS)
+
+    def _beat(self, open_store: Callable[[], Store]) -> None:
+        store: Store | None = None
+        while not self._stopped.wait(self._interval):
+            try:
+                store = store or open_store()
+                if not self._renew(store):
+                    self._on_loss()
+                    return
+            except Exception as error:
+                # The next renewal may succeed. `Lock.renew_if_expired` raises when none does.
+                logger.warning("%s: the lock could not be renewed: %s", self._catalog, mask(str(error)))

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from glacierbase.apply import hooks, recover
 from glacierbase.apply.approved import check_approved
 from glacierbase.apply.failures import stopped_before
-from glacierbase.apply.holding import LockedCatalog, locked
+from glacierbase.apply.locked import LockedCatalog, locked
 from glacierbase.apply.plan import Plan, Selection, check_resumes, check_substitutions, make_plan
 from glacierbase.apply.preview import pending_files, plan_result
 from glacierbase.apply.progress import Progress
@@ -33,7 +33,7 @@ from glacierbase.migrations.git_files import untracked
 from glacierbase.migrations.git_lost import find_lost
 from glacierbase.migrations.headers import check_required
 from glacierbase.stores import LockRow
-from glacierbase.stores.renaming import renaming_warnings
+from glacierbase.stores.choice import renaming_warnings
 
 if TYPE_CHECKING:
     from glacierbase.apply.planfile import GivenPlan

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from glacierbase.apply.failures import stopped_before
-from glacierbase.apply.holding import LockedCatalog
+from glacierbase.apply.locked import LockedCatalog
 from glacierbase.apply.progress import Progress
 from glacierbase.apply.repair import Decision, read_statements, resolution_entry
 from glacierbase.apply.transitions import Resolution
@@ -24,7 +24,7 @@ from glacierbase.history.state import read_history
 from glacierbase.migrations.compiled import Compiled
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.migration import State, Statement
-from glacierbase.model.tableversion import TableVersion
+from glacierbase.model.shape import TableVersion
 from glacierbase.model.text import as_clock
 from glacierbase.run.activity import doing
 from glacierbase.run.processes import is_engine_gone

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from glacierbase.migrations.allows import Allow
-from glacierbase.model.accepted import DeclaredDifference
+from glacierbase.model.differences import DeclaredDifference
 from glacierbase.model.migration import State
 from glacierbase.model.result import LockHolder, Result
 from glacierbase.model.text import (

@@ -10,7 +10,7 @@ from datetime import datetime, timezone
 
 from glacierbase.apply import recover
 from glacierbase.apply.failures import outcome_unknown, statement_failed, stopped_before
-from glacierbase.apply.holding import LockedCatalog
+from glacierbase.apply.locked import LockedCatalog
 from glacierbase.apply.plan import Plan, Planned
 from glacierbase.apply.progress import Progress
 from glacierbase.apply.results import AppliedFile, FailedFile

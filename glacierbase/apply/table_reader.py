@@ -19,9 +19,8 @@ from glacierbase.model.catalog import Catalog
 from glacierbase.model.shape import Shape
 from glacierbase.run.waiting import Caller, NoAnswer, result
 from glacierbase.secrets import mask
-from glacierbase.stores.iceberg.past import Past
-from glacierbase.stores.live import Reading
-from glacierbase.stores.shapes import TableShapes
+from glacierbase.stores.iceberg.versions import Past
+from glacierbase.stores.live import Reading, TableShapes
 
 logger = logging.getLogger("glacierbase")
 

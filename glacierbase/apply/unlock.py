@@ -6,9 +6,8 @@ import logging
 import time
 from dataclasses import dataclass, replace
 
-from glacierbase.apply.holding import holding, new_lock
 from glacierbase.apply.lock import Lock
-from glacierbase.apply.recording import recording
+from glacierbase.apply.locked import holding, new_lock, recording
 from glacierbase.apply.results import UnlockResult
 from glacierbase.errors import LockHeld, NeedsRepair
 from glacierbase.history.lockrow import describe_holder, holder_of, in_place_of, is_held, lease_of, lock_holder
@@ -18,7 +17,7 @@ from glacierbase.model.migration import EventType
 from glacierbase.run.activity import doing
 from glacierbase.run.processes import is_gone, running_here
 from glacierbase.stores import LockRow, Store
-from glacierbase.stores.damaged import the_row
+from glacierbase.stores.tables import the_row
 
 logger = logging.getLogger("glacierbase")
 

@@ -20,9 +20,9 @@ from glacierbase.catalogs.schema import catalog_file_schema
 from glacierbase.errors import ConfigurationError
 from glacierbase.migrations.new_files import already_exists
 from glacierbase.model.command import command, on_catalog
+from glacierbase.model.keys import CATALOG_NAME
 from glacierbase.model.result import Result
 from glacierbase.model.text import Line, Verbatim
-from glacierbase.model.values import CATALOG_NAME
 from glacierbase.run.files import path_inside, writing
 
 # The dialect of the first migration, by the type of the catalog file.

@@ -7,13 +7,21 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TypeGuard
 
-from glacierbase.catalogs.keycheck import unknown_engine, wrong_keys
-from glacierbase.catalogs.keys import BESIDE_CONF, FILE_KEYS, KEYS, file_keys
-from glacierbase.catalogs.nodes import MappingNode, Node, ScalarNode, SequenceNode, YamlPlace, is_null
-from glacierbase.catalogs.yamlfile import MOST_ERRORS, load_yaml, parse_yaml
+from glacierbase.catalogs.keys import BESIDE_CONF, FILE_KEYS, KEYS, file_keys, unknown_engine, wrong_keys
+from glacierbase.catalogs.yamlfile import (
+    MOST_ERRORS,
+    MappingNode,
+    Node,
+    ScalarNode,
+    SequenceNode,
+    YamlPlace,
+    is_null,
+    load_yaml,
+    parse_yaml,
+)
 from glacierbase.errors import ConfigurationError, raise_all
 from glacierbase.executors import engine_type, engine_types
-from glacierbase.model.values import CATALOG_NAME
+from glacierbase.model.keys import CATALOG_NAME
 from glacierbase.run.files import FileReader
 
 SHARED = "_shared.yaml"

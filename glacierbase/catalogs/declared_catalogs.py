@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from glacierbase.catalogs.nodes import MappingNode
+from glacierbase.catalogs.yamlfile import MappingNode
 from glacierbase.errors import ConfigurationError
-from glacierbase.model.spelling import did_you_mean, nearest, suggestion
+from glacierbase.model.text import did_you_mean, nearest, suggestion
 
 DECLARED = re.compile(r"spark\.sql\.catalog\.([^.]+)")
 

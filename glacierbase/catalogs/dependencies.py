@@ -7,10 +7,10 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from glacierbase.catalogs.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from glacierbase.catalogs.references import References
+from glacierbase.catalogs.yamlfile import MappingNode, Node, ScalarNode, SequenceNode
 from glacierbase.errors import GlacierbaseError, collected
-from glacierbase.model.values import COORDINATE, COORDINATE_PATTERN, SHA256
+from glacierbase.model.keys import COORDINATE, COORDINATE_PATTERN, SHA256
 
 # Ivy's: https://ant.apache.org/ivy/history/latest-milestone/ivyfile/dependency.html
 # Maven's are in its POM reference, "Dependency Version Requirement Specification".

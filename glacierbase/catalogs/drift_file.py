@@ -7,9 +7,8 @@ import re
 from collections.abc import Iterable
 from glob import escape
 
-from glacierbase.catalogs.drift import drift_rules
-from glacierbase.catalogs.nodes import MappingNode, SequenceNode
-from glacierbase.catalogs.yamlfile import parse_yaml
+from glacierbase.catalogs.blocks import drift_rules
+from glacierbase.catalogs.yamlfile import MappingNode, SequenceNode, parse_yaml
 from glacierbase.errors import ConfigurationError, GlacierbaseError
 from glacierbase.model.catalog import Catalog, DriftRule
 

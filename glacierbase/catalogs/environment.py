@@ -7,20 +7,16 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from glacierbase.catalogs.blocks import drift_rules, lint_options
 from glacierbase.catalogs.declared_catalogs import DECLARED, wrong_catalogs
 from glacierbase.catalogs.dependencies import Dependencies, DependencyReader
-from glacierbase.catalogs.drift import drift_rules
-from glacierbase.catalogs.keycheck import unknown_engine
-from glacierbase.catalogs.keys import KEYS
-from glacierbase.catalogs.lint import lint_options
-from glacierbase.catalogs.nodes import MappingNode, Node, ScalarNode, SequenceNode
+from glacierbase.catalogs.keys import KEYS, unknown_engine
 from glacierbase.catalogs.references import References, resolved
-from glacierbase.catalogs.yamlfile import MOST_ERRORS
+from glacierbase.catalogs.yamlfile import MOST_ERRORS, MappingNode, Node, ScalarNode, SequenceNode
 from glacierbase.errors import GlacierbaseError, collected, raise_all
 from glacierbase.executors import OWN, EngineType, engine_type, engine_types, own_types
 from glacierbase.model.catalog import Catalog, DriftRule, Hooks, LintOptions, StoreOptions
-from glacierbase.model.keys import Kind
-from glacierbase.model.values import STORE_CATALOG, ValueType
+from glacierbase.model.keys import STORE_CATALOG, Kind, ValueType
 from glacierbase.run.packages import EXECUTORS, names_in
 from glacierbase.sql.dialects import SUBSTITUTES
 

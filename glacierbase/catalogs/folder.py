@@ -11,18 +11,15 @@ from dataclasses import dataclass, field, replace
 from functools import reduce
 from pathlib import Path
 
+from glacierbase.catalogs.blocks import listed_headers
 from glacierbase.catalogs.catalogfile import SHARED, catalog_name, load_catalog_file
 from glacierbase.catalogs.environment import EnvironmentReader
-from glacierbase.catalogs.external_values import ExternalValues, Placeholders, RealValues
-from glacierbase.catalogs.headers import listed_headers
-from glacierbase.catalogs.nodes import MappingNode, ScalarNode, YamlPlace, is_null, merge
-from glacierbase.catalogs.references import References
-from glacierbase.catalogs.yamlfile import yaml_files
+from glacierbase.catalogs.references import ExternalValues, Placeholders, RealValues, References
+from glacierbase.catalogs.yamlfile import MappingNode, ScalarNode, YamlPlace, is_null, merge, yaml_files
 from glacierbase.errors import GlacierbaseError, collected, raise_all
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.command import git_command
-from glacierbase.model.spelling import did_you_mean
-from glacierbase.model.text import first_of
+from glacierbase.model.text import did_you_mean, first_of
 
 DEFAULT_ENVIRONMENT = "default"
 

@@ -12,8 +12,7 @@ from typing import Any
 from glacierbase.catalogs.keys import file_keys
 from glacierbase.catalogs.references import KNOWN_PLAIN, KNOWN_SECRET
 from glacierbase.executors import engine_types
-from glacierbase.model.keys import Key, Kind
-from glacierbase.model.values import TEXT, whole
+from glacierbase.model.keys import TEXT, Key, Kind, whole
 
 Schema = dict[str, Any]
 

@@ -232,7 +232,7 @@ class _Duration(click.ParamType):  # type: ignore[type-arg,unused-ignore]
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         if isinstance(value, float):
             return value
-        from glacierbase.model.duration import parse_duration
+        from glacierbase.model.keys import parse_duration
 
         try:
             return parse_duration(value)

@@ -57,7 +57,7 @@ def _instead(code: str) -> str:
     """Return where a code is explained that is not of an error: codes of rules end in digits."""
     from glacierbase.errors.reference import ENTRIES
     from glacierbase.model.command import command
-    from glacierbase.model.spelling import did_you_mean
+    from glacierbase.model.text import did_you_mean
 
     if code[:2].isalpha() and code[-3:].isdecimal():
         return f"`{command('rules', code)}` prints a rule of `lint`."
@@ -157,7 +157,7 @@ def schemas(format: str, color: str, name: str | None) -> None:
 
 def _unknown(name: str, names: Iterable[str]) -> click.UsageError:
     from glacierbase.model.command import command
-    from glacierbase.model.spelling import did_you_mean
+    from glacierbase.model.text import did_you_mean
 
     hint = did_you_mean(name, names, f"`{command('schemas')}` lists all.")
     return click.UsageError(f"there is no schema {name}; {hint}", click.get_current_context())

@@ -73,7 +73,7 @@ def _rule(code: str, known: dict[str, Rule]) -> Rule:
     """
     from glacierbase.errors.reference import ENTRIES
     from glacierbase.model.command import command
-    from glacierbase.model.spelling import did_you_mean
+    from glacierbase.model.text import did_you_mean
 
     if code in known:
         return known[code]

@@ -3,6 +3,10 @@
 Packages add types of engine by the entry point group `glacierbase.executors`, each an object of a class that derives from
 `EngineType`. An executor connects, runs one statement at a time and maps the vendor's errors. Order, lock, history and the
 consequences of a failure are decided in the layers above. Every implementation passes `tests/engines/contract/`.
+
+- `engine`: the engine of one catalog, started only when a statement has to run.
+- `cancel`: cancel a statement that runs.
+- `spark/`, `snowflake/`: the two engines of glacierbase.
 """
 
 from __future__ import annotations
@@ -17,10 +21,9 @@ from typing import Any, Protocol
 
 from glacierbase.errors import ConfigurationError
 from glacierbase.model.catalog import Catalog
-from glacierbase.model.keys import Key
+from glacierbase.model.keys import NAMESPACE, Key, ValueType
 from glacierbase.model.session import SessionContext
 from glacierbase.model.shape import Shape
-from glacierbase.model.values import NAMESPACE, ValueType
 from glacierbase.run.packages import EXECUTORS, names_in, offered
 from glacierbase.run.run import Run
 

@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from glacierbase.history.file_tables import FileTables
 from glacierbase.history.shapes import as_recorded
+from glacierbase.history.tables import FileTables
 from glacierbase.history.timeline import Timeline
 from glacierbase.model.differences import Difference, compare
 from glacierbase.model.names import name_parts

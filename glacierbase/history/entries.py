@@ -11,7 +11,7 @@ from glacierbase.history.details import NO_DETAILS, Details
 from glacierbase.history.lockrow import holder_of
 from glacierbase.migrations.allows import allows_of
 from glacierbase.migrations.compiled import Compiled
-from glacierbase.model.accepted import DeclaredDifference
+from glacierbase.model.differences import DeclaredDifference
 from glacierbase.model.migration import EventType, State, Statement
 from glacierbase.sql.targets import target_tables
 from glacierbase.stores import LockRow

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from glacierbase.errors import HistoryDisagrees, NeedsRepair
-from glacierbase.history.damaged import check_event
-from glacierbase.history.details import Details, details_of
-from glacierbase.history.mentions import Mention, mention
+from glacierbase.history.details import Details, check_event, details_of
 from glacierbase.model.migration import AppliedBy, Event, EventType, Migration, Squashed, State
 from glacierbase.model.session import RecordedSession
-from glacierbase.model.tableversion import TableVersion
+from glacierbase.model.shape import TableVersion
 
 # The file of a version in one of these states must not change, and does not run again.
 SETTLED = frozenset({State.APPLIED, State.ABANDONED})
+# Of one record, with their kinds: the name as the file wrote it, and names and ids of the table before and after.
+Mention = frozenset[tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,3 +291,28 @@ def check_renamed(catalog: str, migrations: Sequence[Migration], others: Mapping
                 catalog=catalog,
                 recorded=name,
             )
+
+
+def mention(document: Mapping[str, object]) -> Mention:
+    """Return what the JSON of a record mentions."""
+    return frozenset(_mentioned(document))
+
+
+def may_be_about(found: Mention, names: Collection[str]) -> bool:
+    """Return whether a record is about a table that a file wrote with one of these names; True also where it has no name."""
+    return all(name in names for name in written(found))
+
+
+def written(found: Mention) -> tuple[str, ...]:
+    """Return the name as the file wrote it; none where the record has no name."""
+    return tuple(name for kind, name in found if kind == "written")
+
+
+def _mentioned(document: Mapping[str, object]) -> Iterator[tuple[str, str]]:
+    if isinstance(name := document.get("table"), str):
+        yield "written", name
+    for shape in (document.get("before"), document.get("after")):
+        if isinstance(shape, Mapping):
+            yield "table", str(shape.get("table"))
+            if "uuid" in shape:
+                yield "uuid", str(shape["uuid"])

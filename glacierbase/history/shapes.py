@@ -8,10 +8,8 @@ from datetime import datetime
 from enum import Enum
 
 from glacierbase.errors import NeedsRepair
-from glacierbase.history.damaged import damaged
-from glacierbase.history.details import details_of
-from glacierbase.history.mentions import may_be_about
-from glacierbase.history.records import History
+from glacierbase.history.details import damaged, details_of
+from glacierbase.history.records import History, may_be_about
 from glacierbase.model.codec import from_stored, to_stored
 from glacierbase.model.migration import Event
 from glacierbase.model.shape import Shape

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field, replace
 from itertools import compress
 
 from glacierbase.history.details import details_of
-from glacierbase.history.mentions import may_be_about
-from glacierbase.history.records import History
+from glacierbase.history.records import History, may_be_about
 from glacierbase.history.shapes import ChangeOrigin, RecordedChange, TableRecord, read_records
 from glacierbase.model.differences import compare
 from glacierbase.model.migration import Event, EventType

@@ -23,8 +23,7 @@ from glacierbase.inspect.results import Check, DoctorResult
 from glacierbase.model.command import command
 from glacierbase.run.waiting import in_context
 from glacierbase.stores import LockRow, Store
-from glacierbase.stores.choice import ddl
-from glacierbase.stores.renaming import renaming_warnings
+from glacierbase.stores.choice import ddl, renaming_warnings
 
 # Of the race for the lock.
 _SESSIONS, _ROUNDS = 4, 3

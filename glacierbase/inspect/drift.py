@@ -11,11 +11,10 @@ from typing import ClassVar
 
 from glacierbase.errors import EngineUnavailable, GlacierbaseError
 from glacierbase.history.drift import TableDrift, drift_of, is_kept_by_engine, look
-from glacierbase.history.file_tables import FileTables
 from glacierbase.history.opening import OpenCatalog, Target
 from glacierbase.history.records import History
 from glacierbase.history.state import CatalogState, read_state
-from glacierbase.history.table_choice import TableChoice
+from glacierbase.history.tables import FileTables, TableChoice
 from glacierbase.history.timeline import Timeline, timelines
 from glacierbase.model.catalog import Catalog, DriftRule
 from glacierbase.model.command import command
@@ -25,7 +24,7 @@ from glacierbase.model.result import Result
 from glacierbase.model.text import Line, counted, quoted, table, time_of
 from glacierbase.sql.qualified import qualified
 from glacierbase.sql.targets import table_names
-from glacierbase.stores.iceberg.past import Past, Version
+from glacierbase.stores.iceberg.versions import Past, Version
 from glacierbase.stores.live import LiveTables
 from glacierbase.stores.tables import is_own_name
 

@@ -23,8 +23,7 @@ from glacierbase.model.migration import Event, EventType
 from glacierbase.model.names import name_of, name_parts
 from glacierbase.model.result import Result, user_of
 from glacierbase.model.shape import Column, Shape
-from glacierbase.model.spelling import did_you_mean
-from glacierbase.model.text import Cell, Line, Mark, counted, table
+from glacierbase.model.text import Cell, Line, Mark, counted, did_you_mean, table
 
 _OUTCOMES = frozenset(
     kind.value

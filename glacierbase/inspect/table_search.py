@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from glacierbase.errors import ConfigurationError
-from glacierbase.history.mentions import Mention
-from glacierbase.history.records import History
+from glacierbase.history.records import History, Mention
 from glacierbase.history.timeline import ENDS, Moment, Timeline, records_in, timelines
 from glacierbase.inspect.points import Place, Point, place_of, reached
 from glacierbase.model.arguments import check_not_empty
@@ -17,7 +16,7 @@ from glacierbase.model.command import command
 from glacierbase.model.migration import Event, EventType
 from glacierbase.model.names import name_of, name_parts
 from glacierbase.model.result import Result
-from glacierbase.model.spelling import did_you_mean
+from glacierbase.model.text import did_you_mean
 from glacierbase.sql.targets import table_names
 
 R = TypeVar("R", bound=Result)

@@ -15,8 +15,16 @@ from typing import overload
 
 from glacierbase.errors import ConfigurationError, GlacierbaseError, MigrationFileError, collected, raise_all
 from glacierbase.migrations.git_files import path_in_git, tracked, usual_base
-from glacierbase.migrations.headers import AUTHOR, DESCRIPTION, file_error, further_headers, read_headers
-from glacierbase.migrations.squashes import below_squash, read_squashes, replaces
+from glacierbase.migrations.headers import (
+    AUTHOR,
+    DESCRIPTION,
+    below_squash,
+    file_error,
+    further_headers,
+    read_headers,
+    read_squashes,
+    replaces,
+)
 from glacierbase.model.command import command
 from glacierbase.model.migration import Migration, checksum
 from glacierbase.run.files import FileReader, FileRefused, path_inside

@@ -17,7 +17,7 @@ from jinja2 import Template, TemplateSyntaxError
 from glacierbase.errors import MigrationFileError, raise_all
 from glacierbase.migrations.template import CURRENT, LIMIT, UNWRITTEN, Copied, jinja, listed, seen, with_marks
 from glacierbase.model.migration import Migration
-from glacierbase.model.spelling import nearest, suggestion
+from glacierbase.model.text import nearest, suggestion
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
 

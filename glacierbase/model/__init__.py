@@ -1,1 +1,14 @@
-"""The nouns: migrations, statements, events, catalogs, results, and how they read as JSON and text."""
+"""The nouns: migrations, statements, events, catalogs, shapes, results, and how they are written as JSON and text.
+
+- `migration`: a migration, its statements, its events, its states.
+- `catalog`, `keys`: a catalog in one environment; a key of a catalog file and the types of its values.
+- `shape`: all of a table except its rows; the version of a table.
+- `differences`: the differences between two shapes, and those that a person accepted.
+- `session`: where a session is.
+- `names`: names of tables, as written, as recorded, as quoted.
+- `result`: the base of every command's result.
+- `command`: the commands that messages print.
+- `arguments`: checks of what callers pass.
+- `codec`: dataclasses to JSON documents, and back.
+- `text`, `escape`, `html`: lines and tables; escaping; results in notebooks.
+"""

@@ -1,11 +1,133 @@
-"""The noun `Key`: a key of a catalog file, as the loader checks it, the reference shows it, and editors complete it."""
+"""The keys of a catalog file as values: a key, and the types of single values, each in words and as a conversion."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from enum import Enum
+from typing import Any
 
-from glacierbase.model.values import TEXT, ValueType
+_NAMESPACE = r"[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*"
+DURATION = r"([0-9]{1,9}(?:\.[0-9]{1,9})?)(ms|s|m|h)"
+_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+@dataclass(frozen=True, slots=True)
+class ValueType:
+    """What the text of a single value may be.
+
+    Attributes:
+        expected: in words, for messages and the reference.
+        convert: returns the value of a text, and raises ValueError for a text that is not of this type.
+        schema: the same for editors, as a JSON Schema; default any single value.
+    """
+
+    expected: str
+    convert: Callable[[str], Any]
+    schema: Mapping[str, Any] = field(default_factory=lambda: {"type": ["string", "number", "boolean"]}, compare=False)
+
+    def accepts(self, text: str) -> bool:
+        """Return whether the text is of this type."""
+        try:
+            self.convert(text)
+        except ValueError:
+            return False
+        return True
+
+
+def one_of(*allowed: str) -> ValueType:
+    """Return the type of a value that is one of these words."""
+
+    def convert(text: str) -> str:
+        if text not in allowed:
+            raise ValueError(text)
+        return text
+
+    return ValueType(" or ".join(allowed), convert, {"enum": list(allowed)})
+
+
+def whole(pattern: str) -> dict[str, str]:
+    """Return the JSON Schema of texts that match a pattern from their first to their last character.
+
+    The pattern must mean the same in Python and in JavaScript. `$` does not: in Python it also matches before a last line break.
+    """
+    return {"type": "string", "pattern": rf"^(?:{pattern})(?![\s\S])"}
+
+
+def _matching(pattern: str, expected: str) -> ValueType:
+    compiled = re.compile(pattern)
+
+    def convert(text: str) -> str:
+        if not compiled.fullmatch(text):
+            raise ValueError(text)
+        return text
+
+    return ValueType(expected, convert, whole(pattern))
+
+
+def _boolean(text: str) -> bool:
+    if text.lower() not in ("true", "false"):
+        raise ValueError(text)
+    return text.lower() == "true"
+
+
+def _duration(shortest: str, longest: str) -> ValueType:
+    def convert(text: str) -> float:
+        seconds = parse_duration(text)
+        if not parse_duration(shortest) <= seconds <= parse_duration(longest):
+            raise ValueError(text)
+        return seconds
+
+    return ValueType(f"a duration from {shortest} to {longest}", convert, whole(DURATION))
+
+
+TEXT = ValueType("text", str)
+# Of one line, so that it can be part of a message.
+WORDS = _matching(r"[^\x00-\x1f\x7f]*[^\s\x00-\x1f\x7f][^\x00-\x1f\x7f]*", "a text of one line")
+BOOLEAN = ValueType("true or false", _boolean, {"enum": [True, False, "true", "false"]})
+LEASE = _duration("1s", "24h")
+HOOK_TIMEOUT = _duration("1s", "1h")
+CATALOG_NAME = _matching("[a-z][a-z0-9_]*", "a name of lower-case letters, digits and _")
+ENVIRONMENT_NAME = _matching("[A-Za-z0-9][A-Za-z0-9._-]*", "a name of letters, digits, . _ and -")
+HEADER_NAME = _matching(
+    r"(?!MIGRATION_|(?:DESCRIPTION|AUTHOR|SQUASHES)$)(?=.{1,60}$)[A-Z]+(?:_[A-Z]+)*",
+    "a name of capital letters and _, without the prefix MIGRATION_, and none of DESCRIPTION, AUTHOR and SQUASHES",
+)
+RULE_CODE = _matching("[A-Z]{2,8}[0-9]{3}", "the code of a rule, such as DS103")
+# YAML reads `off` as false.
+SEVERITY = ValueType(
+    "off, warning or error", one_of("off", "warning", "error").convert, {"enum": ["off", "warning", "error", False]}
+)
+# Tools that write YAML 1.1 have them as truth values.
+_SWITCH = {"on": True, "true": True, "off": False, "false": False}
+
+
+def _switch(text: str) -> bool:
+    if text not in _SWITCH:
+        raise ValueError(text)
+    return _SWITCH[text]
+
+
+SWITCH = ValueType("on or off", _switch, {"enum": ["on", "off", True, False]})
+NAMESPACE = _matching(_NAMESPACE, "names joined by dots")
+SCHEMA = _matching(r"[A-Za-z_][A-Za-z0-9_]*", "the name of a schema")
+STORE_CATALOG = _matching(rf'{_NAMESPACE}|"[^"\x00-\x1f\x7f]+"', "the name of a catalog")
+COORDINATE_PATTERN = r"[^:,/\s]+:[^:,/\s]+:[^:/\s]+"
+COORDINATE = _matching(COORDINATE_PATTERN, "a Maven coordinate: group:artifact:version")
+SHA256 = _matching("[0-9A-Fa-f]{64}", "a SHA-256 of 64 hexadecimal digits")
+
+
+def parse_duration(text: str) -> float:
+    """Return the seconds of a duration such as `500ms`, `30s`, `5m` or `1h`.
+
+    Raises:
+        ValueError: the text is not a duration.
+    """
+    found = re.fullmatch(DURATION, text.strip())
+    if not found:
+        raise ValueError(f"{text!r} is not a duration such as 30s, 5m or 1h")
+    return float(found[1]) * _SECONDS[found[2]]
 
 
 class Kind(str, Enum):

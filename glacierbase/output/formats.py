@@ -13,7 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from glacierbase.errors import GlacierbaseError, collected
-from glacierbase.model.spelling import did_you_mean
+from glacierbase.model.text import did_you_mean
 from glacierbase.output.documents import CommandOutcome, json_document, text_document, text_errors
 from glacierbase.run.files import FileRefused, check_replaceable, replace_file, writing
 

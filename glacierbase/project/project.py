@@ -389,7 +389,7 @@ class Project:
         Args:
             output: the file, which ends in `.json`; an existing one is replaced.
         """
-        from glacierbase.inspect.compare.state_files import check_output, write_states
+        from glacierbase.inspect.compare.state import check_output, write_states
 
         check_output(output)
         states = self._catalogs.run(COMMANDS["export-state"], catalogs, spark)
@@ -494,7 +494,7 @@ class Project:
             ConfigurationError: a pattern fits no table of the history.
             EngineUnavailable: a table cannot be read; `results` has the differences of the others.
         """
-        from glacierbase.history.table_choice import TableChoice
+        from glacierbase.history.tables import TableChoice
 
         choice = TableChoice(tables)
         return choice.check(self._catalogs.run(COMMANDS["drift"], catalogs, spark, choice=choice))

@@ -10,7 +10,7 @@ from glacierbase.errors import GlacierbaseError
 from glacierbase.history.opening import OpenCatalog, Target
 from glacierbase.history.records import History
 from glacierbase.history.state import CatalogState, read_state
-from glacierbase.history.table_choice import TableChoice
+from glacierbase.history.tables import TableChoice
 from glacierbase.history.timeline import Moment, Timeline, timelines
 from glacierbase.inspect.drift import DriftResult, Unread, drift_in
 from glacierbase.inspect.history import ci_actors, statement_of

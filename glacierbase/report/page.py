@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from base64 import b64encode
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
@@ -16,15 +17,15 @@ import glacierbase
 from glacierbase.errors import GlacierbaseError, SeveralErrors, raise_all
 from glacierbase.inspect.compare.results import CompareResult
 from glacierbase.model.arguments import check_not_empty
-from glacierbase.model.escape import on_one_line
+from glacierbase.model.escape import escaped, on_one_line
 from glacierbase.model.result import Result, Results
-from glacierbase.report.packed import packed
 from glacierbase.report.results import PageResult, ReportResult, reported
 from glacierbase.run.files import check_replaceable, replace_file, writing
 
 R = TypeVar("R", bound=Result)
 
 _SCRIPTS = ("data.js", "elements.js", "pages.js", "addresses.js", "search.js")
+Reference: TypeAlias = int | None
 
 
 def report(
@@ -123,3 +124,51 @@ def page_text(name: str, pages: Sequence[PageResult], compared: Sequence[Compare
 
 def _hash(text: str) -> str:
     return f"'sha256-{b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def packed(value: Any) -> str:
+    """Return a value of JSON's types, packed, as text for a `script` element: no text can end the element.
+
+    Control characters in texts, and those that change the direction of text, become visible escapes.
+    """
+    packer = _Packer()
+    root = packer.add(value)
+    content = {
+        "shapes": [list(map(_visible, keys)) for keys in packer.shapes],
+        "nodes": list(map(_node, packer.nodes)),
+        "root": root,
+    }
+    text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _node(key: str | tuple[Reference, ...]) -> object:
+    return _visible(key) if isinstance(key, str) else key
+
+
+def _visible(text: str) -> str:
+    return "\n".join(map(escaped, text.split("\n")))
+
+
+class _Packer:
+    """Nodes and shapes, each once, by the order of their first use."""
+
+    def __init__(self) -> None:
+        self.nodes: dict[str | tuple[Reference, ...], int] = {}
+        self.shapes: dict[tuple[str, ...], int] = {}
+
+    def add(self, value: Any) -> Reference:
+        """Return the reference of a value."""
+        if value is None:
+            return None
+        if isinstance(value, int) and value >= 0:
+            return -1 - value
+        if isinstance(value, Mapping):
+            shape = self.shapes.setdefault(tuple(value), len(self.shapes))
+            return self._place((shape, *(self.add(each) for each in value.values())))
+        if isinstance(value, (list, tuple)):
+            return self._place((-1, *(self.add(each) for each in value)))
+        return self._place(str(value))
+
+    def _place(self, node: str | tuple[Reference, ...]) -> int:
+        return self.nodes.setdefault(node, len(self.nodes))

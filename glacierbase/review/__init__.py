@@ -4,7 +4,7 @@ No catalog is contacted. `lint` reads the statements; `review` also runs them, o
 
 - `lint`: the command: apply the rules in every environment, and decide what their findings mean.
 - `examine`: what `lint` does to one file after another, in the worker process of a sandbox.
-- `rule`, `severity`: what a rule is, what it gets, and how severe its findings are.
+- `rule`: what a rule is, and what it gets.
 - `catalogue`: all rules: those of `rules/`, a module and a Markdown file for each family, and those of installed packages.
 - `table_properties`: the properties that the table formats know, from `table_properties.json`.
 - `review`: the command: group the environments that render alike, replay, and join what the rules find.
@@ -12,5 +12,5 @@ No catalog is contacted. `lint` reads the statements; `review` also runs them, o
 - `copy`: the configuration of the throw-away copy.
 - `replay`: run the base and the new migrations on the copy, and compare the tables.
 - `base_states`: the states of the copy after the base, in the user's cache.
-- `results`: findings, and the results of both commands.
+- `results`: findings and their severity, and the results of both commands.
 """

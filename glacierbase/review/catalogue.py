@@ -9,7 +9,7 @@ from itertools import chain
 from types import MappingProxyType
 
 from glacierbase.errors import ConfigurationError
-from glacierbase.model.values import RULE_CODE
+from glacierbase.model.keys import RULE_CODE
 from glacierbase.review.rule import Rule
 from glacierbase.review.rules import (
     allows,

@@ -14,7 +14,7 @@ from glacierbase.migrations.worker import Examiner
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.command import command
 from glacierbase.model.migration import Migration
-from glacierbase.model.spelling import did_you_mean
+from glacierbase.model.text import did_you_mean
 from glacierbase.review.catalogue import all_rules, is_ours
 from glacierbase.review.results import REPLAY_CODES
 from glacierbase.review.rule import CREATES, Facts, File, Found, Rule, Step, TablesBefore

@@ -23,14 +23,12 @@ from glacierbase.model.command import command
 from glacierbase.model.migration import Migration
 from glacierbase.model.names import matches
 from glacierbase.model.result import Results, raise_first
-from glacierbase.model.spelling import did_you_mean
-from glacierbase.model.text import counted
+from glacierbase.model.text import counted, did_you_mean
 from glacierbase.review.catalogue import all_rules
 from glacierbase.review.examine import examined
-from glacierbase.review.results import REPLAY_CODES, Finding, LintResult, NotUnderstood, origin
+from glacierbase.review.results import REPLAY_CODES, Finding, LintResult, NotUnderstood, Severity, origin
 from glacierbase.review.rule import Rule
 from glacierbase.review.rules.allows import misplaced_allow, unexplained_allow, unknown_allow, unused_allow
-from glacierbase.review.severity import Severity
 from glacierbase.sql.dialects import dialect_of
 
 _JARS = {

@@ -6,6 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from pathlib import Path
 from typing import ClassVar
 
@@ -14,7 +15,6 @@ from glacierbase.model.differences import Change, Difference
 from glacierbase.model.result import Result
 from glacierbase.model.shape import Shape
 from glacierbase.model.text import Line, Mark, counted, table
-from glacierbase.review.severity import Severity
 from glacierbase.run.git import work_tree
 
 PREFIX = "on the throw-away copy"
@@ -270,3 +270,12 @@ class ReviewResult(Result):
 
 def _row(file: ReviewedFile) -> tuple[str, ...]:
     return (file.version, file.kind or "not replayed", file.author, file.description)
+
+
+class Severity(str, Enum):
+    """An error fails the command; a warning does not."""
+
+    ERROR = "error"
+    WARNING = "warning"
+
+    __str__ = str.__str__

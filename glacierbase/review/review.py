@@ -42,10 +42,10 @@ from glacierbase.review.results import (
     ReviewedStatement,
     ReviewedTable,
     ReviewResult,
+    Severity,
     SkippedStatement,
     origin,
 )
-from glacierbase.review.severity import Severity
 from glacierbase.review.statements import (
     FileSummary,
     ReplayProblem,

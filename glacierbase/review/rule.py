@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any
 
 from glacierbase.model.migration import Migration, Statement
-from glacierbase.review.severity import Severity
+from glacierbase.review.results import Severity
 from glacierbase.sql.dialects import SPARK
 from glacierbase.sql.known import KnownTable
 from glacierbase.sql.statement import Call, Name, ParsedStatement, Part, Place

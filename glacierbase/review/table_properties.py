@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from glacierbase.model import spelling
+from glacierbase.model import text
 
 # The keys below these are read by the format only; all others may be the user's.
 RESERVED = {
@@ -87,7 +87,7 @@ def nearest(key: str, table_format: str) -> str | None:
     if _entry(key, keys):
         return None
     is_reserved = key.startswith(RESERVED[table_format])
-    near = spelling.nearest(key[:_LONGEST_KEY], keys, _LIKE if is_reserved else _TYPING_ERROR)
+    near = text.nearest(key[:_LONGEST_KEY], keys, _LIKE if is_reserved else _TYPING_ERROR)
     return near or ("" if is_reserved else None)
 
 

@@ -13,11 +13,20 @@ from pathlib import Path
 from typing import Any
 
 import glacierbase
-from glacierbase.run.ci import ci_actor, ci_url
 from glacierbase.run.git import GitFailed, git
 from glacierbase.run.held import HeldLocks
 from glacierbase.run.processes import this_process
 from glacierbase.secrets import masked
+
+_JOB_URL = ("CI_JOB_URL", "BUILD_URL", "CIRCLE_BUILD_URL", "BUILDKITE_BUILD_URL", "TRAVIS_BUILD_WEB_URL")
+_ACTOR = (
+    "GITHUB_ACTOR",
+    "GITLAB_USER_LOGIN",
+    "BUILD_USER_ID",
+    "BUILD_REQUESTEDFOREMAIL",
+    "BUILDKITE_BUILD_CREATOR",
+    "CIRCLE_USERNAME",
+)
 
 
 @dataclass(frozen=True)
@@ -103,3 +112,20 @@ def _git_commit(project: Path) -> str | None:
     except (OSError, GitFailed):
         return None
     return commit + ("+dirty" if changed else "")
+
+
+def ci_url() -> str | None:
+    """Return the address of the CI job, or None outside of CI."""
+    if os.environ.get("GITHUB_RUN_ID"):
+        server = os.environ.get("GITHUB_SERVER_URL", "https://github.com")
+        return f"{server}/{os.environ.get('GITHUB_REPOSITORY')}/actions/runs/{os.environ['GITHUB_RUN_ID']}"
+    return _first(_JOB_URL)
+
+
+def ci_actor() -> str | None:
+    """Return who started the CI job, as the CI service names them; None where it does not."""
+    return _first(_ACTOR)
+
+
+def _first(names: tuple[str, ...]) -> str | None:
+    return next((os.environ[name] for name in names if os.environ.get(name)), None)

@@ -8,26 +8,26 @@
 A grammar of glacierbase reads the tokens of the engine's lexer; no SQL is rendered from it.
 
 From text to values:
-    dialects, tokens    what hides a semicolon, what a comment is; words, strings and signs with their places
-    statement           the answer as frozen values: operation, tables, clauses, what changes in the session
-    cursor              the tokens of one statement, and the clauses that several statements share
-    reading             the grammar of a statement, chosen by its first words
-    queries, changes    SELECT; INSERT, UPDATE, DELETE, MERGE, COPY
-    create, alter       tables, views and columns; `snowflake` holds what only Snowflake has
-    objects             CREATE, ALTER, DROP and COMMENT ON by the kind of the object
-    maintenance         OPTIMIZE, VACUUM and their kin; CALL
-    session, scripts    USE, SET, SHOW, GRANT, transactions; BEGIN … END with the statements inside
+- `dialects`, `tokens`: what hides a semicolon, what a comment is; words, strings and signs with their places.
+- `statement`: the answer as frozen values: operation, tables, clauses, what changes in the session.
+- `cursor`: the tokens of one statement, and the clauses that several statements share.
+- `reading`: the grammar of a statement, chosen by its first words.
+- `queries`, `changes`: SELECT; INSERT, UPDATE, DELETE, MERGE, COPY.
+- `create`, `alter`, `snowflake`: tables, views and columns; what only Snowflake has.
+- `objects`: CREATE, ALTER, DROP and COMMENT ON by the kind of the object.
+- `maintenance`: OPTIMIZE, VACUUM and their kin; CALL.
+- `session`, `scripts`: USE, SET, SHOW, GRANT, transactions; BEGIN … END with the statements inside.
 
 What follows from statements:
-    file                the statements of a file, with the tables that they change under their whole names
-    qualified           the whole names of tables
-    targets             the tables of statements as the history records them
-    about               which parts of a table its statements are about
-    known, declared     what statements declare of tables, followed over files; the shape that a table then has
-    column_types        types of columns in one spelling
+- `file`: the statements of a file, with the tables that they change under their whole names.
+- `qualified`: the whole names of tables.
+- `targets`: the tables of statements as the history records them.
+- `about`: which parts of a table its statements are about.
+- `known`, `declared`: what statements declare of tables, followed over files; the shape that a table then has.
+- `column_types`: types of columns in one spelling.
 
 From values to text:
-    render              shapes as Spark SQL: CREATE TABLE, and ALTER TABLE from one shape to another
+- `render`: shapes as Spark SQL: CREATE TABLE, and ALTER TABLE from one shape to another.
 """
 
 from __future__ import annotations

@@ -10,9 +10,8 @@ from pathlib import Path
 
 from glacierbase.errors import ConfigurationError
 from glacierbase.migrations.git_files import path_in_git
-from glacierbase.migrations.headers import AUTHOR, DESCRIPTION, PREFIX
+from glacierbase.migrations.headers import AUTHOR, DESCRIPTION, PREFIX, header_lines, squashed_by
 from glacierbase.migrations.new_files import already_exists, as_template
-from glacierbase.migrations.squashes import header_lines, squashed_by
 from glacierbase.model.command import git_command
 from glacierbase.model.escape import on_one_line
 from glacierbase.model.migration import Migration

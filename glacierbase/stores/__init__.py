@@ -2,6 +2,13 @@
 
 A store decides nothing: `glacierbase.history.records` defines the meaning of an event, `glacierbase.apply.lock` who may take the
 lock. Every implementation passes `tests/engines/contract/`.
+
+- `choice`: choose the store of a catalog, and open it.
+- `sql`: through the SQL of an executor.
+- `iceberg/`: through PyIceberg, without an engine.
+- `tables`: names, columns and properties of the two tables; what makes them unreadable.
+- `bounded`: a store whose calls end within a time limit.
+- `live`: the tables of users as they are now.
 """
 
 from __future__ import annotations
@@ -14,7 +21,7 @@ from typing import Protocol
 from glacierbase.executors.engine import Engine
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.migration import Event
-from glacierbase.model.tableversion import TableVersion
+from glacierbase.model.shape import TableVersion
 
 FORMAT_VERSION = 1
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from glacierbase.errors import EngineUnavailable, OutcomeUnknown
 from glacierbase.model.migration import Event
-from glacierbase.model.tableversion import TableVersion
+from glacierbase.model.shape import TableVersion
 from glacierbase.run.waiting import Caller, NoAnswer, result
 from glacierbase.stores import LockRow, Store
 

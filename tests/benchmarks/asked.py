@@ -11,7 +11,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.schema import Schema as PyIcebergSchema
 from pyiceberg.types import LongType, NestedField
 
-from glacierbase.apply.holding import locked
+from glacierbase.apply.locked import locked
 from glacierbase.history.details import Details
 from glacierbase.history.entries import Entry, started, took_effect
 from glacierbase.history.shapes import TableRecord, to_document

@@ -10,7 +10,7 @@ from dataclasses import replace
 from itertools import count
 from typing import Any
 
-from glacierbase.apply.holding import locked
+from glacierbase.apply.locked import locked
 from glacierbase.apply.table_records import TableRecords
 from glacierbase.executors.spark.java import find_java_home
 from glacierbase.history.entries import Entry, FileColumns

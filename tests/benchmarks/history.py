@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from glacierbase.apply.holding import locked
+from glacierbase.apply.locked import locked
 from glacierbase.history.entries import Entry, FileColumns
 from glacierbase.history.opening import Target
 from glacierbase.history.state import read_state

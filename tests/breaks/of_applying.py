@@ -135,7 +135,7 @@ BREAKS = (
     ),
     Break(
         "a run works under a fence that the history shows",
-        "apply/holding.py",
+        "apply/locked.py",
         "if state.history.fence >= lock.row.fence:",
         "if False:",
         "unit/apply/test_damaged_lock.py::test_a_run_whose_fence_another_run_recorded_under_runs_nothing",
@@ -195,21 +195,21 @@ BREAKS = (
     ),
     Break(
         "the history is read through the connection from before the lock",
-        "apply/holding.py",
+        "apply/locked.py",
         "store = opened.open_another_store()",
         "store = opened.store",
         "unit/apply/test_migrator_lock.py::test_the_history_is_read_under_the_lock_by_a_store_that_was_opened_for_it",
     ),
     Break(
         "a take-over is not recorded",
-        "apply/holding.py",
+        "apply/locked.py",
         "if lock.taken_from is not None:",
         "if False:",
         "unit/apply/test_migrator_lock.py::test_a_row_without_a_renewal_for_a_lease_is_taken_over_at_any_expiry",
     ),
     Break(
         "a lock that was lost at the end is not noticed",
-        "apply/holding.py",
+        "apply/locked.py",
         "lock.finish()",
         "lock.release()",
         "unit/apply/test_unlock.py::test_a_holder_that_goes_on_by_its_lease_runs_nothing_twice",

@@ -21,7 +21,7 @@ BREAKS = (
     ),
     Break(
         "a compaction overwrites what was appended meanwhile",
-        "stores/iceberg/compaction.py",
+        "stores/iceberg/writes.py",
         "        try:\n            transaction.commit_transaction()",
         "        transaction._requirements = ()\n        try:\n            transaction.commit_transaction()",
         (
@@ -31,7 +31,7 @@ BREAKS = (
     ),
     Break(
         "a compaction deletes files that are in use",
-        "stores/iceberg/compaction.py",
+        "stores/iceberg/writes.py",
         "_files(expired, table.io, pool) - kept",
         "_files(expired, table.io, pool)",
         "unit/stores/test_iceberg_compaction.py::test_what_somebody_tagged_stays_readable",
@@ -83,7 +83,7 @@ BREAKS = (
     ),
     Break(
         "a temporary view is a table of the lake",
-        "executors/spark/targets.py",
+        "executors/spark/errors.py",
         "is_full = catalog == name.parts[0] and len(name.parts) > 1",
         "is_full = True",
         (
@@ -93,7 +93,7 @@ BREAKS = (
     ),
     Break(
         "several INSERTs are atomic",
-        "executors/spark/atomic.py",
+        "executors/spark/errors.py",
         'r"\\bINSERT .*\\bINSERT\\b|\\bOVERWRITE',
         'r"\\bOVERWRITE',
         "unit/executors/test_spark_atomic.py::test_what_is_several_steps_or_not_known_is_not_atomic",
@@ -107,7 +107,7 @@ BREAKS = (
     ),
     Break(
         "a setting of the file moves the table that proves",
-        "executors/spark/proof.py",
+        "executors/spark/evidence.py",
         "if not is_atomic(sql) or _may_move_catalogs(file) or not",
         "if not is_atomic(sql) or not",
         "unit/executors/test_spark_proof.py::test_a_file_that_may_move_the_catalog_is_proven_by_no_table",

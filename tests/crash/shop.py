@@ -20,7 +20,7 @@ from glacierbase.history.records import fold
 from glacierbase.history.shapes import ChangeOrigin, table_records
 from glacierbase.history.timeline import timelines
 from glacierbase.model.migration import Event
-from glacierbase.stores.shapes import TableShapes
+from glacierbase.stores.live import TableShapes
 from tests.support.beds import LakeBed, SnowBed
 from tests.support.project_folder import REPOSITORY, ProjectFolder, only_catalog
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from glacierbase.executors.snowflake.session import SnowflakeSession
 from glacierbase.executors.spark.session import SparkSessionPort
-from glacierbase.stores.iceberg import IcebergStore, compaction
+from glacierbase.stores.iceberg import IcebergStore, writes
 from glacierbase.stores.sql import SqlStore
 
 EVENTS_BETWEEN_COMPACTIONS = 4
@@ -38,7 +38,7 @@ class Steps:
             for verb in ("create", "append", "compare_and_set", "compact"):
                 setattr(store, verb, self._counted(getattr(store, verb)))
         for part in ("compact", "_remove"):
-            setattr(compaction, part, self._counted(getattr(compaction, part)))
+            setattr(writes, part, self._counted(getattr(writes, part)))
 
     def _pass(self) -> None:
         if "heartbeat" not in threading.current_thread().name:

@@ -18,11 +18,11 @@ from glacierbase.apply.plan import Selection
 from glacierbase.apply.progress import Progress
 from glacierbase.errors import GlacierbaseError, MigrationFailed
 from glacierbase.history.shapes import ChangeOrigin
-from glacierbase.history.table_choice import TableChoice
+from glacierbase.history.tables import TableChoice
 from glacierbase.inspect.blame import BlamedLine, BlameResult, blame
 from glacierbase.inspect.drift import DriftResult, drift
 from glacierbase.inspect.table_search import TableSearch
-from glacierbase.stores.shapes import TableShapes
+from glacierbase.stores.live import TableShapes
 from tests.support.project_folder import ProjectFolder
 from tests.support.witnessed import HAND, Witness
 

@@ -20,7 +20,7 @@ from glacierbase.apply.repair import Decision, repair
 from glacierbase.apply.transitions import Resolution
 from glacierbase.errors import GlacierbaseError
 from glacierbase.history.shapes import table_records
-from glacierbase.history.table_choice import TableChoice
+from glacierbase.history.tables import TableChoice
 from glacierbase.inspect.blame import BlameResult, blame
 from glacierbase.inspect.drift import DriftClass, DriftResult, drift
 from glacierbase.inspect.table_search import TableSearch

@@ -21,7 +21,7 @@ from glacierbase.errors import NeedsRepair
 from glacierbase.history.details import Details, to_json
 from glacierbase.history.records import History, fold
 from glacierbase.model.migration import Event, Migration
-from glacierbase.model.tableversion import TableVersion
+from glacierbase.model.shape import TableVersion
 from glacierbase.run.run import statement_tag
 
 TOTAL = 2  # Statements, in one file, all on one table.

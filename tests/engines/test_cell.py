@@ -28,7 +28,7 @@ from contextlib import closing
 from pathlib import Path
 from glacierbase.errors import EngineError
 from glacierbase.executors import open_copy
-from glacierbase.executors.spark.cell import Cell
+from glacierbase.executors.spark.sandbox import Cell
 from glacierbase.review.copy import copy_of
 from glacierbase.run.run import Run
 from tests.support.project_folder import only_catalog

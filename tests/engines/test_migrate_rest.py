@@ -10,7 +10,7 @@ import pytest
 from glacierbase.errors import CommitConflict, OutcomeUnknown
 from glacierbase.history.lockrow import Terms, free_row
 from glacierbase.model.migration import Event
-from glacierbase.stores.iceberg import IcebergStore, compaction, open_store
+from glacierbase.stores.iceberg import IcebergStore, open_store, writes
 from tests.support.beds import WebBed
 from tests.support.catalog_files import WEB_TOKEN
 from tests.support.catalogserver import check_it_migrates, check_refused, check_spark_tells_it, describe
@@ -96,4 +96,4 @@ def test_of_two_compactions_at_once_the_second_is_refused_as_such(store: Iceberg
     before = store._load(store._lock)
     store.compact()
     with pytest.raises(CommitConflict):
-        compaction.compact(before)
+        writes.compact(before)

@@ -14,7 +14,7 @@ import pytest
 
 from glacierbase import Project
 from glacierbase.cli.display import LiveLine
-from glacierbase.executors.snowflake import progress
+from glacierbase.executors.snowflake import session
 from tests.support.beds import SnowBed
 from tests.support.catalog_files import SNOWFLAKE_PASSWORD
 from tests.support.processes import wait_for_line
@@ -347,7 +347,7 @@ def test_the_state_of_a_query_is_asked_for_once_in_a_while(
     wired: ProjectFolder, snowflake_server: SnowflakeServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One statement finds the id; further requests need no warehouse. A short statement causes none."""
-    monkeypatch.setattr(progress, "_INTERVAL_SECONDS", 1.0)
+    monkeypatch.setattr(session, "_INTERVAL_SECONDS", 1.0)
     wired.file("0001_slow.sql", "SELECT 1;\nSELECT 2 /* takes 4 s */;")
     before, began = start_log(snowflake_server), time.monotonic()
     with terminal() as recording, LiveLine(recording.stream).watching():

@@ -13,7 +13,7 @@ from glacierbase.history.shapes import table_records
 from glacierbase.history.timeline import timelines
 from glacierbase.model.migration import Event
 from glacierbase.stores.iceberg import open_store
-from glacierbase.stores.shapes import TableShapes
+from glacierbase.stores.live import TableShapes
 from tests.support.beds import LakeBed, SnowBed
 from tests.support.project_folder import ProjectFolder, only_catalog
 from tests.support.snowflake.bed import SnowflakeServer

@@ -7,7 +7,7 @@ from contextlib import closing
 
 import pytest
 
-from glacierbase.stores.shapes import TableShapes
+from glacierbase.stores.live import TableShapes
 from tests.support.beds import LakeBed
 
 

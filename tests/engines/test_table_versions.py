@@ -9,8 +9,8 @@ from contextlib import closing
 import pytest
 
 from glacierbase.apply.recover import verdict
-from glacierbase.executors.spark.proof import proving_table
-from glacierbase.model.tableversion import TableVersion
+from glacierbase.executors.spark.evidence import proving_table
+from glacierbase.model.shape import TableVersion
 from glacierbase.stores.iceberg import IcebergStore, open_store
 from tests.support.beds import LakeBed
 

@@ -12,10 +12,9 @@ from typing import Any
 
 import pytest
 
-from glacierbase.executors.spark.flags import with_flags
 from glacierbase.executors.spark.jars import resolved_jars
 from glacierbase.executors.spark.java import find_java_home
-from glacierbase.executors.spark.launch import class_archive, launch_conf
+from glacierbase.executors.spark.launch import class_archive, launch_conf, with_flags
 from tests.support.catalog_files import LAKE
 from tests.support.project_folder import Output, ProjectFolder, only_catalog
 from tests.unit.executors.test_spark_java import java_home

@@ -13,10 +13,9 @@ from glacierbase.errors import OutcomeUnknown, StatementRefused, TableNotFound
 from glacierbase.executors import Evidence, InFlight
 from glacierbase.model.migration import Event
 from glacierbase.model.session import SessionContext
-from glacierbase.model.shape import Column, Shape
-from glacierbase.model.tableversion import TableVersion
+from glacierbase.model.shape import Column, Shape, TableVersion
 from glacierbase.stores import LockRow
-from glacierbase.stores.damaged import the_row
+from glacierbase.stores.tables import the_row
 
 _KINDS = {"no such table": TableNotFound, "interrupted": OutcomeUnknown}
 

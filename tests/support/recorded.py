@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pyiceberg.catalog.sql import SqlCatalog
 
-from glacierbase.apply.holding import locked
+from glacierbase.apply.locked import locked
 from glacierbase.catalogs.folder import load_catalog_files
 from glacierbase.history.entries import baselined, started
 from glacierbase.history.opening import Target

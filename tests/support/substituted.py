@@ -163,7 +163,7 @@ def _own(root: Path) -> list[str]:
     from pyspark.sql import SparkSession
 
     from glacierbase import Project
-    from glacierbase.executors.spark.borrowed import BorrowedExecutor
+    from glacierbase.executors.spark.executor import BorrowedExecutor
     from tests.support.project_folder import only_catalog
 
     (root / "warehouse").mkdir()

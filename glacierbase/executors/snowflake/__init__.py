@@ -1,11 +1,15 @@
-"""Snowflake: standard and Snowflake-managed Iceberg tables, through its own connector."""
+"""Snowflake: standard and Snowflake-managed Iceberg tables, through its own connector.
+
+- `session`: sessions of the connector, the progress of a query, and evidence in the query history.
+- `errors`: exceptions of the connector as engine errors.
+- `shape`: the shape of a table from DESCRIBE TABLE.
+"""
 
 from __future__ import annotations
 
 from glacierbase.executors import EngineType, Executor
 from glacierbase.model.catalog import Catalog
-from glacierbase.model.keys import Key, Kind
-from glacierbase.model.values import SCHEMA
+from glacierbase.model.keys import SCHEMA, Key, Kind
 from glacierbase.run.run import Run
 from glacierbase.sql.dialects import SNOWFLAKE
 

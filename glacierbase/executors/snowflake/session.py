@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from datetime import datetime, timezone
@@ -12,9 +13,7 @@ from typing import Any
 
 from glacierbase.errors import ConfigurationError, EngineUnavailable, TableNotFound
 from glacierbase.executors import Evidence, Executor, InFlight, Row, Session
-from glacierbase.executors.snowflake.errors import error_text, map_error
-from glacierbase.executors.snowflake.evidence import ENDED, assess
-from glacierbase.executors.snowflake.progress import QueryState
+from glacierbase.executors.snowflake.errors import error_text, is_atomic, map_error
 from glacierbase.executors.snowflake.shape import shape_of
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.names import snowflake_identifier
@@ -46,6 +45,12 @@ _INTERACTIVE = re.compile("(?i)browser|mfa|authorization_code")
 
 # Attributes of a session that are set at login, and must be unchanged when the next migration gets the session.
 _STATE = ("role", "warehouse", "database", "schema")
+# The states of a statement that has ended.
+ENDED = frozenset({"SUCCESS", "FAILED_WITH_ERROR", "FAILED_WITH_INCIDENT"})
+# Those that prove the outcome; FAILED_WITH_INCIDENT is an internal error of Snowflake.
+_PROVES = frozenset({"SUCCESS", "FAILED_WITH_ERROR"})
+# A statement that takes less than this causes no request, and a longer one no more than one in this time.
+_INTERVAL_SECONDS = 10.0
 
 
 def _leaves_session(sql: str) -> bool:
@@ -331,3 +336,44 @@ def _check_state(catalog: Catalog, connection: Any) -> None:
 def _bound(value: Any) -> Any:
     """Return a parameter for the connector, a datetime with its type: else it is sent without its time zone."""
     return ("TIMESTAMP_TZ", value) if isinstance(value, datetime) else value
+
+
+def assess(rows: Sequence[Row], sql: str) -> Evidence:
+    """Return what the queries with a statement's tag show.
+
+    Args:
+        rows: id, status and error of each query.
+        sql: the statement.
+    """
+    found = tuple(f"query {query_id}: {status}{f', {error}' if error else ''}" for query_id, status, error in rows)
+    states = {status for _, status, _ in rows}
+    if not states or not states <= ENDED:
+        return Evidence(found, has_ended=False if rows else None)
+    if not is_atomic(sql):  # A failed script may have had effects, and its parts may have its tag.
+        return Evidence(found, True if states == {"SUCCESS"} else None, has_ended=True)
+    return Evidence(found, "SUCCESS" in states, has_ended=True, is_proof=len(rows) == 1 and states <= _PROVES)
+
+
+class QueryState:
+    """The state of one statement's query, as of some seconds ago.
+
+    Not thread-safe: one thread calls `read`.
+    """
+
+    def __init__(self, find: Callable[[], Callable[[], str] | None]) -> None:
+        """Args:
+        find: returns a function that returns the query's state, such as `RESUMING_WAREHOUSE`; None before the query is known.
+        """
+        self._find = find
+        self._state: Callable[[], str] | None = None
+        self._due = time.monotonic() + _INTERVAL_SECONDS
+        self._last: str | None = None
+
+    def read(self) -> str | None:
+        """Return `query resuming warehouse`; None before the first answer. Raises what the requests raise."""
+        if time.monotonic() >= self._due:
+            self._due = time.monotonic() + _INTERVAL_SECONDS
+            self._state = self._state or self._find()
+            if self._state:
+                self._last = f"query {self._state().lower().replace('_', ' ')}"
+        return self._last

@@ -1,4 +1,22 @@
-"""Spark: Iceberg, Delta and Hudi tables, on a local, cluster or Spark Connect session."""
+"""Spark: Iceberg, Delta and Hudi tables, on a local, cluster or Spark Connect session.
+
+Executors:
+- `executor`: what all have in common, and the one inside an external session.
+- `local`, `connect`: a JVM that glacierbase starts; a Spark Connect server.
+- `isolated`: the throw-away copy of `review`.
+
+The JVM:
+- `java`, `jars`, `installed`: which Java, jars and Spark are used.
+- `launch`, `gateway`: start the JVM, and talk to it.
+- `sandbox`, `confine`: what the JVM of a copy may reach.
+- `warm`: resolve jars and build the class archive ahead of time.
+
+Sessions:
+- `session`: run statements; literals, progress, substitution.
+- `errors`: exceptions as engine errors, and whether they prove that a statement had no effect.
+- `evidence`: what the log of a table proves.
+- `shape`: the shapes of tables as Spark describes them.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +27,7 @@ from typing import Any
 
 from glacierbase.executors import CopyExecutor, EngineType, Executor, Warmed
 from glacierbase.model.catalog import Catalog
-from glacierbase.model.keys import Key, Kind
-from glacierbase.model.values import BOOLEAN, COORDINATE, SHA256
+from glacierbase.model.keys import BOOLEAN, COORDINATE, SHA256, Key, Kind
 from glacierbase.run.run import Run
 from glacierbase.sql.dialects import SPARK
 
@@ -63,7 +80,7 @@ class Spark(EngineType):
 
     def open_in_session(self, catalog: Catalog, session: Any) -> Executor:
         """Work in new sessions of the caller's, which is never stopped."""
-        from glacierbase.executors.spark.borrowed import BorrowedExecutor
+        from glacierbase.executors.spark.executor import BorrowedExecutor
 
         _silence()
         return BorrowedExecutor(catalog, session)

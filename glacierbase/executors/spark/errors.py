@@ -7,11 +7,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from glacierbase.errors import CommitConflict, EngineError, OutcomeUnknown, StatementRefused, TableNotFound
+from glacierbase.errors import (
+    CommitConflict,
+    EngineError,
+    MigrationFileError,
+    OutcomeUnknown,
+    StatementRefused,
+    TableNotFound,
+)
 from glacierbase.executors import Session
-from glacierbase.executors.spark.atomic import is_atomic
-from glacierbase.executors.spark.targets import takes_back
+from glacierbase.executors.spark.shape import table_details
+from glacierbase.model.names import spark_identifier
 from glacierbase.secrets import mask
+from glacierbase.sql import read
+from glacierbase.sql.statement import Name, ParsedStatement
+from glacierbase.sql.tokens import words
 
 _CONFLICT = ("org.apache.iceberg.exceptions.CommitFailedException", "io.delta.exceptions.Concurrent")
 _NOT_FOUND = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND", "_LEGACY_ERROR_TEMP_1055", "DELTA_MISSING_DELTA_TABLE")
@@ -48,6 +58,52 @@ _NOT_LOADED = (
 )
 # Raised before a change is sent to the catalog.
 _NOTHING_SENT = ("Unsupported table change", *_NOT_LOADED)
+_NEVER = r"(?!)"
+# The first tokens of a statement, and tokens after them that make it several steps.
+_KNOWN = tuple(
+    (re.compile(rf"(?:{first})(?= |\Z)(?! :)"), re.compile(unless))
+    for first, unless in (
+        # These change no table.
+        (r"SHOW|DESC|DESCRIBE|USE|SET|RESET|REFRESH|CACHE|UNCACHE|CLEAR|ADD|LIST", _NEVER),
+        (r"EXPLAIN", r" EXECUTE\b"),
+        # One commit for each INSERT; a directory has no commits.
+        (
+            r"(?:\( )*(?:SELECT|VALUES|TABLE|FROM|WITH)|INSERT|UPDATE|DELETE",
+            r"\bINSERT .*\bINSERT\b|\bOVERWRITE (?:LOCAL )?DIRECTORY\b|\bWITH SCHEMA EVOLUTION\b",
+        ),
+        # Columns are added in a commit before that of the rows.
+        (r"MERGE", r"\bWITH SCHEMA EVOLUTION\b"),
+        # Spark drops what it created when the query fails.
+        (r"CREATE (?:EXTERNAL |TEMPORARY )?TABLE", _NEVER),
+        # Other formats drop, then create.
+        (r"(?:CREATE OR )?REPLACE TABLE(?=.* USING (?:ICEBERG|DELTA)\b)", _NEVER),
+        # PARTITION FIELD is Iceberg's, one commit. Delta drops a feature in several commits.
+        (r"ALTER TABLE", r"\bPARTITION (?!FIELD\b)|\b(?:PARTITIONS|FEATURE)\b"),
+        (r"DROP TABLE", r"\bPURGE\b"),
+        (r"CREATE (?:OR REPLACE )?(?:(?:GLOBAL )?(?:TEMPORARY|TEMP) )?VIEW|ALTER VIEW|DROP VIEW", _NEVER),
+        (r"(?:CREATE|ALTER|DROP) (?:NAMESPACE|SCHEMA|DATABASE)", r"\bCASCADE\b"),
+        (r"CREATE (?:OR REPLACE )?(?:TEMPORARY )?FUNCTION|DROP (?:TEMPORARY )?FUNCTION", _NEVER),
+        (r"COMMENT ON|ANALYZE TABLE", _NEVER),
+    )
+)
+# Variables that Spark replaces before it parses the statement (a SELECT is still one then), and properties and options that add
+# commits.
+_HIDDEN = re.compile(r"(?is)\A(?!SELECT\b).*(?:\$\{|snapshot-id|enableRowTracking|merge-?schema)")
+_ICEBERG = "org.apache.iceberg.spark.SparkCatalog"  # All its tables are Iceberg.
+# The catalogs whose tables with commits are those of one format, beside tables of other formats.
+_FORMATS = {
+    _ICEBERG: "iceberg",
+    "org.apache.iceberg.spark.SparkSessionCatalog": "iceberg",
+    "org.apache.spark.sql.delta.catalog.DeltaCatalog": "delta",
+    "org.apache.spark.sql.hudi.catalog.HoodieCatalog": "hudi",
+}
+# With it, a write adds the columns that its table lacks, in a commit before that of its rows.
+_MERGES_SCHEMA = "spark.sql.iceberg.merge-schema"
+_SESSION_CATALOG = "spark_catalog"
+_BUILT_IN = ("", "builtin")  # How the class of the session catalog is configured if it is Spark's own.
+_ON_NAMESPACES = ("create_namespace", "alter_namespace", "drop_namespace")
+_CREATES = ("create_table", "create_table_as", "replace_table")
+_MAY_REMOVE = ("drop_table", "rename_table")
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,3 +256,90 @@ def _first_paragraph(message: str) -> str:
         return grpc[1]
     text = re.split(r"\n\n?JVM stacktrace:|\n\tat |\n==|;\n'|\nDriver stacktrace", message)[0]
     return re.sub(r"^\[[A-Z0-9_.]+\] | SQLSTATE: \w{5}$", "", text.strip()).strip()
+
+
+def is_atomic(sql: str) -> bool:
+    """Return whether the statement is known to take effect as a whole or not at all."""
+    if _HIDDEN.match(sql):
+        return False
+    try:
+        text = " ".join(words(sql, "spark"))
+    except MigrationFileError:
+        return False
+    return any(first.match(text) and not unless.search(text) for first, unless in _KNOWN)
+
+
+def takes_back(session: Session | None, sql: str, *, not_found: bool) -> bool:
+    """Return whether a failed statement, one of the list of `atomic`, is known to have had no effect.
+
+    Args:
+        session: the one that it ran in; without one, nothing is known of any table.
+        not_found: whether it failed because a table is missing.
+    """
+    statement = read(sql, "spark")
+    if not statement.understood:
+        return False
+    changes = statement.targets or statement.operation in _ON_NAMESPACES or statement.namespace
+    if statement.options.temporary or not changes:
+        return True  # It changes nothing outside of its session.
+    try:
+        return session is not None and _takes_back(session, statement, not_found)
+    except EngineError:  # The engine does not say.
+        return False
+
+
+def _takes_back(session: Session, statement: ParsedStatement, not_found: bool) -> bool:
+    is_rename = statement.operation.startswith("rename_")
+    if len(statement.targets) > (2 if is_rename else 1):
+        return False
+    name = statement.targets[0] if statement.targets else statement.namespace
+    if name is None:
+        return False
+    catalog, kind = _catalog(session, name, is_namespace=not statement.targets)
+    holds_iceberg = kind == _ICEBERG and catalog != _SESSION_CATALOG
+    if statement.options.kind == "view" or not statement.targets:  # One entry of the catalog.
+        return holds_iceberg or (catalog == _SESSION_CATALOG and kind in (*_FORMATS, *_BUILT_IN))
+    if statement.operation in _CREATES:
+        return holds_iceberg or (kind in _FORMATS and statement.options.using == _FORMATS[kind])
+    if _setting(session, _MERGES_SCHEMA).lower() == "true":
+        return False
+    is_full = catalog == name.parts[0] and len(name.parts) > 1
+    if holds_iceberg and (is_full or statement.operation in _MAY_REMOVE):  # Others may mean a temporary view.
+        return True
+    try:
+        return _format(session, name) == _FORMATS.get(kind)
+    except TableNotFound:
+        return not_found and statement.operation not in _MAY_REMOVE
+
+
+def _catalog(session: Session, name: Name, *, is_namespace: bool) -> tuple[str, str]:
+    """Return the catalog that a name is in, and its class."""
+    first = name.parts[0]
+    if len(name.parts) > 1 or is_namespace:
+        if first.lower() == _SESSION_CATALOG:
+            return _SESSION_CATALOG, _class(session, _SESSION_CATALOG)
+        if kind := _class(session, first):
+            return first, kind
+    [[current]] = session.query("SELECT current_catalog()")
+    return current, _class(session, current)
+
+
+def _class(session: Session, catalog: str) -> str:
+    """Return the configured class of a catalog; empty where there is none."""
+    return _setting(session, f"spark.sql.catalog.{catalog}")
+
+
+def _setting(session: Session, key: str) -> str:
+    """Return the value of a setting; empty where it has none."""
+    [[_, value]] = session.query(f"SET {spark_identifier(key)}")
+    return "" if value == "<undefined>" else str(value)
+
+
+def _format(session: Session, name: Name) -> str:
+    """Return the format of a table; empty for a view, and where the engine does not say.
+
+    Raises:
+        TableNotFound: there is no such table.
+    """
+    described = session.query(f"DESCRIBE TABLE EXTENDED {'.'.join(name.written)}")
+    return table_details(described).get("Provider", "").lower()

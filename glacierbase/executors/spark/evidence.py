@@ -1,12 +1,42 @@
-"""Evidence of a statement's outcome in the commits to its tables. Pure functions."""
+"""Evidence of a statement's outcome: the commits to its tables, in the log that Iceberg or Delta keeps."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, timezone
+from functools import lru_cache
+from itertools import pairwise
 
-from glacierbase.executors import Evidence, InFlight
+from glacierbase.errors import StatementRefused
+from glacierbase.executors import Evidence, InFlight, Session
+from glacierbase.executors.spark.errors import is_atomic
+from glacierbase.executors.spark.session import quoted_name
+from glacierbase.sql import read
+from glacierbase.sql.dialects import SPARK
+from glacierbase.sql.tokens import Source, tokens
+
+# https://iceberg.apache.org/docs/latest/spark-queries/#inspecting-tables
+_ICEBERG = (
+    "SELECT unix_micros(committed_at), concat(operation, ' snapshot ', snapshot_id),"
+    " coalesce(summary['spark.app.id'], '') FROM {}.snapshots",
+    "SELECT unix_micros(timestamp), concat('metadata ', regexp_extract(file, '[^/]*$', 0)), NULL"
+    " FROM {}.metadata_log_entries",
+)
+# https://docs.delta.io/latest/delta-utility.html#retrieve-delta-table-history
+_DELTA = "DESCRIBE HISTORY {}"
+_USER_METADATA = 13  # The column of Delta's answer.
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+# Options of the writer and columns that are called like an action leave the outcome open, too.
+_LISTED = re.compile(
+    r"(?!.*\bRENAME TO\b)(?!INSERT\b.* WITH \()(?!.* (?:ALTER|CHANGE) COLUMN (?:COMMENT|SET|DROP) )"
+    r"(?:INSERT (?:INTO|OVERWRITE)(?: TABLE)?|UPDATE|DELETE FROM|MERGE INTO|ALTER TABLE)"
+    r" (?P<name>\S+(?: \. \S+)*)"
+)
+# A setting of the file's session may lead the same name to a table in another place. Text that Spark composes may hold one.
+_MAY_MOVE_CATALOGS = re.compile(r"(?i)spark\.sql\.catalog|\$\{|\bIMMEDIATE\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,3 +96,43 @@ def _author(commit: Commit, statement: InFlight) -> str:
     if commit.application == statement.application:
         return " by this run's application"
     return f" by application {commit.application}"
+
+
+def commits(session: Session, table: str) -> Iterator[Commit]:
+    """Yield the commits to a table; none where the table does not exist or its format keeps no log."""
+    for query in _ICEBERG:
+        with suppress(StatementRefused):
+            for micros, what, application in session.query(query.format(quoted_name(table))):
+                yield Commit(table, _EPOCH + timedelta(microseconds=micros), what, application)
+    with suppress(StatementRefused):
+        for row in session.query(_DELTA.format(quoted_name(table))):
+            version, at, operation, tag = row[0], row[1], row[4], row[_USER_METADATA]
+            yield Commit(table, at.astimezone(timezone.utc), f"{operation} version {version}", tag=tag)
+
+
+def proving_table(sql: str, file: str) -> str | None:
+    """Return the table whose version proves whether the statement took effect; None where nothing does.
+
+    Args:
+        file: all statements of its file, rendered.
+    """
+    if not is_atomic(sql) or _may_move_catalogs(file) or not _is_listed(sql):
+        return None
+    targets = read(sql, "spark").targets
+    return targets[0].recorded if len(targets) == 1 else None
+
+
+def _is_listed(sql: str) -> bool:
+    """Return whether the statement is one of the list, in its plain form: no comment before the end of its table's name."""
+    found = list(tokens(SPARK, Source(sql)))
+    listed = _LISTED.match(" ".join(token.word for token in found))
+    if listed is None or found[0].start:
+        return False
+    head = found[: listed[0].count(" ") + 1]
+    return not any(sql[before.end : after.start].strip() for before, after in pairwise(head))
+
+
+@lru_cache(maxsize=1)
+def _may_move_catalogs(file: str) -> bool:
+    """Return whether a statement of the file may move a catalog. Cached: it is called with the same file for each statement."""
+    return _MAY_MOVE_CATALOGS.search(file) is not None

@@ -1,4 +1,4 @@
-"""What every Spark executor has in common: sessions, and the evidence in a table's log."""
+"""What every Spark executor has in common: sessions and evidence; and the executor inside an external session."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ from typing import Any
 
 from glacierbase.errors import ConfigurationError, EngineUnavailable, GlacierbaseError
 from glacierbase.executors import Evidence, InFlight, Session
-from glacierbase.executors.spark.commits import commits
 from glacierbase.executors.spark.errors import map_error
-from glacierbase.executors.spark.evidence import assess
-from glacierbase.executors.spark.proof import proving_table
-from glacierbase.executors.spark.session import SparkSessionPort
+from glacierbase.executors.spark.evidence import assess, commits, proving_table
+from glacierbase.executors.spark.session import ConnectSessionPort, SparkSessionPort
 from glacierbase.model.catalog import Catalog
 from glacierbase.run.clock import SKEW
+from glacierbase.secrets import shown
 
 
 class SparkExecutor:
@@ -78,3 +77,32 @@ def unavailable(catalog: Catalog, error: Exception, hint: str) -> GlacierbaseErr
         return error
     cause = error if isinstance(error, EngineUnavailable) else map_error(error, "")
     return EngineUnavailable("SPARK_UNAVAILABLE", f"catalog {catalog.name}: {cause.message}", hint)
+
+
+class BorrowedExecutor(SparkExecutor):
+    """Works in new sessions of the caller's Spark. It resolves no dependencies and stops nothing."""
+
+    def __init__(self, catalog: Catalog, spark: Any) -> None:
+        """Raises:
+        ConfigurationError: a catalog is configured otherwise in the given session.
+        """
+        _check_catalogs(catalog, spark)
+        super().__init__(catalog, spark, {"application": application_id(spark)}, current_user(spark))
+        self._is_remote = not hasattr(type(spark), "newSession") or "connect" in type(spark).__module__
+
+    def _new_session(self, *, bookkeeping: bool) -> Session:
+        if self._is_remote:
+            return ConnectSessionPort(self._spark.cloneSession())
+        return super()._new_session(bookkeeping=bookkeeping)
+
+
+def _check_catalogs(catalog: Catalog, spark: Any) -> None:
+    for key, value in catalog.spark_conf.items():
+        present = spark.conf.get(key, None)
+        if key.startswith("spark.sql.catalog.") and present != value:
+            raise ConfigurationError(
+                "SESSION_DIFFERS",
+                f"catalog {catalog.name}: {key} is {shown(key, value)} in {catalog.file.name}, but"
+                f" {shown(key, present)} in the given session",
+                "create the session with the catalog file's sparkConf, or correct the file",
+            )

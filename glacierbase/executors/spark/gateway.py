@@ -1,4 +1,4 @@
-"""The JVM that runs Spark: one process per catalog, with its output in a log file."""
+"""The JVM that runs Spark: one process per catalog, with its output in a log file, and its settings in a properties file."""
 
 from __future__ import annotations
 
@@ -9,16 +9,15 @@ import struct
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
 from glacierbase.errors import EngineUnavailable
-from glacierbase.executors.spark.cell import Cell
 from glacierbase.executors.spark.installed import spark_home
-from glacierbase.executors.spark.properties import with_properties
+from glacierbase.executors.spark.sandbox import Cell
 from glacierbase.run.activity import note
 from glacierbase.run.files import FileRefused, path_inside
 from glacierbase.run.run import Run
@@ -42,6 +41,7 @@ _COPY_SECONDS = 20
 _POLL_SECONDS = 0.01
 # Flags of the launcher: a short-lived JVM that builds the command line of Spark's JVM.
 _LAUNCHER_OPTS = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
+_OPTION = "--properties-file"
 
 
 class Gateway:
@@ -194,3 +194,58 @@ def _last_error(log: Path) -> str:
     lines = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()]
     named = [line for line in lines if ("Error" in line or "Exception" in line) and not line.startswith("at ")]
     return (named or lines or ["it printed nothing"])[-1]
+
+
+def defaults_file() -> Path:
+    """Return the administrator's defaults file, which may not exist.
+
+    https://spark.apache.org/docs/latest/configuration.html#dynamically-loading-spark-properties
+    """
+    return Path(os.environ.get("SPARK_CONF_DIR") or spark_home() / "conf", "spark-defaults.conf")
+
+
+def with_properties(values: Mapping[str, str], arguments: Sequence[str], file: Path) -> list[str]:
+    """Write `values` to the new `file`, and return the arguments of spark-submit with that file as its properties.
+
+    Spark reads one properties file. The new one therefore begins with the content of the one that Spark would read otherwise:
+    the file that `arguments` name, else the administrator's. Of two equal keys Java takes the last.
+    """
+    named, others = _split(arguments)
+    source = Path(named) if named else defaults_file()
+    if named and not source.is_file():
+        return list(arguments)  # Spark reports it.
+    content = source.read_bytes() if source.is_file() else b""
+    file.touch(0o600, exist_ok=False)
+    # An empty line, because the last one of the file may end in a backslash.
+    file.write_bytes(content + b"\n\n" + _lines(values).encode("ascii"))
+    return [_OPTION, str(file), *others]
+
+
+def _split(arguments: Iterable[str]) -> tuple[str, list[str]]:
+    """Return the properties file that the arguments name, or an empty string, and the other arguments."""
+    named, others = "", []
+    rest = iter(arguments)
+    for argument in rest:
+        option, _, value = argument.partition("=")
+        if option == _OPTION:
+            named = value or next(rest, "")
+        else:
+            others.append(argument)
+    return named, others
+
+
+def _lines(values: Mapping[str, str]) -> str:
+    return "".join(f"{_escaped(key)}={_escaped(value)}\n" for key, value in values.items())
+
+
+def _escaped(text: str) -> str:
+    r"""Return the text with everything but letters and digits as `\uXXXX`, which is never a separator or a comment.
+
+    https://docs.oracle.com/en/java/javase/17/docs/api/java.base/java/util/Properties.html#load(java.io.Reader)
+    """
+    return "".join(each if each.isascii() and (each.isalnum() or each in ".-") else _units(each) for each in text)
+
+
+def _units(character: str) -> str:
+    encoded = character.encode("utf-16-be", "surrogatepass")
+    return "".join(rf"\u{encoded[at : at + 2].hex()}" for at in range(0, len(encoded), 2))

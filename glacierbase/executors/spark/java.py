@@ -1,11 +1,14 @@
-"""The Java that runs Spark: the machine's if it is 17 or 21, else the one of the extra `local`."""
+"""The Java that runs Spark: the machine's if it is 17 or 21, else the one of the extra `local`; the certificates it trusts."""
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import os
 import re
 import shutil
+import ssl
+import struct
 import subprocess
 from collections.abc import Iterator, Sequence
 from importlib.metadata import version
@@ -13,7 +16,6 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from glacierbase.errors import ConfigurationError
-from glacierbase.executors.spark.trust import trust_store
 from glacierbase.run.cache import cache_folder, is_own, make_folder, replacing
 
 logger = logging.getLogger("glacierbase")
@@ -30,6 +32,15 @@ for argument in "$@"; do
 done
 exec "{java}"{trust} "$@"
 """
+# The bundles of Debian, Fedora, and of Alpine and macOS, besides the path that OpenSSL was built with.
+_BUNDLES = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem")
+_CERTIFICATE = re.compile(r"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", re.DOTALL)
+
+# The format JKS, as java.base reads it (sun.security.provider.JavaKeyStore): magic, version, entries, digest.
+_MAGIC, _VERSION, _TRUSTED = 0xFEEDFEED, 2, 2
+_WHITENER = b"Mighty Aphrodite"
+# Only for the digest, which Java checks where a password is given; it reads certificates without one.
+_PASSWORD = "changeit"
 
 
 def find_java_home() -> Path:
@@ -131,3 +142,29 @@ def _write(path: Path, content: bytes) -> None:
     with replacing(path) as draft:
         draft.write_bytes(content)
         draft.chmod(0o755)
+
+
+def trust_store() -> bytes | None:
+    """Return the machine's trusted certificates as a Java key store, or None if no bundle is found."""
+    defaults = ssl.get_default_verify_paths()
+    for bundle in filter(None, (os.environ.get("SSL_CERT_FILE"), defaults.cafile, *_BUNDLES)):
+        try:
+            found = _CERTIFICATE.findall(Path(bundle).read_text("ascii", errors="replace"))
+        except OSError:
+            continue
+        if found:
+            return _key_store([ssl.PEM_cert_to_DER_cert(each) for each in dict.fromkeys(found)])
+    return None
+
+
+def _key_store(certificates: list[bytes]) -> bytes:
+    content = struct.pack(">III", _MAGIC, _VERSION, len(certificates))
+    for number, certificate in enumerate(certificates):
+        content += struct.pack(">I", _TRUSTED) + _text(f"ca-{number}") + struct.pack(">Q", 0)
+        content += _text("X.509") + struct.pack(">I", len(certificate)) + certificate
+    digest = hashlib.sha1(_PASSWORD.encode("utf-16-be") + _WHITENER + content, usedforsecurity=False)
+    return content + digest.digest()
+
+
+def _text(value: str) -> bytes:
+    return struct.pack(">H", len(value)) + value.encode()

@@ -1,22 +1,24 @@
-"""Starting Spark's JVM: its settings, its jars, its class archive."""
+"""Starting Spark's JVM: its settings, its flags, its jars, its class archive."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+import os
+import re
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
 from glacierbase.errors import EngineUnavailable
-from glacierbase.executors.spark.archive import ClassArchive
-from glacierbase.executors.spark.cell import Cell
 from glacierbase.executors.spark.executor import unavailable
-from glacierbase.executors.spark.flags import with_flags
-from glacierbase.executors.spark.gateway import Gateway
+from glacierbase.executors.spark.gateway import Gateway, defaults_file
 from glacierbase.executors.spark.installed import spark_home, spark_version
 from glacierbase.executors.spark.jars import record_jars
+from glacierbase.executors.spark.sandbox import Cell
 from glacierbase.model.catalog import Catalog
 from glacierbase.run.activity import doing
+from glacierbase.run.cache import cache_folder, digest, is_own, make_folder, replacing
 from glacierbase.run.run import Run
 from glacierbase.sql.dialects import SUBSTITUTES
 
@@ -31,6 +33,14 @@ _DEFAULTS = {
 _LOCAL_DEFAULTS = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 # How long a JVM may take to end.
 GRACE_SECONDS = 20
+# For a JVM that runs some seconds: the serial collector, only the C1 compiler, and a metaspace that holds Spark's classes.
+_COLLECTOR = "-XX:+UseSerialGC"
+_FLAGS = "-XX:TieredStopAtLevel=1 -XX:MetaspaceSize=192m"
+# These flags precede `spark.driver.extraJavaOptions`, wherever it is set; of two equal flags a JVM takes the last.
+_KEY = "spark.driver.defaultJavaOptions"
+_VARIABLES = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS", "SPARK_SUBMIT_OPTS")
+# Silence warnings about mismatched archives.
+_QUIET = "-Xlog:cds=off -Xlog:cds+dynamic=off -Xlog:class+path=off"
 
 
 def is_local(conf: Mapping[str, str]) -> bool:
@@ -120,3 +130,83 @@ def start_jvm(
         if not archive:
             raise
         return Gateway(with_flags(conf, ""), run, java_home, cell)
+
+
+def with_flags(conf: Mapping[str, str], archive: str) -> dict[str, str]:
+    """Return `conf` with the flags, and those of a class archive, before the user's."""
+    given = " ".join([*(os.environ.get(name, "") for name in _VARIABLES), _defaults(), *conf.values()])
+    if _KEY in given:  # A value set here would override it.
+        return dict(conf)
+    # A JVM does not start with flags of two collectors.
+    collector = [] if re.search(r"-XX:[+]Use\w+GC", given) else [_COLLECTOR]
+    flags = [*collector, _FLAGS, archive, conf.get(_KEY, "")]
+    return {**conf, _KEY: " ".join(filter(None, flags))}
+
+
+def _defaults() -> str:
+    """Return the content of the administrator's defaults."""
+    file = defaults_file()
+    return file.read_text(errors="replace") if file.is_file() else ""
+
+
+class ClassArchive:
+    """The archive's file, and the JVM flags that use it or write it.
+
+    Attributes:
+        path: the file, which may not exist.
+    """
+
+    def __init__(self, java_home: Path, class_path: str) -> None:
+        """Args:
+        class_path: the class path, with the version of Spark in place of Spark's own jars.
+        """
+        self._java = java_home / "bin" / "java"
+        java = [str(java_home), _text(java_home / "release")]
+        # A dynamic archive needs an archive of the Java's own classes below it; a Java without a built-in one needs one made first.
+        built_in = (java_home / "lib" / "server" / "classes.jsa").is_file()
+        self._base = None if built_in else _place("base", java)
+        self.path = _place("spark", [*java, class_path])
+
+    @property
+    def flags(self) -> str:
+        """The flags that use the archive; empty where the user has none."""
+        files = [self._base, self.path] if self._base else [self.path]
+        if not all(map(is_own, files)):  # It holds code: one that another user could have written is not used.
+            return ""
+        return f"-XX:SharedArchiveFile={':'.join(map(str, files))} {_QUIET}"
+
+    @contextmanager
+    def making(self) -> Iterator[str]:
+        """Yield the flags of a JVM that writes the archive at its end, with the classes that it used.
+
+        Raises:
+            ConfigurationError: the cache cannot be written.
+            EngineUnavailable: the JVM wrote no archive.
+        """
+        make_folder(self.path.parent)
+        if self._base and not is_own(self._base):
+            with replacing(self._base) as draft:
+                dump = (self._java, "-Xshare:dump", f"-XX:SharedArchiveFile={draft}")
+                subprocess.run(dump, capture_output=True, check=False)
+                _check_made(draft)
+        with replacing(self.path) as draft:
+            base = f"-XX:SharedArchiveFile={self._base} " if self._base else ""
+            yield f"{base}-XX:ArchiveClassesAtExit={draft}"
+            _check_made(draft)
+
+
+def _check_made(archive: Path) -> None:
+    if not archive.is_file():
+        raise EngineUnavailable(
+            "ARCHIVE_NOT_MADE",
+            "this Java wrote no class archive",
+            "see its output in .glacierbase/logs/; Spark also starts without an archive, more slowly",
+        )
+
+
+def _place(kind: str, key: list[str]) -> Path:
+    return cache_folder("archives", f"{kind}-{digest(key)}.jsa")
+
+
+def _text(path: Path) -> str:
+    return path.read_text(errors="replace") if path.is_file() else ""

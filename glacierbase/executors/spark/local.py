@@ -11,14 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from glacierbase.errors import ConfigurationError
-from glacierbase.executors.spark.cell import Cell
 from glacierbase.executors.spark.executor import SparkExecutor, application_id, unavailable
 from glacierbase.executors.spark.gateway import Gateway
-from glacierbase.executors.spark.jars import check_digests, check_jars, record_jars, resolved_jars
+from glacierbase.executors.spark.jars import check_digests, check_jars, explaining, record_jars, resolved_jars
 from glacierbase.executors.spark.java import find_java_home
 from glacierbase.executors.spark.launch import GRACE_SECONDS, launch_conf, resolve, resolving, start_jvm
-from glacierbase.executors.spark.substitution import fix_off
-from glacierbase.executors.spark.unresolved import explaining
+from glacierbase.executors.spark.sandbox import Cell
+from glacierbase.executors.spark.session import fix_off
 from glacierbase.model.catalog import Catalog
 from glacierbase.run.activity import doing
 from glacierbase.run.processes import engine_process

@@ -5,19 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from glacierbase.errors import StatementRefused, TableNotFound
 from glacierbase.executors import STATEMENT_TAG, Row
-from glacierbase.executors.spark.catalogs import close_catalogs
 from glacierbase.executors.spark.errors import map_error
-from glacierbase.executors.spark.literals import bound
 from glacierbase.executors.spark.shape import read_shape
-from glacierbase.executors.spark.substitution import keep_off
-from glacierbase.executors.spark.tasks import Tasks
-from glacierbase.model.names import spark_identifier
+from glacierbase.model.names import name_parts, spark_identifier
 from glacierbase.model.session import SessionContext
 from glacierbase.model.shape import Shape
+from glacierbase.sql.dialects import SUBSTITUTES
 
 # Delta writes its value into the userMetadata of each commit:
 # https://docs.delta.io/latest/delta-batch.html#set-user-defined-commit-metadata
@@ -28,6 +26,9 @@ _ICEBERG_TAG = f"spark.sql.iceberg.snapshot-property.{STATEMENT_TAG}"
 # Spark stores the settings of the session with these.
 _STORES_SETTINGS = re.compile(r"(?i)\b(?:VIEW|FUNCTION)\b")
 _POOL = "spark.scheduler.pool"
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+
+Value = str | int | datetime | None
 
 
 class SparkSessionPort:
@@ -192,3 +193,144 @@ def _in_pool(spark: Any, pool: str) -> Iterator[None]:
         yield
     finally:
         spark.sparkContext.setLocalProperty(_POOL, before)
+
+
+def bound(sql: str, parameters: Sequence[Value]) -> str:
+    """Return `sql` with each `?` replaced by the literal of its parameter."""
+    parts = sql.split("?")
+    literals = [*map(_literal, parameters), ""]
+    return "".join(part + literal for part, literal in zip(parts, literals, strict=True))
+
+
+def quoted_name(name: str) -> str:
+    """Return a table's name, as the history keeps it, as an identifier: each part in backticks."""
+    return ".".join(map(spark_identifier, name_parts(name)))
+
+
+def _literal(value: Value) -> str:
+    if value is None:
+        return "NULL"
+    if isinstance(value, datetime):  # As a number, which does not depend on the session's time zone.
+        return f"timestamp_micros({(value - _EPOCH) // timedelta(microseconds=1)})"
+    if isinstance(value, int):
+        return str(value)
+    # Hexadecimal bytes do not depend on the session's settings for escapes, quotes and `${…}`.
+    return f"CAST(X'{value.encode().hex()}' AS STRING)"
+
+
+class Tasks:
+    """The stages and tasks of one statement. No number ever decreases: a stage that Spark skips or forgets is not subtracted."""
+
+    def __init__(self) -> None:
+        self._stages: dict[int, tuple[int, int]] = {}  # Completed tasks and all tasks, by the stage's id.
+        self._ended: set[int] = set()  # Jobs.
+
+    def add(self, stage: int, completed: int, total: int) -> None:
+        """Add what is known now of a stage that has started."""
+        before = self._stages.get(stage, (0, 0))
+        self._stages[stage] = max(before[0], completed), max(before[1], total)
+
+    def read(self, context: Any, tag: str) -> None:
+        """Add the jobs with a tag, those of threads that the statement started included.
+
+        Iceberg's procedures replace the group of their jobs, not the tags.
+
+        Args:
+            context: a SparkContext; all calls may be made from any thread.
+        """
+        # Python's tracker lacks the time of submission. The count of active tasks cannot replace it: Spark writes it at
+        # most once in spark.ui.liveUpdate.period, and a change that comes sooner stays unwritten until the next one.
+        tracker = context._jsc.sc().statusTracker()
+        for found in map(tracker.getJobInfo, set(tracker.getJobIdsForTag(tag)) - self._ended):
+            if found.isDefined():
+                job = found.get()
+                stages = [each.get() for each in map(tracker.getStageInfo, job.stageIds()) if each.isDefined()]
+                for stage in (each for each in stages if each.submissionTime()):
+                    self.add(stage.stageId(), stage.numCompletedTasks(), stage.numTasks())
+                if job.status().name() != "RUNNING":
+                    self._ended.add(job.jobId())
+
+    def __str__(self) -> str:
+        completed, total = (sum(column) for column in zip(*tuple(self._stages.values()), strict=True))
+        return f"stage {len(self._stages)}, {completed}/{total} tasks"
+
+    def __bool__(self) -> bool:
+        return bool(self._stages)
+
+
+def close_catalogs(spark: Any) -> None:
+    """Close the Iceberg catalogs that a classic session has loaded, and their connections. Never raises.
+
+    Args:
+        spark: a session that `newSession()` made, and so shares its catalogs with no other. It cannot use them afterwards.
+    """
+    with suppress(Exception):  # Private in another version, or the JVM has ended.
+        for catalog in _loaded(spark):
+            with suppress(Exception):  # Not a catalog of Iceberg, or one without `close`.
+                _without_cache(catalog.icebergCatalog()).close()
+
+
+def share_catalogs(spark: Any, other: Any, names: Iterable[str]) -> None:
+    """Let a session use the catalogs of another one, with all that is in their memory."""
+    manager = spark._jsparkSession.sessionState().catalogManager()
+    catalogs = _field(other._jsparkSession.sessionState().catalogManager(), "catalogs")
+    for name in names:
+        catalogs.put(name, manager.catalog(name))
+
+
+def _loaded(spark: Any) -> Iterator[Any]:
+    """Yield the catalogs that a statement has used. The methods of the catalog manager would load the others."""
+    found = _field(spark._jsparkSession.sessionState().catalogManager(), "catalogs").valuesIterator()
+    while found.hasNext():
+        yield found.next()
+
+
+def _without_cache(catalog: Any) -> Any:
+    """Return the catalog that a CachingCatalog wraps; a CachingCatalog has no `close`."""
+    while catalog.getClass().getName() == "org.apache.iceberg.CachingCatalog":
+        catalog = _field(catalog, "catalog")
+    return catalog
+
+
+def _field(instance: Any, name: str) -> Any:
+    field = instance.getClass().getDeclaredField(name)
+    field.setAccessible(True)
+    return field.get(instance)
+
+
+def fix_off(spark: Any) -> None:
+    """Turn the substitution off in a JVM that glacierbase started, so that no statement turns it on again.
+
+    The setting becomes a static one: `SET` and `RESET` of it are refused, also inside a script or EXECUTE IMMEDIATE. It also
+    reads as false whatever value is stored, because Spark parses a stored view with the settings of the view, not the session's.
+    """
+    jvm = spark._jvm
+    settings = jvm.org.apache.spark.sql.internal.SQLConf
+    entry = settings.VARIABLE_SUBSTITUTE_ENABLED()
+    kind = entry.getClass()
+    _set(entry, kind, "_defaultValue", False)
+    # The function that reads a stored value; an empty set is a function that returns false.
+    _set(entry, kind.getSuperclass(), "valueConverter", jvm.scala.collection.mutable.HashSet())
+    settings.registerStaticConfigKey(SUBSTITUTES)
+
+
+def _set(instance: Any, kind: Any, name: str, value: Any) -> None:
+    field = kind.getDeclaredField(name)
+    field.setAccessible(True)
+    field.set(instance, value)
+
+
+def keep_off(spark: Any) -> None:
+    """Turn the substitution off in a session where the statement before it turned it on, as `RESET` does.
+
+    Raises:
+        StatementRefused: the session keeps it on; the statement is not sent.
+    """
+    conf = spark.conf
+    if conf.get(SUBSTITUTES) != "false":
+        conf.set(SUBSTITUTES, "false")
+        if conf.get(SUBSTITUTES) != "false":
+            raise StatementRefused(
+                "SUBSTITUTION_ON",
+                f"the session does not turn {SUBSTITUTES} off, and would replace `${{…}}` in the statement; it was not sent",
+            )

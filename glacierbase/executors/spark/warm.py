@@ -12,10 +12,9 @@ from tempfile import TemporaryDirectory
 
 from glacierbase.errors import EngineError, EngineUnavailable
 from glacierbase.executors import Warmed
-from glacierbase.executors.spark.archive import ClassArchive
 from glacierbase.executors.spark.jars import resolved_jars
 from glacierbase.executors.spark.java import find_java_home
-from glacierbase.executors.spark.launch import class_archive, is_local, launch_conf
+from glacierbase.executors.spark.launch import ClassArchive, class_archive, is_local, launch_conf
 from glacierbase.executors.spark.local import LocalExecutor
 from glacierbase.model.catalog import Catalog
 from glacierbase.run.activity import doing

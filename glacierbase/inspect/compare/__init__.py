@@ -3,7 +3,6 @@
 - `compare`: the command: compare the versions of several states.
 - `tables`: compare their tables, and find out why they differ.
 - `exporting`: read the state of one catalog in one environment.
-- `state`: that state.
-- `state_files`: write states to a file, and read them again.
+- `state`: that state, and the files that hold states.
 - `results`: the result of `compare`.
 """

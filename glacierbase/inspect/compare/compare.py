@@ -16,8 +16,7 @@ from glacierbase.inspect.compare.results import (
     CompareResult,
     Verdict,
 )
-from glacierbase.inspect.compare.state import StateResult, VersionState, render_differently
-from glacierbase.inspect.compare.state_files import read_states
+from glacierbase.inspect.compare.state import StateResult, VersionState, read_states, render_differently
 from glacierbase.inspect.compare.tables import compare_tables
 from glacierbase.model.migration import AppliedBy, State
 from glacierbase.model.result import Results

@@ -12,13 +12,13 @@ from datetime import datetime, timezone
 
 import glacierbase
 from glacierbase.errors import MigrationFileError
-from glacierbase.history.file_tables import FileTables
 from glacierbase.history.opening import Target
 from glacierbase.history.records import History, Record
 from glacierbase.history.shapes import ChangeOrigin, as_recorded
 from glacierbase.history.squashes import fitted
 from glacierbase.history.state import CatalogState, read_state
 from glacierbase.history.status import make_status
+from glacierbase.history.tables import FileTables
 from glacierbase.history.timeline import Moment, Timeline, timelines
 from glacierbase.inspect.compare.state import (
     PartChanges,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from glacierbase.review.results import Severity
 from glacierbase.review.rule import File, Found, Proof, Rule, Step, of, statement_rule
 from glacierbase.review.rules import texts
-from glacierbase.review.severity import Severity
 from glacierbase.sql.known import known_type
 from glacierbase.sql.statement import AlterColumn, Constraint, DropColumn, Feature, Property, RenameColumn
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from glacierbase.review.results import Severity
 from glacierbase.review.rule import File, Found, Proof, Rule, Step, of, statement_rule
 from glacierbase.review.rules import texts
-from glacierbase.review.severity import Severity
 from glacierbase.sql.statement import Call, Column, DropColumn, Part, Reference
 
 _TEXTS = texts("destructive")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from glacierbase.model.spelling import did_you_mean
+from glacierbase.model.text import did_you_mean
+from glacierbase.review.results import Severity
 from glacierbase.review.rule import CREATES, File, Found, Proof, Rule, Step, file_rule, statement_rule
 from glacierbase.review.rules import texts
-from glacierbase.review.severity import Severity
 from glacierbase.sql.dialects import SPARK
 from glacierbase.sql.statement import Name, SessionEffect
 

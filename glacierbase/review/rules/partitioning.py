@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from glacierbase.review.results import Severity
 from glacierbase.review.rule import CREATES, File, Found, Proof, Rule, Step, of, statement_rule
 from glacierbase.review.rules import texts
-from glacierbase.review.severity import Severity
 from glacierbase.sql.known import field_of, starts_with
 from glacierbase.sql.statement import Column, DropColumn, PartitionField
 

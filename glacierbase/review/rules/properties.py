@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from glacierbase.model.text import first_of
 from glacierbase.review import table_properties
+from glacierbase.review.results import Severity
 from glacierbase.review.rule import CREATES, File, Found, Proof, Rule, Step, statement_rule
 from glacierbase.review.rules import texts
-from glacierbase.review.severity import Severity
 from glacierbase.sql.known import KnownTable
 from glacierbase.sql.statement import Column, Property
 

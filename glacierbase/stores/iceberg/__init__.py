@@ -1,4 +1,13 @@
-"""History and lock through PyIceberg, without a JVM: the same tables and the same lock that the catalog's engine uses."""
+"""History and lock through PyIceberg, without a JVM: the same tables and the same lock that the catalog's engine uses.
+
+- `store`: the store.
+- `writes`: appends, commits and compaction.
+- `opened`, `properties`: open a catalog; Spark's configuration for PyIceberg.
+- `guard`, `rest`, `sql`, `glue`, `hive`: the catalogs, which load no code that a server or a table names.
+- `errors`: exceptions of PyIceberg as engine errors.
+- `left_behind`: the files of a history that the catalog does not list.
+- `shape`, `versions`: the shapes and the versions of users' tables.
+"""
 
 from glacierbase.stores.iceberg.properties import can_open
 from glacierbase.stores.iceberg.store import IcebergStore, open_store

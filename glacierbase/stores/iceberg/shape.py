@@ -15,9 +15,8 @@ from glacierbase.run.waiting import Caller, NoAnswer, result
 from glacierbase.stores.bounded import CALL_SECONDS
 from glacierbase.stores.iceberg.errors import mapped
 from glacierbase.stores.iceberg.opened import not_installed, open_catalog
-from glacierbase.stores.iceberg.past import Past, past_of
 from glacierbase.stores.iceberg.properties import opening
-from glacierbase.stores.iceberg.version import identifier
+from glacierbase.stores.iceberg.versions import Past, identifier, past_of
 
 # https://iceberg.apache.org/docs/latest/spark-getting-started/#iceberg-type-to-spark-type. Types that Spark reads as another one,
 # such as uuid as string, keep their name: a table with that other type is another table.

@@ -14,17 +14,16 @@ from typing import Any, TypeVar
 from glacierbase.errors import CommitConflict, EngineError, TableNotFound
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.migration import Event
-from glacierbase.model.tableversion import TableVersion
+from glacierbase.model.shape import TableVersion
 from glacierbase.stores import LockRow
-from glacierbase.stores.damaged import check_columns, the_row
-from glacierbase.stores.iceberg import compaction
 from glacierbase.stores.iceberg.errors import mapped
 from glacierbase.stores.iceberg.opened import open_catalog
 from glacierbase.stores.iceberg.properties import Opening, opening
-from glacierbase.stores.iceberg.version import identifier, version_of
+from glacierbase.stores.iceberg.versions import identifier, version_of
 from glacierbase.stores.tables import (
     ICEBERG_PROPERTIES,
     catalog_of,
+    check_columns,
     check_properties,
     ensure,
     history_name,
@@ -33,6 +32,7 @@ from glacierbase.stores.tables import (
     kind,
     lock_name,
     settle,
+    the_row,
 )
 
 T = TypeVar("T")
@@ -241,7 +241,7 @@ class IcebergStore:
 
     def _add(self, table: Any, rows: Any) -> None:
         """Append as `Transaction.append` does, without its schema check, which takes a fifth of the time."""
-        from glacierbase.stores.iceberg.datafile import write_rows  # Read-only commands write nothing.
+        from glacierbase.stores.iceberg.writes import write_rows  # Read-only commands write nothing.
 
         with _committing(table) as transaction:
             if not table.spec().is_unpartitioned():  # By another client: each partition gets a file.
@@ -274,16 +274,20 @@ class IcebergStore:
             change = transaction.overwrite if before else transaction.append
             change(_rows([before | _named(new)], rows.schema))
         if len(table.snapshots()) > _MANY_SNAPSHOTS:
+            from glacierbase.stores.iceberg.writes import compact  # It loads PyIceberg.
+
             with suppress(EngineError), mapped():
-                compaction.compact(table)
+                compact(table)
         return True
 
     def compact(self) -> None:
         """Compact both tables. One that another writer commits to meanwhile is skipped until the next time."""
+        from glacierbase.stores.iceberg.writes import compact  # It loads PyIceberg.
+
         self._appended = None
         for name in (self._history, self._lock):
             with suppress(CommitConflict), mapped():
-                compaction.compact(self._load(name))
+                compact(self._load(name))
 
     def _load(self, name: str) -> Any:
         return self._catalog.load_table(self._identifier(name))
@@ -312,7 +316,7 @@ def _version(name: str, table: Any) -> TableVersion | None:
 @contextmanager
 def _committing(table: Any) -> Iterator[Any]:
     """Yield a transaction on the table, and commit it at the end."""
-    from glacierbase.stores.iceberg.transaction import Transaction
+    from glacierbase.stores.iceberg.writes import Transaction
 
     with mapped(), Transaction(table) as transaction:
         yield transaction

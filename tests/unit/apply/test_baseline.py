@@ -10,8 +10,8 @@ from glacierbase.apply.baseline import Baselined, baseline
 from glacierbase.apply.results import BaselinedFile, BaselineResult
 from glacierbase.errors import ConfigurationError, HistoryDisagrees, MigrationFailed
 from glacierbase.history.details import details_of
-from glacierbase.model.accepted import DeclaredDifference
 from glacierbase.model.codec import error_to_json
+from glacierbase.model.differences import DeclaredDifference
 from tests.support.project_folder import ProjectFolder
 from tests.support.world import World
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from glacierbase.apply.changed_tables import changed_tables
+from glacierbase.apply.table_records import changed_tables
 from glacierbase.migrations.statements import split_statements
 from glacierbase.model.catalog import Catalog
 from glacierbase.sql.file import named

@@ -13,8 +13,7 @@ from typing import Any
 
 import pytest
 
-from glacierbase.apply.heartbeat import Heartbeat
-from glacierbase.apply.lock import Lock
+from glacierbase.apply.lock import Heartbeat, Lock
 from glacierbase.apply.migrator import Migrator
 from glacierbase.apply.plan import Selection
 from glacierbase.apply.progress import Progress

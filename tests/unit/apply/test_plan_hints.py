@@ -7,7 +7,7 @@ import os
 import pytest
 
 from glacierbase.errors import StatementRefused
-from glacierbase.model.tableversion import TableVersion
+from glacierbase.model.shape import TableVersion
 from glacierbase.run.processes import engine_process
 from tests.support.fakes import lost_answer
 from tests.support.lakes import Lakes, printed_commands

@@ -20,7 +20,7 @@ from glacierbase.inspect.history import Filters, HistoryResult, history
 from glacierbase.inspect.results import StatusResult
 from glacierbase.inspect.show import ShowResult
 from glacierbase.output.documents import json_document, text_document
-from glacierbase.run.ci import ci_actor
+from glacierbase.run.run import ci_actor
 from glacierbase.secrets import register
 from tests.support.fakes import lost_answer
 from tests.support.project_folder import ProjectFolder

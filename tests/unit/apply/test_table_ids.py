@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from glacierbase.apply.changed_tables import origins
-from glacierbase.apply.table_records import TableIds
+from glacierbase.apply.table_records import TableIds, origins
 from glacierbase.errors import MigrationFailed
 from glacierbase.history.records import fold
 from glacierbase.history.timeline import timelines

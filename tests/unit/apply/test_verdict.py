@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from glacierbase.apply.recover import verdict
-from glacierbase.model.tableversion import TableVersion
+from glacierbase.model.shape import TableVersion
 
 TABLE = "lake.a.t"
 BEFORE = TableVersion(

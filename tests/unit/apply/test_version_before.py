@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from glacierbase.errors import Interrupted, OutcomeUnknown
-from glacierbase.model.tableversion import TableVersion
+from glacierbase.model.shape import TableVersion
 from glacierbase.run.processes import engine_process
 from tests.support.fakes import FakeSession, lost_answer
 from tests.support.lakes import CATALOGS, Lakes

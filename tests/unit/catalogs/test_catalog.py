@@ -9,7 +9,7 @@ import pytest
 
 from glacierbase.catalogs.folder import load_catalog_files
 from glacierbase.errors import ConfigurationError, GlacierbaseError, SeveralErrors
-from glacierbase.model.duration import parse_duration
+from glacierbase.model.keys import parse_duration
 from tests.unit.catalogs.yamlfolder import LAKE, Folder, with_conf
 
 

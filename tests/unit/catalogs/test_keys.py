@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from glacierbase.catalogs.keycheck import wrong_keys
-from glacierbase.catalogs.keys import FILE_KEYS, KEYS
+from glacierbase.catalogs.keys import FILE_KEYS, KEYS, wrong_keys
 from glacierbase.catalogs.yamlfile import parse_yaml
 from glacierbase.model.keys import Key, Kind
 

@@ -19,8 +19,7 @@ from glacierbase.catalogs.folder import load_catalog_files
 from glacierbase.catalogs.keys import FILE_KEYS, KEYS
 from glacierbase.catalogs.schema import catalog_file_schema
 from glacierbase.errors import GlacierbaseError, SeveralErrors
-from glacierbase.model.duration import DURATION
-from glacierbase.model.keys import Key, Kind
+from glacierbase.model.keys import DURATION, Key, Kind
 from tests.docs.pages import REPOSITORY, all_blocks
 from tests.support.catalog_files import LAKE, POSTGRES, REMOTE, WEB
 

@@ -13,8 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from glacierbase.catalogs.folder import load_catalog_files
-from glacierbase.catalogs.nodes import MappingNode, Node, ScalarNode, merge
-from glacierbase.catalogs.yamlfile import load_yaml, yaml_files
+from glacierbase.catalogs.yamlfile import MappingNode, Node, ScalarNode, load_yaml, merge, yaml_files
 from glacierbase.errors import ConfigurationError, SeveralErrors
 
 # Prints by how many KiB the largest size of the process grew, and the error.

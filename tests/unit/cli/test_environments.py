@@ -6,7 +6,7 @@ import pytest
 
 from glacierbase.cli.group import cli
 from glacierbase.migrations.folder import load_migrations
-from glacierbase.migrations.squashes import header_lines, squashed_by
+from glacierbase.migrations.headers import header_lines, squashed_by
 from tests.support.fakes import lost_answer
 from tests.support.lakes import ENVIRONMENTS, Lakes
 from tests.support.project_folder import ProjectFolder, migration

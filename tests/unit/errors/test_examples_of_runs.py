@@ -14,7 +14,7 @@ from glacierbase.apply.plan import Selection
 from glacierbase.errors import GlacierbaseError, OutcomeUnknown, StatementRefused
 from glacierbase.errors.reference import ENTRIES
 from glacierbase.migrations.folder import load_migrations
-from glacierbase.migrations.squashes import header_lines, squashed_by
+from glacierbase.migrations.headers import header_lines, squashed_by
 from tests.support.errors import text_error
 from tests.support.fakes import lost_answer
 from tests.support.project_folder import ProjectFolder, migration

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from glacierbase.migrations.folder import load_migrations
-from glacierbase.migrations.squashes import header_lines, squashed_by
+from glacierbase.migrations.headers import header_lines, squashed_by
 from tests.support.lakes import Lakes
 from tests.support.project_folder import ProjectFolder
 from tests.support.repository import commit_all, git

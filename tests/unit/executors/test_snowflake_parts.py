@@ -10,11 +10,9 @@ from snowflake.connector import errors
 
 from glacierbase import Project
 from glacierbase.errors import ConfigurationError, EngineError, OutcomeUnknown, StatementRefused, TableNotFound
-from glacierbase.executors.snowflake import progress
+from glacierbase.executors.snowflake import session
 from glacierbase.executors.snowflake.errors import is_atomic, map_error
-from glacierbase.executors.snowflake.evidence import assess
-from glacierbase.executors.snowflake.progress import QueryState
-from glacierbase.executors.snowflake.session import SnowflakeSession
+from glacierbase.executors.snowflake.session import QueryState, SnowflakeSession, assess
 from tests.support.project_folder import ProjectFolder
 
 
@@ -219,7 +217,7 @@ def test_a_session_stays_clean_only_under_statements_that_are_known_to_leave_it(
 def test_the_state_of_a_query_is_asked_for_at_most_every_ten_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
     """The id is looked up until the query history has it, and then no more."""
     now, requests = [0.0], []
-    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(session.time, "monotonic", lambda: now[0])
     found = [None, lambda: requests.append(now[0]) or "RESUMING_WAREHOUSE"]
     watched = QueryState(lambda: found.pop(0))
     seen = []

@@ -7,8 +7,7 @@ from typing import Any, cast
 import pytest
 
 from glacierbase.errors import OutcomeUnknown, StatementRefused
-from glacierbase.executors.spark.atomic import is_atomic
-from glacierbase.executors.spark.errors import map_error
+from glacierbase.executors.spark.errors import is_atomic, map_error
 
 ATOMIC = [
     "SELECT 1",

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from glacierbase.errors import ConfigurationError
-from glacierbase.executors.spark.archive import ClassArchive
 from glacierbase.executors.spark.jars import record_jars, resolved_jars
 from glacierbase.executors.spark.java import find_java_home
+from glacierbase.executors.spark.launch import ClassArchive
 from glacierbase.run.cache import cache_folder, make_folder
 from tests.unit.executors.test_spark_java import java_home
 

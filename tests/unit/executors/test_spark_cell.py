@@ -11,7 +11,7 @@ from socket import create_server
 import pytest
 
 from glacierbase.executors.spark import confine
-from glacierbase.executors.spark.cell import Cell
+from glacierbase.executors.spark.sandbox import Cell
 
 
 @pytest.fixture

@@ -9,8 +9,7 @@ import pytest
 
 from glacierbase.errors import ConfigurationError
 from glacierbase.executors.spark import java
-from glacierbase.executors.spark.java import find_java_home
-from glacierbase.executors.spark.trust import trust_store
+from glacierbase.executors.spark.java import find_java_home, trust_store
 
 
 def java_home(folder: Path, version: str) -> Path:

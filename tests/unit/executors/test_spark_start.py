@@ -12,9 +12,8 @@ from types import SimpleNamespace
 import pytest
 
 from glacierbase.errors import EngineUnavailable
-from glacierbase.executors.spark.gateway import Gateway
-from glacierbase.executors.spark.properties import with_properties
-from glacierbase.executors.spark.tasks import Tasks
+from glacierbase.executors.spark.gateway import Gateway, with_properties
+from glacierbase.executors.spark.session import Tasks
 from glacierbase.run.activity import doing, watched
 from glacierbase.run.run import Run
 from tests.support.beds import LakeBed

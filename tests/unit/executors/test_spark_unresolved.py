@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from glacierbase.errors import EngineUnavailable
-from glacierbase.executors.spark.unresolved import explaining
+from glacierbase.executors.spark.jars import explaining
 from tests.support.project_folder import ProjectFolder, only_catalog
 
 COORDINATE = "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:9.9.9"

@@ -11,10 +11,10 @@ from glacierbase.errors import HistoryDisagrees, MigrationFailed, NeedsRepair
 from glacierbase.history.details import NO_DETAILS, Details, details_of, to_json
 from glacierbase.history.records import fold
 from glacierbase.migrations.allows import Allow
-from glacierbase.model.accepted import DeclaredDifference
+from glacierbase.model.differences import DeclaredDifference
 from glacierbase.model.migration import Event, Squashed
 from glacierbase.model.session import RecordedSession
-from glacierbase.model.tableversion import TableVersion
+from glacierbase.model.shape import TableVersion
 from glacierbase.secrets import register
 from tests.support.world import World
 

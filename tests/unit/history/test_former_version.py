@@ -19,7 +19,7 @@ from glacierbase.history.records import History, fold
 from glacierbase.history.shapes import ChangeOrigin, TableRecord, table_records, to_document
 from glacierbase.history.status import make_status
 from glacierbase.history.timeline import timelines
-from glacierbase.inspect.compare.state_files import read_states
+from glacierbase.inspect.compare.state import read_states
 from glacierbase.migrations.allows import Allow
 from glacierbase.model.migration import AppliedBy, Event, Squashed, State
 from glacierbase.model.result import document, json_text

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from glacierbase.history.lockrow import HolderWatch, Terms, describe_holder, free_row, holder_values, living_fence
-from glacierbase.stores.sql import SqlStore
-from glacierbase.stores.sql_text import SYNTAX
+from glacierbase.stores.sql import SYNTAX, SqlStore
 from tests.support.fakes import MemoryStore, MemoryTables
 from tests.support.project_folder import ProjectFolder, only_catalog
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from glacierbase.apply.holding import LockedCatalog, locked
+from glacierbase.apply.locked import LockedCatalog, locked
 from glacierbase.history.details import Details
 from glacierbase.history.entries import Entry, FileColumns, environment_accepted
 from glacierbase.history.state import read_state

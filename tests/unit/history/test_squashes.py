@@ -26,7 +26,7 @@ from glacierbase.history.details import Details, details_of, to_json
 from glacierbase.history.state import read_state
 from glacierbase.inspect.status import statuses
 from glacierbase.migrations.folder import load_migrations
-from glacierbase.migrations.squashes import header_lines, squashed_by
+from glacierbase.migrations.headers import header_lines, squashed_by
 from glacierbase.model.migration import AppliedBy, Event
 from tests.support.fakes import lost_answer
 from tests.support.project_folder import ProjectFolder, migration

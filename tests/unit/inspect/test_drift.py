@@ -173,7 +173,7 @@ def test_a_namespace_that_cannot_be_listed_is_named(tables: RecordedTables, monk
     def refused(*_: object) -> None:
         raise StatementRefused("Forbidden", "not yours")
 
-    monkeypatch.setattr("glacierbase.stores.shapes.TableShapes.names_beside", refused)
+    monkeypatch.setattr("glacierbase.stores.live.TableShapes.names_beside", refused)
     output = tables.run("drift")
     assert output.code == 0
     assert "unmanaged tables beside lake.a.t are not known" in output.stdout + output.stderr

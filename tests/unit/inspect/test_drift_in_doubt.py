@@ -12,8 +12,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField
 
 from glacierbase.model.migration import EventType
-from glacierbase.stores.live import LiveTables
-from glacierbase.stores.shapes import TableShapes
+from glacierbase.stores.live import LiveTables, TableShapes
 from tests.support.fleet import Fleet
 from tests.support.program import call_program
 from tests.support.project_folder import Output, ProjectFolder

@@ -13,10 +13,9 @@ import pytest
 
 from glacierbase.errors import ConfigurationError
 from glacierbase.errors.reference import ENTRIES
-from glacierbase.inspect.compare import state_files
+from glacierbase.inspect.compare import state
 from glacierbase.inspect.compare.compare import compare_files
-from glacierbase.inspect.compare.state import StateResult
-from glacierbase.inspect.compare.state_files import read_states, write_states
+from glacierbase.inspect.compare.state import StateResult, read_states, write_states
 from glacierbase.model.differences import Difference
 from glacierbase.model.shape import Column, PartitionField, Shape, SortField
 from tests.support.errors import text_error
@@ -202,7 +201,7 @@ def test_what_is_no_file_that_can_be_read_is_refused_at_once(
 ) -> None:
     """A pipe, a folder or a huge file is neither waited for nor read into memory."""
     if kind == "huge":
-        monkeypatch.setattr(state_files, "_LARGEST", 10)
+        monkeypatch.setattr(state, "_LARGEST", 10)
     else:
         path.unlink()
     if kind == "folder":

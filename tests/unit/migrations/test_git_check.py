@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from glacierbase.migrations.folder import load_migrations
-from glacierbase.migrations.squashes import header_lines, squashed_by
+from glacierbase.migrations.headers import header_lines, squashed_by
 from tests.support.program import ask_here, run_here
 from tests.support.project_folder import ProjectFolder, migration
 from tests.support.repository import commit_all, git

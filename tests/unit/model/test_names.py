@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from glacierbase.executors.spark.literals import quoted_name
+from glacierbase.executors.spark.session import quoted_name
 from glacierbase.migrations.statements import split_statements
 from glacierbase.model.names import snowflake_identifier, spark_identifier
 from glacierbase.sql.file import named

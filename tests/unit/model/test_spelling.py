@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 
 import glacierbase
-from glacierbase.model import spelling
-from glacierbase.model.spelling import did_you_mean
+from glacierbase.model import text
+from glacierbase.model.text import did_you_mean
 
 
 def test_the_nearest_known_name_is_proposed() -> None:
@@ -20,4 +20,4 @@ def test_one_module_finds_and_words_the_nearest_name() -> None:
     """No other module searches for similar names, or has a wording for them."""
     own = re.compile(r"get_close_matches|return f?\"[^\"]*did you mean|the nearest name is {")
     modules = Path(glacierbase.__file__).parent.rglob("*.py")
-    assert [path.name for path in modules if own.search(path.read_text())] == [Path(spelling.__file__).name]
+    assert [path.name for path in modules if own.search(path.read_text())] == [Path(text.__file__).name]

@@ -16,8 +16,8 @@ from glacierbase.review.results import (
     ReviewedTable,
     ReviewedView,
     ReviewResult,
+    Severity,
 )
-from glacierbase.review.severity import Severity
 
 TABLE = "lake.silver.user_sleep"
 PATH = "migrations/analytics/0042_replace_legacy_flag.sql"

@@ -19,9 +19,9 @@ from glacierbase.review.results import (
     ReviewedStatement,
     ReviewedView,
     ReviewResult,
+    Severity,
     SkippedStatement,
 )
-from glacierbase.review.severity import Severity
 from tests.support.hostile import PAYLOAD, check_inert
 from tests.unit.output.planted import planted
 from tests.unit.output.reviews import PATH, TABLE, finding, outcome, review

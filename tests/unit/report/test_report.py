@@ -15,8 +15,7 @@ from typing import Any
 import pytest
 
 from glacierbase.inspect.compare.results import CompareResult
-from glacierbase.report.packed import packed
-from glacierbase.report.page import page_text
+from glacierbase.report.page import packed, page_text
 from glacierbase.report.results import PageResult
 from tests.support.documents import checked
 from tests.support.fleet import Fleet
@@ -270,7 +269,7 @@ def test_a_secret_property_of_a_table_is_masked_wherever_the_page_shows_it(
         for number in (1, 2, 3)
     )
     story = Story().file(1, {"lake.a.t": first}).file(2, {"lake.a.t": second})
-    monkeypatch.setattr("glacierbase.stores.shapes.TableShapes.read", lambda *_: third)
+    monkeypatch.setattr("glacierbase.stores.live.TableShapes.read", lambda *_: third)
     asked(story, project, monkeypatch).report(tmp_path / "page.html")
     text = (tmp_path / "page.html").read_text()
     [catalog] = in_page(text)["catalogs"]
@@ -288,8 +287,8 @@ def test_a_table_that_only_its_engine_can_read_is_named(
     """No engine is started for it, and it is not said to be as recorded."""
     story = Story().file(1, {"lake.a.t": shape("lake.a.t", column(1, "a"))})
     found = asked(story, project, monkeypatch)
-    monkeypatch.setattr("glacierbase.stores.shapes.TableShapes.needs_engine", lambda *_: True)
-    monkeypatch.setattr("glacierbase.stores.shapes.TableShapes.read", lambda *_: pytest.fail("it was read"))
+    monkeypatch.setattr("glacierbase.stores.live.TableShapes.needs_engine", lambda *_: True)
+    monkeypatch.setattr("glacierbase.stores.live.TableShapes.read", lambda *_: pytest.fail("it was read"))
     found.report(tmp_path / "page.html")
     [catalog] = in_page((tmp_path / "page.html").read_text())["catalogs"]
     assert (catalog["drift_compared"], catalog["drifts"]) == (0, [])

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from glacierbase.model.values import RULE_CODE
+from glacierbase.model.keys import RULE_CODE
 from glacierbase.prose import sections
 from glacierbase.review import rules
 from glacierbase.review.catalogue import FAMILIES, all_rules

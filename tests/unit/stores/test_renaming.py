@@ -9,7 +9,7 @@ import pytest
 
 from glacierbase import Project
 from glacierbase.output.documents import json_document, text_document
-from glacierbase.stores.renaming import renaming_warnings
+from glacierbase.stores.choice import renaming_warnings
 from tests.support.project_folder import ProjectFolder, only_catalog
 from tests.support.world import World
 

@@ -8,7 +8,7 @@ import pytest
 
 from glacierbase.model.catalog import Catalog
 from glacierbase.sql.qualified import qualified
-from glacierbase.stores.shapes import TableShapes
+from glacierbase.stores.live import TableShapes
 
 
 @pytest.mark.parametrize(

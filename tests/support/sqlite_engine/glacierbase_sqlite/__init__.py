@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from glacierbase.executors import EngineType, Executor
 from glacierbase.model.catalog import Catalog
-from glacierbase.model.keys import Key
-from glacierbase.model.values import BOOLEAN
+from glacierbase.model.keys import BOOLEAN, Key
 from glacierbase.run.run import Run
 
 

@@ -14,10 +14,9 @@ from glacierbase.errors import OutcomeUnknown, TableNotFound
 from glacierbase.executors.engine import Engine
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.migration import Event
-from glacierbase.model.tableversion import TableVersion
+from glacierbase.model.shape import TableVersion
 from glacierbase.stores import LockRow, StoreType
-from glacierbase.stores.damaged import the_row
-from glacierbase.stores.tables import catalog_of, history_name, in_order, kind, lock_name
+from glacierbase.stores.tables import catalog_of, history_name, in_order, kind, lock_name, the_row
 
 
 class SqliteStore:

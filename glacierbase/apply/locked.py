@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from glacierbase.apply.lock import Lock, lost
+from glacierbase.errors import Stopped
 from glacierbase.executors.engine import Engine
 from glacierbase.history.entries import lock_taken
 from glacierbase.history.lockrow import free_row
 from glacierbase.history.opening import OpenCatalog, Target
 from glacierbase.history.recorder import Recorder
 from glacierbase.history.state import CatalogState, read_history
+from glacierbase.model.command import command
 from glacierbase.model.migration import EventType
 from glacierbase.run.activity import doing
+from glacierbase.run.waiting import uninterrupted
 from glacierbase.stores import Store
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,3 +109,40 @@ def holding(
     except BaseException:
         lock.release()
         raise
+
+
+class Recording:
+    """The one change that a command makes.
+
+    Attributes:
+        made: what it was, after it was made.
+    """
+
+    def __init__(self) -> None:
+        self.made = ""
+
+    def make(self, what: str, change: Callable[[], T]) -> T:
+        """Make the change, which is `what`. A KeyboardInterrupt meanwhile is raised after it."""
+
+        def call() -> T:
+            answer = change()
+            self.made = what
+            return answer
+
+        return uninterrupted(call)
+
+
+@contextmanager
+def recording() -> Iterator[Recording]:
+    """Raise a KeyboardInterrupt in the block with what was recorded before it.
+
+    Raises:
+        Stopped: for a KeyboardInterrupt.
+    """
+    change = Recording()
+    try:
+        yield change
+    except KeyboardInterrupt as interrupt:
+        if change.made:
+            raise Stopped(change.made, f"`{command('status')}` shows the versions now") from interrupt
+        raise Stopped("nothing was recorded", "run the same command again") from interrupt

@@ -1,9 +1,4 @@
-"""A cell: a JVM that reaches no file, address or program but those that starting Spark and running plain SQL need.
-
-The first boundary is Java's security manager, which Java 17 and 21 have (JEP 411, https://openjdk.org/jeps/411): Java asks it
-before each file, connection and process, whatever library opens them, and rights belong to the jar that code was loaded from. The
-second is the kernel's, where Linux has it: `confine`. The environment has listed variables only.
-"""
+"""A sandbox: a JVM that reaches no file, address or program but those that starting Spark and running plain SQL need."""
 
 from __future__ import annotations
 

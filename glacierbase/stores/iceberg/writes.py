@@ -1,18 +1,57 @@
-"""Compact a table; delete only files that expired snapshots reference."""
+"""How the two tables are written: a data file per append, commits at constant cost, compaction."""
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import datetime, timezone
 from typing import Any
 
+from pyiceberg.table import Transaction as _Transaction
+from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.table.update import TableUpdate
+
 from glacierbase.errors import CommitConflict
 
 # On an object store each request takes a round trip, however small the file.
 _REQUESTS_AT_ONCE = 8
 _EVER = datetime.max.replace(tzinfo=timezone.utc)
+
+
+def write_rows(table: Any, rows: Any) -> Any:
+    """Write an Arrow table to a Parquet file of the loaded `table`, which is not partitioned. Return the file for an append.
+
+    Raises:
+        KeyError: the table lacks a column.
+    """
+    import pyarrow
+    from pyarrow import parquet
+    from pyiceberg.io.pyarrow import PYARROW_PARQUET_FIELD_ID_KEY
+    from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
+    from pyiceberg.typedef import Record
+
+    ids = {field.name: str(field.field_id) for field in table.schema().fields}
+    # Readers find a column by its id. https://iceberg.apache.org/spec/#column-projection
+    columns = [each.with_metadata({PYARROW_PARQUET_FIELD_ID_KEY: ids[each.name]}) for each in rows.schema]
+    content = pyarrow.BufferOutputStream()
+    described = pyarrow.Table.from_arrays(rows.columns, schema=pyarrow.schema(columns))
+    # For one row, dictionaries and statistics per column take more than the row. Compaction writes them.
+    parquet.write_table(described, content, use_dictionary=False, write_statistics=False)
+    written = content.getvalue().to_pybytes()
+    path = table.location_provider().new_data_location(f"00000-0-{uuid.uuid4()}.parquet")
+    with table.io.new_output(path).create(overwrite=True) as output:
+        output.write(written)
+    return DataFile.from_args(
+        content=DataFileContent.DATA,
+        file_path=path,
+        file_format=FileFormat.PARQUET,
+        partition=Record(),
+        record_count=rows.num_rows,
+        file_size_in_bytes=len(written),
+        spec_id=table.metadata.default_spec_id,
+    )
 
 
 def compact(table: Any) -> None:
@@ -26,8 +65,6 @@ def compact(table: Any) -> None:
     """
     from pyiceberg.exceptions import BadRequestError
     from pyiceberg.table.update.snapshot import ExpireSnapshots
-
-    from glacierbase.stores.iceberg.transaction import Transaction
 
     transaction = Transaction(table)
     if _is_spread(table):
@@ -68,3 +105,20 @@ def _files(snapshots: Sequence[Any], io: Any, pool: ThreadPoolExecutor) -> set[s
 def _delete(file: str, io: Any) -> None:
     with suppress(OSError):  # It may be deleted already, or deletion may be forbidden; nothing references it.
         io.delete(file)
+
+
+class Transaction(_Transaction):  # type: ignore[misc]
+    """Copies the table's metadata only after an update was staged.
+
+    PyIceberg's Transaction copies it at every access, about twenty times in an append.
+    """
+
+    _cached: tuple[tuple[TableUpdate, ...], TableMetadata] | None = None
+
+    @property
+    def table_metadata(self) -> TableMetadata:
+        if not self._updates:
+            return self._table.metadata
+        if self._cached is None or self._cached[0] is not self._updates:
+            self._cached = self._updates, super().table_metadata
+        return self._cached[1]

@@ -1,0 +1,126 @@
+"""Blocks of a catalog file that are lists or patterns: `drift`, `lint` and `headers`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from glacierbase.catalogs.keys import KEYS
+from glacierbase.catalogs.yamlfile import MappingNode, Node, ScalarNode, SequenceNode
+from glacierbase.errors import ConfigurationError, raise_all
+from glacierbase.model.catalog import DriftRule, LintOptions
+from glacierbase.model.keys import HEADER_NAME, RULE_CODE, SEVERITY
+
+_PATH = "drift.ignore"
+_FORM = "write `{table: lake.events.*, what: property write.*, reason: why it is in order}`"
+# Each table or difference is compared with each pattern or rule.
+_MOST = 500
+# Finding the nearest spelling of an unknown header compares it with each.
+_MOST_HEADERS = 100
+
+
+def drift_rules(content: MappingNode) -> tuple[DriftRule, ...]:
+    """Return the rules of one environment.
+
+    Raises:
+        ConfigurationError, SeveralErrors: a rule is not whole, or there are too many.
+    """
+    node = content.get(*_PATH.split("."))
+    items = node.items if isinstance(node, SequenceNode) else ()
+    if isinstance(node, SequenceNode) and len(items) > _MOST:
+        raise _too_many(node, _PATH, len(items))
+    raise_all([error for item in items for error in _wrong_rule(item)])
+    return tuple(_rule(item) for item in items if isinstance(item, MappingNode))
+
+
+def _rule(item: MappingNode) -> DriftRule:
+    table, what, reason = (_text(item, key.name) or key.default or "" for key in KEYS[_PATH].keys)
+    return DriftRule(table, what, reason)
+
+
+def _wrong_rule(item: Node) -> Iterator[ConfigurationError]:
+    if not isinstance(item, MappingNode):
+        yield item.place.error("INVALID_VALUE", f"{_PATH}: a mapping is expected here", _FORM)
+        return
+    for key in KEYS[_PATH].keys:
+        text = _text(item, key.name)
+        if key.required and text is None:
+            yield item.place.error("MISSING_KEY", f"{_PATH}: {key.name} is missing", _FORM)
+        elif text is not None and not key.type.accepts(text):
+            what = f"{_PATH}: {key.name} is not {key.type.expected}"
+            yield item.keys[key.name].error("INVALID_VALUE", what, _FORM)
+
+
+def _text(item: MappingNode, name: str) -> str | None:
+    node = item.get(name)
+    return node.text if isinstance(node, ScalarNode) else None
+
+
+def lint_options(content: MappingNode) -> LintOptions:
+    """Return the options of one environment.
+
+    Raises:
+        ConfigurationError, SeveralErrors: a code or a severity is wrong, or there are too many.
+    """
+    rules, streaming = content.get("lint", "rules"), content.get("lint", "streaming")
+    scalars: Mapping[str, ScalarNode] = {}
+    if isinstance(rules, MappingNode):
+        raise_all(list(_wrong_severities(rules)))
+        scalars = {code: node for code, node in rules.values.items() if isinstance(node, ScalarNode)}
+    patterns = streaming.items if isinstance(streaming, SequenceNode) else ()
+    if isinstance(streaming, SequenceNode) and len(patterns) > _MOST:
+        raise _too_many(streaming, "lint.streaming", len(patterns))
+    return LintOptions(
+        {code: node.text for code, node in scalars.items()},
+        {code: (node.place.file, node.place.line) for code, node in scalars.items()},
+        tuple(node.text for node in patterns if isinstance(node, ScalarNode)),
+    )
+
+
+def _wrong_severities(node: MappingNode) -> Iterator[ConfigurationError]:
+    if len(node.values) > _MOST:
+        yield _too_many(node, "lint.rules", len(node.values))
+        return
+    for code, value in node.values.items():
+        place = node.keys.get(code, node.place)
+        if not RULE_CODE.accepts(code):
+            yield place.error(
+                "INVALID_NAME", f"lint.rules: {code!r} is not {RULE_CODE.expected}", "write `DS103: warning`"
+            )
+        elif not isinstance(value, ScalarNode) or not SEVERITY.accepts(value.text):
+            what = f"lint.rules.{code}: this is not {SEVERITY.expected}"
+            yield value.place.error("INVALID_VALUE", what, f"write {code}: off, {code}: warning or {code}: error")
+
+
+def _too_many(node: MappingNode | SequenceNode, path: str, count: int, most: int = _MOST) -> ConfigurationError:
+    return node.place.error("INVALID_VALUE", f"{path}: there are {count}", f"list at most {most}")
+
+
+def listed_headers(content: MappingNode) -> Mapping[str, bool]:
+    """Return the names of the listed headers, and whether each is required.
+
+    Args:
+        content: of the catalog file, merged over the shared one.
+
+    Raises:
+        ConfigurationError, SeveralErrors: a name cannot be a header's, or a value is neither `required` nor `optional`.
+    """
+    node = content.get("headers")
+    if not isinstance(node, MappingNode):
+        return {}
+    raise_all(list(_wrong_headers(node)))
+    return {name: value.text == "required" for name, value in node.values.items() if isinstance(value, ScalarNode)}
+
+
+def _wrong_headers(node: MappingNode) -> Iterator[ConfigurationError]:
+    if len(node.values) > _MOST_HEADERS:
+        yield node.place.error(
+            "INVALID_VALUE", f"headers: there are {len(node.values)}", f"list at most {_MOST_HEADERS}"
+        )
+        return
+    for name, value in node.values.items():
+        if not HEADER_NAME.accepts(name):
+            what = f"headers: {name!r} is not {HEADER_NAME.expected}"
+            yield node.keys.get(name, node.place).error("INVALID_NAME", what, "list it as in `TICKET: required`")
+        elif not isinstance(value, ScalarNode) or value.text not in ("required", "optional"):
+            what = f"headers.{name}: this is not {KEYS['headers'].type.expected}"
+            yield value.place.error("INVALID_VALUE", what, f"write {name}: required, or {name}: optional")

@@ -1,0 +1,100 @@
+"""The tables of a history: those that the files of a catalog change, under their whole names; their choice by patterns."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from glacierbase.errors import ConfigurationError
+from glacierbase.history.records import History
+from glacierbase.history.shapes import table_records
+from glacierbase.history.timeline import Timeline
+from glacierbase.model.arguments import check_not_empty
+from glacierbase.model.catalog import Catalog
+from glacierbase.model.migration import State
+from glacierbase.model.names import matches
+from glacierbase.model.text import did_you_mean, first_of
+from glacierbase.sql.qualified import qualified
+from glacierbase.sql.targets import table_names
+
+# A statement may be changing the tables of such a version.
+_IN_FLIGHT = frozenset({State.RUNNING, State.UNKNOWN})
+T = TypeVar("T")
+
+# Of the recorded tables, how many a message names.
+_MOST_NAMED = 5
+
+
+@dataclass(frozen=True, slots=True)
+class FileTables:
+    """The tables of the files of one history.
+
+    Attributes:
+        by_version: by the number of a version.
+        in_flight: those that a statement may be changing; None where it may be changing any.
+    """
+
+    by_version: Mapping[int, tuple[str, ...]]
+    in_flight: frozenset[str] | None
+
+    @classmethod
+    def of(cls, catalog: Catalog, history: History) -> FileTables:
+        """Return the tables of a history."""
+        # A name may depend on a statement of its file; the record of the table has the whole one.
+        records = (each for event in history.events for each in table_records(event))
+        whole = {each.table: each.after.table for each in records if each.after}
+
+        def names(written: str | None) -> tuple[str, ...]:
+            return tuple(dict.fromkeys(whole.get(name) or qualified(catalog, name) for name in table_names(written)))
+
+        found = {number: names(record.started.tables) for number, record in history.records.items()}
+        busy = {number: record for number, record in history.records.items() if record.state in _IN_FLIGHT}
+        if any(record.started.tables is None for record in busy.values()):
+            return cls(found, None)
+        return cls(found, frozenset(name for number in busy for name in found[number]))
+
+    def is_changing(self, table: str) -> bool:
+        """Return whether a statement may be changing a table."""
+        return self.in_flight is None or table in self.in_flight
+
+
+class TableChoice:
+    """Patterns as a caller wrote them, none for all tables; looked up in the history of one catalog after the other."""
+
+    def __init__(self, patterns: Collection[str] = ()) -> None:
+        for each in patterns:
+            check_not_empty("the pattern of tables", each)
+        self._patterns = tuple(patterns)
+        self._known: dict[str, None] = {}
+
+    def fits(self, table: str) -> bool:
+        """Return whether a table is chosen."""
+        return not self._patterns or any(matches(table, each) for each in self._patterns)
+
+    def of(self, known: Iterable[Timeline], others: Iterable[str] = ()) -> Sequence[Timeline]:
+        """Return the timelines of the chosen tables.
+
+        Args:
+            others: names of tables that files touched and that have no timeline.
+        """
+        found = list(known)
+        self._known.update(dict.fromkeys([*(each.table for each in found), *others]))
+        return [each for each in found if self.fits(each.table)]
+
+    def check(self, found: T) -> T:
+        """Return what was found.
+
+        Raises:
+            ConfigurationError: `UNKNOWN_TABLE`: a pattern fits no table in the histories that were looked up.
+        """
+        for pattern in self._patterns:
+            if not any(matches(table, pattern) for table in self._known):
+                what = f"no migration in the history changed a table that fits {pattern}"
+                hint = did_you_mean(pattern, self._known, self._named())
+                raise ConfigurationError("UNKNOWN_TABLE", what, hint, table=pattern)
+        return found
+
+    def _named(self) -> str:
+        names = sorted(self._known)
+        return f"the tables are {first_of(names, _MOST_NAMED)}" if names else "no table is recorded"
