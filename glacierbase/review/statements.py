@@ -1,8 +1,8 @@
 """What `review` needs to know of each statement, read in the worker process of a sandbox, which has limits of time and memory.
 
-A statement is not replayed if it loads code, reaches out of the copy, or needs files that only the real table has. This list is not the
-boundary, which is `executors.spark.sandbox`: a statement that is replayed still reaches nothing. It tells a reviewer why, in place of
-the engine's error.
+A statement is not replayed if it loads code, reaches out of the copy, or needs files that only the real table has. The list is not
+the boundary, which is `executors.spark.sandbox`: a statement that is replayed reaches nothing. It tells a reviewer why, in
+place of the engine's error.
 """
 
 from __future__ import annotations

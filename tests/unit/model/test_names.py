@@ -12,7 +12,7 @@ from glacierbase.model.names import snowflake_identifier, spark_identifier
 from glacierbase.sql.file import named
 from glacierbase.sql.targets import target_tables
 from glacierbase.stores import LockRow
-from glacierbase.stores.sql import _literal, ddl
+from glacierbase.stores.sql import ddl, literal
 from tests.support.project_folder import ProjectFolder, only_catalog
 
 ROW = LockRow("shop", "dev", "", 0, 0, None, None, 0, 0, None, 1)
@@ -83,8 +83,8 @@ def test_a_backtick_ends_no_identifier() -> None:
 
 def test_a_quote_or_backslash_ends_no_literal() -> None:
     """Quotes and backslashes inside a literal are escaped, as both engines require."""
-    assert _literal("it's \\' here") == r"'it\'s \\\' here'"
-    assert [_literal(value) for value in (None, 7, "plain")] == ["NULL", "7", "'plain'"]
+    assert literal("it's \\' here") == r"'it\'s \\\' here'"
+    assert [literal(value) for value in (None, 7, "plain")] == ["NULL", "7", "'plain'"]
 
 
 SNOW = """\
