@@ -85,12 +85,12 @@ class Secrets:
             TooManySecrets: some of the forms are not masked.
         """
         whole = value.strip()
-        lines = [line for each in whole.splitlines() if len(line := each.strip()) >= _SHORT]
+        lines = [line for raw in whole.splitlines() if len(line := raw.strip()) >= _SHORT]
         for text in (whole, *lines):
             if text and text not in self._patterns and not _HARMLESS.fullmatch(text):
                 encoded = _in_base64(text) if text is whole and len(lines) <= 1 else ()
-                for each in (text, *encoded):
-                    self._add(each)
+                for form in (text, *encoded):
+                    self._add(form)
         for inner in _secrets_of_key_file(whole):
             self.register(inner)
 
@@ -148,7 +148,7 @@ class _EveryProject(Secrets):
     def mask(self, text: str) -> str:
         # Not one project after the other: the secret of one may be a part of another's.
         with _projects_lock:
-            patterns = {key: found for each in _projects for key, found in each._patterns.copy().items()}
+            patterns = {key: found for secrets in _projects for key, found in secrets._patterns.copy().items()}
         known, compiled = self._compiled_all
         if known != patterns:
             compiled = _any_of(patterns)
@@ -223,7 +223,7 @@ def masked(document: Any) -> Any:
 
 def _any_of(patterns: Mapping[str, str]) -> re.Pattern[str]:
     """Compile the patterns, longest text first: of two secrets, one inside the other, the outer one is replaced as a whole."""
-    return re.compile("|".join(patterns[each] for each in sorted(patterns, key=len, reverse=True)))
+    return re.compile("|".join(patterns[secret] for secret in sorted(patterns, key=len, reverse=True)))
 
 
 def _without_logins(text: str) -> str:

@@ -57,7 +57,7 @@ def _binding(plan: PlanResult) -> object:
 
 def _moved(then: PlanResult, now: PlanResult) -> Iterator[str]:
     """Yield a line if the catalog file leads to other tables than those that the plan was made for."""
-    before, after = ({each.key: each.digest for each in plan.place} for plan in (then, now))
+    before, after = ({place_value.key: place_value.digest for place_value in plan.place} for plan in (then, now))
     keys = [key for key in {**before, **after} if before.get(key) != after.get(key)]
     if keys:
         yield f"the catalog file leads to another place: {', '.join(keys)} changed"
@@ -65,7 +65,7 @@ def _moved(then: PlanResult, now: PlanResult) -> Iterator[str]:
 
 def _changed_files(then: PlanResult, now: PlanResult, migrations: Sequence[Migration]) -> Iterator[str]:
     """Yield a line for each file that was added, removed or edited, or that renders differently."""
-    planned, files = {file.version: file for file in now.plan}, {each.version for each in migrations}
+    planned, files = {file.version: file for file in now.plan}, {migration.version for migration in migrations}
     before = {file.version: file for file in then.plan}
     for version, file in before.items():
         if version not in files:

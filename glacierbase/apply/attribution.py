@@ -132,11 +132,15 @@ def lines_of_others(record: TableRecord, before: Shape | None, version: str, *, 
 
 
 def _lines(before: Shape | None, after: Shape | None) -> Iterator[str]:
-    for change in compare(*({each.table: each} if each else {} for each in (before, after))):
+    for change in compare(*({shape.table: shape} if shape else {} for shape in (before, after))):
         if change.change is Change.CREATED:
             yield f"{change.table}: + table: {len(after.columns) if after else 0} columns"
         else:
-            yield from (f"{change.table}: {each.line()}" for each in change.diff if not is_kept_by_engine(each))
+            yield from (
+                f"{change.table}: {difference.line()}"
+                for difference in change.diff
+                if not is_kept_by_engine(difference)
+            )
 
 
 def with_only(before: Shape | None, after: Shape, kept: Collection[Difference]) -> Shape:
@@ -144,13 +148,13 @@ def with_only(before: Shape | None, after: Shape, kept: Collection[Difference]) 
     nothing = replace(
         after, columns=(), partitioning=(), sorting=(), identifiers=(), properties={}, format_version=None
     )
-    base, subjects = before or nothing, {each.subject for each in kept}
+    base, subjects = before or nothing, {difference.subject for difference in kept}
     columns = _columns(base, after, kept)
     ids = {column.id: column.name for column in columns if column.id is not None}
     names = {column.name: ids.get(column.id or 0, column.name) for column in base.columns}
-    is_renamed = any(each.subject == "table" and not each.destructive for each in kept)
-    is_replaced = any(each.subject == "table" and each.destructive for each in kept)
-    keys = {each.name for each in kept if each.what == "property"}
+    is_renamed = any(difference.subject == "table" and not difference.destructive for difference in kept)
+    is_replaced = any(difference.subject == "table" and difference.destructive for difference in kept)
+    keys = {difference.name for difference in kept if difference.what == "property"}
     properties = {key: value for key, value in base.properties.items() if key not in keys}
     return replace(
         after,
@@ -162,25 +166,25 @@ def with_only(before: Shape | None, after: Shape, kept: Collection[Difference]) 
         sorting=after.sorting if "sorting" in subjects else _named(base.sorting, names),
         identifiers=after.identifiers
         if "identifiers" in subjects
-        else tuple(names.get(each, each) for each in base.identifiers),
+        else tuple(names.get(identifier, identifier) for identifier in base.identifiers),
         properties=properties | {key: after.properties[key] for key in keys if key in after.properties},
     )
 
 
 def _columns(base: Shape, after: Shape, kept: Collection[Difference]) -> tuple[Column, ...]:
     """Return the columns of `with_only`."""
-    subjects = {each.subject for each in kept if each.what != "column"}
+    subjects = {difference.subject for difference in kept if difference.what != "column"}
     added, dropped, renamed = (
-        {name for each in kept if each.what == "column" for name in [of(each)] if name}
+        {name for difference in kept if difference.what == "column" for name in [of(difference)] if name}
         for of in (_added, _dropped, _renamed)
     )
-    known, new = ({_key(each): each for each in shape.columns} for shape in (base, after))
+    known, new = ({_key(column): column for column in shape.columns} for shape in (base, after))
     found = {key: each for key, each in known.items() if key in new or each.name not in dropped}
     for key in known.keys() & new.keys():
         now, column = new[key], known[key]
         facts = ("type", "required", "comment", "default")
         changed = {fact: getattr(now, fact) for fact in facts if f"{fact} {now.name}" in subjects}
-        is_renamed = any(f"{column.name}.".startswith(f"{each}.") for each in renamed)
+        is_renamed = any(f"{column.name}.".startswith(f"{name}.") for name in renamed)
         found[key] = replace(column, name=now.name if is_renamed else column.name, **changed)
     order, before = list(found), 0
     for key, column in new.items():  # Each new one follows the one that it follows in the table.
@@ -211,7 +215,7 @@ def _key(column: Column) -> int | str:
 
 
 def _named(fields: tuple[_F, ...], names: Mapping[str, str]) -> tuple[_F, ...]:
-    return tuple(replace(each, source=names.get(each.source, each.source)) for each in fields)
+    return tuple(replace(field, source=names.get(field.source, field.source)) for field in fields)
 
 
 def _by_commit(before: Shape | None, claims: Claims, versions: Sequence[Version]) -> list[RecordedChange]:

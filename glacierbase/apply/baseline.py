@@ -70,7 +70,7 @@ class _Found:
 
     @property
     def all_differences(self) -> tuple[DeclaredDifference, ...]:
-        return tuple(difference for each in self.differences.values() for difference in each)
+        return tuple(difference for group in self.differences.values() for difference in group)
 
 
 def baseline_catalog(
@@ -162,11 +162,11 @@ def _compared(opened: OpenCatalog, candidates: Sequence[Compiled], files: Sequen
     statements = ((compiled.migration.version, compiled.named) for compiled in candidates)
     with ExistingTables(opened.target.catalog, opened.engine) as existing:
         declared = declared_tables(statements, dialect, existing.names)
-        tables = [each for each in declared.tables.values() if not recorded.isdisjoint(each.versions)]
+        tables = [candidate for candidate in declared.tables.values() if not recorded.isdisjoint(candidate.versions)]
         found = compare(existing, tables, dialect) if tables else Comparison()
     by_version: dict[str, list[DeclaredDifference]] = {}
     for table in tables:
-        version = next(each for each in table.versions if each in recorded)
+        version = next(version for version in table.versions if version in recorded)
         by_version.setdefault(version, []).extend(found.differences.get(table.whole.key, ()))
     unclear = tuple(why for version, why in declared.not_understood if version in recorded)
     return _Found(found.missing, by_version, (*unclear, *found.not_compared))
@@ -181,9 +181,9 @@ def _check(found: _Found, to: str, accept: Collection[str]) -> None:
             "choose a lower --to, and let migrate run the rest; or create them as the file does",
             missing=list(found.missing),
         )
-    refused = [each for each in found.all_differences if not each.is_accepted(accept)]
+    refused = [difference for difference in found.all_differences if not difference.is_accepted(accept)]
     if refused:
-        accepted = dict.fromkeys([*accept, *(each.subject for each in refused)])
+        accepted = dict.fromkeys([*accept, *(difference.subject for difference in refused)])
         options = [part for subject in accepted for part in ("--accept", subject)]
         raise HistoryDisagrees(
             "BASELINE_REFUSED",
@@ -238,9 +238,12 @@ def _difference(
     """Return the differences of a table, and its parts that are not known."""
     declared = declared_shape(known, actual, dialect)
     changes = differences.compare({name: as_recorded(declared.shape)}, {name: as_recorded(actual)})
-    found = (each for change in changes for each in change.diff)
+    found = (difference for change in changes for difference in change.diff)
     return (
-        tuple(DeclaredDifference(name, each.name, each.before, each.after, each.what) for each in found),
+        tuple(
+            DeclaredDifference(name, difference.name, difference.before, difference.after, difference.what)
+            for difference in found
+        ),
         declared.unknown,
     )
 
@@ -259,8 +262,8 @@ class ExistingTables:
 
     def names(self, parsed: ParsedStatement, uses: Sequence[Named]) -> Sequence[Name]:
         """Return the whole names of what a statement changes, after the statements of its session before it."""
-        is_moved = any(each.parsed.moves for each in uses)
-        before = tuple(each.statement.text for each in uses) if is_moved else ()
+        is_moved = any(named.parsed.moves for named in uses)
+        before = tuple(named.statement.text for named in uses) if is_moved else ()
         names = zip(parsed.targets, names_within(parsed, self._catalog.dialect), strict=True)
         return [self._whole(name, written, before) for name, written in names]
 
@@ -270,10 +273,10 @@ class ExistingTables:
         Raises:
             EngineError: the engine does not answer whether one of them exists.
         """
-        near = [each.whole.recorded for each in tables if not each.uses and not each.is_view]
+        near = [declared.whole.recorded for declared in tables if not declared.uses and not declared.is_view]
         with LiveTables(self._catalog, self._engine) as live:
             found = live.read(near)
-        return [self._read(each, found.get(each.whole.recorded)) for each in tables]
+        return [self._read(declared, found.get(declared.whole.recorded)) for declared in tables]
 
     def _read(self, table: Declared, reading: Reading | None) -> Reading:
         if reading and reading.unread is None:
@@ -310,7 +313,7 @@ class ExistingTables:
         facts = dialect_of(self._catalog.dialect)
         is_exact = not facts.quotes_fold
         key = above if is_exact else tuple(map(facts.folds, above))
-        written = (snowflake_identifier(f'"{each}"') if is_exact else name_of((each,)) for each in above)
+        written = (snowflake_identifier(f'"{part}"') if is_exact else name_of((part,)) for part in above)
         return Name((*above, *name.parts), (*key, *name.key), (*written, *name.written))
 
     def _place(self, uses: _Key) -> Sequence[str] | None:

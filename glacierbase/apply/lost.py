@@ -84,7 +84,7 @@ def _lost(catalog: str, what: str, otherwise: str) -> NeedsRepair:
 def _created(files: Sequence[Compiled]) -> Iterator[tuple[str, str, bool]]:
     """Yield each table that the files create, the version, and whether it must not exist; up to what may change that."""
     for file in files:
-        for found in (each.parsed for each in file.named):
+        for found in (named.parsed for named in file.named):
             drops = any(isinstance(part, DroppedNamespace) for part in found.parts)
             if not found.understood or found.operation in _BEFORE or drops:
                 return

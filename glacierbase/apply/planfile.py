@@ -87,8 +87,8 @@ class GivenPlan:
 
 def _still_possible(options: PlanOptions, files: Sequence[Migration]) -> PlanOptions:
     """Return the options that select the same as before, without versions whose file is gone."""
-    numbers = {each.number for each in files}
-    below = [each for each in files if options.to is not None and each.number <= int(options.to)]
+    numbers = {file.number for file in files}
+    below = [file for file in files if options.to is not None and file.number <= int(options.to)]
     to = max(below, key=lambda each: each.number).version if below else None
     only = options.only if options.only is not None and int(options.only) in numbers else None
     allowed = tuple(version for version in options.allow_out_of_order if int(version) in numbers)

@@ -79,7 +79,7 @@ def _planned_file(planned: Planned, compiled: Compiled) -> PlannedFile:
                 statement.line,
                 statement.text,
                 statement.checksum,
-                tuple(each for each in allows if each.statement_index == statement.index),
+                tuple(allow for allow in allows if allow.statement_index == statement.index),
             )
             for statement in compiled.statements
             if statement.index >= planned.resumes_at

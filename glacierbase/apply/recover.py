@@ -77,7 +77,9 @@ def settle(held: LockedCatalog, progress: Progress) -> LockedCatalog:
         LockLost: this run lost the lock meanwhile.
     """
     catalog, records = held.target.catalog, held.state.history.records.values()
-    found = [_settle(held, each, each.before) for each in records if each.before and _may_be_proven(catalog, each)]
+    found = [
+        _settle(held, record, record.before) for record in records if record.before and _may_be_proven(catalog, record)
+    ]
     if not found:
         return held
     progress.warn(line for lines in found for line in lines)

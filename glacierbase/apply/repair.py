@@ -265,7 +265,7 @@ def read_statements(target: Target, record: Record) -> tuple[Named, ...]:
 def _evidence(opened: OpenCatalog, record: Record, step: Step | None, tag: str) -> Evidence:
     if record.announced_at is None or step is None:
         return Evidence()
-    tables = logged_tables(each for each in read_statements(opened.target, record) if each.statement in step)
+    tables = logged_tables(named for named in read_statements(opened.target, record) if named.statement in step)
     statement = InFlight(tables, record.announced_at, tag, step[-1].text, details_of(record.started).application)
     try:
         return opened.engine.start().evidence(statement)
@@ -294,7 +294,7 @@ def _check(cases: Sequence[RepairCase], decision: Decision) -> None:
                 "NOT_REPAIRABLE",
                 f"version {case.version} is {case.state}: --as {decision.resolution} is not possible: {becomes}; nothing was"
                 " recorded",
-                " or ".join(f"`{each}`" for each in case.commands) or "there is nothing to repair",
+                " or ".join(f"`{command}`" for command in case.commands) or "there is nothing to repair",
                 version=case.version,
             )
         if decision.resolution is Resolution.NOT_DONE and case.may_run and not decision.engine_stopped:
@@ -333,7 +333,7 @@ def _recorded_file(record: Record) -> FileColumns:
 
 
 def _edited_file(target: Target, record: Record) -> FileColumns:
-    migration = next(each for each in target.migrations if each.number == record.number)
+    migration = next(migration for migration in target.migrations if migration.number == record.number)
     [compiled] = target.compile([migration])
     return replace(FileColumns.of(compiled), version=record.version, statement_total=record.statements_total)
 

@@ -139,7 +139,7 @@ class PlannedStatement:
 
     def text(self) -> str:
         """Return its place, what it allows, and below them its SQL."""
-        allows = "".join(f", allows {each.code}: {each.reason}" for each in self.allows)
+        allows = "".join(f", allows {allow.code}: {allow.reason}" for allow in self.allows)
         return f"  -- statement {self.index}, line {self.line}{allows}\n{self.sql};"
 
 
@@ -161,7 +161,7 @@ class PlannedFile:
         resumes = f", resumes at statement {self.resumes_at}" if self.resumes_at > 1 else ""
         return [
             Mark(f"{self.path}: {self.description} ({self.author}){resumes}"),
-            *(each.text() for each in self.statements),
+            *(statement.text() for statement in self.statements),
         ]
 
 
@@ -262,7 +262,7 @@ class RepairCase:
             return [f"recorded: version {self.version} as {self.repaired_as}"]
         lines = [self._headline(), *(f"  {name:<9} {value}" for name, value in self._facts().items() if value)]
         if self.state is State.UNKNOWN:
-            lines += [f"  evidence  {each}" for each in self.evidence or ("none: look at the table",)]
+            lines += [f"  evidence  {evidence}" for evidence in self.evidence or ("none: look at the table",)]
         named = zip(chain(["next"], repeat("or")), self.commands, strict=False)
         return [*lines, *(f"  {name:<9} {each}" for name, each in named)]
 

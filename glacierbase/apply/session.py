@@ -67,7 +67,7 @@ class FileSession:
 
     def _changed_before(self, index: int) -> tuple[int, ...]:
         """Return the statements before this one that may have changed the session."""
-        return tuple(each for each in self._effects if each < index)
+        return tuple(number for number in self._effects if number < index)
 
     def _repeat(self, indexes: Iterable[int]) -> None:
         for index in indexes:
@@ -96,4 +96,4 @@ class FileSession:
     def _context(self) -> SessionContext:
         """Return where the session is, as the history records it: secrets are masked there."""
         context = self._session.context()
-        return SessionContext(*(each and mask(each) for each in (context.catalog, context.namespace, context.role)))
+        return SessionContext(*(part and mask(part) for part in (context.catalog, context.namespace, context.role)))

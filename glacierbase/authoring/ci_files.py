@@ -134,9 +134,9 @@ def _facts(root: Path, top: Path, catalogs: Sequence[CatalogFile]) -> dict[str, 
     read = [
         file.for_environment(environment, root, resolve=False) for file in catalogs for environment in file.environments
     ]
-    extras = dict.fromkeys(extra for each in read if (extra := type_of(each).extra))
+    extras = dict.fromkeys(extra for catalog in read if (extra := type_of(catalog).extra))
     brackets = f"[{','.join(extras)}]" if extras else ""
-    protected = {each.environment for each in read if each.protected}
+    protected = {catalog.environment for catalog in read if catalog.protected}
     folder = root.relative_to(top).as_posix()
     if not _FOLDER.fullmatch(folder):
         what = f"a CI file cannot carry the name of the folder {folder!r}; nothing was written"
@@ -144,7 +144,8 @@ def _facts(root: Path, top: Path, catalogs: Sequence[CatalogFile]) -> dict[str, 
     return {
         "requirement": f"glacierbase{brackets}=={glacierbase.__version__}",
         "environments": [
-            {"name": name, "protected": name in protected} for name in dict.fromkeys(each.environment for each in read)
+            {"name": name, "protected": name in protected}
+            for name in dict.fromkeys(catalog.environment for catalog in read)
         ],
         "variables": list(dict.fromkeys(_variables(root))),
         "project": "" if folder == "." else folder,

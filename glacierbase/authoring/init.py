@@ -65,7 +65,7 @@ class InitResult(Result):
     def lines(self) -> list[Line]:
         lines: list[Line] = [f"wrote {file}" for file in self.files]
         lines += [f"unchanged {file}" for file in self.unchanged]
-        lines += [f"add by hand: {each}" for each in self.incomplete]
+        lines += [f"add by hand: {line}" for line in self.incomplete]
         if self.variables:
             lines.append(
                 f"set these environment variables, which {self.files[0]} describes: {', '.join(self.variables)}"

@@ -90,7 +90,7 @@ def _inverted(statement: str, dialect: str, earlier: Sequence[str]) -> Iterator[
     options = parsed.options
     if parsed.operation not in _INVERSES or options.kind != "table" or options.if_exists or options.partition:
         raise NotInverted("no inverse is known")
-    quote = next(each.closes for each in dialect_of(dialect).enclosures if each.name == "identifier")
+    quote = next(enclosure.closes for enclosure in dialect_of(dialect).enclosures if enclosure.name == "identifier")
     placed = re.compile(rf"{word}_([0-9]+)_")
     for line in _INVERSES[parsed.operation](_Written(text, parsed, quote, earlier)):
         yield placed.sub(lambda found: expressions[int(found[1])], line)

@@ -58,13 +58,15 @@ def reverting_sql(root: Path, folder: Path, version: str) -> str:
     number = version_given(version)
     migrations, errors = load_migrations(folder, root, headers=None)
     raise_all(errors)
-    found = next((each for each in migrations if each.number == number), None)
-    squash = next((each for each in migrations if any(number == old.number for old in each.squashes)), None)
+    found = next((migration for migration in migrations if migration.number == number), None)
+    squash = next(
+        (migration for migration in migrations if any(number == old.number for old in migration.squashes)), None
+    )
     if squash is not None:
         raise unknown_version(f"version {version} is part of {squash.location}, a squash: write its inverse by hand")
     if found is None:
         raise unknown_version(f"there is no migration with version {version}")
-    earlier = [each.text for each in migrations if each.number < number]
+    earlier = [migration.text for migration in migrations if migration.number < number]
     try:
         sql, has_statement = inverse(found.text, _dialect(root, folder), earlier)
     except MigrationFileError as error:

@@ -111,14 +111,14 @@ def _planned(root: Path, base: Base, folders: Mapping[str, Path]) -> dict[str, l
 def _result(name: str, ref: str, renames: Collection[Rename], dry_run: bool, commit: str | None) -> RebaseResult:
     renamed = tuple(
         RenamedFile(
-            each.migration.version,
-            each.version,
-            each.migration.location,
-            each.path,
-            each.tracked,
-            move_command(each.migration.location, each.path, tracked=each.tracked),
+            rename.migration.version,
+            rename.version,
+            rename.migration.location,
+            rename.path,
+            rename.tracked,
+            move_command(rename.migration.location, rename.path, tracked=rename.tracked),
         )
-        for each in renames
+        for rename in renames
     )
     return RebaseResult(
         name,
@@ -127,7 +127,7 @@ def _result(name: str, ref: str, renames: Collection[Rename], dry_run: bool, com
         base=ref,
         renamed=renamed,
         dry_run=dry_run,
-        commit=commit if any(each.tracked for each in renamed) else None,
+        commit=commit if any(file.tracked for file in renamed) else None,
     )
 
 
@@ -172,7 +172,7 @@ def plan_renames(compared: Compared, root: Path) -> list[Rename]:
 def new_versions(compared: Compared, now: datetime | None = None) -> list[tuple[Migration, str]]:
     """Return the new files that need another version, each with that version, in order."""
     new = sorted(compared.new(), key=lambda each: (each.number, each.location))
-    of_base = [each.number for each in compared.migrations if each not in new]
+    of_base = [migration.number for migration in compared.migrations if migration not in new]
     highest = max([*compared.at_tip, *of_base], default=0)
     digits = len(compared.highest.version) if compared.highest else 0
     numbers = _numbers(new, highest, now)
@@ -190,7 +190,7 @@ def rename_all(renames: Sequence[Rename], root: Path) -> None:
         try:
             _move(rename.migration.path, root / rename.path, root, tracked=rename.tracked)
         except BaseException as error:
-            left = [each.path for each in renames if not _is_undone(each, root)]
+            left = [rename.path for rename in renames if not _is_undone(rename, root)]
             if not isinstance(error, (OSError, GitFailed)):
                 raise
             state = f"still renamed: {', '.join(left)}" if left else "nothing was renamed"

@@ -63,7 +63,7 @@ def _wrong_type(node: MappingNode, key: str, spark_conf: Mapping[str, str]) -> I
 
 
 def _misspelt_class(node: MappingNode, key: str, name: str, known: Sequence[str]) -> Iterator[ConfigurationError]:
-    spelt = {each.lower(): each for each in known}
+    spelt = {name.lower(): name for name in known}
     near = None if name in known else nearest(name.lower()[:_LONGEST], spelt, _TYPING_ERROR)
     if near is not None:
         what = f"{key}: unknown class {name!r}"

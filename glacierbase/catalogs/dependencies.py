@@ -93,7 +93,9 @@ class DependencyReader:
                 )
 
     def _check_repositories(self, node: ScalarNode, name: str, repositories: Iterable[str]) -> None:
-        if any(_is_plain_http(each) and not self._references.is_unread(each) for each in repositories):
+        if any(
+            _is_plain_http(repository) and not self._references.is_unread(repository) for repository in repositories
+        ):
             raise node.place.error(
                 "INVALID_VALUE",  # Without the address, which may hold a password.
                 f"{name}: a repository is read over http://, so that a jar can be replaced in transit",

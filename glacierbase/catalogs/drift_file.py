@@ -81,5 +81,5 @@ def _lines(rule: DriftRule, indent: str) -> list[str]:
 
 
 def _refused(what: str, rules: Iterable[DriftRule]) -> ConfigurationError:
-    rule = "; ".join(" ".join(map(str.strip, _lines(each, ""))) for each in rules)
+    rule = "; ".join(" ".join(map(str.strip, _lines(rule, ""))) for rule in rules)
     return ConfigurationError("INVALID_VALUE", f"{what}; nothing was written", f"add to the list that holds: {rule}")

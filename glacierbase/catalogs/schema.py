@@ -92,8 +92,8 @@ def _items(key: Key) -> list[Schema]:
     """Return the schema of the mappings in a list. No layer is merged over a list, so that null has no meaning in one."""
     if not key.keys:
         return []
-    properties = {each.name: {**_meaning(each), "anyOf": _single(each)} for each in key.keys}
-    required = [each.name for each in key.keys if each.required]
+    properties = {inner.name: {**_meaning(inner), "anyOf": _single(inner)} for inner in key.keys}
+    required = [inner.name for inner in key.keys if inner.required]
     return [{"type": "object", "properties": properties, "required": required, "additionalProperties": False}]
 
 

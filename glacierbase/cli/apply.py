@@ -102,8 +102,8 @@ def _confirm(
     options: CommandOptions, protected: Sequence[str], planned: Sequence[PlanResult], *, is_file: bool
 ) -> None:
     """Show what is about to run in a protected environment, and ask for its name. `migrate` refuses what needs a plan file."""
-    asked = [each for each in planned if each.environment in protected and (is_file or not each.plan_required)]
-    if any(each.plan for each in asked):
+    asked = [result for result in planned if result.environment in protected and (is_file or not result.plan_required)]
+    if any(result.plan for result in asked):
         options.terminal.confirm(protected, asked)
 
 
@@ -241,8 +241,8 @@ def _not_started(project: Project, catalogs: Sequence[str], to: str) -> Sequence
     except GlacierbaseError as error:
         error.results = ()  # Those of another command.
         raise
-    recorded = [replace(each, pending=tuple(f for f in each.pending if int(f.version) <= last)) for each in found]
-    return [each for each in recorded if each.pending]
+    recorded = [replace(result, pending=tuple(f for f in result.pending if int(f.version) <= last)) for result in found]
+    return [pending_result for pending_result in recorded if pending_result.pending]
 
 
 @cli.command()

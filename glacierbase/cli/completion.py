@@ -38,7 +38,7 @@ def complete_version(ctx: click.Context, _param: click.Parameter, incomplete: st
     migrations = _project(ctx)[0] / "migrations"
     paths = (path for file in _chosen(ctx) for path in (migrations / file.stem).rglob("*.sql"))
     names = {found["version"]: found["name"] for path in paths if (found := FILE_NAME.fullmatch(path.name))}
-    versions = sorted((each for each in names if each.startswith(incomplete)), key=int)
+    versions = sorted((name for name in names if name.startswith(incomplete)), key=int)
     return [CompletionItem(version, help=names[version].replace("_", " ")) for version in versions]
 
 

@@ -46,8 +46,8 @@ class _Command(click.Command):
             return rest
         for param in self.get_params(ctx):
             value = ctx.params.get(param.name or "")
-            for each in value if isinstance(value, tuple) else (value,):
-                if each == "":
+            for item in value if isinstance(value, tuple) else (value,):
+                if item == "":
                     raise click.BadParameter("the value is empty", ctx, param)
         take_options(self.name or "", ctx.params)
         return rest

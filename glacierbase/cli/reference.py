@@ -146,13 +146,13 @@ def schemas(format: str, color: str, name: str | None) -> None:
         raise _unknown(name, described)
     names = [name] if name else list(described)
     if format == "json":
-        found = [{"name": each, "describes": described[each], "json_schema": json_schema(each)} for each in names]
+        found = [{"name": name, "describes": described[name], "json_schema": json_schema(name)} for name in names]
         click.echo(json_document("schemas", (), None, schemas=found))
     elif name:
         click.echo(json.dumps(json_schema(name), indent=2, ensure_ascii=False))
     else:
         show = show_on(sys.stdout, color)
-        click.echo(show(table((), ((Mark(each), described[each]) for each in names))), color=True)
+        click.echo(show(table((), ((Mark(name), described[name]) for name in names))), color=True)
 
 
 def _unknown(name: str, names: Iterable[str]) -> click.UsageError:

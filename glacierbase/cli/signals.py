@@ -91,7 +91,7 @@ class Signals:
         """End the process without releasing its locks, and name them. A hook that runs is killed."""
         kill_running()
         self._before_exit()
-        for description in (each for locks in self._locks for each in locks.descriptions()):
+        for description in (description for locks in self._locks for description in locks.descriptions()):
             click.echo(printable([f"a lock is left behind: {description}"]), err=True)
         os._exit(128 + number)
 

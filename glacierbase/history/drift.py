@@ -23,7 +23,7 @@ _KEPT = (
 
 def is_kept_by_engine(difference: Difference) -> bool:
     """Return whether an engine or a catalog sets what differs by itself."""
-    return difference.what == "property" and any(fnmatchcase(difference.name, each) for each in _KEPT)
+    return difference.what == "property" and any(fnmatchcase(difference.name, pattern) for pattern in _KEPT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class TableDrift:
     @property
     def is_of_iceberg(self) -> bool:
         """Whether statements may settle it: they are written for Iceberg tables only."""
-        return all(each.format == "iceberg" for each in (self.recorded, self.actual) if each)
+        return all(shape.format == "iceberg" for shape in (self.recorded, self.actual) if shape)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ def look(timelines: Iterable[Timeline], tables: LiveTables, files: FileTables) -
     Args:
         files: of the history.
     """
-    recorded = {each.shape.table: each for each in timelines if each.shape}
+    recorded = {timeline.shape.table: timeline for timeline in timelines if timeline.shape}
     found = tables.read(recorded)
     gone = [each.shape for name, each in recorded.items() if found[name] == Reading()]
     renamed = _renamed(gone, recorded, tables)
@@ -96,14 +96,14 @@ def look(timelines: Iterable[Timeline], tables: LiveTables, files: FileTables) -
 
 def _renamed(gone: Iterable[Shape | None], recorded: Collection[str], tables: LiveTables) -> Mapping[str | None, Shape]:
     """Return the tables that were recorded under other names, by their ids: those in the namespaces of recorded tables."""
-    wanted = {each.uuid for each in gone if each and each.uuid}
+    wanted = {shape.uuid for shape in gone if shape and shape.uuid}
     if not wanted:
         return {}
     beside = tables.names_beside({tuple(name_parts(name)[:-1]): name for name in recorded}.values())
     known = {name.casefold() for name in recorded}
     others = [name for names in beside.values() for name in names if name.casefold() not in known]
-    shapes = (each.shape for each in tables.read(others).values())
-    return {each.uuid: each for each in shapes if each and each.uuid in wanted}
+    shapes = (reading.shape for reading in tables.read(others).values())
+    return {shape.uuid: shape for shape in shapes if shape and shape.uuid in wanted}
 
 
 def drift_of(recorded: Shape, actual: Shape | None, *, is_certain: bool) -> TableDrift | None:

@@ -223,4 +223,4 @@ def repaired(
 
 def _tables(compiled: Compiled, only: Statement | None = None) -> str | None:
     """Return the tables that a file changes, or one of its statements."""
-    return target_tables(each for each in compiled.named if only is None or each.statement is only)
+    return target_tables(named for named in compiled.named if only is None or named.statement is only)

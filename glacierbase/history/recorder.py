@@ -237,7 +237,7 @@ def _with_outcome(event: Event, entry: Entry) -> Event:
 
 def _encodable(event: Event) -> Event:
     """Return the event with an escape for each lone surrogate, such as a byte of a path that is not UTF-8: no store takes one."""
-    texts = {each.name: value for each in fields(event) if isinstance(value := getattr(event, each.name), str)}
+    texts = {field.name: value for field in fields(event) if isinstance(value := getattr(event, field.name), str)}
     changed: dict[str, Any] = {name: text.encode(errors="backslashreplace").decode() for name, text in texts.items()}
     return replace(event, **changed)
 
@@ -252,7 +252,7 @@ def _not_written(batch: Sequence[Event], error: EngineError, *, was_read: bool) 
     Args:
         was_read: whether the history was read and lacks the event; where it could not be read, it may hold the event.
     """
-    event = next((each for each in reversed(batch) if _is_outcome(each)), batch[-1])
+    event = next((event for event in reversed(batch) if _is_outcome(event)), batch[-1])
     lacks = "lacks" if was_read else "may lack"
     query = f", query id {event.query_id}" if event.query_id else ""
     return NeedsRepair(

@@ -90,7 +90,7 @@ class History:
     @property
     def head(self) -> Event | None:
         """The newest event that is not late."""
-        counted = (each for each in reversed(self.events) if (each.fence, each.sequence) not in self.late)
+        counted = (event for event in reversed(self.events) if (event.fence, event.sequence) not in self.late)
         return next(counted, None)
 
 
@@ -116,7 +116,7 @@ def fold(events: Iterable[Event], holding_fence: int | None = None) -> History:
             jumped_over.update(map(int, details.jumped_over))
             if details.tables:
                 found = map(mention, details.tables)
-                mentions[event.fence, event.sequence] = tuple(equal.setdefault(each, each) for each in found)
+                mentions[event.fence, event.sequence] = tuple(equal.setdefault(mention, mention) for mention in found)
     for number, record in records.items():
         if record.state is State.RUNNING and record.last.fence != holding_fence:
             records[number] = replace(record, state=State.UNKNOWN)
@@ -276,7 +276,7 @@ def check_renamed(catalog: str, migrations: Sequence[Migration], others: Mapping
     if not others:
         return
     files = {(file.number, file.checksum) for file in migrations}
-    files |= {(each.number, each.checksum) for file in migrations for each in file.squashes}
+    files |= {(squashed.number, squashed.checksum) for file in migrations for squashed in file.squashes}
     for name, events in others.items():
         applied = {
             number: record.last.checksum

@@ -78,14 +78,14 @@ class TableRecord:
     @property
     def names(self) -> frozenset[str]:
         """The whole names that the table had."""
-        return frozenset(each.table for each in (self.before, self.after) if each)
+        return frozenset(shape.table for shape in (self.before, self.after) if shape)
 
     def changes(self) -> Iterator[RecordedChange]:
         """Yield the changes since the record before, in order: the last one is what the file itself did."""
-        yield from (each for each in self.steps if each.origin is ChangeOrigin.OUTSIDE)
+        yield from (change for change in self.steps if change.origin is ChangeOrigin.OUTSIDE)
         if self.is_changed:
             yield RecordedChange(self.before, ChangeOrigin.OUTSIDE)
-        yield from (each for each in self.steps if each.origin is not ChangeOrigin.OUTSIDE)
+        yield from (change for change in self.steps if change.origin is not ChangeOrigin.OUTSIDE)
         yield RecordedChange(self.after, ChangeOrigin.MIGRATION)
 
 
@@ -143,17 +143,17 @@ def last_shapes(history: History, tables: Mapping[str, str | None]) -> dict[str,
             break
         mentions = history.mentions.get((event.fence, event.sequence), ())  # Late events have none.
         wholes = {("table", whole) for _, whole in left.values()}
-        if not any(may_be_about(each, left) or each & wholes for each in mentions):
+        if not any(may_be_about(mention, left) or mention & wholes for mention in mentions):
             continue
         try:
             records = table_records(event)
         except NeedsRepair:  # The next command that reads it reports it.
             continue
         for key, (name, whole) in list(left.items()):
-            about = [each for each in records if each.unread is None and each.is_about(key, whole)]
+            about = [record for record in records if record.unread is None and record.is_about(key, whole)]
             if about:
                 # Of a table that was renamed to this name, and of one that had it.
-                found[name] = next((each.after for each in about if each.after), None)
+                found[name] = next((record.after for record in about if record.after), None)
                 del left[key]
     return found
 

@@ -31,8 +31,8 @@ class Fitted:
 
 def fitted(migrations: Sequence[Migration], history: History) -> Fitted:
     """Return the migrations as the history has them, squashed or not."""
-    squash = max((each for each in migrations if each.squashes), key=_number, default=None)
-    origin = max((each for each in history.records.values() if each.squashes), key=_number, default=None)
+    squash = max((migration for migration in migrations if migration.squashes), key=_number, default=None)
+    origin = max((record for record in history.records.values() if record.squashes), key=_number, default=None)
     if squash is not None and (origin is None or origin.number < squash.number):
         return _unsquashed(squash, migrations, history, origin)
     if origin is not None and (squash is None or squash.number < origin.number):
@@ -52,14 +52,14 @@ def _unsquashed(squash: Migration, migrations: Sequence[Migration], history: His
     """
     begins = origin.number if origin else -1
     # Of the files up to that one, this history has only the squash.
-    replaced = [each for each in squash.squashes if each.number > begins and not each.is_squash]
-    replaced[:0] = [each for each in squash.squashes if each.number == begins and each.is_squash]
-    if not any(each.number in history.records for each in squash.squashes):
+    replaced = [squashed for squashed in squash.squashes if squashed.number > begins and not squashed.is_squash]
+    replaced[:0] = [squashed for squashed in squash.squashes if squashed.number == begins and squashed.is_squash]
+    if not any(squashed.number in history.records for squashed in squash.squashes):
         return Fitted(tuple(migrations))
-    open_ = {each.version: why for each in replaced if (why := _why_open(each, history.records))}
-    files = [_replaced(each, squash, history.records.get(each.number)) for each in replaced]
+    open_ = {squashed.version: why for squashed in replaced if (why := _why_open(squashed, history.records))}
+    files = [_replaced(squashed, squash, history.records.get(squashed.number)) for squashed in replaced]
     errors = (_partly(squash, open_),) if open_ else ()
-    return Fitted((*files, *(each for each in migrations if each is not squash)), errors)
+    return Fitted((*files, *(migration for migration in migrations if migration is not squash)), errors)
 
 
 def _why_open(replaced: Squashed, records: Mapping[int, Record]) -> str | None:
@@ -103,21 +103,21 @@ def _partly(squash: Migration, open_: Mapping[str, str]) -> HistoryDisagrees:
 
 def _squashed(origin: Record, migrations: Sequence[Migration]) -> Fitted:
     """Return the files without those that a squash in the history replaced: this is a checkout from before the squash."""
-    listed = {(each.number, each.checksum) for each in origin.squashes}
+    listed = {(squashed.number, squashed.checksum) for squashed in origin.squashes}
     versions = {number for number, _ in listed}
     left: list[Migration] = []
     errors: list[HistoryDisagrees] = []
-    for each in migrations:
-        is_listed = (each.number, each.checksum) in listed
-        if each.number == origin.number and origin.state not in SETTLED:
-            errors.append(_unfinished(origin, each))
-        elif each.number == origin.number and is_listed:
-            each = replace(each, checksum=origin.last.checksum or "")
-        elif each.number in versions and each.number != origin.number and not is_listed:
-            errors.append(_edited(origin, each))
+    for migration in migrations:
+        is_listed = (migration.number, migration.checksum) in listed
+        if migration.number == origin.number and origin.state not in SETTLED:
+            errors.append(_unfinished(origin, migration))
+        elif migration.number == origin.number and is_listed:
+            migration = replace(migration, checksum=origin.last.checksum or "")
+        elif migration.number in versions and migration.number != origin.number and not is_listed:
+            errors.append(_edited(origin, migration))
         elif is_listed:
             continue
-        left.append(each)
+        left.append(migration)
     return Fitted(tuple(left), tuple(errors))
 
 

@@ -82,7 +82,7 @@ def _status(
 
 def _replaced(squashes: Sequence[Squashed]) -> tuple[str, ...]:
     """Return the versions below a squash that it replaces."""
-    versions = tuple(dict.fromkeys(each.version for each in squashes))
+    versions = tuple(dict.fromkeys(squashed.version for squashed in squashes))
     return versions[:-1]
 
 

@@ -42,8 +42,8 @@ class FileTables:
     def of(cls, catalog: Catalog, history: History) -> FileTables:
         """Return the tables of a history."""
         # A name may depend on a statement of its file; the record of the table has the whole one.
-        records = (each for event in history.events for each in table_records(event))
-        whole = {each.table: each.after.table for each in records if each.after}
+        records = (record for event in history.events for record in table_records(event))
+        whole = {record.table: record.after.table for record in records if record.after}
 
         def names(written: str | None) -> tuple[str, ...]:
             return tuple(dict.fromkeys(whole.get(name) or qualified(catalog, name) for name in table_names(written)))
@@ -63,14 +63,14 @@ class TableChoice:
     """Patterns as a caller wrote them, none for all tables; looked up in the history of one catalog after the other."""
 
     def __init__(self, patterns: Collection[str] = ()) -> None:
-        for each in patterns:
-            check_not_empty("the pattern of tables", each)
+        for pattern in patterns:
+            check_not_empty("the pattern of tables", pattern)
         self._patterns = tuple(patterns)
         self._known: dict[str, None] = {}
 
     def fits(self, table: str) -> bool:
         """Return whether a table is chosen."""
-        return not self._patterns or any(matches(table, each) for each in self._patterns)
+        return not self._patterns or any(matches(table, pattern) for pattern in self._patterns)
 
     def of(self, known: Iterable[Timeline], others: Iterable[str] = ()) -> Sequence[Timeline]:
         """Return the timelines of the chosen tables.
@@ -79,8 +79,8 @@ class TableChoice:
             others: names of tables that files touched and that have no timeline.
         """
         found = list(known)
-        self._known.update(dict.fromkeys([*(each.table for each in found), *others]))
-        return [each for each in found if self.fits(each.table)]
+        self._known.update(dict.fromkeys([*(timeline.table for timeline in found), *others]))
+        return [timeline for timeline in found if self.fits(timeline.table)]
 
     def check(self, found: T) -> T:
         """Return what was found.

@@ -61,7 +61,7 @@ class Timeline:
     @property
     def table(self) -> str:
         """The name that the table has, or had last."""
-        return next(each.shape.table for each in reversed(self.moments) if each.shape)
+        return next(moment.shape.table for moment in reversed(self.moments) if moment.shape)
 
     @property
     def shape(self) -> Shape | None:
@@ -98,7 +98,7 @@ def records_in(history: History, event: Event, names: Collection[str] | None = N
         NeedsRepair: one is not readable.
     """
     mentions = history.mentions.get((event.fence, event.sequence), ())
-    wanted = [names is None or may_be_about(each, names) for each in mentions]
+    wanted = [names is None or may_be_about(mention, names) for mention in mentions]
     return read_records(event, compress(details_of(event).tables, wanted)) if any(wanted) else ()
 
 
@@ -162,30 +162,30 @@ class _Tables:
             return
         if event.event != EventType.UNKNOWN:
             self._open.discard(number)
-        touched, read = self._touched.get(number, frozenset()), [each for each in records if each.unread is None]
-        for name in {*(touched or ()), *(each.table for each in records)} - {each.table for each in read}:
+        touched, read = self._touched.get(number, frozenset()), [record for record in records if record.unread is None]
+        for name in {*(touched or ()), *(record.table for record in records)} - {record.table for record in read}:
             self._miss(name, event)
-        renamed = {each.after.uuid: each.table for each in read if each.after and each.after.uuid}
-        for each in read:
-            self._see(each, event, renamed)
+        renamed = {record.after.uuid: record.table for record in read if record.after and record.after.uuid}
+        for record in read:
+            self._see(record, event, renamed)
         self._doubts += touched is None
-        for each in read:
-            self._doubts_at[each.table] = self._doubts
-            if each.table in self._by_name:
-                self._by_name[each.table].doubts = self._doubts
+        for record in read:
+            self._doubts_at[record.table] = self._doubts
+            if record.table in self._by_name:
+                self._by_name[record.table].doubts = self._doubts
 
     def done(self) -> tuple[Timeline, ...]:
         """Return the timelines, in the order of their first records."""
         doubts = self._doubts + any(self._touched[number] is None for number in self._open)
-        return tuple(each.done(doubts) for each in self.all)
+        return tuple(timeline.done(doubts) for timeline in self.all)
 
     def _miss(self, name: str, event: Event) -> None:
         self._gaps.setdefault(name, []).append(event)
-        meant = [each for each in self._by_last.get(_last(name), ()) if _may_mean(name, each.name)]
+        meant = [timeline for timeline in self._by_last.get(_last(name), ()) if _may_mean(name, timeline.name)]
         if name in self._by_name and self._by_name[name] not in meant:
             meant.append(self._by_name[name])
-        for each in meant:
-            each.unrecorded.append(event)
+        for timeline in meant:
+            timeline.unrecorded.append(event)
 
     def _see(self, record: TableRecord, event: Event, renamed: Mapping[str, str]) -> None:
         is_lost = self.is_lost(record) or event.event == EventType.REPAIRED
@@ -216,8 +216,8 @@ class _Tables:
 
     def _has_gap(self, record: TableRecord) -> bool:
         """Return whether a file touched the table, maybe under another name, and left no record of it since."""
-        ids = {each.uuid for each in (record.before, record.after) if each and each.uuid}
-        return any(self._by_uuid[each].unrecorded for each in ids if each in self._by_uuid)
+        ids = {shape.uuid for shape in (record.before, record.after) if shape and shape.uuid}
+        return any(self._by_uuid[uuid].unrecorded for uuid in ids if uuid in self._by_uuid)
 
     def _enter(self, name: str, moment: Moment, renamed: Mapping[str, str]) -> None:
         """Add a moment to the timeline of its table."""
@@ -238,7 +238,7 @@ class _Tables:
     def _named(self, name: str, whole: str) -> _Growing | None:
         """Return the table that has had a recorded name so far. A file may have renamed it with the first parts left out."""
         alike = self._by_last.get(_last(whole), ())
-        return self._by_name.get(name) or next((each for each in alike if each.name == whole), None)
+        return self._by_name.get(name) or next((timeline for timeline in alike if timeline.name == whole), None)
 
     def _of(self, name: str, shape: Shape) -> _Growing:
         known = self._by_name.get(name)
@@ -276,4 +276,4 @@ def _last(name: str) -> str:
 
 
 def _ids(shape: Shape) -> list[int | None]:
-    return [each.id for each in shape.columns]
+    return [column.id for column in shape.columns]

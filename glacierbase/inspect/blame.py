@@ -101,7 +101,7 @@ class BlameResult(Result):
     def lines(self) -> Sequence[Line]:
         if self.table is None:
             return ["no such table"]
-        rows = table(("", "type", "since", "version", "author", "why"), (each.row() for each in self.lines_))
+        rows = table(("", "type", "since", "version", "author", "why"), (line.row() for line in self.lines_))
         return [Mark(self.table), *rows, *state_lines(self.dropped, bool(rows), self.not_recorded, self.next)]
 
 
@@ -120,7 +120,7 @@ def state_lines(dropped: Since | None, is_recorded: bool, not_recorded: Sequence
 def next_after(history: History, not_recorded: Iterable[str]) -> str:
     """Return what makes known what versions changed that left no record of it; empty where there are none."""
     gaps = tuple(not_recorded)
-    stopped = (each for each in gaps if each and (found := history.records.get(int(each))) and found.state in _STOPPED)
+    stopped = (gap for gap in gaps if gap and (found := history.records.get(int(gap))) and found.state in _STOPPED)
     if version := next(stopped, None):
         return f"`{command('show', version)}` prints the next step for its run"
     return "the next file that touches the table records it; a view has no record" if gaps else ""
@@ -153,20 +153,20 @@ def blame(target: Target, result: BlameResult, search: TableSearch) -> BlameResu
         lines = of_column(lines, column, name)
     dropped = dropped_by(then)
     next_ = next_after(state.history, then.gaps) or _way_out(
-        name, [*(each.since for each in lines), *([dropped] if dropped else [])]
+        name, [*(line.since for line in lines), *([dropped] if dropped else [])]
     )
     return replace(result, table=name, lines_=lines, dropped=dropped, not_recorded=then.gaps, next=next_)
 
 
 def _way_out(name: str, origins: Iterable[Since]) -> str:
     """Return what to do about what no migration made, and no later one found; nothing where there is none."""
-    is_drift = any(each.origin is ChangeOrigin.OUTSIDE and each.seen_by is None for each in origins)
+    is_drift = any(part.origin is ChangeOrigin.OUTSIDE and part.seen_by is None for part in origins)
     return f"keep, undo or ignore what no migration made: `{command('drift', '--table', name)}`" if is_drift else ""
 
 
 def current_name(then: TableAtPoint, name: str) -> str:
     """Return the name that a table has at this point, or had last."""
-    return next((each.shape.table for each in reversed(then.moments) if each.shape), name)
+    return next((moment.shape.table for moment in reversed(then.moments) if moment.shape), name)
 
 
 def dropped_by(then: TableAtPoint) -> Since | None:
@@ -181,16 +181,16 @@ def of_column(lines: Iterable[BlamedLine], name: str, table_: str) -> tuple[Blam
     Raises:
         ConfigurationError: `UNKNOWN_COLUMN`.
     """
-    columns = [each for each in lines if each.kind == "column"]
+    columns = [line for line in lines if line.kind == "column"]
     wanted = name.casefold()
-    if not any(each.name.casefold() == wanted for each in columns):
-        renamed = (each.name for each in columns if wanted in map(str.casefold, each.former_names))
+    if not any(line.name.casefold() == wanted for line in columns):
+        renamed = (line.name for line in columns if wanted in map(str.casefold, line.former_names))
         wanted = next(renamed, "").casefold()
-    found = tuple(each for each in columns if f"{each.name.casefold()}.".startswith(f"{wanted}."))
+    found = tuple(line for line in columns if f"{line.name.casefold()}.".startswith(f"{wanted}."))
     if not wanted or not found:
         hint = did_you_mean(
             name,
-            [each.name for each in columns],
+            [line.name for line in columns],
             f"`{command('history', '--table', table_, '--column', name)}` lists its changes, if it was dropped",
         )
         raise ConfigurationError("UNKNOWN_COLUMN", f"{table_} has no column {name}", hint, table=table_, column=name)
@@ -211,14 +211,14 @@ def moments_before(tables: LiveTables, moments: Sequence[Moment]) -> tuple[Momen
 
 
 def _moments(versions: Sequence[Version], first: Moment, recorded: Shape) -> Iterator[Moment]:
-    files = [each.shape.metadata_location for each in versions]
+    files = [version.shape.metadata_location for version in versions]
     if recorded.metadata_location is None or recorded.metadata_location not in files:
         return
     before: Shape | None = None
-    for each in versions[: files.index(recorded.metadata_location) + 1]:
-        shape = as_recorded(each.shape)
+    for version in versions[: files.index(recorded.metadata_location) + 1]:
+        shape = as_recorded(version.shape)
         if shape.uuid == recorded.uuid and differ(before, shape):
-            yield Moment(shape, replace(first.event, recorded_at=each.at), first.origin)
+            yield Moment(shape, replace(first.event, recorded_at=version.at), first.origin)
             before = shape
 
 

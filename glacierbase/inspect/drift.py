@@ -119,9 +119,9 @@ class DriftResult(Result):
         return [*self._shown(), *(f"unmanaged: {name}" for name in self.unmanaged)]
 
     def _shown(self) -> Iterator[Line]:
-        matter = [each for each in self.drifts if each.class_ is not DriftClass.ENGINE]
-        yield from table(("table", "difference", "class", "since"), (each.row() for each in matter))
-        yield from (f"{each.table}: not compared: {each.why}" for each in self.unread)
+        matter = [drift for drift in self.drifts if drift.class_ is not DriftClass.ENGINE]
+        yield from table(("table", "difference", "class", "since"), (drift.row() for drift in matter))
+        yield from (f"{unread.table}: not compared: {unread.why}" for unread in self.unread)
         yield from (f"{name}: not recorded, so not compared" for name in self.not_recorded)
         if not matter and (self.compared or not self.unread):
             yield f"{counted(self.compared, 'table')} as recorded"
@@ -137,7 +137,7 @@ class DriftResult(Result):
             fail_on: `structural` or `any`; the latter includes properties.
         """
         classes = {DriftClass.STRUCTURAL} | ({DriftClass.PROPERTY} if fail_on == "any" else set())
-        return any(each.class_ in classes for each in self.drifts)
+        return any(drift.class_ in classes for drift in self.drifts)
 
 
 def drift(target: Target, result: DriftResult, choice: TableChoice) -> DriftResult:
@@ -169,7 +169,9 @@ def drift_in(
             return found
         state, known = newer, timelines(newer.history)
     # Each time a run wrote meanwhile: it may have made the differences.
-    return replace(found, drifts=tuple(replace(each, class_=DriftClass.NOT_RECORDED) for each in found.drifts), next=())
+    return replace(
+        found, drifts=tuple(replace(drift, class_=DriftClass.NOT_RECORDED) for drift in found.drifts), next=()
+    )
 
 
 def _compared(
@@ -181,13 +183,13 @@ def _compared(
     unknown = _never_recorded(known, files)
     chosen = choice.of(known, unknown)
     found = look(chosen, tables, files)
-    past = tables.past({each.actual.table: each.recorded.metadata_location for each in found.drifts if each.actual})
+    past = tables.past({drift.actual.table: drift.recorded.metadata_location for drift in found.drifts if drift.actual})
     drifts = tuple(
-        each
+        drift
         for one in found.drifts
-        for each in _drifts(one, past.get(one.actual.table) if one.actual else None, catalog.drift_rules)
+        for drift in _drifts(one, past.get(one.actual.table) if one.actual else None, catalog.drift_rules)
     )
-    renamed = {each.actual.table for each in found.drifts if each.actual and each.is_renamed}
+    renamed = {drift.actual.table for drift in found.drifts if drift.actual and drift.is_renamed}
     not_recorded = tuple(_existing(filter(choice.fits, unknown), tables))
     names, unlisted = _beside(catalog, known, choice, tables)
     beside = _not_of_others(iter(names), opened)
@@ -200,9 +202,9 @@ def _compared(
         compared=found.tables,
         unmanaged=tuple(name for name in beside if name not in not_recorded and name not in renamed),
         not_recorded=not_recorded,
-        unread=tuple(Unread(*each) for each in found.unread),
+        unread=tuple(Unread(*pair) for pair in found.unread),
         next=_ways_out(
-            drifts, any(each.is_of_iceberg and each.actual and not each.is_renamed for each in found.drifts)
+            drifts, any(drift.is_of_iceberg and drift.actual and not drift.is_renamed for drift in found.drifts)
         ),
     )
 
@@ -221,10 +223,12 @@ def _not_compared(found: DriftResult) -> GlacierbaseError | None:
 
 def _drifts(found: TableDrift, past: Past | None, rules: Sequence[DriftRule]) -> Iterator[Drift]:
     """Yield the differences of a table; `past` holds its versions since the record, where they can be read."""
-    for each in found.differences:
-        rule = next((rule for rule in rules if rule.matches(found.table, each.subject)), None)
-        drift = Drift(found.table, _class_of(each, found, rule), each.subject, each.before, each.after)
-        yield _dated(replace(drift, reason=rule.reason if rule else None), each, found, past)
+    for difference in found.differences:
+        rule = next((rule for rule in rules if rule.matches(found.table, difference.subject)), None)
+        drift = Drift(
+            found.table, _class_of(difference, found, rule), difference.subject, difference.before, difference.after
+        )
+        yield _dated(replace(drift, reason=rule.reason if rule else None), difference, found, past)
 
 
 def _class_of(difference: Difference, found: TableDrift, rule: DriftRule | None) -> DriftClass:
@@ -259,10 +263,10 @@ def _beside(
 
     The former are in the namespaces of recorded tables, not recorded, and not those of glacierbase.
     """
-    managed = {each.table.casefold(): each.table for each in known if each.shape}
+    managed = {timeline.table.casefold(): timeline.table for timeline in known if timeline.shape}
     beside = {tuple(name_parts(name)[:-1]): name for name in managed.values()}
     found = tables.names_beside(beside.values())
-    names = (name for each in found.values() for name in sorted(each) if choice.fits(name))
+    names = (name for names in found.values() for name in sorted(names) if choice.fits(name))
     unknown = [name for name in names if name.casefold() not in managed and not _is_ours(name, catalog)]
     return unknown, [name for name in beside.values() if tables.is_near(name) and name not in found]
 
@@ -285,7 +289,7 @@ def _is_ours(name: str, catalog: Catalog) -> bool:
 
 def _never_recorded(known: Iterable[Timeline], files: FileTables) -> Sequence[str]:
     """Return the tables that files touched and that have no record."""
-    recorded = {moment.shape.table for each in known for moment in each.moments if moment.shape}
+    recorded = {moment.shape.table for timeline in known for moment in timeline.moments if moment.shape}
     return sorted({name for names in files.by_version.values() for name in names} - recorded)
 
 
@@ -301,7 +305,7 @@ def _ways_out(drifts: Iterable[Drift], has_statements: bool) -> tuple[str, ...]:
     Args:
         has_statements: whether statements can be written for one of the tables.
     """
-    if not any(each.class_ in (DriftClass.STRUCTURAL, DriftClass.PROPERTY) for each in drifts):
+    if not any(drift.class_ in (DriftClass.STRUCTURAL, DriftClass.PROPERTY) for drift in drifts):
         return ()
     ignoring = f"ignore them: `{command('drift', 'ignore', reason=True)}`"
     if not has_statements:

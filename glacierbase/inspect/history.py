@@ -149,7 +149,7 @@ def places_about(table: ChosenTable) -> frozenset[Place]:
 def _former_names(table: ChosenTable) -> Iterator[tuple[str, Place, Place]]:
     """Yield each name that the table had before this one, with the places of the events from which and up to which it had it."""
     for timeline in table.timelines:
-        moments = [each for each in timeline.moments if each.shape]
+        moments = [moment for moment in timeline.moments if moment.shape]
         last = max(index for index, each in enumerate(moments) if each.shape and each.shape.table == table.name)
         for each, next_ in pairwise(moments[: last + 1]):
             if each.shape and each.shape.table != table.name:
@@ -220,7 +220,10 @@ def _name(event: Event) -> str:
 def outcome_table(found: Sequence[Outcome]) -> list[Line]:
     """Return a table with a row per outcome."""
     header = ("version", "outcome", "at", "author", "description", "run by")
-    rows = [(each.version, Mark(each.outcome), each.at, each.author, each.description, each.run_by) for each in found]
+    rows = [
+        (outcome.version, Mark(outcome.outcome), outcome.at, outcome.author, outcome.description, outcome.run_by)
+        for outcome in found
+    ]
     return table(header, rows)
 
 
@@ -285,7 +288,10 @@ def changes_of(table: ChosenTable, column: str, fits: Callable[[Event], bool]) -
     )
     if not found:
         names = dict.fromkeys(
-            each.name for timeline in table.timelines for moment in timeline.moments for each in _columns(moment.shape)
+            column.name
+            for timeline in table.timelines
+            for moment in timeline.moments
+            for column in _columns(moment.shape)
         )
         hint = did_you_mean(column, names, f"`{command('schema', table.name)}` shows what is recorded of the table")
         what = f"the records of {table.name} have no column {column}"
@@ -302,7 +308,9 @@ def _blamed(event: Event, since: Since) -> Event:
 
 def _changes(moments: Iterable[Moment], column: str) -> Iterator[tuple[Moment, ColumnChange]]:
     moments = tuple(moments)
-    wanted = frozenset(_key(each) for moment in moments for each in _columns(moment.shape) if _is_in(each.name, column))
+    wanted = frozenset(
+        _key(field) for moment in moments for field in _columns(moment.shape) if _is_in(field.name, column)
+    )
     before: Shape | None = None
     for index, moment in enumerate(moments):
         shape = moment.shape
@@ -322,12 +330,14 @@ def _difference(before: Shape | None, after: Shape | None, wanted: frozenset[int
     earlier, later = (
         replace(
             whole, partitioning=(), sorting=(), identifiers=(), properties={},
-            columns=tuple(each for each in _columns(shape) if _key(each) in wanted),
+            columns=tuple(column for column in _columns(shape) if _key(column) in wanted),
         )
         for shape in (before, after)
     )  # fmt: skip
     changes = compare({whole.table: earlier}, {whole.table: later})
-    return tuple(each for change in changes for each in change.diff if each.what != "order of columns")
+    return tuple(
+        difference for change in changes for difference in change.diff if difference.what != "order of columns"
+    )
 
 
 def _columns(shape: Shape | None) -> tuple[Column, ...]:
@@ -346,12 +356,12 @@ def change_table(changes: Sequence[ColumnChange]) -> list[Line]:
     """Return a table with a row per change."""
     rows = [
         (
-            each.since.day,
-            each.version or "-",
-            Mark("; ".join(one.line() for one in each.differences)),
-            each.author,
-            each.since.why,
+            change.since.day,
+            change.version or "-",
+            Mark("; ".join(one.line() for one in change.differences)),
+            change.author,
+            change.since.why,
         )
-        for each in changes
+        for change in changes
     ]
     return table(("since", "version", "change", "author", "why"), rows)

@@ -163,12 +163,12 @@ def parts(shape: Shape) -> Iterator[TablePart]:
     """Yield the parts of a shape: the columns first, in order, and the table itself last."""
     ids = {column.name: column.name if column.id is None else column.id for column in shape.columns}
     yield from map(_column, shape.columns)
-    yield from (_partition(each, ids) for each in shape.partitioning)
+    yield from (_partition(field, ids) for field in shape.partitioning)
     if shape.sorting:
-        order = tuple(replace(each, source=str(ids.get(each.source, each.source))) for each in shape.sorting)
+        order = tuple(replace(field, source=str(ids.get(field.source, field.source))) for field in shape.sorting)
         yield _whole("sort order", ", ".join(map(sort_text, shape.sorting)), order)
     if shape.identifiers:
-        fields = tuple(ids.get(each, each) for each in shape.identifiers)
+        fields = tuple(ids.get(identifier, identifier) for identifier in shape.identifiers)
         yield _whole("identifiers", ", ".join(shape.identifiers), fields)
     for key, value in sorted(shape.properties.items()):
         if key not in OF_ENGINE:
@@ -182,10 +182,10 @@ def _next(before: Sequence[Traced], shape: Shape, since: Since) -> Iterator[Trac
     """Yield the parts of the next shape."""
     new = tuple(parts(shape))
     kept = {part.key for part in new}
-    known = {each.part.key: each for each in before}
-    gone = [each for each in before if each.part.key not in kept]
+    known = {part.part.key: part for part in before}
+    gone = [part for part in before if part.part.key not in kept]
     for part in new:
-        earlier = known.get(part.key) or next((each for each in gone if _replaces(part, each.part)), None)
+        earlier = known.get(part.key) or next((other for other in gone if _replaces(part, other.part)), None)
         if earlier in gone:
             gone.remove(earlier)
         yield _changed(earlier, part, since) if earlier else Traced(part, since, since)
@@ -202,7 +202,7 @@ def _changed(earlier: Traced, part: TablePart, since: Since) -> Traced:
     changes = [text for fact, (value, text) in earlier.part.facts.items() if part.facts[fact][0] != value]
     former = earlier.former_names
     if "name" in part.facts and part.facts["name"][0] != earlier.part.facts["name"][0]:
-        former = tuple(each for each in (*former, earlier.part.name) if each != part.name)
+        former = tuple(name for name in (*former, earlier.part.name) if name != part.name)
     if not changes:
         return replace(earlier, part=part)
     return Traced(part, since, earlier.created, ", ".join(changes), former)

@@ -22,16 +22,19 @@ class StatusResult(Result):
 
     def lines(self) -> Sequence[Line]:
         header = ("version", "state", "done", "applied at", "author", "description")
-        return [*(table(header, [_status_row(each) for each in self.migrations]) or ["no migrations"]), *self.notes()]
+        return [
+            *(table(header, [_status_row(status) for status in self.migrations]) or ["no migrations"]),
+            *self.notes(),
+        ]
 
     def notes(self) -> list[str]:
         """Return the lines below the table: errors, notes and the lock holder."""
         lines = []
-        for each in self.migrations:
-            if each.error_message and each.state is not State.APPLIED:
-                lines.append(f"{each.version} {each.state}{each.place}: {each.error_message}")
-            if each.note:
-                lines.append(f"{each.version} note: {each.note}")
+        for status in self.migrations:
+            if status.error_message and status.state is not State.APPLIED:
+                lines.append(f"{status.version} {status.state}{status.place}: {status.error_message}")
+            if status.note:
+                lines.append(f"{status.version} note: {status.note}")
         return [*lines, self.lock.line()] if self.lock else lines
 
 
@@ -101,7 +104,7 @@ class DoctorResult(Result):
     PARTIAL: ClassVar[bool] = True
 
     def lines(self) -> Sequence[Line]:
-        rows = ((Mark("FAILED" if each.error else "ok"), each.name, each.found()) for each in self.checks)
+        rows = ((Mark("FAILED" if check.error else "ok"), check.name, check.found()) for check in self.checks)
         return table((), rows)
 
     def script(self) -> str | None:

@@ -82,7 +82,7 @@ class SchemaResult(Result):
         if self.table is None:
             return ["no such table"]
         if self.differences is not None:
-            shown: list[Line] = [Verbatim(each.line()) for each in self.differences] or ["no differences"]
+            shown: list[Line] = [Verbatim(difference.line()) for difference in self.differences] or ["no differences"]
         else:
             shown = list(_described(self.shape)) if self.shape else []
         dropped = self.since if self.shape is None else None
@@ -104,10 +104,10 @@ def _head(result: SchemaResult) -> Iterator[Line]:
 def _described(shape: Shape) -> Iterator[Line]:
     columns = shape.columns
     texts: dict[str, list[Cell]] = {
-        "column": [Mark(each.name) for each in columns],
-        "type": [each.described for each in columns],
-        "default": [each.default for each in columns],
-        "comment": [each.comment for each in columns],
+        "column": [Mark(column.name) for column in columns],
+        "type": [column.described for column in columns],
+        "default": [column.default for column in columns],
+        "comment": [column.comment for column in columns],
     }
     shown = {name: cells for name, cells in texts.items() if any(cells)}
     yield from table(tuple(shown), zip(*shown.values(), strict=True))
@@ -156,10 +156,10 @@ def _at(result: SchemaResult, found: ChosenTable, then: TableAtPoint) -> SchemaR
 
 def _compared(result: SchemaResult, found: ChosenTable, begin: Point, end: Point) -> SchemaResult:
     before, after = (_at(result, found, found.at(point)) for point in (begin, end))
-    earlier, later = ({each.table or "": each.shape} if each.shape else {} for each in (before, after))
+    earlier, later = ({result.table or "": result.shape} if result.shape else {} for result in (before, after))
     changes = compare(earlier, later)
     gaps = tuple(dict.fromkeys((*before.not_recorded, *after.not_recorded)))
-    found_differences = tuple(each for change in changes for each in change.diff)
+    found_differences = tuple(difference for change in changes for difference in change.diff)
     return replace(after, not_recorded=gaps, next=next_after(found.history, gaps), differences=found_differences)
 
 
@@ -183,10 +183,10 @@ def _sql(result: SchemaResult) -> str:
             "leave out `--format sql`: the other formats show what is known", table=result.table, reasons=why,
         )  # fmt: skip
     left_out = [f"-- left out: the property {key}, which says where files are" for key in places(shape)]
-    return "\n".join([*left_out, *(f"{each};" for each in create_statements(shape))])
+    return "\n".join([*left_out, *(f"{statement};" for statement in create_statements(shape))])
 
 
 def _masked(shape: Shape) -> list[str]:
     """Return what the record does not hold, or what is not printed."""
-    hidden = any(MASK in mask(each) for each in create_statements(shape))
+    hidden = any(MASK in mask(statement) for statement in create_statements(shape))
     return [f"a text of it contains {MASK}, in place of a secret"] if hidden else []

@@ -122,8 +122,8 @@ class ShowResult(Result):
         ]
         if status.note:
             lines.append(f"note: {status.note}")
-        for each in self.statements:
-            lines += ["", f"statement {each.index}, line {each.line}: {each.state}\n{each.sql}"]
+        for statement in self.statements:
+            lines += ["", f"statement {statement.index}, line {statement.line}: {statement.state}\n{statement.sql}"]
         lines += change_lines(self.tables)
         if status.error_message and status.state is not State.APPLIED:
             lines += ["", f"error: {status.error_message}"]
@@ -148,7 +148,7 @@ class ShowResult(Result):
 def show(target: Target, result: ShowResult, number: int) -> ShowResult:
     """Return all that is known of one version; `migration` stays None if there is no such version."""
     state = current_state(target)
-    status = next((each for each in statuses(target, state) if int(each.version) == number), None)
+    status = next((status for status in statuses(target, state) if int(status.version) == number), None)
     if status is None:
         return replace(result, warnings=state.warnings)
     record = state.history.records.get(number)
@@ -217,7 +217,7 @@ def statements_of(
 def _statements(target: Target, number: int, record: Record | None) -> tuple[Statement, ...]:
     if record and record.started.rendered_sql is not None:
         return split_statements(record.started.rendered_sql, target.dialect)
-    files = target.compile([each for each in target.migrations if each.number == number])
+    files = target.compile([migration for migration in target.migrations if migration.number == number])
     return files[0].statements if files else ()
 
 
@@ -250,7 +250,7 @@ class MadeChange:
 def made_by(history: History, number: int) -> tuple[MadeChange, ...]:
     """Return what happened to tables in the runs of a version: found changes first."""
     return _in_order(
-        (change for each in timelines(history) for _, change in changes_in(each.moments, number)),
+        (change for timeline in timelines(history) for _, change in changes_in(timeline.moments, number)),
         history,
         number,
     )
@@ -263,8 +263,8 @@ def made_by_each(history: History, known: Iterable[Timeline]) -> dict[int, tuple
         known: the timelines of the history.
     """
     made: dict[int, list[MadeChange]] = {number: [] for number in history.records}
-    for each in known:
-        for number, change in changes_in(each.moments):
+    for timeline in known:
+        for number, change in changes_in(timeline.moments):
             made.setdefault(number, []).append(change)
     return {number: _in_order(changes, history, number) for number, changes in made.items()}
 
@@ -287,13 +287,13 @@ def changes_in(moments: Sequence[Moment], only: int | None = None) -> Iterator[t
 
 def change_lines(changes: Sequence[MadeChange]) -> Iterator[Line]:
     """Yield the changes as lines of text."""
-    for each in changes:
-        found = _FOUND.get(each.origin)
-        if each.unread is not None:
-            yield from ("", f"table {each.table}: not recorded: {each.unread}")
+    for change in changes:
+        found = _FOUND.get(change.origin)
+        if change.unread is not None:
+            yield from ("", f"table {change.table}: not recorded: {change.unread}")
         else:
-            yield from ("", f"table {each.table}: {each.change}{f' ({found})' if found else ''}")
-            yield from (Verbatim(f"  {difference.line()}") for difference in each.diff)
+            yield from ("", f"table {change.table}: {change.change}{f' ({found})' if found else ''}")
+            yield from (Verbatim(f"  {difference.line()}") for difference in change.diff)
 
 
 def _in_order(made: Iterable[MadeChange], history: History, number: int) -> tuple[MadeChange, ...]:
@@ -304,6 +304,6 @@ def _unread(history: History, number: int) -> Iterator[MadeChange]:
     """Yield the tables that the newest run of a version could not read."""
     record = history.records.get(number)
     if record is not None and place_of(record.outcome) not in history.late:
-        for each in records_in(history, record.outcome):
-            if each.unread is not None:
-                yield MadeChange(each.table, None, ChangeOrigin.NOT_RECORDED, unread=each.unread)
+        for table_record in records_in(history, record.outcome):
+            if table_record.unread is not None:
+                yield MadeChange(table_record.table, None, ChangeOrigin.NOT_RECORDED, unread=table_record.unread)

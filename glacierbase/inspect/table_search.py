@@ -65,10 +65,12 @@ class ChosenTable:
             ConfigurationError: the point is a version that never ran.
         """
         is_reached = reached(point, self.history)
-        reached_moments = [[moment for moment in each.moments if is_reached(moment.event)] for each in self.timelines]
+        reached_moments = [
+            [moment for moment in timeline.moments if is_reached(moment.event)] for timeline in self.timelines
+        ]
         held = [_held_until(moments, self.name) for moments in reached_moments]
         if not any(reached_moments):
-            first = next((each.moments[0] for each in self.timelines), None)
+            first = next((timeline.moments[0] for timeline in self.timelines), None)
             return TableAtPoint((), first, gaps(self.history, self.written(self.name), point))
         # One that had not got the name yet is chosen only where no other one had it.
         chosen = max(
@@ -146,9 +148,9 @@ class TableSearch:
 def _by_name(found: Sequence[Timeline]) -> Mapping[str, Sequence[Timeline]]:
     """Return the timelines by each name that their table ever had."""
     names: dict[str, list[Timeline]] = {}
-    for each in found:
-        for name in dict.fromkeys(moment.shape.table for moment in each.moments if moment.shape):
-            names.setdefault(name, []).append(each)
+    for timeline in found:
+        for name in dict.fromkeys(moment.shape.table for moment in timeline.moments if moment.shape):
+            names.setdefault(name, []).append(timeline)
     return names
 
 
@@ -197,10 +199,10 @@ class RecordedNames:
     @classmethod
     def of(cls, history: History) -> RecordedNames:
         """Return the names of a history."""
-        links = dict.fromkeys(each for mentions in history.mentions.values() for each in mentions)
+        links = dict.fromkeys(mention for mentions in history.mentions.values() for mention in mentions)
         written: dict[str, set[str]] = {}
         for link in links:
-            for _, whole in (each for each in link if each[0] == "table"):
+            for _, whole in (node for node in link if node[0] == "table"):
                 written.setdefault(whole, set()).update(name for kind, name in link if kind == "written")
         recorded = {name for names in written.values() for name in names}
         others = [name for name in touched_tables(history) if name not in recorded]
@@ -210,7 +212,7 @@ class RecordedNames:
     def linked(self, name: str) -> frozenset[str]:
         """Return the names of all tables that had this name, and of what these were renamed from or to, as files wrote them."""
         known = {("table", name), ("written", name)}
-        while grown := {each for link in self._links if link & known for each in link} - known:
+        while grown := {node for link in self._links if link & known for node in link} - known:
             known |= grown
         return frozenset(each for kind, each in known if kind == "written")
 
@@ -266,7 +268,7 @@ def gaps(history: History, names: Collection[str], point: Point | None) -> tuple
         elif event.event in ENDS and event.event != EventType.UNKNOWN:
             started.pop(event.version or "", None)
         if event.event in ENDS and is_reached(event):
-            if any(each.unread is None for each in records_in(history, event, names)):
+            if any(record.unread is None for record in records_in(history, event, names)):
                 found.clear()
             else:
                 found[event.version or ""] = None

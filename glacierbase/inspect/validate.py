@@ -42,7 +42,7 @@ def validate(
         GlacierbaseError: all that is wrong. Its `results` have an entry per catalog and environment, each with its own errors.
     """
     rendered, errors = _render_all(root, choice, catalogs, resolve, _refusing_substitutions(root, choice, base))
-    migrations = {each.catalog: each.migrations for each in rendered}
+    migrations = {file.catalog: file.migrations for file in rendered}
     required = {file.name: file.required_headers for file in choice.files}
     warnings: Mapping[str, tuple[str, ...]] = {}
     if base is None:
@@ -51,8 +51,8 @@ def validate(
         stems = {file.name: file.stem for file in choice.files}
         with collected(errors):
             warnings = check_against_base(root, base, stems, migrations, required, read_name, all_catalogs=not catalogs)
-        rendered = [replace(each, errors=about(errors, stems[each.catalog])) for each in rendered]
-    results = Results(_validated(each, warnings.get(each.catalog, ())) for each in rendered)
+        rendered = [replace(file, errors=about(errors, stems[file.catalog])) for file in rendered]
+    results = Results(_validated(file, warnings.get(file.catalog, ())) for file in rendered)
     raise_all(errors, results)
     return results
 
@@ -104,9 +104,9 @@ def render(
         root, choice, catalogs, resolve, lambda file, *_: not versions or file.migration.number in wanted
     )
     raise_all(errors)
-    for each in rendered:
-        known.update(migration.number for migration in each.migrations)
-        groups.setdefault((each.catalog, each.used), []).append(each.environment)
+    for rendered_file in rendered:
+        known.update(migration.number for migration in rendered_file.migrations)
+        groups.setdefault((rendered_file.catalog, rendered_file.used), []).append(rendered_file.environment)
     unknown = [version for version in versions if version_number(version) not in known]
     if unknown:
         raise unknown_version(f"there is no migration with version {unknown[0]}")
@@ -130,8 +130,8 @@ def _render_all(
         def kept(compiled: Compiled) -> bool:
             return keep(compiled, catalog, migrations)
 
-        for each in sandbox.compile_all(migrations, catalog, catalog.dialect, kept):
-            yield RenderedFile(each.migration.version, each.migration.location, each.text)
+        for compiled_file in sandbox.compile_all(migrations, catalog, catalog.dialect, kept):
+            yield RenderedFile(compiled_file.migration.version, compiled_file.migration.location, compiled_file.text)
 
     return in_environments(root, choice.in_every_environment(catalogs), resolve, render_each)
 

@@ -118,8 +118,11 @@ def _split(migration: Migration, text: str, dialect: str, file_line: Callable[[i
         found = steps(split_statements(text, dialect), dialect)
     except MigrationFileError as error:
         raise _in_file(error, migration.location, file_line(error.data["line"], error.data["column"])) from error
-    placed = tuple(tuple(replace(each, line=file_line(each.line, each.column)) for each in step) for step in found)
-    marked = (mark for step in found for each in step if (mark := substituted(each, dialect)))
+    placed = tuple(
+        tuple(replace(statement, line=file_line(statement.line, statement.column)) for statement in step)
+        for step in found
+    )
+    marked = (mark for step in found for statement in step if (mark := substituted(statement, dialect)))
     in_file = tuple(replace(mark, line=file_line(mark.line, mark.column)) for mark in marked)
     return Compiled(migration, text, checksum(text.encode()), placed, dialect, in_file)
 
@@ -154,12 +157,12 @@ def substituted(statement: Statement, dialect: str) -> Substituted | None:
     source = Source(statement.text)
     code = list(tokens(facts, source))
     starts = [token.start for token in code]
-    for each in found:
-        before = bisect_right(starts, each.start()) - 1
-        if before >= 0 and each.start() < code[before].end:
-            line, column = source.place(each.start())
+    for step in found:
+        before = bisect_right(starts, step.start()) - 1
+        if before >= 0 and step.start() < code[before].end:
+            line, column = source.place(step.start())
             column += statement.column - 1 if line == 1 else 0
-            return Substituted(statement.index, statement.line + line - 1, column, each[0])
+            return Substituted(statement.index, statement.line + line - 1, column, step[0])
     return None
 
 
@@ -175,7 +178,7 @@ def refused_substitution(
         resumes_at: the index of the first statement that is to run.
         or_else: another way out, for the hint.
     """
-    first = next((each for each in found if each.index >= resumes_at), None)
+    first = next((substituted for substituted in found if substituted.index >= resumes_at), None)
     if first is None:
         return None
     if first.text == SUBSTITUTES:

@@ -99,11 +99,15 @@ class Compared:
     def new(self) -> list[Migration]:
         """Return the migrations that the base does not have, in order."""
         count = Counter(migration.number for migration in self.migrations)
-        return [each for each in self.migrations if not self._is_of_base(each, is_only=count[each.number] == 1)]
+        return [
+            migration
+            for migration in self.migrations
+            if not self._is_of_base(migration, is_only=count[migration.number] == 1)
+        ]
 
     def new_squashes(self) -> list[Migration]:
         """Return the squashes that the base does not have. One has the version of the last file that it replaces."""
-        return [each for each in self.migrations if each.squashes and not self._has(each)]
+        return [migration for migration in self.migrations if migration.squashes and not self._has(migration)]
 
     def _has(self, migration: Migration) -> bool:
         """Return whether the base has exactly this file."""
@@ -252,7 +256,11 @@ def _warnings(base: Base, name: str, root: Path) -> Iterator[str]:
 def _gone(base: Base, stems: Mapping[str, str]) -> Iterator[HistoryDisagrees]:
     """Yield an error for each catalog that this branch lacks, although it had it, and the base still has it."""
     at_tip = {catalog.name for catalog in base.at_tip}
-    return (_catalog_gone(base, each) for each in base.at_fork if each.name not in stems and each.name in at_tip)
+    return (
+        _catalog_gone(base, base_catalog)
+        for base_catalog in base.at_fork
+        if base_catalog.name not in stems and base_catalog.name in at_tip
+    )
 
 
 def _catalog_gone(base: Base, catalog: BaseCatalog) -> HistoryDisagrees:
@@ -270,13 +278,15 @@ def _catalog_gone(base: Base, catalog: BaseCatalog) -> HistoryDisagrees:
 
 def _of_catalog(compared: Compared, folder: str) -> Iterator[GlacierbaseError]:
     """Yield what is wrong with the migrations of one catalog, whose folder is `folder`."""
-    squashed = {(each.number, each.checksum) for migration in compared.migrations for each in migration.squashes}
+    squashed = {
+        (squashed.number, squashed.checksum) for migration in compared.migrations for squashed in migration.squashes
+    }
     here: dict[int, list[Migration]] = {}
     for migration in compared.migrations:
         here.setdefault(migration.number, []).append(migration)
     for number, files in compared.at_fork.items():
         now = compared.at_tip.get(number) or files
-        for file in files if squashed.isdisjoint((number, each.checksum) for each in now) else ():
+        for file in files if squashed.isdisjoint((number, file.checksum) for file in now) else ():
             yield from _of_file(compared, file, here.get(number, []), folder)
     for migration in compared.new():
         yield from _squash(compared, migration) if migration.squashes else _order(compared, migration)
@@ -299,7 +309,7 @@ def _of_file(compared: Compared, file: BaseFile, here: Sequence[Migration], fold
     if not here and at_tip:
         yield _deleted(compared, file, folder)
     for migration in here:
-        if migration.checksum not in (file.checksum, *(each.checksum for each in at_tip)):
+        if migration.checksum not in (file.checksum, *(file.checksum for file in at_tip)):
             yield _edited(compared, file, migration)
 
 

@@ -104,7 +104,7 @@ def _is_in_head(root: Path, commit: str) -> bool:
 
 def _contents(root: Path, objects: Sequence[str]) -> Iterator[bytes | None]:
     """Return the content of each object; None for one that is missing, too large, or no file."""
-    given = "".join(f"{each}\n" for each in objects).encode(errors="replace")
+    given = "".join(f"{object_id}\n" for object_id in objects).encode(errors="replace")
     blobs = [_blob(line) for line in git(root, "cat-file", "--batch-check", given=given).splitlines()]
     wanted = list(dict.fromkeys(blob for blob in blobs if blob))
     answer = BytesIO(git(root, "cat-file", "--batch", given=b"".join(blob + b"\n" for blob in wanted)))

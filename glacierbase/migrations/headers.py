@@ -72,7 +72,7 @@ def check_required(migrations: Iterable[Migration], required: Collection[str]) -
 
 def missing_headers(migrations: Iterable[Migration], required: Collection[str]) -> Iterator[MigrationFileError]:
     """Yield an error for each required header that one of the files lacks. A squash is written by a command, and needs none."""
-    for migration in (each for each in migrations if not each.squashes):
+    for migration in (migration for migration in migrations if not migration.squashes):
         for name in required:
             if name not in migration.headers:
                 yield _missing(name, "is missing or empty; the catalog file requires it", migration.location)
@@ -138,15 +138,15 @@ def _is_list_up_to(version: int, found: Sequence[Squashed]) -> bool:
 
     Where squashes alone were listed, they would replace nothing that an environment with the files has applied.
     """
-    order = [_order(each) for each in found]
-    files = {each.number for each in found if not each.is_squash}
-    squashes = {each.number for each in found if each.is_squash}
+    order = [_order(squashed) for squashed in found]
+    files = {squashed.number for squashed in found if not squashed.is_squash}
+    squashes = {squashed.number for squashed in found if squashed.is_squash}
     return order == sorted(set(order)) and order[-1] == (version, False) and squashes <= files
 
 
 def header_lines(squashed: Sequence[Squashed]) -> list[str]:
     """Return the headers of a squash that replaces these files."""
-    marks = (" squash" if each.is_squash else "" for each in squashed)
+    marks = (" squash" if old.is_squash else "" for old in squashed)
     return [
         f"-- {PREFIX}{SQUASHES}: {each.version} {each.checksum}{mark}"
         for each, mark in zip(squashed, marks, strict=True)
@@ -155,18 +155,18 @@ def header_lines(squashed: Sequence[Squashed]) -> list[str]:
 
 def squashed_by(files: Sequence[Migration]) -> tuple[Squashed, ...]:
     """Return what a squash of these files replaces: each of them, and the files that a squash among them replaced."""
-    own = (Squashed(each.version, each.checksum, bool(each.squashes)) for each in files)
-    return tuple(sorted((*(each for file in files for each in file.squashes), *own), key=_order))
+    own = (Squashed(file.version, file.checksum, bool(file.squashes)) for file in files)
+    return tuple(sorted((*(squashed for file in files for squashed in file.squashes), *own), key=_order))
 
 
 def replaces(squash: Migration, file: Migration) -> bool:
     """Return whether the list of a squash has the file."""
-    return (file.number, file.checksum) in ((each.number, each.checksum) for each in squash.squashes)
+    return (file.number, file.checksum) in ((squashed.number, squashed.checksum) for squashed in squash.squashes)
 
 
 def below_squash(files: Sequence[Migration]) -> Iterator[MigrationFileError]:
     """Yield an error for each file that a squash replaces, and for each other one below it."""
-    squash = max((each for each in files if each.squashes), key=lambda each: each.number, default=None)
+    squash = max((file for file in files if file.squashes), key=lambda each: each.number, default=None)
     for file in files:
         if squash is None or file.number > squash.number:
             continue

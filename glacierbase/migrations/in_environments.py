@@ -92,8 +92,8 @@ class _Compilation(Generic[T]):
             migrations, wrong = self._read[file.stem]
             errors, used = list(wrong), list[T]()
             with collected(errors):
-                for each in self._compiled(sandbox, file, environment):
-                    used.append(each)
+                for outcome in self._compiled(sandbox, file, environment):
+                    used.append(outcome)
             # An error that an earlier environment has as well is that one, whatever its hint.
             distinct = tuple(self.errors.setdefault(error.message, error) for error in errors)
             yield InEnvironment(file.name, environment, tuple(migrations), tuple(used), distinct)

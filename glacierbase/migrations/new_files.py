@@ -119,7 +119,7 @@ def file_words(description: str) -> str:
     Letters are transliterated to ASCII. Scripts without Latin letters become the word `migration`.
     """
     letters = unicodedata.normalize("NFKD", description.casefold().translate(_LATIN))
-    ascii_only = "".join(each for each in letters if each.isascii() or not unicodedata.combining(each))
+    ascii_only = "".join(letter for letter in letters if letter.isascii() or not unicodedata.combining(letter))
     words = re.sub(r"[^a-z0-9]+", "_", ascii_only).strip("_")[:60].strip("_")
     return words or ("migration" if any(map(str.isalnum, description)) else "")
 

@@ -148,8 +148,8 @@ class Sandbox:
             raise RuntimeError(f"the worker failed:\n{answer['bug']}")
         if "errors" not in answer:
             return answer
-        self._hold(sum(len(each["message"]) for each in answer["errors"]), migration.location)
-        errors = [_error(each) for each in answer["errors"]]
+        self._hold(sum(len(error["message"]) for error in answer["errors"]), migration.location)
+        errors = [_error(error) for error in answer["errors"]]
         raise errors[0] if len(errors) == 1 else SeveralErrors(errors)
 
     def _any_answer(

@@ -42,9 +42,9 @@ def session_effects(compiled: Compiled, done: int | None = None) -> dict[int, Se
     """
     effects: dict[int, SessionEffect] = {}
     views: dict[tuple[str, ...], _View] = {}
-    substituted = {each.index for each in compiled.substituted}
-    for each in compiled.named[:done]:
-        found, index = each.parsed, each.statement.index
+    substituted = {substituted.index for substituted in compiled.substituted}
+    for named in compiled.named[:done]:
+        found, index = named.parsed, named.statement.index
         effect = _effect(found, views)
         if effect is SessionEffect.SET and index in substituted:
             effect = SessionEffect.UNKNOWN  # An earlier version of glacierbase ran it, with other text.

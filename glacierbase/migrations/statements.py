@@ -209,7 +209,7 @@ def _steps(statements: Iterable[Statement], facts: Dialect) -> Iterator[Step]:
 
 def _begins(words: Sequence[str]) -> bool:
     """Return whether these are the words of a statement that opens a transaction, with or without a name."""
-    opening = next((each for each in _BEGINS if words[: len(each)] == each), None)
+    opening = next((begin for begin in _BEGINS if words[: len(begin)] == begin), None)
     rest = words[len(opening) :] if opening else ()
     return opening is not None and (not rest or (len(rest) == 2 and rest[0] == "NAME"))
 

@@ -359,10 +359,10 @@ def _strict(name: str, function: Any) -> Callable[..., Any]:
 
     @pass_context
     def strict(context: Context, value: Any, /, *arguments: Any, **keywords: Any) -> Any:
-        for each in (value, *arguments, *keywords.values()):
-            if isinstance(each, Missing):
-                return each.used()
-        sizes = (each for each in (*arguments, *keywords.values()) if isinstance(each, int))
+        for argument in (value, *arguments, *keywords.values()):
+            if isinstance(argument, Missing):
+                return argument.used()
+        sizes = (argument for argument in (*arguments, *keywords.values()) if isinstance(argument, int))
         if name in _FILTERS_SIZING and max(map(abs, sizes), default=0) > LIMIT:
             raise OverflowError(f"a number for the filter {name} is too large")
         if name in _FILTERS_OF_TEXT:

@@ -129,7 +129,10 @@ def _function(name: str) -> Callable[..., Any]:
 
 def _plain(compiled: Compiled) -> list[list[tuple[int, int, int, str, str, str]]]:
     return [
-        [(each.index, each.line, each.column, each.text, each.checksum, each.comments) for each in step]
+        [
+            (statement.index, statement.line, statement.column, statement.text, statement.checksum, statement.comments)
+            for statement in step
+        ]
         for step in compiled.steps
     ]
 

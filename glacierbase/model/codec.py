@@ -81,7 +81,7 @@ def error_to_json(error: GlacierbaseError) -> dict[str, Any]:
         }
         document.update({key: to_json(value) for key, value in error.data.items() if key not in document})
     if isinstance(error, SeveralErrors):
-        document["errors"] = [error_to_json(each) for each in error.errors]
+        document["errors"] = [error_to_json(inner) for inner in error.errors]
     return document
 
 

@@ -56,7 +56,7 @@ class Difference:
 def change_line(subject: str, before: str | None, after: str | None) -> str:
     """Return a difference as a line of text: `- column legacy: string`; None stands for nothing."""
     sign = "+" if before is None else "-" if after is None else "~"
-    return f"{sign} {subject}: {' -> '.join(each for each in (before, after) if each is not None)}"
+    return f"{sign} {subject}: {' -> '.join(shape for shape in (before, after) if shape is not None)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class TableChange:
 
     @property
     def is_destructive(self) -> bool:
-        return any(each.destructive for each in self.diff)
+        return any(difference.destructive for difference in self.diff)
 
 
 def compare(
@@ -111,9 +111,9 @@ def _dropped(shape: Shape) -> tuple[Difference, ...]:
 def _top(columns: Iterable[Column]) -> list[Column]:
     """Return the columns without the fields inside them."""
     found: list[Column] = []
-    for each in columns:
-        if not found or not each.name.startswith(f"{found[-1].name}."):
-            found.append(each)
+    for column in columns:
+        if not found or not column.name.startswith(f"{found[-1].name}."):
+            found.append(column)
     return found
 
 
@@ -144,12 +144,12 @@ def _columns(before: Sequence[Column], after: Sequence[Column]) -> Iterator[Diff
 
 def _by_key(columns: Sequence[Column], others: Sequence[Column]) -> Mapping[int | str, Column]:
     """Return columns by id; by name where they, or those of that name in the other shape, have none."""
-    without = {each.name for each in (*columns, *others) if each.id is None}
-    return {each.name if each.id is None or each.name in without else each.id: each for each in columns}
+    without = {column.name for column in (*columns, *others) if column.id is None}
+    return {column.name if column.id is None or column.name in without else column.id: column for column in columns}
 
 
 def _names(columns: Sequence[Column]) -> str:
-    return ", ".join(each.name for each in _top(columns))
+    return ", ".join(column.name for column in _top(columns))
 
 
 def _column(before: Column | None, after: Column) -> Iterator[Difference]:
@@ -249,4 +249,4 @@ class DeclaredDifference:
 
     def is_accepted(self, patterns: Iterable[str]) -> bool:
         """Return whether one of the patterns is or fits the subject."""
-        return any(self.subject == each or fnmatchcase(self.subject, each) for each in patterns)
+        return any(self.subject == pattern or fnmatchcase(self.subject, pattern) for pattern in patterns)

@@ -22,7 +22,7 @@ def to_html(value: Any) -> str:
         return _text(str(value).lower() if isinstance(value, bool) else str(value))
     if not value:
         return "none"
-    if all(isinstance(each, Mapping) for each in value):
+    if all(isinstance(item, Mapping) for item in value):
         return _rows(value)
     return ", ".join(map(to_html, value))
 

@@ -100,7 +100,7 @@ def time_from(instant: datetime, now: datetime) -> str:
     """Return `3 min ago`, or `in 3 min`: the whole minutes, hours or days between two instants."""
     seconds = int((now - instant).total_seconds())
     units = (("day", 86400), ("h", 3600), ("min", 60), ("s", 1))
-    unit, length = next((each for each in units if abs(seconds) >= each[1]), units[-1])
+    unit, length = next((unit for unit in units if abs(seconds) >= unit[1]), units[-1])
     count = abs(seconds) // length
     amount = counted(count, unit) if unit == "day" else f"{count} {unit}"
     return f"in {amount}" if seconds < 0 else f"{amount} ago"
@@ -110,7 +110,7 @@ def age_of(instant: datetime, now: datetime) -> str:
     """Return `3d`, `4h`, `5min` or `6s`: the whole days, hours, minutes or seconds since an instant; `0s` if it is to come."""
     seconds = max(0, int((now - instant).total_seconds()))
     units = (("d", 86400), ("h", 3600), ("min", 60), ("s", 1))
-    unit, length = next((each for each in units if seconds >= each[1]), units[-1])
+    unit, length = next((unit for unit in units if seconds >= unit[1]), units[-1])
     return f"{seconds // length}{unit}"
 
 

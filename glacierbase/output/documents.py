@@ -78,7 +78,7 @@ def _next_step(error: GlacierbaseError, show: Show) -> str:
 
 
 def _parts(error: GlacierbaseError) -> list[GlacierbaseError]:
-    return [part for each in error.errors for part in _parts(each)] if isinstance(error, SeveralErrors) else [error]
+    return [part for inner in error.errors for part in _parts(inner)] if isinstance(error, SeveralErrors) else [error]
 
 
 def _text(result: Result, lines: Lines, show: Show) -> str:

@@ -19,7 +19,7 @@ from glacierbase.run.files import FileRefused, check_replaceable, replace_file, 
 
 
 def _text(outcome: CommandOutcome) -> str:
-    errors = [each for each in (outcome.error, *(result.error for result in outcome.results)) if each]
+    errors = [error for error in (outcome.error, *(result.error for result in outcome.results)) if error]
     return "\n\n".join(filter(None, [text_document(outcome.results), text_errors(errors) if errors else ""]))
 
 
@@ -60,15 +60,15 @@ def output_files(values: Sequence[str]) -> tuple[OutputFile, ...]:
     """
     files = tuple(map(_file, values))
     seen: set[str] = set()
-    for each in files:
-        real = os.path.realpath(each.path)
+    for file in files:
+        real = os.path.realpath(file.path)
         if real in seen:
-            raise ValueError(f"{each.path} is named twice")
+            raise ValueError(f"{file.path} is named twice")
         seen.add(real)
         try:
-            check_replaceable(each.path)
+            check_replaceable(file.path)
         except FileRefused as error:
-            raise ValueError(f"{each.path} {error.what}; {error.hint}") from error
+            raise ValueError(f"{file.path} {error.what}; {error.hint}") from error
     return files
 
 

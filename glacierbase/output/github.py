@@ -15,11 +15,11 @@ _MOST = 10
 
 def render(outcome: CommandOutcome) -> str:
     """Return a command per finding, errors first. If there are more than ten, the last one says how many are left out."""
-    found = [each for each in problems(outcome.document()) if each.allowed is None]
+    found = [problem for problem in problems(outcome.document()) if problem.allowed is None]
     shown = found if len(found) <= _MOST else found[: _MOST - 1]
-    lines = [_annotation(each) for each in shown]
+    lines = [_annotation(problem) for problem in shown]
     if more := len(found) - len(shown):
-        left = f"{more} more: {counted(sum(each.is_error for each in found), 'error')} of {len(found)} findings"
+        left = f"{more} more: {counted(sum(problem.is_error for problem in found), 'error')} of {len(found)} findings"
         lines.append(f"::notice title=glacierbase {outcome.command}::{left}; the other formats list all")
     return "\n".join(lines)
 

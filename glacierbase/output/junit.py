@@ -21,10 +21,10 @@ def render(outcome: CommandOutcome) -> str:
     document = outcome.document()
     found = problems(document)
     named = [cleaned(entry["catalog"]) for entry in document["catalogs"]]
-    catalogs = dict.fromkeys([*named, *(each.catalog for each in found)])
+    catalogs = dict.fromkeys([*named, *(problem.catalog for problem in found)])
     root = Element("testsuites", {"name": f"glacierbase {outcome.command}", **_counts(found, len(found))})
     for catalog in catalogs:
-        _add_suite(root, outcome.command, catalog, [each for each in found if each.catalog == catalog])
+        _add_suite(root, outcome.command, catalog, [problem for problem in found if problem.catalog == catalog])
     root.set("tests", str(len(root.findall("*/testcase"))))
     indent(root)
     return f"<?xml version='1.0' encoding='utf-8'?>\n{tostring(root, encoding='unicode')}"
@@ -33,19 +33,21 @@ def render(outcome: CommandOutcome) -> str:
 def _counts(found: Sequence[Problem], tests: int) -> dict[str, str]:
     counts = {
         "tests": tests,
-        "failures": sum(each.is_error and each.is_finding for each in found),
-        "errors": sum(not each.is_finding for each in found),
-        "skipped": sum(each.allowed is not None for each in found),
+        "failures": sum(problem.is_error and problem.is_finding for problem in found),
+        "errors": sum(not problem.is_finding for problem in found),
+        "skipped": sum(problem.allowed is not None for problem in found),
     }
     return {name: str(count) for name, count in counts.items()}
 
 
 def _add_suite(root: Element, command: str, catalog: str, found: Sequence[Problem]) -> None:
     suite = SubElement(root, "testsuite", {"name": _xml(catalog or command), **_counts(found, len(found) or 1)})
-    for each in found:
-        place = f"{each.path}:{each.line}" if each.path else command
-        case = SubElement(suite, "testcase", {"classname": _xml(place), "name": _xml(f"{each.code} {_first(each)}")})
-        _add_outcome(case, each)
+    for problem in found:
+        place = f"{problem.path}:{problem.line}" if problem.path else command
+        case = SubElement(
+            suite, "testcase", {"classname": _xml(place), "name": _xml(f"{problem.code} {_first(problem)}")}
+        )
+        _add_outcome(case, problem)
     if not found:
         SubElement(suite, "testcase", {"classname": command, "name": summary(found)})
 

@@ -101,7 +101,7 @@ def _files(entries: Sequence[Entry]) -> Iterator[Block]:
                 rows.setdefault(_row(file), []).extend(map(code, entry["environments"]))
         names = ["version", "file", "kind", "author", "description", *(["environments"] if len(groups) > 1 else [])]
         lines = (cells if len(groups) == 1 else (*cells, ", ".join(where)) for cells, where in rows.items())
-        title = f"{code(catalog)} ({', '.join(code(each) for entry in groups for each in entry['environments'])})"
+        title = f"{code(catalog)} ({', '.join(code(environment) for entry in groups for environment in entry['environments'])})"
         head = f"### {title}\n\n{_cells(names)}\n{_cells(['---'] * len(names))}"
         yield Block("migration", tuple(map(_cells, lines)), head)
 
@@ -155,7 +155,7 @@ def _tables(entries: Sequence[Entry]) -> Iterator[Block]:
         found: dict[tuple[str, ...], list[str]] = {}
         for entry in groups:
             for table in entry["tables"]:
-                changed = (line for each in table["diff"] for line in _changed(each))
+                changed = (line for difference in table["diff"] for line in _changed(difference))
                 found.setdefault((table["table"], table["change"], *changed), []).extend(
                     map(code, entry["environments"])
                 )
@@ -194,7 +194,7 @@ def _differences(entries: Sequence[Entry]) -> Iterator[Block]:
     for one, *others in _by_catalog(entries).values():
         for other in others:
             lines = [line for path in _paths(one, other) for line in _rendered_differently(path, one, other)]
-            names = " and ".join(", ".join(map(code, each["environments"])) for each in (one, other))
+            names = " and ".join(", ".join(map(code, side["environments"])) for side in (one, other))
             if lines:
                 yield fenced("line", lines, "diff", f"### Differs between {names}")
 
@@ -213,18 +213,20 @@ def _rendered_differently(path: str, one: Entry, other: Entry) -> Iterator[str]:
 
 
 def _texts(entry: Entry, path: str) -> list[str]:
-    return [each["sql"] for file in entry["files"] if file["path"] == path for each in file["statements"]]
+    return [statement["sql"] for file in entry["files"] if file["path"] == path for statement in file["statements"]]
 
 
 def _unread(entries: Sequence[Entry]) -> Iterator[Block]:
     """Yield the statements that no rule looked at, and those that were not replayed."""
     lines = [
-        f"not understood, no rule applies: {_place(each)}"
+        f"not understood, no rule applies: {_place(statement)}"
         for entry in entries
-        for each in entry.get("not_understood", ())
+        for statement in entry.get("not_understood", ())
     ]
-    skipped = [each for entry in entries for each in (entry.get("replay") or {}).get("skipped", ())]
-    lines += [f"on the throw-away copy, not replayed: {_place(each)} {code(each['why'])}" for each in skipped]
+    skipped = [statement for entry in entries for statement in (entry.get("replay") or {}).get("skipped", ())]
+    lines += [
+        f"on the throw-away copy, not replayed: {_place(statement)} {code(statement['why'])}" for statement in skipped
+    ]
     if lines:
         yield Block("unread statement", tuple(f"- {line}" for line in dict.fromkeys(lines)), "### Not checked\n")
 

@@ -94,15 +94,17 @@ def problems(found: Document) -> list[Problem]:
         each if set(names) == everywhere[each.catalog] else replace(each, environments=tuple(map(cleaned, names)))
         for each, names in merged.items()
     )
-    return sorted([*(replace(each, catalog=cleaned(each.catalog)) for each in findings), *_errors(found)], key=_order)
+    return sorted(
+        [*(replace(problem, catalog=cleaned(problem.catalog)) for problem in findings), *_errors(found)], key=_order
+    )
 
 
 def fingerprints(found: Sequence[Problem]) -> list[str]:
     """Return an identity of each problem: unique, and the same where only the lines of its file moved."""
     seen: dict[tuple[str, ...], int] = {}
     prints = []
-    for each in found:
-        key = (each.catalog, each.code, each.path, each.table, _LINE.sub("line", each.message))
+    for problem in found:
+        key = (problem.catalog, problem.code, problem.path, problem.table, _LINE.sub("line", problem.message))
         seen[key] = seen.get(key, 0) + 1
         prints.append(sha256("\0".join([*key, str(seen[key])]).encode()).hexdigest())
     return prints
@@ -120,7 +122,7 @@ def shortened(text: str, most: int) -> str:
 
 def summary(found: Sequence[Problem]) -> str:
     """Return the counts of problems: `2 errors, 1 warning, 1 allowed`; `no findings` for none."""
-    errors, allowed = sum(each.is_error for each in found), sum(each.allowed is not None for each in found)
+    errors, allowed = sum(problem.is_error for problem in found), sum(problem.allowed is not None for problem in found)
     counts = [(errors, "error"), (len(found) - errors - allowed, "warning")]
     parts = [counted(count, word) for count, word in counts if count]
     return ", ".join([*parts, *([f"{allowed} allowed"] if allowed else [])]) or "no findings"
@@ -168,8 +170,8 @@ def _errors(found: Document) -> list[Problem]:
 
 
 def _parts(error: Document | None) -> Iterator[Document]:
-    for each in (error or {}).get("errors", ()):
-        yield from _parts(each)
+    for inner in (error or {}).get("errors", ()):
+        yield from _parts(inner)
     if error and "errors" not in error:
         yield error
 

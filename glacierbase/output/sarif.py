@@ -20,13 +20,15 @@ _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sa
 def render(outcome: CommandOutcome) -> str:
     """Return a log with one run. Errors without a file are notifications: code scanning refuses a result without a place."""
     found = problems(outcome.document())
-    placed = [each for each in found if each.path]
-    rules = list({each.code: each for each in placed}.values())
+    placed = [problem for problem in found if problem.path]
+    rules = list({problem.code: problem for problem in placed}.values())
     index = {rule.code: number for number, rule in enumerate(rules)}
     marks = fingerprints(placed)
     run = {
-        "tool": {"driver": {"name": "glacierbase", "version": __version__, "rules": [_rule(each) for each in rules]}},
-        "invocations": [_invocation(outcome, [each for each in found if not each.is_finding])],
+        "tool": {
+            "driver": {"name": "glacierbase", "version": __version__, "rules": [_rule(problem) for problem in rules]}
+        },
+        "invocations": [_invocation(outcome, [problem for problem in found if not problem.is_finding])],
         "columnKind": "unicodeCodePoints",
         "results": [_result(each, index[each.code], mark) for each, mark in zip(placed, marks, strict=True)],
     }
@@ -48,7 +50,8 @@ def _invocation(outcome: CommandOutcome, errors: Sequence[Problem]) -> dict[str,
         "executionSuccessful": not errors,
         "exitCode": outcome.error.exit_code if outcome.error else 0,
         "toolExecutionNotifications": [
-            {"descriptor": {"id": each.code}, "level": "error", "message": {"text": each.text}} for each in errors
+            {"descriptor": {"id": problem.code}, "level": "error", "message": {"text": problem.text}}
+            for problem in errors
         ],
     }
 

@@ -137,7 +137,7 @@ def _document_schema(command: str) -> Schema:
 def _schema(kind: Any, definitions: dict[str, Schema]) -> Schema:
     """Return the schema of a type as `model.result.to_json` writes its values. Dataclasses are added to the definitions."""
     if get_origin(kind) in (Union, types.UnionType):
-        return {"anyOf": [_schema(each, definitions) for each in get_args(kind)]}
+        return {"anyOf": [_schema(argument, definitions) for argument in get_args(kind)]}
     if get_origin(kind) is tuple:
         return {"type": "array", "items": _schema(get_args(kind)[0], definitions)}
     if get_origin(kind) in (dict, Mapping):
@@ -149,7 +149,7 @@ def _schema(kind: Any, definitions: dict[str, Schema]) -> Schema:
     if issubclass(kind, GlacierbaseError):
         return {"$ref": "#/$defs/Error"}
     if issubclass(kind, Enum):
-        return {"type": "string", "enum": [each.value for each in kind]}
+        return {"type": "string", "enum": [member.value for member in kind]}
     return dict(_SIMPLE[kind])
 
 

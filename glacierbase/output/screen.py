@@ -154,7 +154,7 @@ class Screen:
     ) -> Iterator[str]:
         broken = [_broken(cell.tokens, width, width) for cell, width in zip(row, widths, strict=True)]
         if above:
-            shorter = [_first_of(*each) for each in zip(broken, row, above, widths, strict=True)]
+            shorter = [_first_of(*styled) for styled in zip(broken, row, above, widths, strict=True)]
             broken = min(broken, shorter, key=lambda cells: max(map(len, cells)))
         for texts in zip_longest(*broken, fillvalue=""):
             cells = zip(texts, row, widths, strict=True)

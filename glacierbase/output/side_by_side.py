@@ -37,31 +37,31 @@ def side_by_side(results: Sequence[Result]) -> list[Result]:
 
 
 def _joined(found: Sequence[Result]) -> Iterator[Result]:
-    known = [each for each in found if not each.skipped and not each.error]
+    known = [result for result in found if not result.skipped and not result.error]
     if isinstance(found[0], PlanResult):
         yield from _groups(known)
-        yield from (each for each in found if each.skipped)
+        yield from (result for result in found if result.skipped)
     elif known:
-        text = (*_table(known), *(line for each in found for line in _notes(each)))
-        warnings = tuple(f"{each.environment}: {warning}" for each in known for warning in each.warnings)
+        text = (*_table(known), *(line for result in found for line in _notes(result)))
+        warnings = tuple(f"{result.environment}: {warning}" for result in known for warning in result.warnings)
         yield _SideBySide(found[0].catalog, _names(found), warnings=warnings, text=text)
 
 
 def _groups(results: Sequence[Any]) -> Iterator[Result]:
     """Yield one result for the environments whose plans are equal."""
     groups: dict[Any, list[PlanResult]] = {}
-    for each in results:
-        groups.setdefault((tuple(each.lines()), each.warnings), []).append(each)
+    for result in results:
+        groups.setdefault((tuple(result.lines()), result.warnings), []).append(result)
     yield from (replace(group[0], environment=_names(group)) for group in groups.values())
 
 
 def _names(results: Sequence[Result]) -> str:
-    return ", ".join(each.environment for each in results)
+    return ", ".join(result.environment for result in results)
 
 
 def _table(results: Sequence[Result]) -> Sequence[Line]:
     """Return the versions in lines, the environments in columns, and which lines differ."""
-    columns, squashed = [_cells(each) for each in results], [_squashed(each) for each in results]
+    columns, squashed = [_cells(result) for result in results], [_squashed(result) for result in results]
     rows: list[tuple[Cell, ...]] = []
     for number in sorted({number for column in columns for number in column}):
         version, _, description = next(column[number] for column in columns if number in column)
@@ -72,21 +72,23 @@ def _table(results: Sequence[Result]) -> Sequence[Line]:
             cells.append(f"in {column[squash][0]}" if squash is not None else cell)
             states.add(column[squash][1] if squash is not None else cell)
         rows.append((version, *map(Mark, cells), Mark("differs" if len(states) > 1 else ""), description))
-    header = ("version", *(each.environment for each in results), "", "description")
+    header = ("version", *(result.environment for result in results), "", "description")
     return table(header, rows) or ["no migrations" if isinstance(results[0], StatusResult) else "nothing is pending"]
 
 
 def _cells(result: Any) -> Mapping[int, tuple[str, str, str]]:
     """Return version, cell and description of each version, by its number."""
     is_status = isinstance(result, StatusResult)
-    files = ((each, _state(each)) for each in result.migrations) if is_status else _pending(result.pending)
+    files = (
+        ((migration, _state(migration)) for migration in result.migrations) if is_status else _pending(result.pending)
+    )
     return {int(each.version): (each.version, cell, each.description or "") for each, cell in files}
 
 
 def _squashed(result: Any) -> Mapping[int, int]:
     """Return the squash that stands for each version which it replaces, by their numbers."""
     statuses = result.migrations if isinstance(result, StatusResult) else ()
-    return {int(version): int(each.version) for each in statuses for version in each.replaces}
+    return {int(version): int(status.version) for status in statuses for version in status.replaces}
 
 
 def _state(each: Status) -> str:
@@ -96,8 +98,8 @@ def _state(each: Status) -> str:
 
 
 def _pending(files: Sequence[PendingFile]) -> Iterator[tuple[PendingFile, str]]:
-    for each in files:
-        yield each, f"pending from {each.resumes_at}/{each.statements}" if each.resumes_at > 1 else "pending"
+    for file in files:
+        yield file, f"pending from {file.resumes_at}/{file.statements}" if file.resumes_at > 1 else "pending"
 
 
 def _notes(each: Result) -> Iterator[str]:

@@ -99,8 +99,8 @@ class Catalogs:
             name: [kind(file.name, name, skipped=_LACKS_ENVIRONMENT) for file in files]
             for name, (_, files) in chosen.items()
         }
-        for each in _run_together(targets, run):
-            results[each.environment].append(each)
+        for answer in _run_together(targets, run):
+            results[answer.environment].append(answer)
         return results
 
     def _targets(self, chosen: Sequence[tuple[CatalogFile, str]], reads_files: bool = True) -> list[Target]:
@@ -126,7 +126,7 @@ def _planned(target: Target, targets: Sequence[Target]) -> tuple[str, ...] | Non
     """Return the catalogs that a plan file must have, none for all of the project; None where no plan file is required."""
     if not target.catalog.plan_required:
         return None
-    names = tuple(each.catalog.name for each in targets)
+    names = tuple(target.catalog.name for target in targets)
     return () if set(names) == {target.catalog.name, *target.siblings} else names
 
 

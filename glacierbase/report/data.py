@@ -49,7 +49,7 @@ def page_of(target: Target, result: PageResult) -> PageResult:
         read_at=datetime.now(timezone.utc),
         migrations=tuple(_migrations(target, state, known, found)),
         tables=tuple(sorted(_tables(known), key=lambda each: each.name)),
-        to_come=tuple(each.version for each in found if each.state not in _SETTLED),
+        to_come=tuple(status.version for status in found if status.state not in _SETTLED),
     )
 
 
@@ -59,7 +59,7 @@ def _with_drift(opened: OpenCatalog, state: CatalogState, known: Sequence[Timeli
     try:
         with LiveTables(catalog) as tables:
             found = drift_in(opened, state, known, tables, empty, TableChoice())
-            broken = [each for each in found.unread if tables.is_near(each.table)]
+            broken = [unread for unread in found.unread if tables.is_near(unread.table)]
     except GlacierbaseError as error:  # The page holds what is known without the tables.
         why = error.message
         return replace(result, drift_unknown=why, warnings=(f"no table was compared with its record: {why}",))
@@ -77,8 +77,8 @@ def _with_drift(opened: OpenCatalog, state: CatalogState, known: Sequence[Timeli
 def _not_compared(unread: Iterable[Unread]) -> Iterator[str]:
     """Yield a warning for each reason why tables were not read."""
     tables: dict[str, list[str]] = {}
-    for each in unread:
-        tables.setdefault(each.why, []).append(each.table)
+    for unread_table in unread:
+        tables.setdefault(unread_table.why, []).append(unread_table.table)
     for why, names in tables.items():
         yield f"{first_of(names, 1)} could not be compared with the record: {why}"
 
@@ -93,7 +93,7 @@ def _migrations(
     actors = ci_actors(state.history.events)
     for status in found:
         number = int(status.version)
-        seen = tuple(_event(each, actors) for each in events.get(number, ()))
+        seen = tuple(_event(event, actors) for event in events.get(number, ()))
         yield _migration(target, state.history, status, seen, made.get(number, ()))
 
 
@@ -125,22 +125,22 @@ def _event(event: Event, actors: Mapping[str, str]) -> ReportedEvent:
 def _tables(known: Iterable[Timeline]) -> Iterator[ReportedTable]:
     """Yield a table for each name: the one that exists, or was dropped last, with the changes of those before it."""
     by_name: dict[str, list[Timeline]] = {}
-    for each in known:
-        by_name.setdefault(each.table, []).append(each)
+    for timeline in known:
+        by_name.setdefault(timeline.table, []).append(timeline)
     for named in by_name.values():
         *earlier, last = map(_table, sorted(named, key=lambda each: each.shape is not None))
-        before = (change for each in reversed(earlier) for change in each.changes)
+        before = (change for table in reversed(earlier) for change in table.changes)
         yield replace(last, changes=(*last.changes, *before))
 
 
 def _table(timeline: Timeline) -> ReportedTable:
     moments = timeline.moments
-    names = dict.fromkeys(each.shape.table for each in moments if each.shape)
+    names = dict.fromkeys(moment.shape.table for moment in moments if moment.shape)
     return ReportedTable(
         name=timeline.table,
         former_names=tuple(name for name in names if name != timeline.table),
         dropped=None if timeline.shape else _since(Since.of(moments[-1])),
-        not_recorded=tuple(dict.fromkeys(each.version or "" for each in timeline.unrecorded)),
+        not_recorded=tuple(dict.fromkeys(event.version or "" for event in timeline.unrecorded)),
         parts=tuple(map(_part, trace(moments if timeline.shape else moments[:-1]))),
         changes=tuple(_changes(moments))[::-1],
     )
@@ -149,7 +149,7 @@ def _table(timeline: Timeline) -> ReportedTable:
 def _changes(moments: Sequence[Moment]) -> Iterator[ReportedChange]:
     before: Shape | None = None
     for index, moment in enumerate(moments):
-        shapes = [{each.table: each} if each else {} for each in (before, moment.shape)]
+        shapes = [{shape.table: shape} if shape else {} for shape in (before, moment.shape)]
         since = _since(Since.of(moment, is_first=index == 0))
         yield from (ReportedChange(since, change.change, change.diff) for change in compare(*shapes))
         before = moment.shape

@@ -49,7 +49,7 @@ def report(
     check_output(output)
     errors: list[GlacierbaseError] = []
     catalogs, comparisons = _read(pages, errors), _read(compared, errors)
-    is_anything_known = any(each.error is None and each.skipped is None for each in (*catalogs, *comparisons))
+    is_anything_known = any(result.error is None and result.skipped is None for result in (*catalogs, *comparisons))
     if is_anything_known or not errors:
         write_page(output, name, catalogs, comparisons)
     results = Results(reported(str(output) if is_anything_known else "", catalogs, comparisons))
@@ -101,15 +101,15 @@ def page_text(name: str, pages: Sequence[PageResult], compared: Sequence[Compare
         name: of the project.
     """
     folder = files("glacierbase.report") / "templates"
-    template, style, *scripts = ((folder / each).read_text("utf-8") for each in ("page.html", "page.css", *_SCRIPTS))
+    template, style, *scripts = ((folder / name).read_text("utf-8") for name in ("page.html", "page.css", *_SCRIPTS))
     # Inside a function, a name is not one of the window.
     script = f'"use strict";\n(function () {{\n{"".join(scripts)}}})();\n'
     data = packed(
         {
             "name": name,
             "tool_version": glacierbase.__version__,
-            "catalogs": [each.to_dict() for each in pages],
-            "compared": [each.to_dict() for each in compared],
+            "catalogs": [page.to_dict() for page in pages],
+            "compared": [result.to_dict() for result in compared],
         }
     )
     # Only a style and a script of exactly this text run, and nothing is ever loaded.
@@ -165,9 +165,9 @@ class _Packer:
             return -1 - value
         if isinstance(value, Mapping):
             shape = self.shapes.setdefault(tuple(value), len(self.shapes))
-            return self._place((shape, *(self.add(each) for each in value.values())))
+            return self._place((shape, *(self.add(item) for item in value.values())))
         if isinstance(value, (list, tuple)):
-            return self._place((-1, *(self.add(each) for each in value)))
+            return self._place((-1, *(self.add(item) for item in value)))
         return self._place(str(value))
 
     def _place(self, node: str | tuple[Reference, ...]) -> int:

@@ -152,9 +152,9 @@ class PageResult(Result):
 
 def reported(path: str, pages: Iterable[PageResult], compared: Iterable[CompareResult]) -> Iterator[ReportResult]:
     """Yield what was written about each catalog."""
-    environments = {each.catalog: tuple(one.name for one in each.environments) for each in compared}
+    environments = {result.catalog: tuple(one.name for one in result.environments) for result in compared}
     for page in pages:
-        drifts = sum(each.class_ in _MATTER for each in page.drifts)
+        drifts = sum(drift.class_ in _MATTER for drift in page.drifts)
         yield ReportResult(
             page.catalog, page.environment, page.skipped, page.warnings, page.error, path, len(page.migrations),
             len(page.tables), len(page.to_come), drifts, environments.get(page.catalog, ()), secrets=page.secrets,

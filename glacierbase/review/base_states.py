@@ -109,7 +109,8 @@ class BaseStates:
             "views": list(state.views.items()),
             "files": {location: base64.b64encode(content).decode() for location, content in state.files.items()},
             "problems": [
-                [places[id(each.file)], each.step.index, each.code, each.is_error, each.message] for each in problems
+                [places[id(problem.file)], problem.step.index, problem.code, problem.is_error, problem.message]
+                for problem in problems
             ],
         }
 
@@ -120,7 +121,7 @@ class BaseStates:
             views={_name(name): _text(location) for name, location in plain["views"]},
             files={location: base64.b64decode(content, validate=True) for location, content in plain["files"].items()},
         )
-        return BaseState(count, tuple(self._problem(each, count) for each in plain["problems"]), state)
+        return BaseState(count, tuple(self._problem(problem, count) for problem in plain["problems"]), state)
 
     def _problem(self, plain: Sequence[Any], count: int) -> ReplayProblem:
         number, index, code, is_error, message = plain

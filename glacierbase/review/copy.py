@@ -70,12 +70,12 @@ def copy_of(catalog: Catalog) -> Copy:
     for name in names:
         conf |= _rebound(given, f"spark.sql.catalog.{name}")
     jars = (*catalog.dependencies, *given.get("spark.jars.packages", "").split(","))
-    kept = tuple(dict.fromkeys(each.strip() for each in jars if _JAR.fullmatch(each.strip())))
+    kept = tuple(dict.fromkeys(jar.strip() for jar in jars if _JAR.fullmatch(jar.strip())))
     copied = replace(
         catalog,
         spark_conf=conf,
         dependencies=kept,
-        digests=tuple(each for each in catalog.digests if each[0] in kept),
+        digests=tuple(digest for digest in catalog.digests if digest[0] in kept),
         connection={},
         hooks=Hooks(),
     )
@@ -100,6 +100,6 @@ def _left_out(catalog: Catalog, declared: Mapping[str, str], names: tuple[str, .
     for name, value in declared.items():
         if name not in names:
             yield f"it does not hold the catalog {name} ({value}): only Iceberg's SparkCatalog can be copied"
-    for each in catalog.spark_conf.get("spark.sql.extensions", "").split(","):
-        if each.strip() not in ("", _EXTENSIONS):
-            yield f"the extension {each.strip()} is not loaded"
+    for extension in catalog.spark_conf.get("spark.sql.extensions", "").split(","):
+        if extension.strip() not in ("", _EXTENSIONS):
+            yield f"the extension {extension.strip()} is not loaded"

@@ -60,7 +60,11 @@ def examine(compiled: Compiled, facts: Mapping[str, Any], kept: dict[str, Any]) 
         "found": [_plain(rule, found, file) for rule in rules for found in _applied(rule, file)],
         "allows": [{**asdict(allow), "fix": _nearest(allow)} for allow in allows],
         "misplaced": without_effect(compiled.text, allows),
-        "lines": {str(each.index): [each.line, each.column] for each in compiled.statements if WORD in each.comments},
+        "lines": {
+            str(statement.index): [statement.line, statement.column]
+            for statement in compiled.statements
+            if WORD in statement.comments
+        },
         "tables": [[list(key), is_new] for key, is_new in _tables(steps).items()],
         "not_understood": [
             [step.statement.line, step.statement.text[:_LONGEST_TEXT]]
@@ -91,7 +95,7 @@ def _tables(steps: Sequence[Step]) -> dict[tuple[str, ...], bool]:
 
 
 def _steps(compiled: Compiled) -> tuple[Step, ...]:
-    return tuple(Step(each.statement, each.parsed) for each in compiled.named)
+    return tuple(Step(named.statement, named.parsed) for named in compiled.named)
 
 
 def _followed(
@@ -185,7 +189,7 @@ def examined(
     missing = {name for _, answer in answers for name in answer["missing"]}
     if missing and not sandbox.is_spent:
         files = [migration for migration, _ in answers]
-        needed = [each for each in migrations if each in files or _may_name(each, missing)]
+        needed = [migration for migration in migrations if migration in files or _may_name(migration, missing)]
         wrong: list[GlacierbaseError] = []
         again: list[Answer] = []
         with collected(wrong):  # Errors of files that are not chosen are those of the base.
@@ -207,7 +211,7 @@ def _walk(
     """Yield what the rules find in the chosen files, each after those before it."""
     chain = [catalog.name, catalog.environment]
     places = {each.location: (chain, number) for number, each in enumerate(migrations)}
-    wanted = {each.location for each in chosen}
+    wanted = {migration.location for migration in chosen}
 
     def examiner(migration: Migration) -> Examiner:
         place = {"place": places[migration.location]}

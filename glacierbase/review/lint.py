@@ -73,8 +73,8 @@ def lint(root: Path, choice: CatalogChoice, catalogs: Collection[str], base: str
 
     found, _ = in_environments(root, chosen, False, examine)
     groups: dict[str, list[InEnvironment[Examined]]] = {file.name: [] for file, _ in chosen}
-    for each in found:
-        groups[each.catalog].append(each)
+    for outcome in found:
+        groups[outcome.catalog].append(outcome)
     at = origin(root, "lint", catalogs, base)
     results = (
         replace(_result(name, group, rules, base), origin=at, warnings=_no_rules(without_rules.get(name, ())))
@@ -141,7 +141,9 @@ def _defaults(catalog: Catalog) -> Iterator[tuple[str, str]]:
 
 def _versions(catalog: Catalog) -> dict[str, str]:
     """Return the versions of the formats whose jars the catalog file names."""
-    pairs = ((name, pattern.fullmatch(each)) for each in catalog.dependencies for name, pattern in _JARS.items())
+    pairs = (
+        (name, pattern.fullmatch(dependency)) for dependency in catalog.dependencies for name, pattern in _JARS.items()
+    )
     return {name: found["version"] for name, found in pairs if found}
 
 
@@ -153,19 +155,19 @@ def _result(
     name: str, group: Iterable[InEnvironment[Examined]], rules: Mapping[str, Rule], base: str | None
 ) -> LintResult:
     group = list(group)
-    examined = [each for found in group for each in found.used]
+    examined = [examined for found in group for examined in found.used]
     verdict = judge(examined, rules, spares_new=base is not None)
-    environments = tuple(each.environment for each in group)
+    environments = tuple(file.environment for file in group)
     result = LintResult(
         name,
         ", ".join(environments),
         environments=environments,
-        files=len({each.path for each in examined}),
+        files=len({file.path for file in examined}),
         findings=verdict.findings,
         not_understood=verdict.not_understood,
         spared=verdict.spared,
     )
-    errors: dict[str, GlacierbaseError] = {error.message: error for each in group for error in each.errors}
+    errors: dict[str, GlacierbaseError] = {error.message: error for file in group for error in file.errors}
     return replace(result, error=joined([*errors.values(), *_failure(result)]))
 
 
@@ -210,12 +212,12 @@ def judge(examined: Sequence[Examined], rules: Mapping[str, Rule], *, spares_new
         spares_new: whether the files are new, so that the tables that they create are new as well.
     """
     judgement = _Judgement(rules, _created(examined) if spares_new else frozenset())
-    for each in examined:
-        judgement.add(each)
+    for file in examined:
+        judgement.add(file)
     judgement.add_unused(examined)
     found = judgement.found.items()
     findings = [replace(each, environments=tuple(names)) for each, names in found]
-    unread = [NotUnderstood(each.path, line, sql) for each in examined for line, sql in each.answer["not_understood"]]
+    unread = [NotUnderstood(file.path, line, sql) for file in examined for line, sql in file.answer["not_understood"]]
     return CatalogFindings(tuple(sorted(findings, key=_order)), tuple(dict.fromkeys(unread)), judgement.spared)
 
 
@@ -226,9 +228,9 @@ def _order(finding: Finding) -> tuple[bool, str, int, int, str]:
 def _created(examined: Sequence[Examined]) -> frozenset[tuple[str, ...]]:
     """Return the tables that the files create, and that none of them changes before."""
     first: dict[tuple[str, tuple[str, ...]], bool] = {}
-    for each in examined:
-        for key, is_new in each.answer["tables"]:
-            first.setdefault((each.environment, tuple(key)), is_new)
+    for file in examined:
+        for key, is_new in file.answer["tables"]:
+            first.setdefault((file.environment, tuple(key)), is_new)
     return frozenset(key for (_, key), is_new in first.items() if is_new)
 
 

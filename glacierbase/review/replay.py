@@ -173,7 +173,7 @@ class _Replay:
         with doing(f"{self._name}: replaying {len(rest)} migrations of the base on a throw-away copy"):
             for file in rest:
                 found = self._runner.file(file, goes_on=True)
-                self._base_problems += (each for each in found if each.is_error)
+                self._base_problems += (problem for problem in found if problem.is_error)
             if rest:
                 self._keep()
         self._runner.skipped.clear()
@@ -205,7 +205,7 @@ class _Replay:
         for table, (location, _) in self._known.items():
             if table in known and known[table][0] != location:
                 parts = tuple(name_parts(table))
-                if any(parts[-len(each) :] == each for each in self._runner.replaced):
+                if any(parts[-len(name) :] == name for name in self._runner.replaced):
                     yield table
         self._runner.replaced.clear()
 
@@ -280,8 +280,8 @@ class ReplayRunner:
         """
         for file in files:
             self._begin(file)
-            self._not_made += (each.summary for each in file.steps if each.summary.not_replayed)
-        self._not_made += (each.step.summary for each in problems)
+            self._not_made += (step.summary for step in file.steps if step.summary.not_replayed)
+        self._not_made += (problem.step.summary for problem in problems)
 
     def file(self, file: FileSummary, *, goes_on: bool) -> Iterator[ReplayProblem]:
         """Run a file, and yield its problems.
@@ -303,11 +303,11 @@ class ReplayRunner:
             yield problem
             if problem.code == "REPLAY_REFUSED" and not goes_on and problem.code not in step.summary.allowed:
                 break
-        if not all(each.summary.keeps_session for each in file.steps):
+        if not all(step.summary.keeps_session for step in file.steps):
             self._session = None
 
     def _begin(self, file: FileSummary) -> None:
-        self._created.update(each.summary.creates_namespace for each in file.steps if each.summary.creates_namespace)
+        self._created.update(step.summary.creates_namespace for step in file.steps if step.summary.creates_namespace)
 
     def _step(self, file: FileSummary, step: ReplayStep) -> ReplayProblem | None:
         summary = step.summary
@@ -366,8 +366,10 @@ class ReplayRunner:
             return True
         if name[0] not in self._copy.names and self.bounded(self._current_catalog) not in self._copy.names:
             return True
-        makers = [each for each in self._not_made if each.operation in _MAKES]
-        return any(not each.targets or any(is_same(name, made) for made in each.targets) for each in makers)
+        makers = [statement for statement in self._not_made if statement.operation in _MAKES]
+        return any(
+            not statement.targets or any(is_same(name, made) for made in statement.targets) for statement in makers
+        )
 
     def _current_catalog(self) -> str:
         assert self._session
@@ -377,7 +379,7 @@ class ReplayRunner:
 def is_same(name: Sequence[str], other: Sequence[str]) -> bool:
     """Return whether two names may be those of one table: the first parts of a name may be left out."""
     size = min(len(name), len(other))
-    return [each.lower() for each in name[-size:]] == [each.lower() for each in other[-size:]]
+    return [part.lower() for part in name[-size:]] == [part.lower() for part in other[-size:]]
 
 
 def _first_line(message: str) -> str:

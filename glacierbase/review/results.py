@@ -125,13 +125,17 @@ class LintResult(Result):
 
     def lines(self) -> Sequence[Line]:
         lines = [line for finding in self.findings for line in finding.lines(self.environments)]
-        for each in self.not_understood:
-            lines.append(f"{each.path}:{each.line}: not understood, no rule applies: {' '.join(each.sql.split())}")
+        for unread in self.not_understood:
+            lines.append(
+                f"{unread.path}:{unread.line}: not understood, no rule applies: {' '.join(unread.sql.split())}"
+            )
         return [*lines, self.summary()]
 
     def summary(self) -> str:
         """Return the counts in one line: `2 errors, 1 warning in 3 migrations`."""
-        words = Counter("allowed" if each.allowed is not None else str(each.severity) for each in self.findings)
+        words = Counter(
+            "allowed" if finding.allowed is not None else str(finding.severity) for finding in self.findings
+        )
         parts = [counted(words[word], word) for word in ("error", "warning") if words[word]]
         parts += [f"{words['allowed']} allowed"] if words["allowed"] else []
         parts += [f"{self.spared} left out about tables that these files create"] if self.spared else []
@@ -249,13 +253,13 @@ class ReviewResult(Result):
         if not self.files:
             return ["no new migrations"]
         lines = [self.verdict(), *table(("version", "kind", "author", "description"), map(_row, self.files))]
-        for each in self.tables:
-            lines += each.lines()
-        lines += [Mark(f"view {each.view}: {each.change}") for each in self.views]
+        for reviewed in self.tables:
+            lines += reviewed.lines()
+        lines += [Mark(f"view {view.view}: {view.change}") for view in self.views]
         for finding in self.findings:
             lines += finding.lines(self.environments)
         if self.replay:
-            lines += [each.text() for each in self.replay.skipped]
+            lines += [skipped.text() for skipped in self.replay.skipped]
         return lines
 
     def verdict(self) -> str:
@@ -263,7 +267,7 @@ class ReviewResult(Result):
         new = counted(len(self.files), "migration")
         if self.replay is None:
             return f"{new}, rendered and not replayed"
-        wrong = counted(sum(each.is_error for each in self.findings), "error")
+        wrong = counted(sum(finding.is_error for finding in self.findings), "error")
         tables = counted(len(self.tables), "table")
         return f"{PREFIX}: {new}, {tables} changed, {wrong}; no real table was changed"
 

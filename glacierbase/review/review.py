@@ -94,12 +94,12 @@ def review(root: Path, choice: CatalogChoice, catalogs: Collection[str], base: s
     def read(sandbox: Sandbox, catalog: Catalog, migrations: Sequence[Migration]) -> Iterator[tuple[FileSummary, bool]]:
         configurations[catalog.name, catalog.environment] = catalog
         beside = compared.compared(catalog.name, migrations)
-        new = {each.location for each in (*beside.new(), *beside.new_squashes())}
+        new = {migration.location for migration in (*beside.new(), *beside.new_squashes())}
         fixtures = fixtures_of(catalog, root) if new else None
-        for each in read_plain(sandbox, fixtures, catalog) if fixtures else ():
-            yield each, False
-        for each in read_files(sandbox, migrations if new else (), catalog):
-            yield each, each.migration.location in new
+        for file in read_plain(sandbox, fixtures, catalog) if fixtures else ():
+            yield file, False
+        for file in read_files(sandbox, migrations if new else (), catalog):
+            yield file, file.migration.location in new
 
     found, _ = in_environments(root, choice.in_every_environment(catalogs), False, read)
     at = origin(root, "review", catalogs, base)
@@ -107,7 +107,7 @@ def review(root: Path, choice: CatalogChoice, catalogs: Collection[str], base: s
     ruled = of_rules(root, choice, catalogs, base)
     known = [error for group in groups for error in group.errors]
     results = (_failed(with_rules(_reviewed(group), ruled[group.name], known)) for group in groups)
-    return raise_first(Results(replace(each, origin=at) for each in results))
+    return raise_first(Results(replace(result, origin=at) for result in results))
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,25 +131,25 @@ class _Group:
     @property
     def squashes(self) -> tuple[FileSummary, ...]:
         """Those of the new files that make the tables of the base: they replace files of it."""
-        return tuple(each for each in self.new if each.migration.squashes)
+        return tuple(file for file in self.new if file.migration.squashes)
 
 
 def _grouped(
     found: Sequence[InEnvironment[tuple[FileSummary, bool]]], configurations: Mapping[tuple[str, str], Catalog]
 ) -> list[_Group]:
     groups: dict[object, _Group] = {}
-    for each in found:
-        catalog = configurations.get((each.catalog, each.environment))
+    for outcome in found:
+        catalog = configurations.get((outcome.catalog, outcome.environment))
         copy = copy_of(catalog) if catalog and type_of(catalog).has_copies else None
-        rendered = tuple((file.migration.location, file.checksum) for file, _ in each.used)
+        rendered = tuple((file.migration.location, file.checksum) for file, _ in outcome.used)
         settings = tuple(sorted(copy.catalog.spark_conf.items())) if copy else None
-        errors = tuple(error.message for error in each.errors)
-        key = (each.catalog, rendered, settings, copy and (copy.catalog.dependencies, copy.catalog.fixtures), errors)
+        errors = tuple(error.message for error in outcome.errors)
+        key = (outcome.catalog, rendered, settings, copy and (copy.catalog.dependencies, copy.catalog.fixtures), errors)
         if key in groups:
-            groups[key] = replace(groups[key], environments=(*groups[key].environments, each.environment))
+            groups[key] = replace(groups[key], environments=(*groups[key].environments, outcome.environment))
             continue
-        base, new = (tuple(file for file, is_new in each.used if is_new is wanted) for wanted in (False, True))
-        groups[key] = _Group(catalog, each.catalog, (each.environment,), copy, base, new, each.errors)
+        base, new = (tuple(file for file, is_new in outcome.used if is_new is wanted) for wanted in (False, True))
+        groups[key] = _Group(catalog, outcome.catalog, (outcome.environment,), copy, base, new, outcome.errors)
     return list(groups.values())
 
 
@@ -163,7 +163,7 @@ def _reviewed(group: _Group) -> ReviewResult:
     errors: list[GlacierbaseError] = []
     with collected(errors):
         base = tuple(sorted((*group.base, *group.squashes), key=lambda each: each.migration.number))
-        new = tuple(each for each in group.new if each not in group.squashes)
+        new = tuple(file for file in group.new if file not in group.squashes)
         return _judged(group, result, replay(group.copy, base, new))
     return replace(result, error=joined(errors))
 
@@ -177,9 +177,12 @@ def _not_replayed(group: _Group) -> str:
 
 
 def _judged(group: _Group, result: ReviewResult, found: Replay) -> ReviewResult:
-    tables = tuple(ReviewedTable(each.table, each.change, each.before, each.after, each.diff) for each in found.changes)
+    tables = tuple(
+        ReviewedTable(change.table, change.change, change.before, change.after, change.diff) for change in found.changes
+    )
     skipped = tuple(
-        SkippedStatement(each.file.migration.location, each.step.line, each.message) for each in found.skipped
+        SkippedStatement(problem.file.migration.location, problem.step.line, problem.message)
+        for problem in found.skipped
     )
     return replace(
         result,
@@ -193,12 +196,12 @@ def _judged(group: _Group, result: ReviewResult, found: Replay) -> ReviewResult:
 
 
 def _warnings(group: _Group, found: Replay) -> Iterator[str]:
-    for each in group.copy.left_out if group.copy else ():
-        yield f"{PREFIX}: {each}"
+    for left_out in group.copy.left_out if group.copy else ():
+        yield f"{PREFIX}: {left_out}"
     for file in group.squashes:
         what = "replaces files of the base, and ran in their place; its tables are not compared with theirs"
         yield f"{PREFIX}: {file.migration.location} {what}"
-    of_base = [each for each in found.base_problems if each.file not in group.squashes]
+    of_base = [problem for problem in found.base_problems if problem.file not in group.squashes]
     if of_base:
         count = counted(len(of_base), "statement")
         place = f"{of_base[0].file.migration.location}, line {of_base[0].step.line}"
@@ -208,10 +211,10 @@ def _warnings(group: _Group, found: Replay) -> Iterator[str]:
 
 
 def _files(group: _Group, found: Replay | None) -> Iterator[ReviewedFile]:
-    for each in group.new:
-        at = each.migration
-        kind = _kind(group, each, found) if found else None
-        statements = tuple(ReviewedStatement(step.index, step.line, step.text) for step in each.steps)
+    for file in group.new:
+        at = file.migration
+        kind = _kind(group, file, found) if found else None
+        statements = tuple(ReviewedStatement(step.index, step.line, step.text) for step in file.steps)
         yield ReviewedFile(at.version, at.location, at.description, at.author, kind, group.environments, statements)
 
 
@@ -224,12 +227,12 @@ def _kind(group: _Group, file: FileSummary, found: Replay) -> str | None:
         return "destructive"
     if any(_REWRITES.intersection(step.summary.operations) for step in file.steps):
         return "rewrites data"
-    is_partial = any(each.file is file and each.code != "REPLAY_LOCAL_PATH" for each in found.problems)
+    is_partial = any(problem.file is file and problem.code != "REPLAY_LOCAL_PATH" for problem in found.problems)
     return "replayed in part" if is_partial else "metadata only"
 
 
 def _findings(group: _Group, found: Replay) -> Iterator[Finding]:
-    for problem in (*(each for each in found.base_problems if each.file in group.squashes), *found.problems):
+    for problem in (*(problem for problem in found.base_problems if problem.file in group.squashes), *found.problems):
         message = _explained(problem)
         yield _finding(group, problem.code, problem.is_error, message, problem.file, problem.step)
     for file in group.new:
@@ -241,7 +244,7 @@ def _losses(file: FileSummary, found: Replay) -> Iterator[tuple[TableChange, Dif
     """Yield the destructive differences of tables that the base has: what the same branch creates holds nothing yet."""
     for change in found.by_file.get(file.migration.number, ()):
         if change.before and change.before.uuid in found.existing:
-            yield from ((change, each) for each in change.diff if each.destructive)
+            yield from ((change, difference) for difference in change.diff if difference.destructive)
 
 
 def _finding(
@@ -293,8 +296,8 @@ def _drops(summary: StatementSummary, lost: Difference) -> bool:
     if lost.what != "column":
         return summary.operation in _LOSES_TABLE
     path = tuple(name_parts(lost.name.lower()))
-    dropped = (tuple(part.lower() for part in each) for each in summary.dropped)
-    return any(path[: len(each)] == each for each in dropped) or summary.operation in _LOSES_COLUMNS
+    dropped = (tuple(part.lower() for part in path) for path in summary.dropped)
+    return any(path[: len(prefix)] == prefix for prefix in dropped) or summary.operation in _LOSES_COLUMNS
 
 
 def _failed(result: ReviewResult) -> ReviewResult:
@@ -326,10 +329,10 @@ def of_rules(root: Path, choice: CatalogChoice, catalogs: Collection[str], base:
     try:
         results: Collection[LintResult] = lint(root, choice, catalogs, base)
     except GlacierbaseError as error:
-        results = [each for each in error.results if isinstance(each, LintResult)]
+        results = [result for result in error.results if isinstance(result, LintResult)]
         if not results:
             raise
-    return {each.catalog: each for each in results}
+    return {result.catalog: result for result in results}
 
 
 def with_rules(result: ReviewResult, ruled: LintResult, known: Collection[GlacierbaseError]) -> ReviewResult:
@@ -340,10 +343,10 @@ def with_rules(result: ReviewResult, ruled: LintResult, known: Collection[Glacie
     Args:
         known: errors that results of the catalog have already.
     """
-    shown = [_named(each, ruled.findings) for each in result.findings]
+    shown = [_named(finding, ruled.findings) for finding in result.findings]
     found = (*shown, *_others(result, shown, ruled.findings))
-    said = {each.message for each in known}
-    errors = [each for each in _parts(ruled.error) if each.code != "LINT_FAILED" and each.message not in said]
+    said = {error.message for error in known}
+    errors = [error for error in _parts(ruled.error) if error.code != "LINT_FAILED" and error.message not in said]
     return replace(
         result,
         findings=tuple(sorted(found, key=lambda each: (each.path, each.line, each.column))),
@@ -353,9 +356,9 @@ def with_rules(result: ReviewResult, ruled: LintResult, known: Collection[Glacie
 
 def _named(shown: Finding, ruled: Sequence[Finding]) -> Finding:
     """Return a finding of the replay with the code of the rule about the same loss, which one comment allows for both."""
-    codes = [each for each in ruled if _place(each) == _place(shown)]
-    same = [each for each in codes if each.code in _SAME_LOSS.get(shown.code, ())]
-    if not same or any(each.code == shown.code for each in codes):
+    codes = [finding for finding in ruled if _place(finding) == _place(shown)]
+    same = [finding for finding in codes if finding.code in _SAME_LOSS.get(shown.code, ())]
+    if not same or any(finding.code == shown.code for finding in codes):
         return shown
     rule = same[0]
     allowed = shown.allowed if rule.allowed is None else rule.allowed
@@ -363,12 +366,12 @@ def _named(shown: Finding, ruled: Sequence[Finding]) -> Finding:
 
 
 def _others(result: ReviewResult, shown: Sequence[Finding], ruled: Sequence[Finding]) -> Iterator[Finding]:
-    replayed = {(each.code, _place(each)) for each in shown}
-    paths = {each.path for each in result.files}
-    for each in ruled:
-        environments = tuple(name for name in each.environments if name in result.environments)
-        if environments and each.path in paths and (each.code, _place(each)) not in replayed:
-            yield replace(each, environments=environments)
+    replayed = {(finding.code, _place(finding)) for finding in shown}
+    paths = {file.path for file in result.files}
+    for finding in ruled:
+        environments = tuple(name for name in finding.environments if name in result.environments)
+        if environments and finding.path in paths and (finding.code, _place(finding)) not in replayed:
+            yield replace(finding, environments=environments)
 
 
 def _place(finding: Finding) -> tuple[str, int | None]:

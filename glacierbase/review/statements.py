@@ -181,8 +181,8 @@ def _summary(sql: str, does: ParsedStatement, allowed: Mapping[str, str]) -> Sta
     refused = not_replayed(sql, does)
     return StatementSummary(
         operations=tuple(dict.fromkeys((does.operation, *(part.operation for part in does.parts)))),
-        targets=tuple(each.parts for each in does.targets),
-        sources=tuple(each.parts for each in does.sources or ()),
+        targets=tuple(target.parts for target in does.targets),
+        sources=tuple(source.parts for source in does.sources or ()),
         dropped=tuple(part.path for part in does.parts if isinstance(part, DropColumn)),
         uses=does.selected.parts if does.selected and does.options.kind in ("", "namespace") else None,
         creates_namespace=does.namespace.parts if does.namespace and does.operation == "create_namespace" else None,
@@ -243,8 +243,8 @@ def not_replayed(sql: str, does: ParsedStatement) -> NotReplayed | None:
         return NotReplayed(f"it is a script of more than {_MOST_IN_SCRIPT} statements")
     if "BEGIN" in outer.words and not does.understood and not does.inner:
         return NotReplayed("it is a script that is not understood")
-    statements = chain([outer], (_Sql.of(each.text, each.parsed) for each in does.inner))
-    return next((why for each in statements for rule in _RULES for why in rule(each)), None)
+    statements = chain([outer], (_Sql.of(inner.text, inner.parsed) for inner in does.inner))
+    return next((why for statement in statements for rule in _RULES for why in rule(statement)), None)
 
 
 def names_local_path(does: ParsedStatement) -> bool:

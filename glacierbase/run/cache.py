@@ -31,11 +31,11 @@ def make_folder(folder: Path) -> None:
     """
     try:
         cache_folder().parent.mkdir(parents=True, exist_ok=True)
-        for each in reversed(_in_cache(folder)):
-            each.mkdir(mode=0o700, exist_ok=True)
-            if each.stat().st_uid != os.geteuid():
+        for path in reversed(_in_cache(folder)):
+            path.mkdir(mode=0o700, exist_ok=True)
+            if path.stat().st_uid != os.geteuid():
                 raise PermissionError(errno.EPERM, "it belongs to another user")
-            each.chmod(each.stat().st_mode & _MODE)  # Earlier versions did not set the mode.
+            path.chmod(path.stat().st_mode & _MODE)  # Earlier versions did not set the mode.
     except OSError as error:
         raise ConfigurationError(
             "CACHE_NOT_WRITABLE",
@@ -54,7 +54,7 @@ def is_own(path: Path) -> bool:
 
 def _in_cache(folder: Path) -> list[Path]:
     """Return the folder and those above it, up to the cache folder."""
-    return [each for each in (folder, *folder.parents) if each.is_relative_to(cache_folder())]
+    return [parent for parent in (folder, *folder.parents) if parent.is_relative_to(cache_folder())]
 
 
 def _is_private(path: Path) -> bool:

@@ -64,7 +64,7 @@ def work_tree(folder: Path) -> Path | None:
     """Return the top of the work tree that holds `folder`, or None outside of git."""
     inside = folder.resolve()
     # Path.exists raises if a parent folder may not be searched.
-    return next((each for each in (inside, *inside.parents) if os.path.exists(each / ".git")), None)  # noqa: PTH110
+    return next((parent for parent in (inside, *inside.parents) if os.path.exists(parent / ".git")), None)  # noqa: PTH110
 
 
 def git(folder: Path, *arguments: str, given: bytes = b"") -> bytes:

@@ -33,7 +33,7 @@ class HeldLocks:
     def discard(self, lock: Describable) -> None:
         """Remove a lock; no error if it is not there."""
         with self._mutex:
-            self._locks = [each for each in self._locks if each is not lock]
+            self._locks = [held for held in self._locks if held is not lock]
 
     def descriptions(self) -> tuple[str, ...]:
         """Return a description of each lock, in the order of acquisition."""

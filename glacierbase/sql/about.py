@@ -92,14 +92,17 @@ class Claims:
         self._dialect = dialect
         self._same: dict[_Path, _Path] = {}
         for part in (
-            part for each in (*self._statements, *later) for part in each.parts if isinstance(part, RenameColumn)
+            part
+            for statement in (*self._statements, *later)
+            for part in statement.parts
+            if isinstance(part, RenameColumn)
         ):
             root, new = self._path(part.key), (*part.key[:-1], part.new_key)
             if _folded(new) != root:
                 self._same[_folded(new)] = root
         self.are_any = bool(self._statements)
-        self._may_be_all = any(_may_be_all(each) for each in self._statements)
-        operations = {each.operation for each in self._statements}
+        self._may_be_all = any(_may_be_all(statement) for statement in self._statements)
+        operations = {statement.operation for statement in self._statements}
         self.creates = self._may_be_all or not operations.isdisjoint(CREATES)
         self.ends = self._may_be_all or not operations.isdisjoint(_ENDS)
         self._used: set[int] = set()
@@ -113,7 +116,7 @@ class Claims:
 
     def use(self, differences: Iterable[Difference], before: Shape | None, after: Shape) -> None:
         """Take out the clauses that say these differences: each one has been done once."""
-        fits = [each for difference in differences for each in self._fits(difference, before, after)]
+        fits = [fit for difference in differences for fit in self._fits(difference, before, after)]
         self._used |= {id(part) for fit, part in fits if fit is Fit.SAME and part is not None}
 
     def is_about(self, difference: Difference, before: Shape | None, after: Shape) -> bool:
@@ -124,15 +127,15 @@ class Claims:
         fit = self.fit(difference, before, after)
         if difference.what == "property":
             is_named = difference.name == "comment" or any(
-                each.key == difference.name for each in self._parts(Property)
+                part.key == difference.name for part in self._parts(Property)
             )
             return self._may_be_all or (is_named and fit is Fit.SAME)
         if difference.what == "column" and difference.name:
             path = self._named(difference.name)
             keys = [
-                *(each.key for each in self._parts(Column)),
-                *(each.key for each in self._parts(AlterColumn)),
-                *(each.key for each in self._parts(RenameColumn)),
+                *(part.key for part in self._parts(Column)),
+                *(part.key for part in self._parts(AlterColumn)),
+                *(part.key for part in self._parts(RenameColumn)),
             ]
             return fit is not Fit.NONE or any(path[: len(key)] == self._path(key) for key in keys)
         return fit is not Fit.NONE
@@ -148,7 +151,9 @@ class Claims:
             yield from self._attribute(difference, after)
         elif what == "order of columns":
             named: list[Column | AlterColumn] = [*self._parts(Column), *self._parts(AlterColumn)]
-            yield from ((Fit.SAME, each) for each in named if each.position or each.operation == "replace_columns")
+            yield from (
+                (Fit.SAME, column) for column in named if column.position or column.operation == "replace_columns"
+            )
         elif what == "partitioning":
             yield self._partitioning(before, after), None
         elif what == "sorting":
@@ -159,7 +164,10 @@ class Claims:
             yield from self._version(difference)
         elif what == "table":
             operations = CREATES | {"drop_table"} if difference.destructive else {"rename_table"}
-            yield (Fit.SAME if any(each.operation in operations for each in self._statements) else Fit.NONE), None
+            yield (
+                (Fit.SAME if any(statement.operation in operations for statement in self._statements) else Fit.NONE),
+                None,
+            )
 
     def _property(self, difference: Difference) -> Iterator[tuple[Fit, Part | None]]:
         key, value = difference.name, difference.after
@@ -168,12 +176,14 @@ class Claims:
                 is_same = value in (part.value, MASK) if part.operation != "unset_properties" else value is None
                 yield (Fit.SAME if is_same else Fit.ABOUT), part
         if key == "write.distribution-mode":  # Spark sets it with the order.
-            yield from ((Fit.SAME, each) for each in self._parts(WriteOrder))
-        for each in self._statements:
-            is_of_table = each.operation in CREATES and each.options.comment is not None
-            if key == "comment" and (is_of_table or (each.operation == "comment_on" and each.options.kind == "table")):
-                yield (Fit.SAME if value in (each.options.comment, MASK) else Fit.ABOUT), None
-            elif each.operation in CREATES:
+            yield from ((Fit.SAME, order) for order in self._parts(WriteOrder))
+        for statement in self._statements:
+            is_of_table = statement.operation in CREATES and statement.options.comment is not None
+            if key == "comment" and (
+                is_of_table or (statement.operation == "comment_on" and statement.options.kind == "table")
+            ):
+                yield (Fit.SAME if value in (statement.options.comment, MASK) else Fit.ABOUT), None
+            elif statement.operation in CREATES:
                 yield (Fit.SAME if key in _GIVEN else Fit.ABOUT if difference.before is None else Fit.NONE), None
 
     def _column(self, difference: Difference, after: Shape) -> Iterator[tuple[Fit, Part | None]]:
@@ -191,27 +201,27 @@ class Claims:
             if path[: len(part.key)] != self._path(part.key):
                 continue
             if isinstance(part, Column) and difference.after is not None:
-                column = next((each for each in after.columns if each.name == difference.name), None)
+                column = next((column for column in after.columns if column.name == difference.name), None)
                 is_inside = len(path) > len(part.key)
                 yield (Fit.SAME if is_inside or (column and self._is_declared(part, column)) else Fit.ABOUT), part
             # In a format without ids, a renamed column is a new one.
             elif isinstance(part, RenameColumn) or difference.after is None:
                 yield Fit.SAME, part
-        for each in self._statements:
-            if difference.after is None and each.operation in CREATES | {"replace_columns"}:
+        for statement in self._statements:
+            if difference.after is None and statement.operation in CREATES | {"replace_columns"}:
                 yield Fit.SAME, None
-            elif each.operation in CREATES and not any(isinstance(part, Column) for part in each.parts):
+            elif statement.operation in CREATES and not any(isinstance(part, Column) for part in statement.parts):
                 yield Fit.ABOUT, None  # The columns are those of a query, or of another table.
 
     def _attribute(self, difference: Difference, after: Shape) -> Iterator[tuple[Fit, Part | None]]:
         what, path = difference.what, self._named(difference.name)
-        column = next((each for each in after.columns if each.name == difference.name), None)
+        column = next((column for column in after.columns if column.name == difference.name), None)
         for part in self._parts(AlterColumn):
             if self._path(part.key) == path and part.operation == _ALTERS[what]:
                 yield (Fit.SAME if column and self._is_altered(part, what, column) else Fit.ABOUT), part
-        for each in self._parts(Column):  # It is replaced, or its table is.
-            if each.operation != "add_column" and self._path(each.key) == path:
-                yield Fit.ABOUT, each
+        for declared in self._parts(Column):  # It is replaced, or its table is.
+            if declared.operation != "add_column" and self._path(declared.key) == path:
+                yield Fit.ABOUT, declared
         if what == "required":
             yield from ((Fit.ABOUT, one) for one in (*self._parts(Constraint), *self._parts(Fields)))
         for statement in self._statements:
@@ -220,65 +230,76 @@ class Claims:
                 yield (Fit.SAME if column and column.comment in (text, MASK) else Fit.ABOUT), None
 
     def _partitioning(self, before: Shape | None, after: Shape) -> Fit:
-        was = {self._text(partition_text(each)): each.name for each in (before.partitioning if before else ())}
-        now = {self._text(partition_text(each)): each.name for each in after.partitioning}
+        was = {self._text(partition_text(field)): field.name for field in (before.partitioning if before else ())}
+        now = {self._text(partition_text(field)): field.name for field in after.partitioning}
         if was.keys() == now.keys():
             return Fit.SAME  # The statements have renamed a column of it.
         parts = list(self._parts(PartitionField))
-        drops = [each.transform if each.operation == "drop_partition_field" else each.replaces for each in parts]
-        dropped = {text for each in drops if each for text in (self._transform(each), each.text.casefold())}
-        added = {self._transform(each.transform) for each in parts if each.operation != "drop_partition_field"}
+        drops = [field.transform if field.operation == "drop_partition_field" else field.replaces for field in parts]
+        dropped = {
+            text for transform in drops if transform for text in (self._transform(transform), transform.text.casefold())
+        }
+        added = {self._transform(field.transform) for field in parts if field.operation != "drop_partition_field"}
         gone = all(text in dropped or name.casefold() in dropped for text, name in was.items() if text not in now)
         is_said = gone and all(text in added for text in now if text not in was)
         return Fit.SAME if is_said else Fit.ABOUT if parts else Fit.NONE
 
     def _sorting(self, before: Shape | None, after: Shape) -> Iterator[tuple[Fit, Part | None]]:
         was, now = (
-            [self._text(sort_text(each)) for each in (shape.sorting if shape else ())] for shape in (before, after)
+            [self._text(sort_text(field)) for field in (shape.sorting if shape else ())] for shape in (before, after)
         )
         if was == now:
             yield Fit.SAME, None
         for part in self._parts(WriteOrder):
-            said = [self._order(each) for each in part.fields]
+            said = [self._order(field) for field in part.fields]
             yield (Fit.SAME if said == now and part.operation == "set_write_order" else Fit.ABOUT), part
-        yield from ((Fit.ABOUT, each) for each in self._parts(Fields) if each.operation == "cluster_by")
+        yield from ((Fit.ABOUT, fields) for fields in self._parts(Fields) if fields.operation == "cluster_by")
 
     def _identifiers(self, before: Shape | None, after: Shape) -> Iterator[tuple[Fit, Part | None]]:
-        was, now = ({self._named(each) for each in (shape.identifiers if shape else ())} for shape in (before, after))
+        was, now = (
+            {self._named(identifier) for identifier in (shape.identifiers if shape else ())}
+            for shape in (before, after)
+        )
         if was == now:
             yield Fit.SAME, None
         for part in self._parts(Fields):
-            said = {self._named(each) for each in part.fields}
+            said = {self._named(field) for field in part.fields}
             is_said = now == (was - said if part.operation == "drop_identifier_fields" else said)
             yield (Fit.SAME if is_said else Fit.ABOUT), part
-        yield from ((Fit.ABOUT, each) for each in self._parts(Constraint))
+        yield from ((Fit.ABOUT, constraint) for constraint in self._parts(Constraint))
 
     def _version(self, difference: Difference) -> Iterator[tuple[Fit, Part | None]]:
         for part in self._parts(Property):
             if part.key == "format-version":
                 yield (Fit.SAME if part.value == difference.after else Fit.ABOUT), part
-        if difference.before is None and any(each.operation in CREATES for each in self._statements):
+        if difference.before is None and any(statement.operation in CREATES for statement in self._statements):
             yield Fit.SAME, None
 
     def _is_replaced(self, difference: Difference, before: Shape | None) -> bool:
         """Return whether the table was replaced, which leaves nothing of it but properties; it has the columns that are listed."""
         is_kept = difference.what == "property" or (difference.what == "column" and difference.before is None)
         return (
-            before is not None and not is_kept and any(each.operation == "replace_table" for each in self._statements)
+            before is not None
+            and not is_kept
+            and any(statement.operation == "replace_table" for statement in self._statements)
         )
 
     def _may_be_of_engine(self, difference: Difference, before: Shape | None, after: Shape) -> bool:
         """Return whether a statement about another part may have changed it: Delta and Hudi keep properties of their own, and
         some writes add columns."""
-        formats = {each.format for each in (before, after) if each}
+        formats = {shape.format for shape in (before, after) if shape}
         if difference.what in ("property", "format version"):
-            return formats != {"iceberg"} and any(each.operation in _LISTED | CREATES for each in self._statements)
+            return formats != {"iceberg"} and any(
+                statement.operation in _LISTED | CREATES for statement in self._statements
+            )
         if difference.what not in ("column", "type") or difference.after is None:
             return False
         writes = [
-            each for each in self._statements if each.operation in ("insert", "insert_overwrite", "merge", "update")
+            statement
+            for statement in self._statements
+            if statement.operation in ("insert", "insert_overwrite", "merge", "update")
         ]
-        return any(each.options.evolves for each in writes) or (bool(writes) and formats != {"iceberg"})
+        return any(statement.options.evolves for statement in writes) or (bool(writes) and formats != {"iceberg"})
 
     def _is_declared(self, part: Column, column: ShapeColumn) -> bool:
         is_nullable = part.nullable is not column.required
@@ -295,13 +316,13 @@ class Claims:
         if text is None:
             return True
         try:
-            found = (set(types_of(each, self._dialect)) for each in (text, column.type))
+            found = (set(types_of(written, self._dialect)) for written in (text, column.type))
             return not next(found).isdisjoint(next(found))
         except (NotUnderstood, RecursionError):
             return text.casefold() == column.type.casefold()
 
     def _parts(self, kind: type[_P]) -> Iterator[_P]:
-        return (part for each in self._statements for part in each.parts if isinstance(part, kind))
+        return (part for statement in self._statements for part in statement.parts if isinstance(part, kind))
 
     def _path(self, key: Sequence[str]) -> _Path:
         """Return the path of a column before the renames of the statements."""
@@ -341,7 +362,7 @@ _ALTERS = {
 
 
 def _folded(key: Iterable[str]) -> _Path:
-    return tuple(each.casefold() for each in key)
+    return tuple(name.casefold() for name in key)
 
 
 def _may_be_all(statement: ParsedStatement) -> bool:
@@ -376,8 +397,8 @@ def said_of(statement: ParsedStatement, sql: str, dialect: str) -> Iterator[tupl
         if operation == "replace_table":
             yield EVERY_PART, operation
         yield "property comment", options.comment or ""
-        yield "order of columns", ", ".join(_path(each.key) for each in statement.parts if isinstance(each, Column))
-        if not any(isinstance(each, Column) for each in statement.parts):
+        yield "order of columns", ", ".join(_path(part.key) for part in statement.parts if isinstance(part, Column))
+        if not any(isinstance(part, Column) for part in statement.parts):
             yield "column", _without_places(statement, sql, dialect)
     elif operation == "replace_columns":
         yield "column", operation
@@ -413,12 +434,12 @@ def _said_by(part: Part) -> Iterator[tuple[str, str]]:
             key = "format version" if part.key == "format-version" else f"property {part.key.lower()}"
             yield key, "" if part.value is None else f"={part.value}"
         case PartitionField():
-            for each in filter(None, (part.transform, part.replaces)):
+            for transform in filter(None, (part.transform, part.replaces)):
                 # A field may be dropped by its own name, which its column may have, too.
-                text = field_text(each) if each.function or part.operation in _ADDS_FIELD else None
-                yield f"partitioning {text}" if text else "partitioning", f"{part.operation} {_plain(each.text)}"
+                text = field_text(transform) if transform.function or part.operation in _ADDS_FIELD else None
+                yield f"partitioning {text}" if text else "partitioning", f"{part.operation} {_plain(transform.text)}"
         case WriteOrder():
-            fields = (f"{_plain(each.transform.text)} {each.direction} {each.nulls}" for each in part.fields)
+            fields = (f"{_plain(field.transform.text)} {field.direction} {field.nulls}" for field in part.fields)
             text = f"{part.operation} {part.distribution} {'locally' if part.locally else ''} {', '.join(fields)}"
             yield "sorting", text
             yield "property write.distribution-mode", text
@@ -427,7 +448,7 @@ def _said_by(part: Part) -> Iterator[tuple[str, str]]:
         case Fields():
             if part.operation == "set_identifier_fields":
                 yield "identifiers", ""  # Other fields are identifiers no longer.
-            yield from ((f"identifiers {each.lower()}", part.operation) for each in part.fields)
+            yield from ((f"identifiers {field.lower()}", part.operation) for field in part.fields)
         case Constraint():
             yield "identifiers", part.text
             if part.name:
@@ -486,7 +507,7 @@ def covering(subject: str) -> Iterator[str]:
     """
     yield subject
     yield EVERY_PART
-    what = next((each for each in _KINDS if subject.startswith(f"{each} ")), subject)
+    what = next((kind for kind in _KINDS if subject.startswith(f"{kind} ")), subject)
     if what != subject and what != "property":
         yield what
     if what == "column" or what in COLUMN_FACTS:

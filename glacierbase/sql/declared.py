@@ -84,16 +84,16 @@ class _Follower:
 
     def follow_file(self, version: str, statements: Sequence[Named]) -> None:
         uses: tuple[Named, ...] = ()
-        for each in statements:
-            parsed = self._parsed(each, version)
+        for named in statements:
+            parsed = self._parsed(named, version)
             if parsed.operation in _OF_SESSION:
-                uses = (*uses, each)
+                uses = (*uses, named)
             elif not parsed.options.temporary:
                 written = [name.recorded for name in parsed.targets]
                 whole = replace(parsed, targets=tuple(self._names(parsed, uses)))
                 self._known.follow(whole)
                 self._list(whole, written, tuple(use.statement.text for use in uses), version)
-                self._explain(f"version {version}, statement {each.statement.index}: {_effect(parsed)}")
+                self._explain(f"version {version}, statement {named.statement.index}: {_effect(parsed)}")
 
     def _parsed(self, each: Named, version: str) -> ParsedStatement:
         """Return what a statement does; of one that is not understood, also what it creates."""
@@ -295,8 +295,8 @@ class _Declaration:
             shape = replace(
                 shape,
                 sorting=tuple(
-                    SortField(self._name(each.source), _transform(each), each.direction, each.nulls)
-                    for each in known.ordering
+                    SortField(self._name(field.source), _transform(field), field.direction, field.nulls)
+                    for field in known.ordering
                 ),
             )
         if known.identifiers is None or (self._is_partial and known.identifiers):

@@ -133,7 +133,7 @@ class Dialect:
     @cached_property
     def lexeme(self) -> re.Pattern[str]:
         """Pattern of one step of the lexer: group n opens `enclosures[n - 1]`; no group is whitespace or a line comment."""
-        opens = "|".join(f"({each.opens})" for each in self.enclosures)
+        opens = "|".join(f"({enclosure.opens})" for enclosure in self.enclosures)
         skipped = f"(?P<misread>{self.misread})|{self.line_comment}|[{self.space}]+"
         return re.compile(f"{opens}|{skipped}|(?P<token>{self.solid}|.)", re.DOTALL)
 

@@ -42,7 +42,7 @@ def named(statements: Iterable[Statement], dialect: str, catalog: Catalog | None
     for statement in statements:
         parsed = read(statement.text, dialect)
         if session is None:
-            names = [(each.recorded, each.recorded) for each in parsed.targets]
+            names = [(target.recorded, target.recorded) for target in parsed.targets]
             found.append(Named(statement, parsed, tuple(names)))
         else:
             session.follow(parsed)
@@ -52,9 +52,11 @@ def named(statements: Iterable[Statement], dialect: str, catalog: Catalog | None
     # Tables are read in the session of the file: before its first statement and after its last one.
     return tuple(
         Named(
-            each.statement, each.parsed, tuple((name, whole and session.lasting(whole)) for name, whole in each.names)
+            named.statement,
+            named.parsed,
+            tuple((name, whole and session.lasting(whole)) for name, whole in named.names),
         )
-        for each in found
+        for named in found
     )
 
 
@@ -149,7 +151,7 @@ class _Session:
 
 def names_within(found: ParsedStatement, dialect: str) -> list[str]:
     """Return the recorded names of the tables that a statement changes, completed from the rest of the statement."""
-    names = [each.recorded for each in found.targets]
+    names = [target.recorded for target in found.targets]
     if found.operation == "rename_table" and dialect == SPARK.name:
         return [names[0], *(completed_like(new, name_parts(names[0])) for new in names[1:])]
     if catalog := _catalog_of_call(found):
@@ -173,7 +175,7 @@ def _catalog_of_call(found: ParsedStatement) -> str | None:
 
 def _names(found: ParsedStatement, session: _Session, dialect: str) -> Iterator[tuple[str, str | None]]:
     """Yield each table as recorded, and as the engine completes its name."""
-    written, within = [each.recorded for each in found.targets], names_within(found, dialect)
+    written, within = [target.recorded for target in found.targets], names_within(found, dialect)
     if catalog := _catalog_of_call(found):
         yield from map(session.completed_in, repeat(catalog), written, within)
     elif found.operation == "rename_table" and dialect == SPARK.name:

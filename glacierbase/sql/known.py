@@ -111,12 +111,16 @@ class KnownTable:
 
     def use_of(self, path: Path) -> str | None:
         """Return what of the table uses a column, or a field inside of it; None where nothing is known to."""
-        for each in self.partitioning or ():
-            if starts_with(each.source, path):
-                return f"the partition field {each.name} uses it"
-        if any(starts_with(each.source, path) for each in self.ordering or ()):
+        for partition in self.partitioning or ():
+            if starts_with(partition.source, path):
+                return f"the partition field {partition.name} uses it"
+        if any(starts_with(field.source, path) for field in self.ordering or ()):
             return "the write order uses it"
-        return "it is an identifier field" if any(starts_with(each, path) for each in self.identifiers or ()) else None
+        return (
+            "it is an identifier field"
+            if any(starts_with(identifier, path) for identifier in self.identifiers or ())
+            else None
+        )
 
 
 NOTHING = KnownTable()
@@ -217,7 +221,7 @@ def _column(part: Column) -> KnownColumn:
 
 def _known(text: str | None, required: bool, comment: str | None, default: str | None = None) -> KnownColumn:
     try:
-        fields = {each.name: _known(*each[1:]) for each in fields_of(text or "")}
+        fields = {field.name: _known(*field[1:]) for field in fields_of(text or "")}
     except (NotUnderstood, RecursionError):  # A type may be nested as deep as its file is long.
         return KnownColumn(text, required, comment, default, None)
     return KnownColumn(text, required, comment, default, fields)
@@ -229,7 +233,7 @@ def _field(part: PartitionField) -> KnownField | None:
 
 def _all_known(fields: Iterable[KnownField | None]) -> tuple[KnownField, ...] | None:
     found = tuple(fields)
-    known = tuple(each for each in found if each is not None)
+    known = tuple(field for field in found if field is not None)
     return known if len(known) == len(found) else None
 
 
@@ -267,12 +271,12 @@ def _placed(columns: dict[str, KnownColumn], name: str, position: str | None) ->
     """Return columns with one of them moved to a position: `first`, or `after` and a name."""
     if position is None:
         return columns
-    others = [each for each in columns if each != name]
+    others = [column for column in columns if column != name]
     after = position.removeprefix("after ").lower()
     if position != "first" and after not in others:
         raise KeyError(after)
     others.insert(0 if position == "first" else others.index(after) + 1, name)
-    return {each: columns[each] for each in others}
+    return {name: columns[name] for name in others}
 
 
 def _add_column(table: KnownTable, part: Part) -> KnownTable:
@@ -297,7 +301,7 @@ def _rename_column(table: KnownTable, part: Part) -> KnownTable:
         return (*new, *path[len(part.key) :]) if starts_with(path, part.key) else path
 
     def fields(known: tuple[KnownField, ...] | None) -> tuple[KnownField, ...] | None:
-        return known and tuple(replace(each, source=renamed(each.source)) for each in known)
+        return known and tuple(replace(field, source=renamed(field.source)) for field in known)
 
     def edit(columns: dict[str, KnownColumn], name: str) -> KnownColumns:
         columns[name]  # It must be there.
@@ -348,10 +352,10 @@ def _replace_field(table: KnownTable, part: Part) -> KnownTable:
 def _without(table: KnownTable, transform: Transform) -> KnownTable:
     """Return a table without the partition field that has this name or transform."""
     dropped = field_of(transform)
-    found = [each for each in table.partitioning or () if dropped and _is_named(each, dropped)]
+    found = [field for field in table.partitioning or () if dropped and _is_named(field, dropped)]
     if len(found) != 1:
         return replace(table, partitioning=None)
-    kept = tuple(each for each in table.partitioning or () if each is not found[0])
+    kept = tuple(field for field in table.partitioning or () if field is not found[0])
     return replace(table, partitioning=kept, former=(*table.former, *found))
 
 
@@ -421,7 +425,7 @@ def _drop_identifiers(table: KnownTable, part: Part) -> KnownTable:
 
 
 def _paths(part: Fields) -> tuple[Path, ...]:
-    return tuple(tuple(each.lower().split(".")) for each in part.fields)
+    return tuple(tuple(field.lower().split(".")) for field in part.fields)
 
 
 def _set_property(table: KnownTable, part: Part) -> KnownTable:
@@ -532,7 +536,7 @@ class KnownTables:
     def _put(self, key: _Key, table: KnownTable | None) -> None:
         """Replace what is known of a table, and forget each other one that the name may stand for."""
         others = self._tables.setdefault(key[-1], {})
-        for other in [each for each in others if _may_be_same(each, key)]:
+        for other in [other for other in others if _may_be_same(other, key)]:
             del others[other]
         if table is not None and table != replace(NOTHING, using=table.using) and self._is_clear(key):
             others[key] = table

@@ -272,7 +272,7 @@ def _table(called: Call, name: str, order: tuple[str, ...]) -> Name | None:
     argument = called.argument(name)
     if argument is None and name in order:
         at = order.index(name)
-        positional = [each for each in called.arguments if each.name is None]
+        positional = [argument for argument in called.arguments if argument.name is None]
         argument = positional[at] if at < len(positional) else None
     if argument is None:
         return None

@@ -64,21 +64,23 @@ def create_statements(shape: Shape) -> list[str]:
 
 def not_creatable(shape: Shape) -> list[str]:
     """Return what Spark SQL has no words for; empty where the statements make the whole table."""
-    found = [f"{each.name} is of type {each.type}" for each in shape.columns if not _has_type(each)]
-    found += [f"{each.name} has a default" for each in shape.columns if each.default is not None]
+    found = [f"{column.name} is of type {column.type}" for column in shape.columns if not _has_type(column)]
+    found += [f"{column.name} has a default" for column in shape.columns if column.default is not None]
     fields: tuple[PartitionField | SortField, ...] = (*shape.partitioning, *shape.sorting)
-    found += [f"{each.source} has the transform {each.transform}" for each in fields if not _has_function(each)]
-    found += [f"{each.name} refuses nulls" for each in shape.columns if each.required and _is_element(each, shape)]
+    found += [f"{field.source} has the transform {field.transform}" for field in fields if not _has_function(field)]
+    found += [
+        f"{column.name} refuses nulls" for column in shape.columns if column.required and _is_element(column, shape)
+    ]
     found += [f"it has the property {key}" for key in shape.properties if key in _REFUSED]
     return [*found, *_unsayable_names(shape)]
 
 
 def _unsayable_names(shape: Shape) -> Iterator[str]:
-    paths = [name_parts(each.name) for each in shape.columns]
+    paths = [name_parts(column.name) for column in shape.columns]
     texts = (
         *name_parts(shape.table),
         *(part for path in paths for part in path),
-        *(each.name for each in shape.partitioning),
+        *(field.name for field in shape.partitioning),
     )
     for text in dict.fromkeys(texts):
         if "${" in text or not text.isprintable() or not text or UNSAFE.search(text):
@@ -202,7 +204,7 @@ def _has_type(column: Column) -> bool:
 def _is_element(column: Column, shape: Shape) -> bool:
     """Return whether the column is the element of an array, or the value of a map, which Spark SQL lets be null."""
     *above, name = name_parts(column.name)
-    kinds: Iterator[str] = (each.type for each in shape.columns if name_parts(each.name) == above)
+    kinds: Iterator[str] = (column.type for column in shape.columns if name_parts(column.name) == above)
     kind = next(kinds, "").partition("<")[0]
     return (kind, name) in (("array", "element"), ("map", "value"))
 
@@ -273,7 +275,7 @@ class ColumnAlters:
 
     def _siblings(self, key: _Key) -> set[str]:
         """Return the names beside a column and its own: Spark ignores the case of letters."""
-        return {self._name[each].casefold() for each in self._order[self.before.parent(key)]}
+        return {self._name[sibling].casefold() for sibling in self._order[self.before.parent(key)]}
 
     def _change(self) -> Iterator[str]:
         for key in self._kept:
@@ -325,7 +327,9 @@ class _Columns:
     """
 
     def __init__(self, columns: Iterable[Column]) -> None:
-        self.by_key: dict[_Key, Column] = {each.name if each.id is None else each.id: each for each in columns}
+        self.by_key: dict[_Key, Column] = {
+            column.name if column.id is None else column.id: column for column in columns
+        }
         self.keys: dict[str, _Key] = {each.name: key for key, each in self.by_key.items()}
         paths = {tuple(name_parts(each.name)): key for key, each in self.by_key.items()}
         self._parents = {key: paths.get(parts[:-1]) for parts, key in paths.items()}
@@ -406,7 +410,7 @@ def alter_statements(before: Shape, after: Shape) -> Alters:
     ]
     table = table_name(before.table)
     statements = [f"ALTER TABLE {table} {text}" for text in texts]
-    comments = [each.properties.get("comment") or "" for each in (before, after)]
+    comments = [shape.properties.get("comment") or "" for shape in (before, after)]
     if comments[0] != comments[1]:
         statements.append(f"COMMENT ON TABLE {table} IS {literal(comments[1])}")
     return Alters(tuple(statements), (*columns.impossible, *_impossible(before, after, columns)))
@@ -414,21 +418,21 @@ def alter_statements(before: Shape, after: Shape) -> Alters:
 
 def _drop_identifiers(before: Shape, after: Shape, columns: ColumnAlters) -> Iterator[str]:
     """Yield first what no column identifies afterwards: Iceberg refuses to drop such a column, or to let it be null."""
-    kept = {columns.after.keys[each] for each in after.identifiers}
-    if gone := [each for each in before.identifiers if columns.before.keys[each] not in kept]:
+    kept = {columns.after.keys[identifier] for identifier in after.identifiers}
+    if gone := [identifier for identifier in before.identifiers if columns.before.keys[identifier] not in kept]:
         yield f"DROP IDENTIFIER FIELDS {', '.join(map(path, gone))}"
 
 
 def _set_identifiers(before: Shape, after: Shape, columns: ColumnAlters) -> Iterator[str]:
-    if {columns.after.keys[each] for each in after.identifiers} - {
-        columns.before.keys[each] for each in before.identifiers
+    if {columns.after.keys[identifier] for identifier in after.identifiers} - {
+        columns.before.keys[identifier] for identifier in before.identifiers
     }:
         yield f"SET IDENTIFIER FIELDS {', '.join(map(path, after.identifiers))}"
 
 
 def _sorts_by_dropped(before: Shape, columns: ColumnAlters) -> bool:
     """Return whether the sort order names a column that is dropped, which Iceberg refuses."""
-    return any(columns.before.keys[each.source] not in columns.after.by_key for each in before.sorting)
+    return any(columns.before.keys[field.source] not in columns.after.by_key for field in before.sorting)
 
 
 _Field = tuple[str, "int | str", str]
@@ -436,7 +440,9 @@ _Field = tuple[str, "int | str", str]
 
 def _fields(shape: Shape, columns: dict[str, int | str]) -> dict[_Field, PartitionField]:
     """Return the fields that partition, by what makes one the same: name, column and transform."""
-    return {(each.name, columns.get(each.source, each.source), each.transform): each for each in shape.partitioning}
+    return {
+        (field.name, columns.get(field.source, field.source), field.transform): field for field in shape.partitioning
+    }
 
 
 def _drop_partitions(before: Shape, after: Shape, columns: ColumnAlters) -> Iterator[str]:
@@ -463,7 +469,9 @@ def _sort(before: Shape, after: Shape, columns: ColumnAlters) -> Iterator[str]:
 
 
 def _keys(fields: tuple[SortField, ...], columns: dict[str, int | str]) -> list[tuple[object, ...]]:
-    return [(columns.get(each.source, each.source), each.transform, each.direction, each.nulls) for each in fields]
+    return [
+        (columns.get(field.source, field.source), field.transform, field.direction, field.nulls) for field in fields
+    ]
 
 
 def _properties(before: Shape, after: Shape, columns: ColumnAlters) -> Iterator[str]:

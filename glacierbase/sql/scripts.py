@@ -52,7 +52,7 @@ class Script:
         if self._depth:
             raise NotUnderstood("BEGIN without END")
         inner = tuple(self._inner)
-        if why := next((each.parsed.why for each in inner if not each.parsed.understood), None):
+        if why := next((statement.parsed.why for statement in inner if not statement.parsed.understood), None):
             return not_understood(why, inner)
         sources = None
         if self._sources is not None:

@@ -151,11 +151,11 @@ class Transform:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        return tuple(each for each in self.arguments if not each.isdigit())
+        return tuple(argument for argument in self.arguments if not argument.isdigit())
 
     @property
     def widths(self) -> tuple[str, ...]:
-        return tuple(each for each in self.arguments if each.isdigit())
+        return tuple(argument for argument in self.arguments if argument.isdigit())
 
     @property
     def normalised(self) -> str:
@@ -286,7 +286,7 @@ class Call(Part):
 
     def argument(self, name: str) -> Argument | None:
         """Return the argument that is given by this name, or None."""
-        return next((each for each in self.arguments if each.name == name), None)
+        return next((argument for argument in self.arguments if argument.name == name), None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,10 +31,10 @@ def target_tables(statements: Iterable[Named]) -> str | None:
     None if a statement is not understood, or if it is not certain which table it means.
     """
     tables: dict[str, None] = {}
-    for each in statements:
-        if not each.parsed.understood or any(whole is None for _, whole in each.names):
+    for named in statements:
+        if not named.parsed.understood or any(whole is None for _, whole in named.names):
             return None
-        tables.update(dict.fromkeys(name for name, _ in each.names))
+        tables.update(dict.fromkeys(name for name, _ in named.names))
     return json.dumps(list(tables))
 
 
@@ -50,7 +50,7 @@ def table_names(recorded: str | None) -> tuple[str, ...]:
 
 def logged_tables(statements: Iterable[Named]) -> tuple[str, ...]:
     """Return the tables in whose own logs the effects of the statements can be seen, as recorded; none if one has no such table."""
-    found = [_logged(each.parsed) for each in statements]
+    found = [_logged(named.parsed) for named in statements]
     return () if None in found else tuple(dict.fromkeys(name for name in found if name))
 
 

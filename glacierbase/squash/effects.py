@@ -86,7 +86,7 @@ def _kind(found: ParsedStatement) -> EffectKind:
         return _KINDS[found.operation]
     if found.operation == "call":
         called = [part for part in found.parts if isinstance(part, Call)]
-        creates = [each.procedure[-1].lower() in _CREATING for each in called]
+        creates = [call.procedure[-1].lower() in _CREATING for call in called]
         return EffectKind.UNKNOWN if any(creates) or not creates else EffectKind.CALL
     return EffectKind.TABLE if found.targets and found.options.kind == "table" else EffectKind.UNKNOWN
 

@@ -42,8 +42,11 @@ def squash_text(
     """
     heads = {DESCRIPTION: description, AUTHOR: author}
     head = [f"-- {PREFIX}{name}: {on_one_line(' '.join(value.split()))}" for name, value in heads.items()]
-    notes = [f"-- {on_one_line(each)}".rstrip() for each in comments]
-    parts = ["\n".join([*head, *header_lines(squashed_by(files)), "--", *notes]), *(f"{each};" for each in statements)]
+    notes = [f"-- {on_one_line(comment)}".rstrip() for comment in comments]
+    parts = [
+        "\n".join([*head, *header_lines(squashed_by(files)), "--", *notes]),
+        *(f"{statement};" for statement in statements),
+    ]
     return as_template("\n\n".join(parts)) + "\n"
 
 

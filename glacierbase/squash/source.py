@@ -53,13 +53,13 @@ def statements_ran(target: Target, files: Sequence[Migration], history: History)
         what = f"catalog {target.catalog.name} runs on {target.dialect}; squash reads Iceberg tables of Spark catalogs only"
         raise refused(what, KEEP)
     found = [ran for sql, version in _texts(target, files, history) for ran in _of_file(target, sql, version)]
-    unknown = [each for each in found if each.effect.kind is EffectKind.UNKNOWN]
+    unknown = [statement for statement in found if statement.effect.kind is EffectKind.UNKNOWN]
     if unknown:
         raise refused(
             "these statements may have changed tables, but squash does not understand which",
             "squash to a version below the first of them",
-            quoted("\n".join(f"{each.version}: {' '.join(each.sql.split())[:100]}" for each in unknown)),
-            versions=sorted({each.version for each in unknown}),
+            quoted("\n".join(f"{statement.version}: {' '.join(statement.sql.split())[:100]}" for statement in unknown)),
+            versions=sorted({statement.version for statement in unknown}),
         )
     return tuple(found)
 
@@ -72,7 +72,7 @@ def shapes_of(target: Target, found: Sequence[SquashedStatement]) -> Iterator[Sh
     """
     seen: set[str | None] = set()
     with closing(ShapeReader(target.catalog)) as reader:
-        for table in sorted({table for each in found for table in each.effect.tables}):
+        for table in sorted({table for statement in found for table in statement.effect.tables}):
             shape = _read(reader, table)
             if shape is not None and shape.uuid not in seen:  # Some catalogs ignore the case of names.
                 seen.add(shape.uuid)
@@ -83,14 +83,14 @@ def shapes_of(target: Target, found: Sequence[SquashedStatement]) -> Iterator[Sh
 def gone(found: Sequence[SquashedStatement], shapes: Sequence[Shape]) -> list[str]:
     """Return the tables that do not exist although no statement dropped or renamed them, in order of name."""
     # Some catalogs ignore the case of names.
-    names = {table.casefold(): table for each in found for table in each.effect.tables}
-    removed = {each.effect.tables[0].casefold() for each in found if each.effect.removes}
+    names = {table.casefold(): table for statement in found for table in statement.effect.tables}
+    removed = {statement.effect.tables[0].casefold() for statement in found if statement.effect.removes}
     return sorted(names[name] for name in names.keys() - removed - {shape.table.casefold() for shape in shapes})
 
 
 def _texts(target: Target, files: Sequence[Migration], history: History) -> Iterator[tuple[str, str]]:
     """Yield the text that ran, and its version."""
-    by_number = {each.number: each for each in files}
+    by_number = {file.number: file for file in files}
     for number, record in sorted(history.records.items()):
         sql = record.started.rendered_sql
         if sql is None and number in by_number:
@@ -106,10 +106,10 @@ def _of_file(target: Target, sql: str, version: str) -> Iterator[SquashedStateme
         yield SquashedStatement(version, sql, Effect(EffectKind.UNKNOWN))
         return
     is_switched = False
-    for each in named(statements, target.dialect):
-        found = effect(each.parsed)
+    for named_statement in named(statements, target.dialect):
+        found = effect(named_statement.parsed)
         yield SquashedStatement(
-            version, each.statement.text, _in_catalogs(found, target.catalog.spark_conf, is_switched)
+            version, named_statement.statement.text, _in_catalogs(found, target.catalog.spark_conf, is_switched)
         )
         is_switched = is_switched or found.switches
 
@@ -146,7 +146,7 @@ def _read(reader: ShapeReader, table: str) -> Shape | None:
 def _check(shape: Shape) -> None:
     """Refuse a table that cannot be created, or must not be written down."""
     wrong = not_creatable(shape)
-    texts = (*shape.properties, *shape.properties.values(), *(each.comment or "" for each in shape.columns))
+    texts = (*shape.properties, *shape.properties.values(), *(column.comment or "" for column in shape.columns))
     if any(mask(text) != text for text in texts):
         wrong = ["one of its comments or properties holds a secret"]
     if wrong:

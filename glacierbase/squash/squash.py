@@ -70,7 +70,7 @@ class SquashResult(Result):
             f"wrote {self.path}: {counted(len(self.tables), 'table')}, in place of {counted(len(self.removed), 'file')}"
         )
         ended = f"committed as {self.commit}" if self.commit else "staged in git, not committed"
-        return [made, *(f"left out: {each}" for each in self.left_out), ended]
+        return [made, *(f"left out: {line}" for line in self.left_out), ended]
 
 
 def squash(target: Target, result: SquashResult, *, to: int, author: str, dry_run: bool, commit: bool) -> SquashResult:
@@ -91,7 +91,7 @@ def squash(target: Target, result: SquashResult, *, to: int, author: str, dry_ru
     result = replace(
         result,
         path=squash.path.relative_to(root).as_posix(),
-        removed=tuple(each.location for each in source.files),
+        removed=tuple(file.location for file in source.files),
         tables=tuple(shape.table for shape in source.shapes),
         left_out=tuple(_left_out(source)),
         sql=squash.text,
@@ -125,7 +125,7 @@ class _Source:
 
 def _files(migrations: Sequence[Migration], to: int, root: Path) -> tuple[Migration, ...]:
     """Return the files to replace."""
-    files = tuple(each for each in migrations if each.number <= to)
+    files = tuple(migration for migration in migrations if migration.number <= to)
     if newest_number(files) != to:
         raise unknown_version(f"there is no migration with version {to}")
     if len(files) == 1 and files[0].squashes:
@@ -158,7 +158,7 @@ def _check_as_recorded(target: Target, history: History, shapes: Iterable[Shape]
     """Refuse what no migration made: new environments would have it, and those that ran the files would not."""
     changed = changed_from_outside(target.catalog, history, shapes)
     if changed:
-        lines = [f"{each.table}: {difference.subject}" for each in changed for difference in each.differences]
+        lines = [f"{drift.table}: {difference.subject}" for drift in changed for difference in drift.differences]
         what = f"environment {target.catalog.environment} has changes that no migration made"
         raise refused(what, f"`{command('drift')}` shows them, and three ways out", quoted("\n".join(lines)))
 
@@ -170,22 +170,22 @@ def _at_version(opened: OpenCatalog, last: Migration, again: Sequence[str]) -> H
     make_plan(migrations, history, Selection(out_of_order=None), plans_only=plans_only)  # Raises what `migrate` would.
     records = history.records
     where = f"environment {opened.target.catalog.environment}"
-    here = [each for each in fitted(migrations, history).migrations if each.number <= last.number]
+    here = [migration for migration in fitted(migrations, history).migrations if migration.number <= last.number]
     is_settled = {number: record.state in SETTLED for number, record in records.items()}
-    if unsettled := [each.version for each in here if not is_settled.get(each.number)]:
+    if unsettled := [migration.version for migration in here if not is_settled.get(migration.number)]:
         hint = f"`{command('migrate', '--to', last.version)}`, or squash to a lower version"
         raise refused(f"{where} has not applied {', '.join(unsettled)}", hint, versions=unsettled)
     above = [record for number, record in sorted(records.items()) if number > last.number and not record.is_removed]
     if above:
-        what = f"{where} is past {last.version}: {', '.join(f'{each.version} is {each.state}' for each in above)}"
+        what = f"{where} is past {last.version}: {', '.join(f'{record.version} is {record.state}' for record in above)}"
         hint = f"squash where {last.version} is the last one, or `{command(*again, above[-1].version)}`"
-        raise refused(what, hint, versions=[each.version for each in above])
+        raise refused(what, hint, versions=[record.version for record in above])
     return history
 
 
 def _squash_file(source: _Source, author: str) -> SquashFile:
     last, catalog = source.last, source.target.catalog
-    left_out = [f"  - {each}" for each in _left_out(source)]
+    left_out = [f"  - {line}" for line in _left_out(source)]
     comments = [
         f"Written by `squash` from the tables of environment {source.environment}.",
         "It runs in new environments only. Where the files that it replaces are applied, nothing runs.",
@@ -197,7 +197,7 @@ def _squash_file(source: _Source, author: str) -> SquashFile:
     text = squash_text(source.files, description, author, comments, statements)
     path = Path(source.target.run.project, "migrations", catalog.stem, f"{last.version}_squashed.sql")
     made = compile_migration(replace(last, location=path.name, text=text), catalog, source.target.dialect)
-    if [each.text for each in made.statements] != statements:
+    if [statement.text for statement in made.statements] != statements:
         raise refused(f"{path.name} would not render to the statements that create the tables", KEEP)
     return SquashFile(path, text, source.files)
 
@@ -205,7 +205,7 @@ def _squash_file(source: _Source, author: str) -> SquashFile:
 def _namespaces(source: _Source) -> Iterator[str]:
     """Yield a statement for each namespace of a table that the replaced files create."""
     needed = {tuple(name_parts(shape.table)[:-1]) for shape in source.shapes}
-    created = [tuple(name_parts(each.effect.namespace)) for each in source.ran if each.effect.namespace]
+    created = [tuple(name_parts(statement.effect.namespace)) for statement in source.ran if statement.effect.namespace]
     for parts in sorted(needed):
         if parts in created or parts[1:] in created:
             yield f"CREATE NAMESPACE IF NOT EXISTS {table_name(name_of(parts))}"
@@ -215,11 +215,11 @@ def _left_out(source: _Source) -> Iterator[str]:
     """Yield what the squash does not do in a new environment, although the files did."""
     for kind in _LEFT_OUT:
         ran = (
-            each
-            for each in source.ran
-            if each.effect.kind is kind or (kind is EffectKind.ROWS and each.effect.has_rows)
+            statement
+            for statement in source.ran
+            if statement.effect.kind is kind or (kind is EffectKind.ROWS and statement.effect.has_rows)
         )
-        if versions := list(dict.fromkeys(each.version for each in ran)):
+        if versions := list(dict.fromkeys(statement.version for statement in ran)):
             yield f"{kind.value} ({counted(len(versions), 'version')}: {', '.join(versions)})"
     if lost := gone(source.ran, source.shapes):
         yield f"tables that do not exist in {source.environment}, although no file drops them: {', '.join(lost)}"
@@ -229,6 +229,6 @@ def _left_out(source: _Source) -> Iterator[str]:
     yield "locations of tables: the catalog chooses them"
     if names := variables_in(source.files):
         yield f"variables: it has the values of {source.environment} of {', '.join(names)}"
-    abandoned = [each.version for each in source.history.records.values() if each.state is State.ABANDONED]
+    abandoned = [record.version for record in source.history.records.values() if record.state is State.ABANDONED]
     if abandoned:
         yield f"statements of abandoned versions that did not run in {source.environment}: {', '.join(abandoned)}"

@@ -139,7 +139,7 @@ class SqlStore:
         try:
             found = self._found(table, sql)
         except StatementRefused:
-            check_columns(table, row, (str(each[0]) for each in self._session.query(f"DESCRIBE TABLE {table}")))
+            check_columns(table, row, (str(row[0]) for row in self._session.query(f"DESCRIBE TABLE {table}")))
             raise
         self._known[table] = found is not None
         if found is None:

@@ -66,7 +66,7 @@ def keep_network() -> None:
     """Let this process, and all that it starts, connect to nothing: it can only accept connections."""
     if platform.machine() not in _MACHINES:
         return
-    program = b"".join(struct.pack("HBBI", *each) for each in _filter(*_MACHINES[platform.machine()]))
+    program = b"".join(struct.pack("HBBI", *instruction) for instruction in _filter(*_MACHINES[platform.machine()]))
     content = ctypes.create_string_buffer(program)
     header = struct.pack("HxxxxxxQ", len(program) // 8, ctypes.addressof(content))
     _checked(_libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0))

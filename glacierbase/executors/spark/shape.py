@@ -144,10 +144,10 @@ def _inside(found: Any) -> Sequence[Mapping[str, Any]]:
 def _type(found: Any) -> str:
     match found:
         case {"type": "struct", "fields": fields}:
-            inside = (f"{name_of((each['name'],))}:{_type(each['type'])}" for each in fields)
+            inside = (f"{name_of((field['name'],))}:{_type(field['type'])}" for field in fields)
             return f"struct<{','.join(inside)}>"
         case {"type": "array" | "map" as kind}:
-            return f"{kind}<{','.join(_type(each['type']) for each in _inside(found))}>"
+            return f"{kind}<{','.join(_type(field['type']) for field in _inside(found))}>"
         case {"type": str(kind)}:  # A user-defined type.
             return kind
     return _SQL_TYPES.get(found, str(found))

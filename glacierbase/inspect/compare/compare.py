@@ -70,7 +70,8 @@ def compare(catalog: str, sides: Sequence[Side]) -> CompareResult:
         warnings=tuple(warning for name, state in known.items() for warning in _warnings(name, state)),
         versions=versions,
         tables=tables,
-        differs=any(each.verdict.is_difference for each in versions) or any(each.is_different for each in tables),
+        differs=any(version.verdict.is_difference for version in versions)
+        or any(table.is_different for table in tables),
     )
 
 
@@ -82,14 +83,14 @@ def _why_skipped(sides: Sequence[Side]) -> str:
 def _warnings(name: str, state: StateResult) -> Iterator[str]:
     """Yield the warnings about an environment: its own, and one for each reason why less is known of tables."""
     yield from (f"{name}: {warning}" for warning in state.warnings)
-    if any(each.is_recorded and each.parts is None for each in state.tables):
+    if any(table.is_recorded and table.parts is None for table in state.tables):
         yield (
             f"{name}: version {state.tool_version} exported this state without what changed each part of a table; where tables"
             " differ, the cause is not known: export it with this version"
         )
-    for why in dict.fromkeys(each.unread for each in state.tables if each.unread is not None):
-        unread = [each for each in state.tables if each.unread == why]
-        recorded = [each.recorded_at for each in unread if each.is_recorded and each.recorded_at]
+    for why in dict.fromkeys(table.unread for table in state.tables if table.unread is not None):
+        unread = [table for table in state.tables if table.unread == why]
+        recorded = [table.recorded_at for table in unread if table.is_recorded and table.recorded_at]
         records = (
             f"; {len(recorded)} compared by their records, the oldest of {time_of(min(recorded))}" if recorded else ""
         )
@@ -98,49 +99,49 @@ def _warnings(name: str, state: StateResult) -> Iterator[str]:
 
 def _versions(known: Mapping[str, StateResult]) -> Iterator[ComparedVersion]:
     """Yield the versions that any environment knows, in order."""
-    rows = {name: {int(each.version): each for each in state.versions} for name, state in known.items()}
+    rows = {name: {int(version.version): version for version in state.versions} for name, state in known.items()}
     for number in sorted(set().union(*rows.values())):
         row = {name: versions.get(number) for name, versions in rows.items()}
-        found = [each for each in row.values() if each]
+        found = [version for version in row.values() if version]
         # A squash describes all files that it replaced.
-        first = next((each for each in found if each.squash is None), found[0])
+        first = next((version for version in found if version.squash is None), found[0])
         states = {name: each for name, each in row.items() if each}
         yield ComparedVersion(first.version, first.description, _verdict(row), states)
 
 
 def _verdict(row: _Row) -> Verdict:
-    found = [each for each in row.values() if each]
-    states = {each.state for each in found}
+    found = [version for version in row.values() if version]
+    states = {version.state for version in found}
     for state, verdict in _STOPPED.items():
         if state in states:
             return verdict
     if State.CHANGED in states or not _have_same_file(found):
         return Verdict.EDITED
-    if not any(each.has_file for each in found):
+    if not any(version.has_file for version in found):
         if len(found) < len(row):
             return Verdict.EXTRA
         if states & _WITHOUT_FILE:
             return Verdict.MISSING
     if State.ABANDONED in states:
-        is_same = len(found) == len(row) and len({(each.state, each.statements_done) for each in found}) == 1
+        is_same = len(found) == len(row) and len({(version.state, version.statements_done) for version in found}) == 1
         return Verdict.EQUAL if is_same else Verdict.ABANDONED
     return _verdict_of_applied(row, found)
 
 
 def _verdict_of_applied(row: _Row, found: Sequence[VersionState]) -> Verdict:
     """Return the verdict on a version that is applied in some environments and is to come in the others."""
-    applied = [each for each in found if each.state not in _TO_COME]
+    applied = [version for version in found if version.state not in _TO_COME]
     if not applied:
         return Verdict.PENDING
     if len(applied) < len(row):
         return Verdict.BEHIND
-    if len({each.applied_by is AppliedBy.BASELINE for each in applied}) > 1:
+    if len({version.applied_by is AppliedBy.BASELINE for version in applied}) > 1:
         return Verdict.BASELINED
     return Verdict.VARIABLES if render_differently(applied) else Verdict.EQUAL
 
 
 def _have_same_file(found: Sequence[VersionState]) -> bool:
-    checksums = [set(each.checksums) for each in found if each.checksums]
+    checksums = [set(version.checksums) for version in found if version.checksums]
     return not checksums or bool(set.intersection(*checksums))
 
 
@@ -160,8 +161,8 @@ def compare_sources(
     """
     distinct = _distinct(sources)
     _check_enough(distinct)
-    states = {**_read_files(distinct), **read([each for each in distinct if not is_state_file(each)])}
-    return _compared([(each, states[each]) for each in distinct], catalogs)
+    states = {**_read_files(distinct), **read([name for name in distinct if not is_state_file(name)])}
+    return _compared([(name, states[name]) for name in distinct], catalogs)
 
 
 def compare_files(paths: Sequence[str], catalogs: Collection[str] = ()) -> tuple[CompareResult, ...]:
@@ -177,8 +178,8 @@ def is_state_file(source: str) -> bool:
 def _distinct(sources: Sequence[str]) -> Sequence[str]:
     """Return the sources without those that are the same environment or the same file, whatever its path, as one before."""
     found: dict[str, str] = {}
-    for each in sources:
-        found.setdefault(_identity(each), each)
+    for source in sources:
+        found.setdefault(_identity(source), source)
     return list(found.values())
 
 

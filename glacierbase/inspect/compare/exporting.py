@@ -72,7 +72,7 @@ def export(target: Target, result: StateResult) -> StateResult:
     with target.opened() as opened, LiveTables(target.catalog) as live:
         found = _Read.of(target, read_state(opened), live)
         for _ in range(_AGAIN):
-            if not any(each.altered for each in found.tables):
+            if not any(table.altered for table in found.tables):
                 break
             # A migration may have altered the tables after its history was read.
             newer = read_state(opened)
@@ -80,7 +80,7 @@ def export(target: Target, result: StateResult) -> StateResult:
                 break
             found = _Read.of(target, newer, live)
         else:
-            found = replace(found, tables=[replace(each, altered=()) for each in found.tables])
+            found = replace(found, tables=[replace(table, altered=()) for table in found.tables])
     return _completed(target, result, found)
 
 
@@ -100,15 +100,15 @@ def _completed(target: Target, result: StateResult, found: _Read) -> StateResult
 def _versions(target: Target, fitting: Sequence[Migration], read: _Read) -> Iterator[VersionState]:
     """Yield the versions; in place of a squash also those that it replaced, as far as they have no line of their own."""
     history = read.state.history
-    found = {int(each.version): each for each in make_status(target.migrations, history)}
-    files = {each.number: each for each in fitting}
+    found = {int(status.version): status for status in make_status(target.migrations, history)}
+    files = {migration.number: migration for migration in fitting}
     rows: dict[int, VersionState] = {}
     for number, status in found.items():
         record, file = history.records.get(number), files.get(number)
         squashed = (record.squashes if record else ()) or (file.squashes if file else ())
         row = _version(status, record, file, read.touched.get(number, ()))
         rows[number] = replace(row, checksums=(*row.checksums, *_checksums(squashed, number)))
-        for other in {each.number: each for each in squashed if each.number not in found}.values():
+        for other in {old.number: old for old in squashed if old.number not in found}.values():
             rows[other.number] = replace(
                 row, version=other.version, checksums=_checksums(squashed, other.number), rendered_checksum=None,
                 squash=status.version, tables=(),
@@ -117,7 +117,7 @@ def _versions(target: Target, fitting: Sequence[Migration], read: _Read) -> Iter
 
 
 def _checksums(squashed: Iterable[Squashed], number: int) -> tuple[str, ...]:
-    return tuple(each.checksum for each in squashed if each.number == number)
+    return tuple(old.checksum for old in squashed if old.number == number)
 
 
 def _version(status: Status, record: Record | None, file: Migration | None, tables: tuple[str, ...]) -> VersionState:
@@ -142,10 +142,10 @@ def _version(status: Status, record: Record | None, file: Migration | None, tabl
 def _tables(target: Target, history: History, touched: FileTables, live: LiveTables) -> Sequence[TableState]:
     """Return the tables that the history knows, in the order of the versions that touch them, each as it is now."""
     recorded: dict[str, Timeline] = {}
-    for each in timelines(history):
+    for timeline in timelines(history):
         # Of several tables that have had the name, the one that has it now, or had it last.
-        if each.table not in recorded or _last(each) >= _last(recorded[each.table]):
-            recorded[each.table] = each
+        if timeline.table not in recorded or _last(timeline) >= _last(recorded[timeline.table]):
+            recorded[timeline.table] = timeline
     files = touched.by_version
     names = list(dict.fromkeys([*(name for number in sorted(files) for name in files[number]), *recorded]))
     found, rules = live.read(names), target.catalog.drift_rules
@@ -175,7 +175,9 @@ def _table(
         recorded_at=record.moments[-1].event.recorded_at,
         is_whole=_is_whole(record),
         unread=live.unread,
-        altered=tuple(each for each in altered if not any(rule.matches(name, each.subject) for rule in rules)),
+        altered=tuple(
+            difference for difference in altered if not any(rule.matches(name, difference.subject) for rule in rules)
+        ),
         parts=ran.parts_of(record),
     )
 
@@ -230,11 +232,11 @@ class RanStatements:
             statements = split_statements(record.started.rendered_sql or "", dialect)
         except MigrationFileError:  # A secret that was masked in it may have been part of its syntax.
             return
-        for each in named(statements, dialect, self._catalog):
-            names = tuple(whole for _, whole in each.names if whole is not None)
-            if names and each.statement.index <= record.statements_done:
-                said = said_of(each.parsed, each.statement.text, dialect)
-                yield names, each.parsed.operation, tuple(said)
+        for named_statement in named(statements, dialect, self._catalog):
+            names = tuple(whole for _, whole in named_statement.names if whole is not None)
+            if names and named_statement.statement.index <= record.statements_done:
+                said = said_of(named_statement.parsed, named_statement.statement.text, dialect)
+                yield names, named_statement.parsed.operation, tuple(said)
 
 
 class _Parts:
@@ -279,7 +281,7 @@ class _Parts:
             return
         if before is not None:
             before = self._renamed(before, after, moment)
-        earlier, later = (_facts(each) if each else {} for each in (before, after))
+        earlier, later = (_facts(shape) if shape else {} for shape in (before, after))
         changed = sorted(_changed(earlier, later))
         if before is not None and _order(before, after) != _order(after, before):
             changed.append("order of columns")
@@ -291,19 +293,19 @@ class _Parts:
 
     def _renamed(self, before: Shape, after: Shape, moment: Moment) -> Shape:
         """Return a shape with the names that its columns have in the next one. What was recorded and said of them follows."""
-        new = {each.id: each.name for each in after.columns if each.id is not None}
-        ids = {each.name: each.id for each in before.columns if each.id in new}
+        new = {column.id: column.name for column in after.columns if column.id is not None}
+        ids = {column.name: column.id for column in before.columns if column.id in new}
         names = {name: new[id_] for name, id_ in ids.items() if id_ is not None and new[id_] != name}
         if not names:
             return before
         found = replace(
             before,
-            columns=tuple(replace(each, name=names.get(each.name, each.name)) for each in before.columns),
+            columns=tuple(replace(column, name=names.get(column.name, column.name)) for column in before.columns),
             partitioning=tuple(
-                replace(each, source=names.get(each.source, each.source)) for each in before.partitioning
+                replace(field, source=names.get(field.source, field.source)) for field in before.partitioning
             ),
-            sorting=tuple(replace(each, source=names.get(each.source, each.source)) for each in before.sorting),
-            identifiers=tuple(names.get(each, each) for each in before.identifiers),
+            sorting=tuple(replace(field, source=names.get(field.source, field.source)) for field in before.sorting),
+            identifiers=tuple(names.get(identifier, identifier) for identifier in before.identifiers),
         )
         subjects = {
             _fact(what, f"column {old}"): _fact(what, f"column {name}")
@@ -320,21 +322,25 @@ class _Parts:
             # Under its former name, too: where the column was not renamed, the file says the same.
             parts |= {name: parts[old] for old, name in folded.items() if old in parts}
         for old, name in names.items():
-            self._last |= {f"column {each}".casefold(): moment for each in (old, name)}
+            self._last |= {f"column {known_name}".casefold(): moment for known_name in (old, name)}
         return found
 
 
 def _facts(shape: Shape) -> dict[str, object]:
     """Return the parts of a shape with their values."""
     found: dict[str, object] = {"table": shape.table, "format version": shape.format_version or 0}
-    for each in shape.columns:
-        name = each.name
-        found |= {f"column {name}": each.id, f"required {name}": each.required, f"comment {name}": each.comment or ""}
-        found |= {f"type {name}": each.type.partition("<")[0], f"default {name}": each.default or ""}
-    found |= {f"partitioning {partition_text(each)}": True for each in shape.partitioning}
+    for column in shape.columns:
+        name = column.name
+        found |= {
+            f"column {name}": column.id,
+            f"required {name}": column.required,
+            f"comment {name}": column.comment or "",
+        }
+        found |= {f"type {name}": column.type.partition("<")[0], f"default {name}": column.default or ""}
+    found |= {f"partitioning {partition_text(field)}": True for field in shape.partitioning}
     if shape.sorting:
         found["sorting"] = ", ".join(map(sort_text, shape.sorting))
-    found |= {f"identifiers {each}": True for each in shape.identifiers}
+    found |= {f"identifiers {identifier}": True for identifier in shape.identifiers}
     found |= {f"property {key}": value for key, value in shape.properties.items() if key not in OF_ENGINE}
     return {subject.casefold(): value for subject, value in found.items()}
 
@@ -350,8 +356,8 @@ def _changed(earlier: Mapping[str, object], later: Mapping[str, object]) -> Iter
 
 def _order(shape: Shape, other: Shape) -> list[str]:
     """Return the names of the columns that another shape has, too, in order."""
-    names = {each.name for each in other.columns}
-    return [each.name for each in shape.columns if each.name in names]
+    names = {column.name for column in other.columns}
+    return [column.name for column in shape.columns if column.name in names]
 
 
 def _fact(what: str, column: str) -> str:

@@ -139,7 +139,7 @@ class ComparedTable:
     @property
     def is_different(self) -> bool:
         """Whether it differs for another reason than variables."""
-        return any(each.cause is not Cause.VARIABLES for each in self.differences)
+        return any(difference.cause is not Cause.VARIABLES for difference in self.differences)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,35 +156,42 @@ class CompareResult(Result):
     differs: bool = False
 
     def lines(self) -> Sequence[Line]:
-        names = [each.name for each in self.environments if not each.skipped and not each.error]
-        now = max((each.read_at for each in self.environments if each.read_at), default=None)
-        wrong = [each for each in self.versions if each.verdict.is_difference]
+        names = [
+            environment.name for environment in self.environments if not environment.skipped and not environment.error
+        ]
+        now = max((environment.read_at for environment in self.environments if environment.read_at), default=None)
+        wrong = [version for version in self.versions if version.verdict.is_difference]
         tables = table(("table", "environment", "difference", "why"), self._table_rows())
         return [
-            *table(("version", *names, "", "description"), (_row(each, names, now) for each in wrong)),
+            *table(("version", *names, "", "description"), (_row(version, names, now) for version in wrong)),
             *_counts(
-                "version", len(self.versions), Counter(str(each.verdict) for each in self.versions), _VERSION_WORDS
+                "version",
+                len(self.versions),
+                Counter(str(version.verdict) for version in self.versions),
+                _VERSION_WORDS,
             ),
             *self._by_design(),
             *tables,
-            *_counts("table", len(self.tables), Counter(each.verdict for each in self.tables), _TABLE_WORDS),
-            *filter(None, (each.note() for each in self.environments)),
+            *_counts("table", len(self.tables), Counter(table.verdict for table in self.tables), _TABLE_WORDS),
+            *filter(None, (environment.note() for environment in self.environments)),
         ]
 
     def _table_rows(self) -> Iterator[tuple[Cell, ...]]:
         """Yield a row for each difference that neither versions nor variables explain; environments that share it share the row."""
-        for each in self.tables:
+        for compared in self.tables:
             rows: dict[tuple[str, str], list[str]] = {}
-            for found in each.differences:
+            for found in compared.differences:
                 if found.why:
                     rows.setdefault((found.line(), found.why), []).append(found.environment)
             for (line, why), environments in rows.items():
-                yield each.table, Mark(", ".join(environments)), line, why
+                yield compared.table, Mark(", ".join(environments)), line, why
 
     def _by_design(self) -> Iterator[str]:
         """Yield what variables make different."""
-        versions = [each.version for each in self.versions if each.verdict is Verdict.VARIABLES]
-        tables = [each.table for each in self.tables if any(one.cause is Cause.VARIABLES for one in each.differences)]
+        versions = [version.version for version in self.versions if version.verdict is Verdict.VARIABLES]
+        tables = [
+            table.table for table in self.tables if any(one.cause is Cause.VARIABLES for one in table.differences)
+        ]
         if versions or tables:
             yield f"by design (variables): {', '.join([*versions, *tables])}"
 

@@ -56,7 +56,9 @@ class VersionState:
 def render_differently(states: Iterable[VersionState]) -> bool:
     """Return whether one file was rendered differently: a variable differs. A squash is another file than those it replaces."""
     rendered = {
-        (each.checksums[0], each.rendered_checksum) for each in states if each.checksums and each.rendered_checksum
+        (version.checksums[0], version.rendered_checksum)
+        for version in states
+        if version.checksums and version.rendered_checksum
     }
     return len(rendered) > len({file for file, _ in rendered})
 
@@ -207,7 +209,7 @@ def _states(content: object) -> tuple[StateResult, ...]:
     states = tuple(from_json(StateResult, each, f"catalogs[{i}]") for i, each in enumerate(content["catalogs"]))
     if not states:
         raise InvalidDocument("it holds no catalog")
-    if len({(each.catalog, each.environment) for each in states}) < len(states):
+    if len({(state.catalog, state.environment) for state in states}) < len(states):
         raise InvalidDocument("a catalog and an environment are listed twice")
     for state in states:
         _check(state)
@@ -224,10 +226,10 @@ def _check(state: StateResult) -> None:
         raise InvalidDocument("a catalog or an environment has no name")
     if state.read_at is None and not state.skipped:
         raise InvalidDocument(f"catalog {state.catalog} has no time at which it was read")
-    if not all(each.table.strip() for each in state.tables):
+    if not all(table.table.strip() for table in state.tables):
         raise InvalidDocument(f"catalog {state.catalog}: a table has no name")
-    numbers = [version_number(each.version) for each in state.versions]
+    numbers = [version_number(version.version) for version in state.versions]
     if None in numbers or len(set(numbers)) < len(numbers):
         raise InvalidDocument(f"catalog {state.catalog}: a version is none, or listed twice")
-    if len({each.table for each in state.tables}) < len(state.tables):
+    if len({table.table for table in state.tables}) < len(state.tables):
         raise InvalidDocument(f"catalog {state.catalog}: a table is listed twice")

@@ -35,9 +35,9 @@ def compare_tables(states: Mapping[str, StateResult], versions: Sequence[Compare
         states: by environment.
         versions: how the environments stand with each version.
     """
-    history = _History(states, {int(each.version): each for each in versions})
+    history = _History(states, {int(version.version): version for version in versions})
     found = (history.compared(group) for group in history.groups())
-    return tuple(sorted((each for each in found if each), key=lambda each: each.table))
+    return tuple(sorted((table for table in found if table), key=lambda each: each.table))
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +76,8 @@ class _History:
         """Return the tables that are one."""
         by_name: dict[str, _Group] = {}
         for name, state in self._states.items():
-            for each in state.tables:
-                by_name.setdefault(each.table, {})[name] = each
+            for table in state.tables:
+                by_name.setdefault(table.table, {})[name] = table
         groups: list[_Group] = []
         by_place: dict[tuple[int, int], _Group] = {}
         for group in by_name.values():
@@ -101,19 +101,19 @@ class _History:
             {number for name, each in group.items() for number, _ in self._touched.get((name, each.table), ())}
         )
         seen = [each for name in self.names if (each := self._seen(name, group.get(name), touching))]
-        if not any(each.shape for each in seen) and not any(each.altered for each in group.values()):
+        if not any(table.shape for table in seen) and not any(table.altered for table in group.values()):
             return None
         reference = _reference(seen)
-        between = (one for each in seen for one in self._between(reference, each, touching))
+        between = (one for table in seen for one in self._between(reference, table, touching))
         # A change in the environment of the reference differs from all others.
         found = {
-            (each.environment, each.cause, each.what, each.name, each.after): each
-            for each in (*between, *_outside(group))
+            (difference.environment, difference.cause, difference.what, difference.name, difference.after): difference
+            for difference in (*between, *_outside(group))
         }.values()
         name = group[reference.environment if reference and reference.environment in group else next(iter(group))].table
         names = {environment: each.table for environment, each in group.items() if each.table != name}
         verdict = "unknown" if len(seen) < 2 else "equal"
-        causes = [cause for cause in Cause if any(each.cause is cause for each in found)]
+        causes = [cause for cause in Cause if any(difference.cause is cause for difference in found)]
         return ComparedTable(name, str(causes[0]) if causes else verdict, names, tuple(found))
 
     def _seen(self, name: str, table: TableState | None, touching: Sequence[int]) -> _Seen | None:
@@ -132,14 +132,14 @@ class _History:
         if reference is None or seen is reference:
             return
         differ = partial(self._differs, one=reference.environment, other=seen.environment)
-        sides = {each.environment: each.parts for each in (reference, seen) if each.parts is not None}
+        sides = {table.environment: table.parts for table in (reference, seen) if table.parts is not None}
         pair = Pair(sides, differ, partial(self._renders, one=reference.environment, other=seen.environment))
         one, other = _plain(reference.shape), _plain(seen.shape)
-        for each in differences(one, other):
-            causes = pair.causes(parts_of(each.what, each.name, one, other))
+        for difference in differences(one, other):
+            causes = pair.causes(parts_of(difference.what, difference.name, one, other))
             if len(sides) < 2:  # What the versions did to the part is not known.
                 causes.versions |= set(filter(differ, touching))
-            yield from self._explained(reference, seen, each, causes)
+            yield from self._explained(reference, seen, difference, causes)
 
     def _explained(
         self, reference: _Seen, seen: _Seen, difference: Difference, causes: Causes
@@ -178,7 +178,7 @@ class _History:
 
 def _reference(seen: Sequence[_Seen]) -> _Seen | None:
     """Return the environment that the others are compared with: the first of those with the commonest shape."""
-    shapes = [_plain(each.shape) for each in seen]
+    shapes = [_plain(table.shape) for table in seen]
     counts = [sum(one == other or not differences(one, other) for other in shapes) for one in shapes]
     return seen[counts.index(max(counts))] if seen else None
 
@@ -202,8 +202,8 @@ def _plain(shape: Shape | None) -> Shape | None:
         shape,
         table="",
         uuid=None,
-        columns=tuple(replace(each, id=None) for each in shape.columns),
-        partitioning=tuple(replace(each, id=None, name="") for each in shape.partitioning),
+        columns=tuple(replace(column, id=None) for column in shape.columns),
+        partitioning=tuple(replace(field, id=None, name="") for field in shape.partitioning),
         metadata_location=None,
         schema_id=None,
         spec_id=None,
@@ -215,8 +215,8 @@ class Parts:
     """Where the parts of a table are from in one environment."""
 
     def __init__(self, found: TableParts) -> None:
-        self._changes = {part: each for each in found.changes for part in each.parts}
-        self._statements = [(int(each.version), each.parts) for each in found.statements]
+        self._changes = {part: change for change in found.changes for part in change.parts}
+        self._statements = [(int(statement.version), statement.parts) for statement in found.statements]
         self._by_version = dict(self._statements)
 
     def last_change(self, part: str) -> PartChanges | None:
@@ -338,19 +338,19 @@ def parts_of(what: str, name: str, before: Shape | None, after: Shape | None) ->
         return [subject.rstrip()]
     one, other = _listed(what, before), _listed(what, after)
     # The names of columns that are in one environment only are part of the difference.
-    columns = {each for shape in (before, after) for each in _sources(what, shape)}
+    columns = {source for shape in (before, after) for source in _sources(what, shape)}
     alone = sorted(columns & (set(_names(before)) ^ set(_names(after))))
-    return [*((one ^ other) or one), *(f"column {each}" for each in alone)]
+    return [*((one ^ other) or one), *(f"column {name}" for name in alone)]
 
 
 def _names(shape: Shape) -> list[str]:
-    return [each.name.casefold() for each in shape.columns]
+    return [column.name.casefold() for column in shape.columns]
 
 
 def _moved(one: Sequence[str], other: Sequence[str]) -> Iterator[str]:
     """Yield the columns whose place among those of both shapes differs."""
-    places = {name: place for place, name in enumerate(each for each in other if each in one)}
-    kept = [each for each in one if each in places]
+    places = {name: place for place, name in enumerate(place for place in other if place in one)}
+    kept = [place for place in one if place in places]
     yield from (f"column {name}" for place, name in enumerate(kept) if places[name] != place)
 
 
@@ -358,19 +358,23 @@ def _listed(what: str, shape: Shape) -> set[str]:
     if what == "sorting":
         return {"sorting"}
     fields = map(partition_text, shape.partitioning) if what == "partitioning" else shape.identifiers
-    return {f"{what} {each}".casefold() for each in fields}
+    return {f"{what} {name}".casefold() for name in fields}
 
 
 def _sources(what: str, shape: Shape) -> Iterator[str]:
     """Yield the columns by which a table is partitioned or sorted, or which identify its rows."""
     fields = shape.partitioning if what == "partitioning" else shape.sorting
-    names = shape.identifiers if what == "identifiers" else [each.source for each in fields]
+    names = shape.identifiers if what == "identifiers" else [field.source for field in fields]
     yield from map(str.casefold, names)
 
 
 def differences(before: Shape | None, after: Shape | None) -> Sequence[Difference]:
     """Return the differences, without what engines set by themselves. A table that is in one of them only is one difference."""
     if before is None:
-        return [replace(each, before=None, after=each.before) for each in differences(after, None)] if after else []
+        return (
+            [replace(difference, before=None, after=difference.before) for difference in differences(after, None)]
+            if after
+            else []
+        )
     changes = compare({before.table: before}, {before.table: after} if after else {})
-    return [each for change in changes for each in change.diff if not is_kept_by_engine(each)]
+    return [difference for change in changes for difference in change.diff if not is_kept_by_engine(difference)]

@@ -81,7 +81,7 @@ def _is_accepted(part: Column, step: Step) -> bool:
 def _is_added_again(part: Column, step: Step, file: File) -> bool:
     """Return whether an earlier statement drops the column, which is another finding."""
     before = file.steps[: step.statement.index - 1]
-    return any(getattr(each, "path", ()) == part.path for other in before for each in of(other, "drop_column"))
+    return any(getattr(drop, "path", ()) == part.path for other in before for drop in of(other, "drop_column"))
 
 
 @statement_rule(

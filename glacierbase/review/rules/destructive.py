@@ -122,8 +122,8 @@ def _dropped(step: Step) -> Iterator[DropColumn]:
 
 
 def _added_later(dropped: DropColumn, step: Step, file: File) -> bool:
-    later = (each for each in file.steps[step.statement.index :] if _same_table(each, step))
-    return any(_adds(part, dropped) for each in later for part in of(each, "add_column"))
+    later = (later_step for later_step in file.steps[step.statement.index :] if _same_table(later_step, step))
+    return any(_adds(part, dropped) for step in later for part in of(step, "add_column"))
 
 
 def _adds(part: Part, dropped: DropColumn) -> bool:

@@ -70,7 +70,7 @@ def undeclared_catalog(file: File) -> Iterator[Found]:
     if file.facts.engine != SPARK.name or not file.facts.formats:
         return
     for step, name in _names(file):
-        if len(name.parts) >= _PARTS and name.parts[0].lower() not in {each.lower() for each in declared}:
+        if len(name.parts) >= _PARTS and name.parts[0].lower() not in {name.lower() for name in declared}:
             fix = did_you_mean(name.parts[0], declared, f"declared: {', '.join(sorted(declared))}")
             yield Found(f"there is no catalog {name.parts[0]}", step, name=name, fix=fix)
 

@@ -25,7 +25,7 @@ _SWITCH = "hoodie.schema.on.read.enable"
 def schema_on_read_needed(step: Step, file: File) -> Iterator[Found]:
     """Find renamed and moved columns without the setting above them."""
     before = file.steps[: step.statement.index - 1]
-    if not any(each.parsed.operation == "set" and _SWITCH in each.statement.text for each in before):
+    if not any(step.parsed.operation == "set" and _SWITCH in step.statement.text for step in before):
         yield Found("renamed or moved columns", step)
 
 

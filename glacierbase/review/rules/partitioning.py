@@ -66,7 +66,7 @@ def drop_column_of_old_partitioning(step: Step, file: File) -> Iterator[Found]:
     for part in of(step, "drop_column"):
         known = file.known(step)
         if isinstance(part, DropColumn) and known and known.partitioning and not known.use_of(part.key):
-            former = [each.name for each in known.former if starts_with(each.source, part.key)]
+            former = [field.name for field in known.former if starts_with(field.source, part.key)]
             if former:
                 yield Found(
                     f"DROP COLUMN {'.'.join(part.path)}: old files have the field {former[0]}", step, part.place

@@ -26,32 +26,39 @@ def unknown_property(step: Step, file: File) -> Iterator[Found]:
     """Find properties that the format does not know, under the names that it reserves or near to one that it knows."""
     table_format = file.format_of(step)
     version = file.facts.versions.get(table_format)
-    for each in _properties(step):
-        near = table_properties.nearest(each.key, table_format)
+    for property in _properties(step):
+        near = table_properties.nearest(property.key, table_format)
         if near is not None:
             fix = f"did you mean {near}?" if near else ""
-            yield Found(f"{table_format} has no property {each.key}", step, each.place, fix)
-        elif version and table_properties.is_later(each.key, table_format, version):
+            yield Found(f"{table_format} has no property {property.key}", step, property.place, fix)
+        elif version and table_properties.is_later(property.key, table_format, version):
             fix = "Name a later version in `dependencies` of the catalog file, or leave the property out."
-            yield Found(f"{table_format} {version} has no property {each.key}, a later one has", step, each.place, fix)
+            yield Found(
+                f"{table_format} {version} has no property {property.key}, a later one has", step, property.place, fix
+            )
 
 
 @statement_rule(*_SETS, formats=("iceberg",), severity=Severity.ERROR, proof=Proof.RUN, **_TEXTS["PR102"])
 def bad_value(step: Step, _file: File) -> Iterator[Found]:
     """Find values that do not fit the type of the property."""
-    for each in _properties(step):
-        expected = table_properties.expected(each.key, each.value) if each.value is not None else None
+    for property in _properties(step):
+        expected = table_properties.expected(property.key, property.value) if property.value is not None else None
         if expected:
             fix = f"write {expected}"
-            yield Found(f"{each.key} is {each.value!r}, not {expected}", step, each.value_place or each.place, fix)
+            yield Found(
+                f"{property.key} is {property.value!r}, not {expected}",
+                step,
+                property.value_place or property.place,
+                fix,
+            )
 
 
 @statement_rule(*_SETS, formats=("iceberg",), severity=Severity.WARNING, proof=Proof.CITED, **_TEXTS["PR103"])
 def metrics_of_all_columns(step: Step, _file: File) -> Iterator[Found]:
     """Find `full` as the default of metrics."""
-    for each in _properties(step):
-        if each.key == "write.metadata.metrics.default" and (each.value or "").lower() == "full":
-            yield Found("full metrics of every column", step, each.place)
+    for property in _properties(step):
+        if property.key == "write.metadata.metrics.default" and (property.value or "").lower() == "full":
+            yield Found("full metrics of every column", step, property.place)
 
 
 @statement_rule(
@@ -74,16 +81,22 @@ def columns_without_metrics(step: Step, file: File) -> Iterator[Found]:
     if f"{_METRICS}default" in properties or not _COUNT.fullmatch(most):
         return
     beyond = added[max(int(most) - len(known.columns), 0) :]
-    without = [each for each in beyond if f"{_METRICS}column.{each.path[0]}" not in properties]
+    without = [column for column in beyond if f"{_METRICS}column.{column.path[0]}" not in properties]
     if without:
-        names = first_of([each.path[0] for each in without], 1)
+        names = first_of([column.path[0] for column in without], 1)
         yield Found(f"column {names}: beyond the first {most}", step, without[0].place)
 
 
 def _set_from(step: Step, file: File) -> dict[str, str]:
     """Return the properties of the table that this statement sets, or a later one of the file."""
-    later = [each for each in file.steps if each.statement.index >= step.statement.index and each.target == step.target]
-    return {each.key: each.value for other in later for each in _properties(other) if each.value is not None}
+    later = [
+        later_step
+        for later_step in file.steps
+        if later_step.statement.index >= step.statement.index and later_step.target == step.target
+    ]
+    return {
+        property.key: property.value for other in later for property in _properties(other) if property.value is not None
+    }
 
 
 @statement_rule(
@@ -96,17 +109,17 @@ def _set_from(step: Step, file: File) -> dict[str, str]:
 )
 def format_version_upgrade(step: Step, _file: File) -> Iterator[Found]:
     """Find `format-version` in ALTER TABLE."""
-    for each in _properties(step):
-        if each.key == "format-version" and not table_properties.expected(each.key, each.value or ""):
-            yield Found(f"the table gets format version {each.value}", step, each.place)
+    for property in _properties(step):
+        if property.key == "format-version" and not table_properties.expected(property.key, property.value or ""):
+            yield Found(f"the table gets format version {property.value}", step, property.place)
 
 
 @statement_rule(*_SETS, formats=("iceberg",), severity=Severity.WARNING, proof=Proof.RUN, **_TEXTS["PR111"])
 def garbage_collection_off(step: Step, _file: File) -> Iterator[Found]:
     """Find `gc.enabled` that is false."""
-    for each in _properties(step):
-        if each.key == "gc.enabled" and (each.value or "").lower() == "false":
-            yield Found("gc.enabled is false", step, each.place)
+    for property in _properties(step):
+        if property.key == "gc.enabled" and (property.value or "").lower() == "false":
+            yield Found("gc.enabled is false", step, property.place)
 
 
 def _properties(step: Step) -> Iterator[Property]:

@@ -84,7 +84,7 @@ def _mapped(error: Exception) -> EngineError:
 def _invalid(error: BaseException) -> str | None:
     """Return what is wrong with the metadata of a table, of which the message names only the class; None for other errors."""
     causes: tuple[Any, ...] = (error, error.__cause__)
-    found = next((each for each in causes if type(each).__module__ == "pydantic_core._pydantic_core"), None)
+    found = next((cause for cause in causes if type(cause).__module__ == "pydantic_core._pydantic_core"), None)
     if found is None:
         return None
     first = found.errors(include_input=False, include_url=False)[0]

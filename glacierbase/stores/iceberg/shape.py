@@ -67,7 +67,7 @@ class ShapeReader:
 
         def listed() -> tuple[str, ...]:
             with mapped():
-                return tuple(name_of((name, *each)) for each in self._open(name).list_tables(tuple(levels[:-1])))
+                return tuple(name_of((name, *table)) for table in self._open(name).list_tables(tuple(levels[:-1])))
 
         return self._answer(listed)
 

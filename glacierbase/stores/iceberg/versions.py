@@ -47,7 +47,7 @@ def past_of(name: str, table: Any, since: str | None, shape_of: Callable[[str, A
         since: the location of the metadata after which versions are wanted.
         shape_of: returns the shape of such a table.
     """
-    files = [each.metadata_file for each in table.metadata.metadata_log]
+    files = [entry.metadata_file for entry in table.metadata.metadata_log]
     is_listed = since in (*files, table.metadata_location)
     wanted = files[files.index(since) + 1 :] if since in files else [] if since == table.metadata_location else files
     versions = list(_versions(name, table, wanted[-_MOST:], shape_of))
@@ -99,7 +99,7 @@ def version_of(name: str, table: Any) -> TableVersion | None:
     if not table.metadata_location:
         return None
     sequence = getattr(metadata, "last_sequence_number", 0)  # Format version 1 has none.
-    newest = [each for each in metadata.snapshots if each.sequence_number == sequence and each.summary]
+    newest = [snapshot for snapshot in metadata.snapshots if snapshot.sequence_number == sequence and snapshot.summary]
     return TableVersion(
         table=name,
         uuid=str(metadata.table_uuid),

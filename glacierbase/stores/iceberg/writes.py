@@ -34,7 +34,7 @@ def write_rows(table: Any, rows: Any) -> Any:
 
     ids = {field.name: str(field.field_id) for field in table.schema().fields}
     # Readers find a column by its id. https://iceberg.apache.org/spec/#column-projection
-    columns = [each.with_metadata({PYARROW_PARQUET_FIELD_ID_KEY: ids[each.name]}) for each in rows.schema]
+    columns = [column.with_metadata({PYARROW_PARQUET_FIELD_ID_KEY: ids[column.name]}) for column in rows.schema]
     content = pyarrow.BufferOutputStream()
     described = pyarrow.Table.from_arrays(rows.columns, schema=pyarrow.schema(columns))
     # For one row, dictionaries and statistics per column take more than the row. Compaction writes them.
@@ -96,7 +96,11 @@ def _remove(expired: Sequence[Any], table: Any) -> None:
 
 def _files(snapshots: Sequence[Any], io: Any, pool: ThreadPoolExecutor) -> set[str]:
     """Return all files that the snapshots reference: manifest lists, manifests and data files."""
-    manifests = {each.manifest_path: each for found in pool.map(lambda s: s.manifests(io), snapshots) for each in found}
+    manifests = {
+        manifest.manifest_path: manifest
+        for found in pool.map(lambda s: s.manifests(io), snapshots)
+        for manifest in found
+    }
     entries = pool.map(lambda manifest: manifest.fetch_manifest_entry(io), manifests.values())
     data = {entry.data_file.file_path for found in entries for entry in found}
     return {snapshot.manifest_list for snapshot in snapshots} | manifests.keys() | data
