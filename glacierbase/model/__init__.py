@@ -3,6 +3,7 @@
 - `migration`: a migration, its statements, its events, its states.
 - `catalog`, `keys`: a catalog in one environment; a key of a catalog file and the types of its values.
 - `shape`: all of a table except its rows; the version of a table.
+- `finding`: what a rule or the replay objects to.
 - `differences`: the differences between two shapes, and those that a person accepted.
 - `session`: where a session is.
 - `names`: names of tables, as written, as recorded, as quoted.

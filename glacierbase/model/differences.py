@@ -8,6 +8,7 @@ from enum import Enum
 from fnmatch import fnmatchcase
 
 from glacierbase.model.shape import Column, PartitionField, Shape, SortField
+from glacierbase.model.text import Line, Mark
 
 # Properties that Spark sets by itself: the user who creates the table.
 OF_ENGINE = {"owner"}
@@ -56,7 +57,7 @@ class Difference:
 def change_line(subject: str, before: str | None, after: str | None) -> str:
     """Return a difference as a line of text: `- column legacy: string`; None stands for nothing."""
     sign = "+" if before is None else "-" if after is None else "~"
-    return f"{sign} {subject}: {' -> '.join(shape for shape in (before, after) if shape is not None)}"
+    return f"{sign} {subject}: {' -> '.join(text for text in (before, after) if text is not None)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,7 @@ class TableChange:
 
     Attributes:
         table: its name afterwards; that before, if it was dropped.
+        before, after: None where it does not exist.
         diff: the differences; of a created table, what it consists of.
     """
 
@@ -73,6 +75,11 @@ class TableChange:
     before: Shape | None
     after: Shape | None
     diff: tuple[Difference, ...] = ()
+
+    def lines(self) -> Iterator[Line]:
+        """Yield the change as text."""
+        yield Mark(f"{self.table}: {self.change}")
+        yield from (f"  {difference.line()}" for difference in self.diff)
 
     @property
     def is_destructive(self) -> bool:

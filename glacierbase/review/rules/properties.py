@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from glacierbase.model.finding import Severity
 from glacierbase.model.text import first_of
 from glacierbase.review import table_properties
-from glacierbase.review.results import Severity
 from glacierbase.review.rule import CREATES, File, Found, Proof, Rule, Step, statement_rule
 from glacierbase.review.rules import texts
 from glacierbase.sql.known import KnownTable
