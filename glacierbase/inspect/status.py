@@ -12,6 +12,7 @@ from glacierbase.history.squashes import fitted
 from glacierbase.history.state import CatalogState, current_state
 from glacierbase.history.status import make_status
 from glacierbase.inspect.results import StatusResult
+from glacierbase.migrations.compiled import rendered_checksum
 from glacierbase.model.migration import Migration, State
 from glacierbase.model.result import Status
 
@@ -42,9 +43,9 @@ def _rendering_note(migration: Migration | None, record: Record | None, target: 
     if migration is None or record is None or migration.checksum != record.last.checksum:
         return ""
     try:
-        [compiled] = target.compile([migration])
+        if record.last.rendered_checksum in (None, rendered_checksum(migration, target.catalog)):
+            return ""
+        target.compile([migration])
     except GlacierbaseError as error:
         return f"no longer renders: {error.message}"
-    if record.last.rendered_checksum in (None, compiled.checksum):
-        return ""
     return "a variable changed since: it would render differently today"

@@ -17,6 +17,7 @@ from glacierbase.sql.dialects import SUBSTITUTES, dialect_of
 from glacierbase.sql.tokens import Source, tokens
 
 if TYPE_CHECKING:
+    from glacierbase.migrations.render import Rendered
     from glacierbase.sql.file import Named
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
@@ -92,16 +93,41 @@ def compile_migration(migration: Migration, catalog: TemplateNames, dialect: str
         MigrationFileError: an error in its template or its SQL; the message names file and line.
         SeveralErrors: several errors.
     """
-    from glacierbase.migrations.render import render  # Imports Jinja, which is not needed if nothing is pending.
+    compiled = (
+        _rendered_and_split(migration, catalog, dialect) if _is_template(migration) else split_file(migration, dialect)
+    )
+    return replace(compiled, catalog=catalog) if isinstance(catalog, Catalog) else compiled
 
-    rendered = render(migration, catalog.variables, catalog.environment, catalog.name)
+
+def _rendered_and_split(migration: Migration, catalog: TemplateNames, dialect: str) -> Compiled:
+    rendered = _rendered(migration, catalog)
     starts = [0, *(end.end() for end in _LINE_END.finditer(rendered.text))]
 
     def file_line(line: int, column: int) -> int:
         return rendered.file_line(starts[line - 1] + column - 1)
 
-    compiled = _split(migration, rendered.text, dialect, file_line)
-    return replace(compiled, catalog=catalog) if isinstance(catalog, Catalog) else compiled
+    return _split(migration, rendered.text, dialect, file_line)
+
+
+def rendered_checksum(migration: Migration, catalog: TemplateNames) -> str:
+    """Return the checksum of the text that a file renders to; it is not split.
+
+    Raises:
+        MigrationFileError, SeveralErrors: errors in its template.
+    """
+    text = _rendered(migration, catalog).text if _is_template(migration) else migration.text
+    return checksum(text.encode())
+
+
+def _is_template(migration: Migration) -> bool:
+    """Return whether rendering may change the text: templates have no comments and no line statements."""
+    return "{{" in migration.text or "{%" in migration.text
+
+
+def _rendered(migration: Migration, catalog: TemplateNames) -> Rendered:
+    from glacierbase.migrations.render import render  # It imports Jinja, which most files do without.
+
+    return render(migration, catalog.variables, catalog.environment, catalog.name)
 
 
 def split_file(file: Migration, dialect: str) -> Compiled:
