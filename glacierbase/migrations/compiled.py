@@ -141,14 +141,14 @@ def split_file(file: Migration, dialect: str) -> Compiled:
 
 def _split(migration: Migration, text: str, dialect: str, file_line: Callable[[int, int], int]) -> Compiled:
     try:
-        found = steps(split_statements(text, dialect), dialect)
+        file_steps = steps(split_statements(text, dialect), dialect)
     except MigrationFileError as error:
         raise _in_file(error, migration.location, file_line(error.data["line"], error.data["column"])) from error
     placed = tuple(
         tuple(replace(statement, line=file_line(statement.line, statement.column)) for statement in step)
-        for step in found
+        for step in file_steps
     )
-    marked = (mark for step in found for statement in step if (mark := substituted(statement, dialect)))
+    marked = (mark for step in file_steps for statement in step if (mark := substituted(statement, dialect)))
     in_file = tuple(replace(mark, line=file_line(mark.line, mark.column)) for mark in marked)
     return Compiled(migration, text, checksum(text.encode()), placed, dialect, in_file)
 
@@ -175,36 +175,36 @@ def compile_all(migrations: Iterable[Migration], catalog: TemplateNames, dialect
 
 
 def substituted(statement: Statement, dialect: str) -> Substituted | None:
-    """Return the first such text of a statement; its line and column are counted as those of the statement are."""
+    """Return the first text of a statement that Spark would replace; line and column are those of the file."""
     facts = dialect_of(dialect)
-    found = list(re.finditer(facts.substituted, statement.text))
-    if not found:
+    matches = list(re.finditer(facts.substituted, statement.text))
+    if not matches:
         return None
     source = Source(statement.text)
     code = list(tokens(facts, source))
     starts = [token.start for token in code]
-    for step in found:
-        before = bisect_right(starts, step.start()) - 1
-        if before >= 0 and step.start() < code[before].end:
-            line, column = source.place(step.start())
+    for match in matches:
+        before = bisect_right(starts, match.start()) - 1
+        if before >= 0 and match.start() < code[before].end:
+            line, column = source.place(match.start())
             column += statement.column - 1 if line == 1 else 0
-            return Substituted(statement.index, statement.line + line - 1, column, step[0])
+            return Substituted(statement.index, statement.line + line - 1, column, match[0])
     return None
 
 
 def refused_substitution(
-    location: str, found: Iterable[Substituted], resumes_at: int = 1, or_else: str = ""
+    location: str, marks: Iterable[Substituted], resumes_at: int = 1, or_else: str = ""
 ) -> MigrationFileError | None:
-    """Return the error for the first text that Spark would replace in the statements that are to run; None without one.
+    """Return the error for the first text that Spark would replace in the statements to run, or None.
 
-    No session of glacierbase replaces it. Such a file is refused nevertheless: it has another meaning in every other session.
+    glacierbase's sessions do not replace it. The file is refused nevertheless: it has another meaning in every other session.
 
     Args:
         location: of the file.
         resumes_at: the index of the first statement that is to run.
         or_else: another way out, for the hint.
     """
-    first = next((substituted for substituted in found if substituted.index >= resumes_at), None)
+    first = next((substituted for substituted in marks if substituted.index >= resumes_at), None)
     if first is None:
         return None
     if first.text == SUBSTITUTES:
