@@ -15,7 +15,7 @@ from glacierbase.errors import MigrationFileError
 from glacierbase.history.opening import Target
 from glacierbase.history.records import History, Record
 from glacierbase.history.shapes import ChangeOrigin, as_recorded
-from glacierbase.history.squashes import fitted
+from glacierbase.history.squashes import resolve_squashes
 from glacierbase.history.state import CatalogState, read_state
 from glacierbase.history.status import make_status
 from glacierbase.history.tables import FileTables
@@ -86,7 +86,7 @@ def export(target: Target, result: StateResult) -> StateResult:
 
 def _completed(target: Target, result: StateResult, found: _Read) -> StateResult:
     state = found.state
-    files = fitted(target.migrations, state.history)
+    files = resolve_squashes(target.migrations, state.history)
     return replace(
         result,
         warnings=(*state.warnings, *(error.message for error in files.errors)),
