@@ -50,7 +50,7 @@ def one_of(*allowed: str) -> ValueType:
 def whole(pattern: str) -> dict[str, str]:
     """Return the JSON Schema of texts that match a pattern from their first to their last character.
 
-    The pattern must have the same meaning in Python and JavaScript. `$` has not: in Python it also matches before a final line break.
+    The pattern must have the same meaning in Python and JavaScript; `$` has not: in Python it also matches before a final newline.
     """
     return {"type": "string", "pattern": rf"^(?:{pattern})(?![\s\S])"}
 
