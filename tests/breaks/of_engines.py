@@ -74,7 +74,7 @@ BREAKS = (
     Break(
         "of every table a failed statement is taken back",
         "executors/spark/errors.py",
-        "    return kind if takes_back(session, sql, not_found=kind is TableNotFound) else OutcomeUnknown",
+        "    return kind if had_no_effect(session, sql, not_found=kind is TableNotFound) else OutcomeUnknown",
         "    return kind",
         (
             "engines/test_taken_back.py::"

@@ -37,7 +37,7 @@ from glacierbase.model.differences import OF_ENGINE, partition_text, sort_text
 from glacierbase.model.migration import EventType, Migration, Squashed
 from glacierbase.model.result import Status
 from glacierbase.model.shape import Shape
-from glacierbase.sql.about import COLUMN_FACTS, said_of
+from glacierbase.sql.about import COLUMN_FACTS, subjects_of
 from glacierbase.sql.file import named
 from glacierbase.stores.live import LiveTables, Reading
 
@@ -235,7 +235,7 @@ class RanStatements:
         for named_statement in named(statements, dialect, self._catalog):
             names = tuple(whole for _, whole in named_statement.names if whole is not None)
             if names and named_statement.statement.index <= record.statements_done:
-                said = said_of(named_statement.parsed, named_statement.statement.text, dialect)
+                said = subjects_of(named_statement.parsed, named_statement.statement.text, dialect)
                 yield names, named_statement.parsed.operation, tuple(said)
 
 
