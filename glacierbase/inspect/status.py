@@ -29,8 +29,8 @@ def status(target: Target, result: StatusResult) -> StatusResult:
 def statuses(target: Target, state: CatalogState) -> tuple[Status, ...]:
     """Return the status of every version, with a note where it was repaired, or would render differently today."""
     files = {migration.number: migration for migration in target.migrations}
-    found = make_status(target.migrations, state.history)
-    return tuple(_with_note(status, files.get(int(status.version)), state.history, target) for status in found)
+    known = make_status(target.migrations, state.history)
+    return tuple(_with_note(status, files.get(int(status.version)), state.history, target) for status in known)
 
 
 def _with_note(status: Status, migration: Migration | None, history: History, target: Target) -> Status:

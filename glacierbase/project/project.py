@@ -433,10 +433,10 @@ class Project:
         Raises:
             ConfigurationError: no catalog has that version, neither in its files nor in its history.
         """
-        from glacierbase.inspect.show import found
+        from glacierbase.inspect.show import check_found
 
         number = version_given(version)
-        return found(self._catalogs.run(COMMANDS["show"], catalogs, spark, number=number), version)
+        return check_found(self._catalogs.run(COMMANDS["show"], catalogs, spark, number=number), version)
 
     @with_own_scope
     def schema(

@@ -14,8 +14,8 @@ from glacierbase.history.tables import TableChoice
 from glacierbase.history.timeline import Moment, Timeline, timelines
 from glacierbase.inspect.drift import DriftResult, Unread, drift_in
 from glacierbase.inspect.history import ci_actors, statement_of
-from glacierbase.inspect.lineage import Since, Traced, how_it_was, trace
-from glacierbase.inspect.show import MadeChange, made_by_each, next_step, shown_run, statements_of
+from glacierbase.inspect.lineage import PartOrigin, Since, how_it_was, trace
+from glacierbase.inspect.show import MadeChange, made_by_version, next_step, shown_run, statements_of
 from glacierbase.inspect.status import statuses
 from glacierbase.model.differences import compare
 from glacierbase.model.migration import Event, State
@@ -86,7 +86,7 @@ def _not_compared(unread: Iterable[Unread]) -> Iterator[str]:
 def _migrations(
     target: Target, state: CatalogState, known: Sequence[Timeline], found: Iterable[Status]
 ) -> Iterator[ReportedMigration]:
-    made = made_by_each(state.history, known)
+    made = made_by_version(state.history, known)
     events: dict[int, list[Event]] = {}
     for event in state.history.events:
         events.setdefault(int(event.version or 0), []).append(event)
@@ -155,11 +155,11 @@ def _changes(moments: Sequence[Moment]) -> Iterator[ReportedChange]:
         before = moment.shape
 
 
-def _part(traced: Traced) -> ReportedPart:
-    part = traced.part
-    was = how_it_was(traced.change, traced.former_names)
+def _part(origin: PartOrigin) -> ReportedPart:
+    part = origin.part
+    was = how_it_was(origin.change, origin.former_names)
     comment, _ = part.facts.get("comment", (None, ""))
-    return ReportedPart(part.kind, part.name, part.text, part.required, str(comment or ""), was, _since(traced.since))
+    return ReportedPart(part.kind, part.name, part.text, part.required, str(comment or ""), was, _since(origin.since))
 
 
 def _since(since: Since) -> ReportedSince:
