@@ -124,16 +124,10 @@ def _with_ci(result: InitResult, root: Path, ci: str, new: NewFiles) -> InitResu
         result,
         catalog=result.catalog or ", ".join(ci_files.catalogs),
         files=(*result.files, *ci_files.written),
-        next=result.next or tuple(_review(ci_files.written)),
+        next=result.next or ((shlex.join(["git", "add", "--", *ci_files.written]),) if ci_files.written else ()),
         unchanged=ci_files.unchanged,
         incomplete=ci_files.incomplete,
     )
-
-
-def _review(written: tuple[str, ...]) -> Iterator[str]:
-    """Yield the command that adds the files to git, if any were written."""
-    if written:
-        yield shlex.join(["git", "add", "--", *written])
 
 
 def _check_name(name: str) -> None:

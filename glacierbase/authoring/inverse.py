@@ -156,7 +156,7 @@ def _comment(statement: str, why: NotInverted) -> str:
     return _TEMPLATE_START.sub("{ ", f"-- not inverted: {text} ({' '.join(str(why).split())})")
 
 
-# By the operation of the statement.
+# The key is the operation of the statement.
 _INVERSES: Mapping[str, Callable[[_Written], Iterator[str]]] = {
     "rename_column": _rename_column,
     "rename_table": _rename_table,

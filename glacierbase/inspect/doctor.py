@@ -25,7 +25,7 @@ from glacierbase.run.waiting import in_context
 from glacierbase.stores import LockRow, Store
 from glacierbase.stores.choice import ddl, renaming_warnings
 
-# Of the race for the lock.
+# The race for the lock: sessions, and rounds.
 _SESSIONS, _ROUNDS = 4, 3
 _STORE_HINT = "check the server, and the rights on the tables of history and lock"
 

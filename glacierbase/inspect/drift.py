@@ -41,7 +41,7 @@ class DriftClass(str, Enum):
     PROPERTY = "property"
     # Set by engines and catalogs themselves.
     ENGINE = "kept by the engine"
-    # A rule in the catalog file says why.
+    # A rule in the catalog file has the reason.
     IGNORED = "ignored"
     # A file changed the table and left no record: it may have made the difference.
     NOT_RECORDED = "not recorded"
@@ -188,14 +188,12 @@ def _compared(
     )
     drifts = tuple(
         drift
-        for table_drift in compared.drifts
-        for drift in _drifts(
-            table_drift, past.get(table_drift.actual.table) if table_drift.actual else None, catalog.drift_rules
-        )
+        for whole in compared.drifts
+        for drift in _drifts(whole, past.get(whole.actual.table) if whole.actual else None, catalog.drift_rules)
     )
     renamed = {drift.actual.table for drift in compared.drifts if drift.actual and drift.is_renamed}
     not_recorded = tuple(_existing(filter(choice.includes, unknown), tables))
-    names, unlisted = _beside(catalog, known, choice, tables)
+    names, unlisted = _unmanaged(catalog, known, choice, tables)
     neighbours = _not_of_others(iter(names), opened)
     return replace(
         result,
@@ -225,48 +223,41 @@ def _not_compared(result: DriftResult) -> GlacierbaseError | None:
     return EngineUnavailable("TABLES_NOT_READ", (what, *quoted(f"{first.table}: {first.why}")), hint)
 
 
-def _drifts(table_drift: TableDrift, past: Past | None, rules: Sequence[DriftRule]) -> Iterator[Drift]:
+def _drifts(whole: TableDrift, past: Past | None, rules: Sequence[DriftRule]) -> Iterator[Drift]:
     """Yield the differences of a table; `past` holds its versions since the record, where they can be read."""
-    for difference in table_drift.differences:
-        rule = next((rule for rule in rules if rule.matches(table_drift.table, difference.subject)), None)
-        drift = Drift(
-            table_drift.table,
-            _class_of(difference, table_drift, rule),
-            difference.subject,
-            difference.before,
-            difference.after,
-        )
-        yield _dated(replace(drift, reason=rule.reason if rule else None), difference, table_drift, past)
+    for difference in whole.differences:
+        rule = next((rule for rule in rules if rule.matches(whole.table, difference.subject)), None)
+        values = (difference.subject, difference.before, difference.after)
+        drift = Drift(whole.table, _class_of(difference, whole, rule), *values)
+        yield _dated(replace(drift, reason=rule.reason if rule else None), difference, whole, past)
 
 
-def _class_of(difference: Difference, table_drift: TableDrift, rule: DriftRule | None) -> DriftClass:
+def _class_of(difference: Difference, whole: TableDrift, rule: DriftRule | None) -> DriftClass:
     if rule is not None:
         return DriftClass.IGNORED
-    if not table_drift.is_certain:
+    if not whole.is_certain:
         return DriftClass.NOT_RECORDED
     if difference.what not in _PROPERTIES:
         return DriftClass.STRUCTURAL
     return DriftClass.ENGINE if is_kept_by_engine(difference) else DriftClass.PROPERTY
 
 
-def _dated(drift: Drift, difference: Difference, table_drift: TableDrift, past: Past | None) -> Drift:
+def _dated(drift: Drift, difference: Difference, whole: TableDrift, past: Past | None) -> Drift:
     """Return the drift with the time of the first version that has it."""
-    if past is None or (
-        table_drift.is_renamed and difference.before == table_drift.table
-    ):  # No metadata says when it was renamed.
+    if past is None or (whole.is_renamed and difference.before == whole.table):  # No metadata says when it was renamed.
         return drift
-    with_it = list(takewhile(lambda version: _has(version, difference, table_drift), reversed(past.versions)))
+    with_it = list(takewhile(lambda version: _has(version, difference, whole), reversed(past.versions)))
     # If all remaining versions have it, it may be older than the first of them.
     is_bound = not past.is_whole and len(with_it) == len(past.versions)
     return replace(drift, since=with_it[-1].at, by=with_it[-1].by, is_bound=is_bound) if with_it else drift
 
 
-def _has(version: Version, difference: Difference, table_drift: TableDrift) -> bool:
-    then = drift_of(table_drift.recorded, version.shape, is_certain=True)
+def _has(version: Version, difference: Difference, whole: TableDrift) -> bool:
+    then = drift_of(whole.recorded, version.shape, is_certain=True)
     return then is not None and difference in then.differences
 
 
-def _beside(
+def _unmanaged(
     catalog: Catalog, known: Iterable[Timeline], choice: TableChoice, tables: LiveTables
 ) -> tuple[Sequence[str], Sequence[str]]:
     """Return the unrecorded tables, and a recorded table of each namespace that could not be listed.

@@ -13,7 +13,7 @@ from glacierbase.history.records import History
 from glacierbase.model.arguments import unknown_version
 from glacierbase.model.migration import Event, version_number
 
-# The forms of ISO 8601 that all supported versions of Python read alike.
+# The forms of ISO 8601 that all supported versions of Python read in the same way.
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _CLOCK = r"\d{2}(?::\d{2}(?::\d{2}(?:\.(?:\d{3}|\d{6}))?)?)?(?:[Zz]|[+-]\d{2}:\d{2})?"
 _TIME = re.compile(rf"{_DATE.pattern}[T ]{_CLOCK}")

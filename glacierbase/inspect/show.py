@@ -165,7 +165,7 @@ def show(target: Target, result: ShowResult, number: int) -> ShowResult:
     )
 
 
-def check_found(results: tuple[ShowResult, ...], version: str) -> tuple[ShowResult, ...]:
+def check_known(results: tuple[ShowResult, ...], version: str) -> tuple[ShowResult, ...]:
     """Return the results of `show` for all catalogs; raise an error if none of them has the version.
 
     Raises:

@@ -19,10 +19,8 @@ from glacierbase.model.result import Status
 def status(target: Target, result: StatusResult) -> StatusResult:
     """Return the state of every version, and the lock holder."""
     state = current_state(target)
-    warnings = (
-        *state.warnings,
-        *(error.message for error in resolve_squashes(target.migrations, state.history).errors),
-    )
+    errors = resolve_squashes(target.migrations, state.history).errors
+    warnings = (*state.warnings, *(error.message for error in errors))
     return replace(result, migrations=statuses(target, state), lock=lock_holder(state.lock), warnings=warnings)
 
 

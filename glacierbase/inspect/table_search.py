@@ -30,7 +30,7 @@ class TableAtPoint:
         moments: those up to that point; none where it was not recorded until then.
         later: the next moment, or None.
         gaps: the versions that changed it since, up to that point, and recorded nothing of it.
-        is_doubtful: whether a file that may have changed any table has run after its last record, whatever the point.
+        is_doubtful: whether a file that may have changed any table has run after its last record, at any point.
     """
 
     moments: tuple[Moment, ...] = ()
@@ -97,7 +97,7 @@ def _held_until(moments: Sequence[Moment], name: str) -> tuple[float, float] | N
 
 
 class TableSearch:
-    """A name of a table that a caller gave, looked up in the history of one catalog after the other."""
+    """A name of a table that a caller gave, for a search in the histories of several catalogs."""
 
     def __init__(self, text: str) -> None:
         check_not_empty("the name of the table", text)
@@ -247,9 +247,8 @@ def version_events(history: History) -> Iterator[VersionEvent]:
 
 def changed_tables(history: History) -> list[str]:
     """Return the names of all tables that files change, in the order of the files."""
-    return list(
-        dict.fromkeys(table for version_event in version_events(history) for table in sorted(version_event.tables))
-    )
+    changed = (table for version_event in version_events(history) for table in sorted(version_event.tables))
+    return list(dict.fromkeys(changed))
 
 
 def gaps(history: History, names: Collection[str], point: Point | None) -> tuple[str, ...]:

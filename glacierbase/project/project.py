@@ -433,10 +433,10 @@ class Project:
         Raises:
             ConfigurationError: no catalog has that version, neither in its files nor in its history.
         """
-        from glacierbase.inspect.show import check_found
+        from glacierbase.inspect.show import check_known
 
         number = version_given(version)
-        return check_found(self._catalogs.run(COMMANDS["show"], catalogs, spark, number=number), version)
+        return check_known(self._catalogs.run(COMMANDS["show"], catalogs, spark, number=number), version)
 
     @with_own_scope
     def schema(
@@ -467,7 +467,7 @@ class Project:
     def blame(self, table: str, catalogs: Collection[str] = (), *, spark: Any = None) -> tuple[BlameResult, ...]:
         """Return who changed each column, partition field and property of a table last, when and why. Writes nothing.
 
-        The last change of a column is that of its own name, type, nullability, comment or default, through renames. A change after
+        The last change of a column is that of its name, type, nullability, comment or default, through renames. A change after
         the last record is shown if the table can be read without an engine.
 
         Args:

@@ -135,15 +135,11 @@ def packed(value: Any) -> str:
     root = packer.add(value)
     content = {
         "shapes": [list(map(_visible, keys)) for keys in packer.shapes],
-        "nodes": list(map(_node, packer.nodes)),
+        "nodes": [_visible(node) if isinstance(node, str) else node for node in packer.nodes],
         "root": root,
     }
     text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
-
-
-def _node(key: str | tuple[Reference, ...]) -> object:
-    return _visible(key) if isinstance(key, str) else key
 
 
 def _visible(text: str) -> str:

@@ -25,7 +25,7 @@ class ReportResult(Result):
         path: of the page; empty if nothing could be read, so that none was written.
         migrations, tables, pending: how many the page shows.
         drifts: how many differences of tables are neither ignored nor kept by the engine.
-        environments: that the page compares.
+        environments: those that the page compares.
     """
 
     path: str = ""

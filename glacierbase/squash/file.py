@@ -110,14 +110,11 @@ def replace_files(squash: SquashFile, root: Path) -> None:
         is_whole = all(os.path.lexists(file.path) for file in squash.replaces)
         if not isinstance(error, (OSError, GitFailed)):
             raise
-        state = "nothing was written" if is_whole else f"some of them are removed; `{_restoring(squash)}` restores them"
+        # Restores the replaced files, and undoes no other change.
+        restoring = git_command("checkout", "HEAD", "--", *(file.location for file in squash.replaces))
+        state = "nothing was written" if is_whole else f"some of them are removed; `{restoring}` restores them"
         raise _failed(f"git does not remove the files: {error}; {state}") from error
     _in_index(squash, root, "add")
-
-
-def _restoring(squash: SquashFile) -> str:
-    """Return the command that restores the replaced files, and no other change."""
-    return git_command("checkout", "HEAD", "--", *(file.location for file in squash.replaces))
 
 
 def commit_squash(squash: SquashFile, root: Path, message: str) -> str:

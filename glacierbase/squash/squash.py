@@ -49,7 +49,7 @@ class SquashResult(Result):
     Attributes:
         path: of the file.
         removed: the files that it replaces.
-        tables: that it creates.
+        tables: those that it creates.
         left_out: what the files did and it does not do in a new environment.
         sql: the text of the file.
         commit: of the replacement, or None.

@@ -30,7 +30,7 @@ _STOPPED = {
 _WITHOUT_FILE = frozenset({State.MISSING, State.AHEAD})
 _PENDING = frozenset({State.PENDING, State.OUT_OF_ORDER})
 
-# The states of a version in all environments; None in one that does not know it.
+# The states of a version in all environments; None in one that has no such version.
 _Row = Mapping[str, VersionState | None]
 # The states of all catalogs, by the environment or the file that they come from.
 States = Mapping[str, Sequence[StateResult]]
@@ -98,7 +98,7 @@ def _warnings(name: str, state: StateResult) -> Iterator[str]:
 
 
 def _versions(known: Mapping[str, StateResult]) -> Iterator[ComparedVersion]:
-    """Yield the versions that any environment knows, in order."""
+    """Yield the versions of all environments, in order."""
     rows = {name: {int(version.version): version for version in state.versions} for name, state in known.items()}
     for number in sorted(set().union(*rows.values())):
         row = {name: versions.get(number) for name, versions in rows.items()}

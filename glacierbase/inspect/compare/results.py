@@ -83,7 +83,7 @@ class ComparedVersion:
     """A version in all environments.
 
     Attributes:
-        states: by environment, without those that do not know the version.
+        states: by environment, without those that do not have the version.
     """
 
     version: str
@@ -97,9 +97,9 @@ class TableDifference:
     """A difference of a table in one environment.
 
     Attributes:
-        environment: where the table differs.
+        environment: the one in which the table differs.
         before, after: in the reference environment, or in the table's own record if it differs from that; and in this environment.
-        versions: that explain it; for a recorded change from outside, the one whose run observed it.
+        versions: those that explain it; for a recorded change from outside, the one whose run observed it.
     """
 
     environment: str
@@ -189,11 +189,8 @@ class CompareResult(Result):
     def _by_design(self) -> Iterator[str]:
         """Yield a line with the differences that variables explain."""
         versions = [version.version for version in self.versions if version.verdict is Verdict.VARIABLES]
-        tables = [
-            table.table
-            for table in self.tables
-            if any(difference.cause is Cause.VARIABLES for difference in table.differences)
-        ]
+        differing = ((table.table, {difference.cause for difference in table.differences}) for table in self.tables)
+        tables = [name for name, causes in differing if Cause.VARIABLES in causes]
         if versions or tables:
             yield f"by design (variables): {', '.join([*versions, *tables])}"
 
@@ -226,7 +223,7 @@ def _cell(state: VersionState | None, now: datetime | None, with_checksum: bool)
 
 
 def _counts(noun: str, total: int, verdicts: Mapping[str, int], words: Mapping[str, str]) -> Iterable[str]:
-    """Return one line with the total, and the counts of those that are equal or whose difference has no line of its own."""
+    """Return one line with the total, and the counts of those that are equal or whose difference is not listed."""
     parts = [f"{verdicts[verdict]} {words[verdict]}" for verdict in words if verdicts.get(verdict)]
     rest = total - sum(verdicts.get(verdict, 0) for verdict in words)
     return [f"{counted(total, noun)}: {', '.join([*parts, *([f'{rest} different'] if rest else [])]) or 'none'}"]

@@ -35,7 +35,7 @@ class VersionState:
         rendered_checksum: as recorded; None without a record.
         has_file: whether the checkout has its file, or a squash that replaces it.
         squash: the version of the squash that was applied in its place.
-        tables: that the file changes, in the order of its statements; empty where that is not known.
+        tables: the ones that the file changes, in the order of its statements; empty where that is not known.
     """
 
     version: str

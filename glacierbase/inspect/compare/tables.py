@@ -97,14 +97,14 @@ class _History:
 
     def compared(self, group: _Group) -> ComparedTable | None:
         """Return the comparison of a table; None where it exists in no environment."""
-        changing = sorted(
+        versions = sorted(
             {number for name, table in group.items() for number, _ in self._changed_by.get((name, table.table), ())}
         )
-        observed = [table for name in self.names if (table := self._observed(name, group.get(name), changing))]
+        observed = [table for name in self.names if (table := self._observed(name, group.get(name), versions))]
         if not any(table.shape for table in observed) and not any(table.altered for table in group.values()):
             return None
         reference = _reference(observed)
-        between = (difference for table in observed for difference in self._between(reference, table, changing))
+        between = (difference for table in observed for difference in self._between(reference, table, versions))
         # A change in the environment of the reference differs from all others.
         distinct = {
             (difference.environment, difference.cause, difference.what, difference.name, difference.after): difference
@@ -116,35 +116,32 @@ class _History:
         causes = [cause for cause in Cause if any(difference.cause is cause for difference in distinct)]
         return ComparedTable(name, str(causes[0]) if causes else verdict, names, tuple(distinct))
 
-    def _observed(self, name: str, table: TableState | None, changing: Sequence[int]) -> _ObservedTable | None:
+    def _observed(self, name: str, table: TableState | None, versions: Sequence[int]) -> _ObservedTable | None:
         """Return the table in one environment; None where it is not known whether there is one."""
         if table is not None:
             parts = Parts(table.parts) if table.parts else None
             return _ObservedTable(name, table.shape, parts) if table.is_known else None
         # A version in a squash, or whose statements were not understood, may have changed the table here.
         states = (
-            self._versions[number].states.get(name) for number in changing if self._progress(number, name) is not None
+            self._versions[number].states.get(name) for number in versions if self._progress(number, name) is not None
         )
-        return (
-            None
-            if any(state and not state.tables for state in states)
-            else _ObservedTable(name, None, Parts(TableParts()))
-        )
+        may_exist = any(state and not state.tables for state in states)
+        return None if may_exist else _ObservedTable(name, None, Parts(TableParts()))
 
     def _between(
-        self, reference: _ObservedTable | None, table: _ObservedTable, changing: Sequence[int]
+        self, reference: _ObservedTable | None, table: _ObservedTable, versions: Sequence[int]
     ) -> Iterator[TableDifference]:
         """Yield how a table differs from that of the reference, each difference with its cause."""
         if reference is None or table is reference:
             return
         differ = partial(self._differs, first=reference.environment, second=table.environment)
-        sides = {table.environment: table.parts for table in (reference, table) if table.parts is not None}
+        sides = {side.environment: side.parts for side in (reference, table) if side.parts is not None}
         pair = Pair(sides, differ, partial(self._renders, first=reference.environment, second=table.environment))
         reference_shape, shape = _plain(reference.shape), _plain(table.shape)
         for difference in differences(reference_shape, shape):
             causes = pair.causes(parts_of(difference.what, difference.name, reference_shape, shape))
             if len(sides) < 2:  # What the versions did to the part is not known.
-                causes.versions |= set(filter(differ, changing))
+                causes.versions |= set(filter(differ, versions))
             yield from self._explained(reference, table, difference, causes)
 
     def _explained(
@@ -196,10 +193,8 @@ def _outside(group: _Group) -> Iterator[TableDifference]:
             yield _difference(name, Cause.OUTSIDE, difference, ())
 
 
-def _difference(environment: str, cause: Cause, difference: Difference, versions: Sequence[str]) -> TableDifference:
-    return TableDifference(
-        environment, cause, difference.what, difference.name, difference.before, difference.after, tuple(versions)
-    )
+def _difference(environment: str, cause: Cause, of: Difference, versions: Sequence[str]) -> TableDifference:
+    return TableDifference(environment, cause, of.what, of.name, of.before, of.after, tuple(versions))
 
 
 def _plain(shape: Shape | None) -> Shape | None:
@@ -249,7 +244,7 @@ class Causes:
 
     Attributes:
         outside: by environment, the version whose run observed a change that no migration made.
-        versions: that are about the part and differ between the environments.
+        versions: those that are about the part and differ between the environments.
         variables: versions whose rendered statements on the part differ.
         is_doubtful: whether the part may have been changed otherwise.
     """
