@@ -202,7 +202,7 @@ def _case(opened: OpenCatalog, record: Record, state: State) -> RepairCase:
     step = _step_at_stop(opened.target, record) if state in (State.UNKNOWN, State.FAILED) else None
     first = step[0] if step else None
     run = record.outcome
-    # Of a transaction, only the COMMIT decides.
+    # The COMMIT alone decides a transaction.
     tag = statement_tag(run.run_id, record.version, step[-1].index) if step else ""
     evidence = Evidence()
     if state is State.UNKNOWN:
