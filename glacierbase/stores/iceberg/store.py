@@ -261,14 +261,11 @@ class IcebergStore:
 
     def _set(self, expected: Sequence[LockRow], new: LockRow) -> bool:
         """Read the rows, and commit `new` on their snapshot if their claims are the expected ones; return whether they are."""
-        table_and_rows = self._read(self._lock, LockRow, ("*",))
+        current = self._read(self._lock, LockRow, ("*",))
         claims = Counter(row.claim for row in expected)
-        if (
-            not table_and_rows
-            or Counter(LockRow(*values).claim for values in _values(table_and_rows[1], LockRow)) != claims
-        ):
+        if not current or Counter(LockRow(*values).claim for values in _values(current[1], LockRow)) != claims:
             return False
-        table, rows = table_and_rows
+        table, rows = current
         # Includes the columns of a later version of glacierbase, which must be kept.
         before: dict[str, Any] = next(iter(rows.to_pylist()), {})
         with _committing(table) as transaction:
