@@ -19,8 +19,6 @@ from glacierbase.sql.tokens import Source, tokens
 if TYPE_CHECKING:
     from glacierbase.sql.file import Named
 
-_LINE_END = re.compile(r"\r\n|\r|\n")
-
 
 @dataclass(frozen=True, slots=True)
 class Substituted:
@@ -95,7 +93,7 @@ def compile_migration(migration: Migration, catalog: TemplateNames, dialect: str
     from glacierbase.migrations.render import render  # Imports Jinja, which is not needed if nothing is pending.
 
     rendered = render(migration, catalog.variables, catalog.environment, catalog.name)
-    starts = [0, *(end.end() for end in _LINE_END.finditer(rendered.text))]
+    starts = [0, *rendered.line_ends]
 
     def file_line(line: int, column: int) -> int:
         return rendered.file_line(starts[line - 1] + column - 1)

@@ -251,7 +251,7 @@ class ReplayRunner:
         self._deadline = time.monotonic() + _BUDGET_SECONDS
         self._caller = Caller()
         self._created: set[Parts] = set()
-        self._not_made: list[StatementSummary] = []
+        self._not_run: list[StatementSummary] = []
         self.count = 0
         self.skipped: list[ReplayProblem] = []
         self.replaced: set[Parts] = set()
@@ -280,8 +280,8 @@ class ReplayRunner:
         """
         for file in files:
             self._begin(file)
-            self._not_made += (step.summary for step in file.steps if step.summary.not_replayed)
-        self._not_made += (problem.step.summary for problem in problems)
+            self._not_run += (step.summary for step in file.steps if step.summary.not_replayed)
+        self._not_run += (problem.step.summary for problem in problems)
 
     def file(self, file: FileSummary, *, goes_on: bool) -> Iterator[ReplayProblem]:
         """Run a file, and yield its problems.
@@ -296,7 +296,7 @@ class ReplayRunner:
             if problem is None:
                 continue
             if problem.code != "REPLAY_LOCAL_PATH":
-                self._not_made.append(step.summary)
+                self._not_run.append(step.summary)
             if step.summary.is_skipped:
                 self.skipped.append(problem)
                 continue
@@ -366,9 +366,10 @@ class ReplayRunner:
             return True
         if name[0] not in self._copy.names and self.bounded(self._current_catalog) not in self._copy.names:
             return True
-        makers = [statement for statement in self._not_made if statement.operation in _MAKES]
+        creators = [statement for statement in self._not_run if statement.operation in _MAKES]
         return any(
-            not statement.targets or any(is_same(name, made) for made in statement.targets) for statement in makers
+            not statement.targets or any(is_same(name, created) for created in statement.targets)
+            for statement in creators
         )
 
     def _current_catalog(self) -> str:

@@ -147,12 +147,12 @@ class IcebergStore:
         return self._of_table(lambda: _version(table, self._catalog.load_table(name)))
 
     def create(self, free: LockRow) -> None:
-        if not self._is_there(self._history):
+        if not self._exists(self._history):
             with mapped():
                 self._create_catalog()
             self._ensure(lambda: self._catalog.create_namespace(self._namespace), self.has_namespace)
             self._make(self._history, self._create_history)
-        if not self._is_there(self._lock):
+        if not self._exists(self._lock):
             self._make(self._lock, lambda: self._create_lock(free))
 
     def _create_catalog(self) -> None:
@@ -175,8 +175,8 @@ class IcebergStore:
         transaction.commit_transaction()
 
     def _make(self, name: str, create: Callable[[], object]) -> None:
-        self._ensure(create, lambda: self._is_there(name))
-        self._is_there(name)  # A catalog may override the properties of every table.
+        self._ensure(create, lambda: self._exists(name))
+        self._exists(name)  # A catalog may override the properties of every table.
 
     def _ensure(self, make: Callable[[], object], exists: Callable[[], bool]) -> None:
         def create() -> None:
@@ -185,7 +185,7 @@ class IcebergStore:
 
         ensure(create, exists)
 
-    def _is_there(self, name: str) -> bool:
+    def _exists(self, name: str) -> bool:
         """Return whether the table exists.
 
         Raises:
