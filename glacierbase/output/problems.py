@@ -72,8 +72,10 @@ def problems(found: Document) -> list[Problem]:
         for finding in entry.get("findings", ()):
             merged.setdefault(_problem(entry, finding), {}).update(dict.fromkeys(finding["environments"]))
     findings = (
-        each if set(names) == everywhere[each.catalog] else replace(each, environments=tuple(map(cleaned, names)))
-        for each, names in merged.items()
+        problem
+        if set(names) == everywhere[problem.catalog]
+        else replace(problem, environments=tuple(map(cleaned, names)))
+        for problem, names in merged.items()
     )
     return sorted(
         [*(replace(problem, catalog=cleaned(problem.catalog)) for problem in findings), *_errors(found)], key=_order

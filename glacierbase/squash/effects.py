@@ -100,5 +100,7 @@ def _tables(parsed: ParsedStatement) -> tuple[str, ...]:
 
 
 def _has_query(parsed: ParsedStatement) -> bool:
-    is_replaced = parsed.operation == "replace_table" and not any(isinstance(part, ColumnClause) for part in parsed.parts)
+    is_replaced = parsed.operation == "replace_table" and not any(
+        isinstance(part, ColumnClause) for part in parsed.parts
+    )
     return parsed.operation == "create_table_as" or is_replaced

@@ -178,10 +178,10 @@ class SqlStore:
     def _has(self, table: str) -> bool:
         """Return whether the table exists with its properties. A query is sent only if the last read does not show it."""
         known = None if self._syntax.properties else self._known.get(table)
-        return self._is_there(table) if known is None else known
+        return self._exists(table) if known is None else known
 
     def _make(self, table: str, sql: str) -> None:
-        self._ensure(sql, lambda: self._is_there(table))
+        self._ensure(sql, lambda: self._exists(table))
         self._known[table] = True
         self._has(table)  # A catalog may override the properties of every table.
 
@@ -207,7 +207,7 @@ class SqlStore:
         except TableNotFound:
             return False
 
-    def _is_there(self, table: str) -> bool:
+    def _exists(self, table: str) -> bool:
         """Return whether the table exists.
 
         Raises:

@@ -1,4 +1,4 @@
-"""FL1xx: the comments that allow a finding. `judge` finds these, because it knows which findings there are."""
+"""FL1xx: the comments that allow a finding. `judge` reports them, because they depend on the findings of other rules."""
 
 from __future__ import annotations
 

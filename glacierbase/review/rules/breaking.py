@@ -1,4 +1,4 @@
-"""BC: what breaks readers and writers that run."""
+"""BC: changes that break running readers and writers."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def rename_column(step: Step, _file: File) -> Iterator[Found]:
     **_TEXTS["BC102"],
 )
 def rename_table(step: Step, file: File) -> Iterator[Found]:
-    """Find renamed tables and views, where the engine accepts the new name."""
+    """Find renamed tables and views whose new name the engine accepts."""
     if not _repeats_catalog(step, file):
         yield Found(f"RENAME TO {step.parsed.targets[-1]}", step)
 
@@ -79,7 +79,7 @@ def add_column(step: Step, file: File) -> Iterator[Found]:
 
 
 def _is_accepted(part: ColumnClause, step: Step) -> bool:
-    """Return whether the engine does not refuse the column."""
+    """Return whether the engine accepts the column."""
     return part.nullable and part.default is None and not step.parsed.options.if_not_exists
 
 

@@ -1,4 +1,4 @@
-"""DL: what only Delta tables have."""
+"""DL: rules for Delta tables only."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from glacierbase.sql.known import known_type
 from glacierbase.sql.statement import AlterColumn, Constraint, DropColumn, Feature, Property, RenameColumn
 
 _TEXTS = texts("delta")
-# A longer string is no other type for Delta.
+# For Delta, a longer string is not another type.
 _WIDENED = re.compile(r"tinyint|smallint|int|bigint|float|double|decimal|date")
 _UPGRADES = ("delta.minReaderVersion", "delta.minWriterVersion", "delta.enableDeletionVectors", "delta.enableRowTracking",
              "delta.enableTypeWidening", "delta.enableInCommitTimestamps", "delta.enableVariantShredding")  # fmt: skip
@@ -79,7 +79,7 @@ def type_widening_is_off(step: Step, file: File) -> Iterator[Found]:
 
 
 def _value(key: str, step: Step, file: File) -> str | None:
-    """Return the value of a property before a statement, in lower case; empty where it is not set, None where that is not known."""
+    """Return the value of a property before a statement, in lower case; empty if it is not set, None if that is not known."""
     known = file.known(step)
     if known is None or known.properties is None:
         return None

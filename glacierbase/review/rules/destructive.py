@@ -1,4 +1,4 @@
-"""DS: what destroys data, or hides it."""
+"""DS: changes that destroy or hide data."""
 
 from __future__ import annotations
 
@@ -132,8 +132,8 @@ def _adds(part: Part, dropped: DropColumn) -> bool:
     ]
 
 
-def _same_table(one: Step, other: Step) -> bool:
-    return bool(one.target and other.target and one.target.key == other.target.key)
+def _same_table(step: Step, other: Step) -> bool:
+    return bool(step.target and other.target and step.target.key == other.target.key)
 
 
 RULES: tuple[Rule, ...] = (

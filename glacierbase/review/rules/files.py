@@ -15,7 +15,7 @@ from glacierbase.sql.statement import Name, SessionEffect
 _TEXTS = texts("files")
 _SHORTEST_DESCRIPTION = 10
 _DML = frozenset({"insert", "insert_overwrite", "insert_multi", "update", "delete", "merge", "truncate", "copy"})
-# What changes nothing that lasts, or belongs to neither.
+# Operations without a lasting change, or that belong to neither.
 _NEITHER = frozenset({"set", "reset", "use", "select", "show", "describe", "explain", "refresh", "analyze", "cache", "uncache",
                       "transaction", "script", "other", "call", "optimize", "vacuum"})  # fmt: skip
 # Keys of cloud providers, private keys, and properties whose value is a secret.
@@ -29,14 +29,14 @@ _COMMENT = re.compile(r"--[^\r\n]*")
 
 @file_rule(severity=Severity.WARNING, proof=Proof.CONVENTION, **_TEXTS["FL102"])
 def short_description(file: File) -> Iterator[Found]:
-    """Find a description of a word."""
+    """Find descriptions that are too short."""
     if len(file.migration.description) < _SHORTEST_DESCRIPTION:
         yield Found(f"the description is {file.migration.description!r}")
 
 
 @file_rule(severity=Severity.ERROR, proof=Proof.CONVENTION, **_TEXTS["FL106"])
 def hard_coded_environment(file: File) -> Iterator[Found]:
-    """Find the values of variables that differ between environments in the file as it is written, comments aside."""
+    """Find values of variables that differ between environments in the file as written, without its comments."""
     code = _COMMENT.sub("", file.migration.text)
     for value, path in file.facts.varying.items():
         if re.search(rf"(?<![\w-]){re.escape(value)}(?![\w-])", code):
@@ -65,7 +65,7 @@ def unqualified_table(file: File) -> Iterator[Found]:
 
 @file_rule(severity=Severity.WARNING, proof=Proof.RUN, **_TEXTS["FL111"])
 def undeclared_catalog(file: File) -> Iterator[Found]:
-    """Find names whose first part is no catalog of the catalog file."""
+    """Find names whose first part is not a catalog in the catalog file."""
     declared = {*file.facts.formats, "spark_catalog"}
     if file.facts.engine != SPARK.name or not file.facts.formats:
         return
@@ -76,9 +76,9 @@ def undeclared_catalog(file: File) -> Iterator[Found]:
 
 
 def _names(file: File) -> Iterator[tuple[Step, Name]]:
-    """Yield the tables of each statement; those that it reads as well."""
+    """Yield the tables that each statement changes or reads."""
     for step in file.steps:
-        # The new name of a table has no catalog, and the catalog of a call is that of the procedure.
+        # The new name in a rename has no catalog, and the catalog of a call is that of the procedure.
         changed = step.parsed.targets[:1] if step.parsed.operation.startswith("rename_") else step.parsed.targets
         for name in () if step.parsed.operation == "call" else (*changed, *(step.parsed.sources or ())):
             yield step, name
@@ -93,7 +93,7 @@ def create_if_not_exists(step: Step, _file: File) -> Iterator[Found]:
 
 @file_rule(severity=Severity.ERROR, proof=Proof.CONVENTION, **_TEXTS["FL113"])
 def secret_in_sql(file: File) -> Iterator[Found]:
-    """Find what looks like a secret; the message does not repeat it."""
+    """Find texts that resemble secrets; the message does not repeat them."""
     for step in file.steps:
         if _SECRET.search(step.statement.text):
             yield Found("this looks like a secret", step)
@@ -101,7 +101,7 @@ def secret_in_sql(file: File) -> Iterator[Found]:
 
 @file_rule(severity=Severity.WARNING, proof=Proof.CONVENTION, **_TEXTS["FL114"])
 def session_cannot_be_restored(file: File) -> Iterator[Found]:
-    """Find the first statement after which the file cannot be resumed, unless it is the last one."""
+    """Find the first statement after which the file cannot be resumed, unless it is the last."""
     unclear = [step for step in file.steps[:-1] if step.parsed.session is SessionEffect.UNKNOWN]
     if unclear:
         yield Found("this statement may change the session in a way that cannot be repeated", unclear[0])

@@ -1,4 +1,4 @@
-"""HU: what only Hudi tables have. The claims are those of Hudi's page on schema evolution."""
+"""HU: rules for Hudi tables only. The claims are from Hudi's page on schema evolution."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SWITCH = "hoodie.schema.on.read.enable"
     **_TEXTS["HU101"],
 )
 def schema_on_read_needed(step: Step, file: File) -> Iterator[Found]:
-    """Find renamed and moved columns without the setting above them."""
+    """Find renamed and moved columns in a file that does not set `hoodie.schema.on.read.enable` before."""
     before = file.steps[: step.statement.index - 1]
     if not any(step.parsed.operation == "set" and _SWITCH in step.statement.text for step in before):
         yield Found("renamed or moved columns", step)

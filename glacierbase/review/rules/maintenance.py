@@ -24,7 +24,7 @@ def expire_snapshots(step: Step, _file: File) -> Iterator[Found]:
 
 @statement_rule("call", formats=("iceberg",), severity=Severity.ERROR, proof=Proof.CITED, **_TEXTS["MT102"])
 def remove_orphan_files(step: Step, _file: File) -> Iterator[Found]:
-    """Find CALL remove_orphan_files that is no dry run."""
+    """Find CALL remove_orphan_files without a dry run."""
     for call in _calls(step, "remove_orphan_files"):
         dry_run = call.argument("dry_run")
         if dry_run is None or dry_run.text.lower() != "true":
@@ -42,9 +42,9 @@ def rewrite_of_a_whole_table(step: Step, _file: File) -> Iterator[Found]:
 @statement_rule("vacuum", formats=("delta",), severity=Severity.ERROR, proof=Proof.RUN, **_TEXTS["MT104"])
 def vacuum_short_retention(step: Step, _file: File) -> Iterator[Found]:
     """Find VACUUM that retains less than a week."""
-    found = _HOURS.fullmatch(step.parsed.options.retain or "")
-    if found and float(found[1]) < _SAFE_HOURS:
-        yield Found(f"RETAIN {found[1]} HOURS", step)
+    match = _HOURS.fullmatch(step.parsed.options.retain or "")
+    if match and float(match[1]) < _SAFE_HOURS:
+        yield Found(f"RETAIN {match[1]} HOURS", step)
 
 
 @statement_rule("insert", severity=Severity.WARNING, spares_new_tables=True, proof=Proof.RUN, **_TEXTS["MT105"])

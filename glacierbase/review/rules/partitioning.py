@@ -12,7 +12,7 @@ from glacierbase.sql.known import field_of, starts_with
 from glacierbase.sql.statement import ColumnClause, DropColumn, PartitionClause
 
 _TEXTS = texts("partitioning")
-# Nearly every row has its own value.
+# Types and names of columns with a different value in nearly every row.
 _FINE_TYPES = re.compile(r"timestamp\w*|double|float|binary")
 _FINE_NAMES = re.compile(r"(?:\w+_)?(?:id|uuid|guid)")
 
@@ -51,7 +51,7 @@ def dynamic_overwrite_keeps_rows(step: Step, _file: File) -> Iterator[Found]:
 
 @statement_rule(*CREATES, formats=("iceberg", "delta"), severity=Severity.WARNING, proof=Proof.RUN, **_TEXTS["PA106"])
 def partition_per_value(step: Step, _file: File) -> Iterator[Found]:
-    """Find partitions by a column whose type or name says that it has very many values."""
+    """Find partitions by a column whose type or name suggests very many values."""
     types = {
         part.path[-1].lower(): (part.type or "").lower() for part in step.parsed.parts if isinstance(part, ColumnClause)
     }
@@ -64,7 +64,7 @@ def partition_per_value(step: Step, _file: File) -> Iterator[Found]:
 
 @statement_rule("drop_column", formats=("iceberg",), severity=Severity.ERROR, proof=Proof.RUN, **_TEXTS["PA103"])
 def drop_column_of_old_partitioning(step: Step, file: File) -> Iterator[Found]:
-    """Find dropped columns by which files of a table that is still partitioned may be partitioned."""
+    """Find dropped columns by which old files of a partitioned table may be partitioned."""
     for part in of(step, "drop_column"):
         known = file.known(step)
         if isinstance(part, DropColumn) and known and known.partitioning and not known.use_of(part.key):

@@ -23,7 +23,7 @@ _METRICS = "write.metadata.metrics."
     *_SETS, formats=("iceberg", "delta", "hudi"), severity=Severity.ERROR, proof=Proof.RUN, **_TEXTS["PR101"]
 )
 def unknown_property(step: Step, file: File) -> Iterator[Found]:
-    """Find properties that the format does not know, under the names that it reserves or near to one that it knows."""
+    """Find properties that are unknown to the format, with a reserved name or a name similar to a known one."""
     table_format = file.format_of(step)
     version = file.facts.versions.get(table_format)
     for property in _properties(step):
@@ -40,7 +40,7 @@ def unknown_property(step: Step, file: File) -> Iterator[Found]:
 
 @statement_rule(*_SETS, formats=("iceberg",), severity=Severity.ERROR, proof=Proof.RUN, **_TEXTS["PR102"])
 def bad_value(step: Step, _file: File) -> Iterator[Found]:
-    """Find values that do not fit the type of the property."""
+    """Find values that do not match the type of the property."""
     for property in _properties(step):
         expected = table_properties.expected(property.key, property.value) if property.value is not None else None
         if expected:
@@ -65,7 +65,7 @@ def metrics_of_all_columns(step: Step, _file: File) -> Iterator[Found]:
     "add_column", *CREATES, formats=("iceberg",), severity=Severity.WARNING, proof=Proof.RUN, **_TEXTS["PR104"]
 )
 def columns_without_metrics(step: Step, file: File) -> Iterator[Found]:
-    """Find columns beyond the number of those for which Iceberg keeps metrics."""
+    """Find columns beyond the number of columns for which Iceberg keeps metrics."""
     # A table that is replaced keeps its properties.
     before = file.known(step) if not step.operations.isdisjoint(("add_column", "replace_table")) else None
     known = (
@@ -88,7 +88,7 @@ def columns_without_metrics(step: Step, file: File) -> Iterator[Found]:
 
 
 def _set_from(step: Step, file: File) -> dict[str, str]:
-    """Return the properties of the table that this statement sets, or a later one of the file."""
+    """Return the properties of the table that this statement or a later one of the file sets."""
     later = [
         later_step
         for later_step in file.steps

@@ -1,4 +1,4 @@
-"""SF: what only Snowflake has. The claims are those of Snowflake's documentation."""
+"""SF: rules for Snowflake only. The claims are from Snowflake's documentation."""
 
 from __future__ import annotations
 

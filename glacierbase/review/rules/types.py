@@ -1,4 +1,4 @@
-"""TY: what the engine refuses, as far as the statement and those before it tell it."""
+"""TY: changes that the engine refuses, as far as the statement and the ones before it show."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from glacierbase.sql.known import KnownColumn, known_type
 from glacierbase.sql.statement import AlterColumn, ColumnClause, DropColumn, Fields
 
 _TEXTS = texts("types")
-# The types that another one can be promoted to; `timestamp` and `timestamp_ntz` from `date`, in format version 3.
+# The types to which another type can be promoted; `timestamp` and `timestamp_ntz` from `date`, in format version 3.
 _PROMOTED = re.compile(r"bigint|long|double|(?:decimal|dec|numeric)\b.*|timestamp(?:_ntz|_ltz)?")
 _NESTED = re.compile(r"(?:struct|map|array)\s*<")
 _DECIMAL = re.compile(r"decimal\((\d{1,9}),(\d{1,9})\)")
@@ -32,7 +32,7 @@ def forbidden_promotion(step: Step, _file: File) -> Iterator[Found]:
 
 @statement_rule("alter_column_type", formats=("iceberg",), severity=Severity.ERROR, proof=Proof.RUN, **_TEXTS["TY102"])
 def promotion_from_another_type(step: Step, file: File) -> Iterator[Found]:
-    """Find types to which columns of other types are promoted, and not this one."""
+    """Find types to which this column cannot be promoted, although columns of other types can."""
     for part in _retyped(step):
         known, text = file.known(step), (part.type or "").strip().lower()
         column, new = known and known.column(part.key), known_type(part.type)
@@ -84,7 +84,7 @@ def set_not_null(step: Step, _file: File) -> Iterator[Found]:
     **_TEXTS["TY106"],
 )
 def identifier_field_may_be_null(step: Step, file: File) -> Iterator[Found]:
-    """Find identifier fields that the engine refuses, and those that lose NOT NULL."""
+    """Find identifier fields that the engine refuses, and identifier fields that lose NOT NULL."""
     for part in step.parsed.parts:
         known = file.known(step)
         if isinstance(part, Fields) and part.operation == "set_identifier_fields":
