@@ -226,7 +226,7 @@ def _case(opened: OpenCatalog, record: Record, state: State) -> RepairCase:
         since=record.announced_at,
         query_id=run.query_id if run.event in (EventType.UNKNOWN, EventType.FAILED) else None,
         query_tag=tag if step and record.has_query_tags else None,
-        evidence=evidence.found,
+        evidence=evidence.facts,
         suggests=None if evidence.took_effect is None else suggested.value,
         may_run=may_run,
         engine=_engine_state(record, may_run) if state is State.UNKNOWN else "",

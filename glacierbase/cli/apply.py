@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from glacierbase.cli.completion import complete_version
-from glacierbase.cli.group import FOUND, cli
+from glacierbase.cli.group import DIFFERENCES, cli
 from glacierbase.cli.options import CommandOptions, with_lock_timeout, with_options, with_yes
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ def pending(options: CommandOptions, exit_code: bool) -> None:
     """List what `migrate` would apply, in order. Writes nothing."""
     results = options.report(lambda project: project.pending(options.catalogs))
     if exit_code and any(result.pending for result in results):
-        sys.exit(FOUND)
+        sys.exit(DIFFERENCES)
 
 
 @cli.command()

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from glacierbase.cli.group import FOUND, cli
+from glacierbase.cli.group import DIFFERENCES, cli
 from glacierbase.cli.options import CommandOptions, with_lock_timeout, with_options, with_yes
 
 
@@ -74,4 +74,4 @@ def _report(options: CommandOptions, fail_on: str, listed: bool, tables: Sequenc
     lines = DriftResult.listed if listed else None
     results = options.report(lambda project: project.drift(options.catalogs, tables=tables), lines=lines)
     if any(result.has(fail_on) for result in results):
-        sys.exit(FOUND)
+        sys.exit(DIFFERENCES)

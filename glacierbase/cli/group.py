@@ -13,7 +13,7 @@ from glacierbase.cli.options import take_options
 from glacierbase.project.commands import COMMANDS, Section
 
 # The exit code of a read-only command that found what its options search for.
-FOUND = 7
+DIFFERENCES = 7
 
 
 class PipeClosed(Exception):

@@ -17,8 +17,8 @@ class Section(Enum):
     WRITE = "Write migrations"
     CHECK = "Check files and connections"
     APPLY = "Apply migrations"
-    READ = "Ask (read-only)"
-    RECOVER = "Mend after an error"
+    READ = "Read (nothing is changed)"
+    RECOVER = "Recover"
 
 
 class Command(NamedTuple):

@@ -17,7 +17,7 @@ from glacierbase.model.migration import Migration
 from glacierbase.model.text import did_you_mean
 from glacierbase.review.catalogue import all_rules, is_built_in
 from glacierbase.review.results import REPLAY_CODES
-from glacierbase.review.rule import CREATES, Facts, File, Found, Rule, Step, TablesBefore
+from glacierbase.review.rule import CREATES, Facts, File, Rule, RuleFinding, Step, TablesBefore
 from glacierbase.sql.dialects import SPARK, dialect_of
 from glacierbase.sql.known import KnownTable, KnownTables
 
@@ -125,7 +125,7 @@ def _nearest(allow: Allow) -> str:
     return did_you_mean(allow.code[:_LONGEST_CODE], codes, f"`{command('rules')}` lists the codes")
 
 
-def _applied(rule: Rule, file: File) -> Iterator[Found]:
+def _applied(rule: Rule, file: File) -> Iterator[RuleFinding]:
     try:
         yield from rule.check(file)
     except MemoryError:  # The process reached its limit.
@@ -133,12 +133,12 @@ def _applied(rule: Rule, file: File) -> Iterator[Found]:
     except Exception as error:
         if is_built_in(rule):
             raise
-        yield Found(
+        yield RuleFinding(
             f"the rule itself fails with {type(error).__name__}: {error}", fix="correct the package that adds it"
         )
 
 
-def _plain(rule: Rule, objection: Found, file: File) -> dict[str, Any]:
+def _plain(rule: Rule, objection: RuleFinding, file: File) -> dict[str, Any]:
     name = objection.name or (objection.step.target if objection.step else None)
     line, column = _place(objection)
     is_new = rule.spares_new_tables and objection.step is not None and file.creates(name, objection.step)
@@ -155,7 +155,7 @@ def _plain(rule: Rule, objection: Found, file: File) -> dict[str, Any]:
     }
 
 
-def _place(objection: Found) -> tuple[int, int]:
+def _place(objection: RuleFinding) -> tuple[int, int]:
     """Return line and column in the file; exact where the lines of the statement are lines of the file."""
     if objection.step is None:
         return 1, 1

@@ -142,7 +142,7 @@ class File:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class RuleFinding:
     """A place that a rule objects to.
 
     Attributes:
@@ -160,8 +160,8 @@ class Found:
     name: Name | None = None
 
 
-Check = Callable[[File], Iterable[Found]]
-CheckStatement = Callable[[Step, File], Iterable[Found]]
+Check = Callable[[File], Iterable[RuleFinding]]
+CheckStatement = Callable[[Step, File], Iterable[RuleFinding]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +225,7 @@ def statement_rule(
     wanted, of_formats = frozenset(operations), frozenset(formats)
 
     def decorate(function: CheckStatement) -> Rule:
-        def check(file: File) -> Iterator[Found]:
+        def check(file: File) -> Iterator[RuleFinding]:
             for step in file.steps:
                 if not wanted.isdisjoint(step.operations) and (not of_formats or file.format_of(step) in of_formats):
                     yield from function(step, file)

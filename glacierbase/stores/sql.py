@@ -244,14 +244,14 @@ class SqlStore:
 
         return settle(change, self.read_lock, expected, new)
 
-    def replace_rows(self, seen: Sequence[LockRow], new: LockRow) -> bool:
+    def replace_rows(self, expected: Sequence[LockRow], new: LockRow) -> bool:
         try:
-            if seen:
+            if expected:
                 self._collapse(new)
             else:
                 self._session.execute(self._tables.add_row(new))
         except StatementRefused as error:
-            if self.lock_rows() == tuple(seen):
+            if self.lock_rows() == tuple(expected):
                 raise
             logger.info("%s: %s", self._tables.lock, error.message)  # Another run was first.
         return self.lock_rows() == (new,)

@@ -253,9 +253,9 @@ class IcebergStore:
     def compare_and_set(self, expected: LockRow, new: LockRow) -> bool:
         return settle(lambda: self._set([expected], new), self.read_lock, expected, new)
 
-    def replace_rows(self, seen: Sequence[LockRow], new: LockRow) -> bool:
+    def replace_rows(self, expected: Sequence[LockRow], new: LockRow) -> bool:
         try:
-            return self._set(seen, new)
+            return self._set(expected, new)
         except CommitConflict:
             return False
 
