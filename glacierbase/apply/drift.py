@@ -121,7 +121,7 @@ def adopt(
     with recording() as change, target.opened() as opened, LiveTables(target.catalog, opened.engine) as now:
         state = read_state(opened)
         if not chosen_drifts(target.catalog, state.history, now, tables):
-            return result
+            return replace(result, warnings=_nothing_recorded(state.history))
         with locked(opened, state, lock_timeout) as held:
             _check_nothing_pending(held)
             drifts = chosen_drifts(target.catalog, held.state.history, now, tables)
@@ -150,7 +150,7 @@ def revert(
         history = read_state(opened).history
         drifts = chosen_drifts(target.catalog, history, now, tables)
         if not drifts:
-            return result
+            return replace(result, warnings=_nothing_recorded(history))
         made = _made(result, drifts, _reverting)
     sql = template_of(made.sql, written_names(target, history, made.tables))
     only_here = f"{{% if environment == {target.catalog.environment!r} %}}\n{sql}\n{{% endif %}}"
@@ -168,7 +168,8 @@ def ignore(target: Target, result: DriftIgnoreResult, tables: Collection[str], r
         HistoryDisagrees: a table cannot be read.
     """
     with target.opened() as opened, LiveTables(target.catalog, opened.engine) as now:
-        drifts = chosen_drifts(target.catalog, read_state(opened).history, now, tables)
+        history = read_state(opened).history
+        drifts = chosen_drifts(target.catalog, history, now, tables)
     rules = [
         exact_rule(drift.table, difference.subject, reason) for drift in drifts for difference in drift.differences
     ]
@@ -179,8 +180,17 @@ def ignore(target: Target, result: DriftIgnoreResult, tables: Collection[str], r
             content = with_rules(path.read_bytes(), rules, location, target.catalog)
             replace_file(path, content)
     return replace(
-        result, path=location, rules=tuple(IgnoredDrift(rule.table, rule.what, rule.reason) for rule in rules)
+        result,
+        path=location,
+        warnings=_nothing_recorded(history),
+        rules=tuple(IgnoredDrift(rule.table, rule.what, rule.reason) for rule in rules),
     )
+
+
+def _nothing_recorded(history: History) -> tuple[str, ...]:
+    """Return a warning where the history has no table, so that nothing was compared."""
+    listing = command("import", "tables", "--list")
+    return () if timelines(history) else (f"no table is recorded; `{listing}` lists those that exist",)
 
 
 def _check_headers(target: Target, reason: str) -> None:

@@ -12,6 +12,7 @@ The commands:
 - `apply`: those that change catalogs, and `pending` and `plan`.
 - `inspect`: the read-only ones.
 - `drift`: `drift`, and its three ways to settle a difference.
+- `adopt`: `import`.
 - `files`: those on files alone.
 - `review`: `lint`, `rules` and `review`.
 - `reference`: `explain` and `schemas`, which print what the program knows.

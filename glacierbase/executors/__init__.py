@@ -36,6 +36,18 @@ Row = tuple[Any, ...]
 STATEMENT_TAG = "glacierbase-statement"
 
 
+@dataclass(frozen=True, slots=True)
+class ListedTable:
+    """A table or view of a catalog.
+
+    Attributes:
+        name: the whole name, as the history records names.
+    """
+
+    name: str
+    is_view: bool = False
+
+
 class Session(Protocol):
     """One session of the engine: `USE` and `SET` change nothing outside of it."""
 
@@ -76,6 +88,16 @@ class Session(Protocol):
 
         Raises:
             EngineError: the engine does not describe it.
+        """
+
+    def tables(self, catalog: str) -> list[ListedTable]:
+        """Return the tables and views in all namespaces of a catalog, without temporary ones.
+
+        Args:
+            catalog: its name; of an engine with a single catalog, that of the engine's type.
+
+        Raises:
+            EngineError: the engine does not list them.
         """
 
     def context(self) -> SessionContext:

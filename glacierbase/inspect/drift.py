@@ -14,7 +14,7 @@ from glacierbase.history.drift import TableDrift, drift_of, is_kept_by_engine, l
 from glacierbase.history.opening import OpenCatalog, Target
 from glacierbase.history.records import History
 from glacierbase.history.state import CatalogState, read_state
-from glacierbase.history.tables import FileTables, TableChoice
+from glacierbase.history.tables import FileTables, TableChoice, is_own_table, tables_of_others
 from glacierbase.history.timeline import Timeline, timelines
 from glacierbase.model.catalog import Catalog, DriftRule
 from glacierbase.model.command import command
@@ -22,11 +22,9 @@ from glacierbase.model.differences import Difference, change_line
 from glacierbase.model.names import name_parts
 from glacierbase.model.result import Result
 from glacierbase.model.text import Line, counted, quoted, table, time_of
-from glacierbase.sql.qualified import qualified
-from glacierbase.sql.targets import table_names
+from glacierbase.sql.qualified import name_key
 from glacierbase.stores.iceberg.versions import Past, Version
 from glacierbase.stores.live import LiveTables
-from glacierbase.stores.tables import is_own_name
 
 # Properties and comments change neither what is stored nor what may be stored.
 _PROPERTIES = ("property", "comment")
@@ -180,7 +178,7 @@ def _compared(
 ) -> DriftResult:  # fmt: skip
     catalog = opened.target.catalog
     files = FileTables.of(catalog, history)
-    unknown = _never_recorded(known, files)
+    unknown = files.never_recorded(known)
     chosen = choice.of(known, unknown)
     found = look(chosen, tables, files)
     past = tables.past({drift.actual.table: drift.recorded.metadata_location for drift in found.drifts if drift.actual})
@@ -205,7 +203,9 @@ def _compared(
         unread=tuple(Unread(*pair) for pair in found.unread),
         next=_ways_out(
             drifts, any(drift.is_of_iceberg and drift.actual and not drift.is_renamed for drift in found.drifts)
-        ),
+        )
+        if known or unknown
+        else (f"no table is recorded; list those that exist: `{command('import', 'tables', '--list')}`",),
     )
 
 
@@ -267,7 +267,7 @@ def _beside(
     beside = {tuple(name_parts(name)[:-1]): name for name in managed.values()}
     found = tables.names_beside(beside.values())
     names = (name for names in found.values() for name in sorted(names) if choice.fits(name))
-    unknown = [name for name in names if name.casefold() not in managed and not _is_ours(name, catalog)]
+    unknown = [name for name in names if name.casefold() not in managed and not is_own_table(catalog, name)]
     return unknown, [name for name in beside.values() if tables.is_near(name) and name not in found]
 
 
@@ -275,22 +275,8 @@ def _not_of_others(names: Iterator[str], opened: OpenCatalog) -> Iterator[str]:
     """Yield those of the tables that no file of another history in the same namespace touched."""
     if (first := next(names, None)) is None:
         return
-    events = (event for history in opened.store.read_other_histories().values() for event in history)
-    touched = dict.fromkeys(name for event in events for name in table_names(event.tables))
-    managed = {qualified(opened.target.catalog, name).casefold() for name in touched}
-    yield from (name for name in chain([first], names) if name.casefold() not in managed)
-
-
-def _is_ours(name: str, catalog: Catalog) -> bool:
-    """Return whether a table is a history or a lock, also of another catalog of the project."""
-    parts = name_parts(name)
-    return ".".join(parts[1:-1]) == catalog.store.namespace and is_own_name(parts[-1])
-
-
-def _never_recorded(known: Iterable[Timeline], files: FileTables) -> Sequence[str]:
-    """Return the tables that files touched and that have no record."""
-    recorded = {moment.shape.table for timeline in known for moment in timeline.moments if moment.shape}
-    return sorted({name for names in files.by_version.values() for name in names} - recorded)
+    others = tables_of_others(opened)
+    yield from (name for name in chain([first], names) if name_key(opened.target.catalog, name) not in others)
 
 
 def _existing(names: Iterable[str], tables: LiveTables) -> Iterator[str]:

@@ -100,8 +100,8 @@ def described_schemas() -> dict[str, str]:
 
 
 def _command(document: str) -> str:
-    """Return the command line of a document's name: an action of `drift` has a document of its own."""
-    return f"glacierbase {document.replace('drift-', 'drift ')}"
+    """Return the command line of a document's name: an action of `drift` or `import` has a document of its own."""
+    return f"glacierbase {document.replace('drift-', 'drift ').replace('import-', 'import ')}"
 
 
 def json_schema(name: str) -> Schema:

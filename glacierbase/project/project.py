@@ -23,6 +23,7 @@ from glacierbase.secrets import Secrets
 
 # A command imports what it runs when it is called.
 if TYPE_CHECKING:
+    from glacierbase.adopt.table_results import ImportTablesResult
     from glacierbase.apply.drift import DriftFileResult, DriftIgnoreResult
     from glacierbase.apply.results import (
         BaselineResult,
@@ -272,6 +273,24 @@ class Project:
         return self._catalogs.run(
             COMMANDS["baseline"], catalogs, spark, to=number, reason=reason, accept=accept, lock_timeout=lock_timeout
         )
+
+    @with_own_scope
+    def import_tables(
+        self, tables: Collection[str] = (), catalogs: Collection[str] = (), *, spark: Any = None
+    ) -> tuple[ImportTablesResult, ...]:
+        """Return the tables that exist, and which of them are managed. Writes nothing.
+
+        Args:
+            tables: patterns of names; default all tables.
+
+        Raises:
+            ConfigurationError: a pattern fits no table.
+            EngineUnavailable: tables cannot be listed; `results` has the others.
+        """
+        from glacierbase.history.tables import TableChoice
+
+        choice = TableChoice(tables, "no table in the catalogs of the engine fits")
+        return choice.check(self._catalogs.run(COMMANDS["import-tables"], catalogs, spark, choice=choice))
 
     @with_own_scope
     def squash(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from glacierbase.model.catalog import Catalog
-from glacierbase.model.names import name_of, name_parts
+from glacierbase.model.names import completed_like, name_of, name_parts
 from glacierbase.sql.dialects import dialect_of
 
 DEFAULT_CATALOG = "spark_catalog"
@@ -26,6 +26,18 @@ def qualified(catalog: Catalog, table: str) -> str:
     if len(parts) == 1 and default == DEFAULT_CATALOG:
         parts = ["default", *parts]
     return name_of((default, *parts))
+
+
+def name_key(catalog: Catalog, table: str) -> tuple[str, ...]:
+    """Return what two names of one table have in common: the parts of the whole name, in lower case.
+
+    Outside of Spark, database and schema of the connection complete a name.
+    """
+    found = catalog.connection
+    begin = (found.get("database") or catalog.store.catalog, found.get("schema") or "public", "")
+    name = qualified(catalog, table)
+    name = name if dialect_of(catalog.dialect).names_follow_conf else completed_like(name, tuple(map(str, begin)))
+    return tuple(part.casefold() for part in name_parts(name))
 
 
 def is_catalog(catalog: Catalog, name: str) -> bool:
