@@ -11,7 +11,7 @@ from glacierbase.history.opening import OpenCatalog
 from glacierbase.history.records import History
 from glacierbase.history.tables import FileTables, TableChoice, is_own_table, tables_of_others
 from glacierbase.history.timeline import timelines
-from glacierbase.sql.qualified import name_key
+from glacierbase.sql.qualified import name_key, why_unmanaged
 from glacierbase.stores.live import Listing, LiveTables
 
 _Key = tuple[str, ...]
@@ -69,6 +69,10 @@ def live_tables(
 
 
 def _with_standing(opened: OpenCatalog, tables: Iterator[ListedTable], managed: ManagedNames) -> Iterator[LiveTable]:
+    catalog = opened.target.catalog
     for listed in tables:
-        state, reason = managed.standing(name_key(opened.target.catalog, listed.name))
-        yield LiveTable(listed.name, state, reason, listed.is_view)
+        if reason := why_unmanaged(catalog, listed.name):
+            yield LiveTable(listed.name, Standing.UNMANAGED, reason, listed.is_view)
+        else:
+            state, reason = managed.standing(name_key(catalog, listed.name))
+            yield LiveTable(listed.name, state, reason, listed.is_view)

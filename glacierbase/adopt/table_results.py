@@ -18,7 +18,9 @@ class Standing(str, Enum):
     RECORDED = "recorded"
     # A migration file that never ran here changes it.
     DECLARED = "declared"
-    # None of both.
+    # The catalog file leaves it to others.
+    UNMANAGED = "unmanaged"
+    # None of these.
     NEW = "new"
 
     __str__ = str.__str__

@@ -37,7 +37,7 @@ from glacierbase.model.shape import Shape
 from glacierbase.model.text import Line, counted, quoted
 from glacierbase.run.files import replace_file, writing
 from glacierbase.secrets import MASK
-from glacierbase.sql.qualified import qualified
+from glacierbase.sql.qualified import qualified, why_unmanaged
 from glacierbase.sql.render import Alters, alter_statements, table_name
 from glacierbase.stores.live import LiveTables
 
@@ -341,7 +341,7 @@ def _recorded(held: LockedCatalog, entry: Entry, written: DriftFileResult) -> No
 def chosen_drifts(
     catalog: Catalog, history: History, tables: LiveTables, patterns: Collection[str]
 ) -> tuple[TableDrift, ...]:
-    """Return the tables that differ from their records, each with the differences that no rule ignores and no engine keeps.
+    """Return the managed tables that differ from their records, with the differences that no rule ignores and no engine keeps.
 
     The ignored properties of both shapes are those of the table.
 
@@ -353,7 +353,9 @@ def chosen_drifts(
         HistoryDisagrees: a table cannot be read, or a file may have made its differences.
     """
     choice = TableChoice(patterns)
-    found = look(choice.check(choice.of(timelines(history))), tables, FileTables.of(catalog, history))
+    known = choice.check(choice.of(timelines(history)))
+    managed = [timeline for timeline in known if why_unmanaged(catalog, timeline.table) is None]
+    found = look(managed, tables, FileTables.of(catalog, history))
     chosen = tuple(left for drift in found.drifts if (left := _without_ignored(drift, catalog.drift_rules)))
     wrong = [f"{table}: not compared: {why}" for table, why in found.unread]
     wrong += [
@@ -373,7 +375,7 @@ def changed_from_outside(catalog: Catalog, history: History, shapes: Iterable[Sh
     found = (
         drift_of(before, shape, is_certain=True)
         for shape in shapes
-        if (before := recorded.get(shape.table)) is not None
+        if (before := recorded.get(shape.table)) is not None and why_unmanaged(catalog, shape.table) is None
     )
     return tuple(left for drift in found if drift and (left := _without_ignored(drift, catalog.drift_rules)))
 

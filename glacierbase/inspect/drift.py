@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import Enum
 from itertools import chain, takewhile
@@ -22,7 +22,7 @@ from glacierbase.model.differences import Difference, change_line
 from glacierbase.model.names import name_parts
 from glacierbase.model.result import Result
 from glacierbase.model.text import Line, counted, quoted, table, time_of
-from glacierbase.sql.qualified import name_key
+from glacierbase.sql.qualified import name_key, why_unmanaged
 from glacierbase.stores.iceberg.versions import Past, Version
 from glacierbase.stores.live import LiveTables
 
@@ -94,7 +94,8 @@ class DriftResult(Result):
     Attributes:
         drifts: the differences, by table.
         compared: how many tables were compared.
-        unmanaged: tables beside them that no file of the history made.
+        unmanaged: tables beside them that no file of the history made, and those that the catalog file leaves to others.
+        reasons: why the catalog file leaves a table to others, by its name.
         not_recorded: tables that files touched and of which the history has no record.
         unread: tables that could not be compared.
         next: the ways out.
@@ -103,6 +104,7 @@ class DriftResult(Result):
     drifts: tuple[Drift, ...] = ()
     compared: int = 0
     unmanaged: tuple[str, ...] = ()
+    reasons: dict[str, str] = field(default_factory=dict)
     not_recorded: tuple[str, ...] = ()
     unread: tuple[Unread, ...] = ()
     next: tuple[str, ...] = ()
@@ -114,7 +116,8 @@ class DriftResult(Result):
 
     def listed(self) -> Sequence[Line]:
         """Return the text with the names of the unmanaged tables."""
-        return [*self._shown(), *(f"unmanaged: {name}" for name in self.unmanaged)]
+        reasons = {name: f" ({reason})" for name, reason in self.reasons.items()}
+        return [*self._shown(), *(f"unmanaged: {name}{reasons.get(name, '')}" for name in self.unmanaged)]
 
     def _shown(self) -> Iterator[Line]:
         matter = [drift for drift in self.drifts if drift.class_ is not DriftClass.ENGINE]
@@ -180,7 +183,7 @@ def _compared(
     files = FileTables.of(catalog, history)
     unknown = files.never_recorded(known)
     chosen = choice.of(known, unknown)
-    found = look(chosen, tables, files)
+    found = look([timeline for timeline in chosen if why_unmanaged(catalog, timeline.table) is None], tables, files)
     past = tables.past({drift.actual.table: drift.recorded.metadata_location for drift in found.drifts if drift.actual})
     drifts = tuple(
         drift
@@ -188,9 +191,12 @@ def _compared(
         for drift in _drifts(one, past.get(one.actual.table) if one.actual else None, catalog.drift_rules)
     )
     renamed = {drift.actual.table for drift in found.drifts if drift.actual and drift.is_renamed}
-    not_recorded = tuple(_existing(filter(choice.fits, unknown), tables))
+    managed = (name for name in unknown if choice.fits(name) and why_unmanaged(catalog, name) is None)
+    not_recorded = tuple(_existing(managed, tables))
     names, unlisted = _beside(catalog, known, choice, tables)
     beside = _not_of_others(iter(names), opened)
+    left = [timeline.table for timeline in chosen if timeline.shape and why_unmanaged(catalog, timeline.table)]
+    unmanaged = [*left, *(name for name in beside if name not in not_recorded and name not in renamed)]
     return replace(
         result,
         warnings=tuple(
@@ -198,7 +204,8 @@ def _compared(
         ),
         drifts=drifts,
         compared=found.tables,
-        unmanaged=tuple(name for name in beside if name not in not_recorded and name not in renamed),
+        unmanaged=tuple(unmanaged),
+        reasons={name: reason for name in unmanaged if (reason := why_unmanaged(catalog, name))},
         not_recorded=not_recorded,
         unread=tuple(Unread(*pair) for pair in found.unread),
         next=_ways_out(

@@ -30,6 +30,7 @@ from glacierbase.report.results import (
     ReportedPart,
     ReportedSince,
     ReportedTable,
+    UnmanagedTable,
 )
 from glacierbase.stores.live import LiveTables
 
@@ -68,7 +69,7 @@ def _with_drift(opened: OpenCatalog, state: CatalogState, known: Sequence[Timeli
         warnings=tuple(_not_compared(broken)),
         drifts=found.drifts,
         drift_compared=found.compared,
-        unmanaged=found.unmanaged,
+        unmanaged=tuple(UnmanagedTable(name, found.reasons.get(name, "")) for name in found.unmanaged),
         unread=found.unread,
         drift_next=found.next,
     )

@@ -27,6 +27,7 @@ _CATALOG_KEYS = {
     "migrationExecutor",
     "environments",
     "variables",
+    "unmanaged",
     "store",
     "hooks",
     "headers",

@@ -39,6 +39,7 @@ from glacierbase.model.result import Status
 from glacierbase.model.shape import Shape
 from glacierbase.sql.about import COLUMN_FACTS, said_of
 from glacierbase.sql.file import named
+from glacierbase.sql.qualified import why_unmanaged
 from glacierbase.stores.live import LiveTables, Reading
 
 # How often tables are read again because a migration ran meanwhile.
@@ -148,11 +149,17 @@ def _tables(target: Target, history: History, touched: FileTables, live: LiveTab
             recorded[timeline.table] = timeline
     files = touched.by_version
     names = list(dict.fromkeys([*(name for number in sorted(files) for name in files[number]), *recorded]))
-    found, rules = live.read(names), target.catalog.drift_rules
+    unmanaged = {name: why for name in names if (why := why_unmanaged(target.catalog, name))}
+    found, rules = live.read(name for name in names if name not in unmanaged), target.catalog.drift_rules
     # While a statement may be changing a table, and after a file without a record, the last record may be outdated.
     known = {name: each for name, each in recorded.items() if each.is_certain and not touched.is_changing(name)}
     ran = RanStatements(target.catalog, history)
-    return [_table(name, known.get(name), found[name], rules, ran) for name in names]
+    return [
+        TableState(name, None, False, None, False, None, (), unmanaged=unmanaged[name])
+        if name in unmanaged
+        else _table(name, known.get(name), found[name], rules, ran)
+        for name in names
+    ]
 
 
 def _last(found: Timeline) -> tuple[int, int]:

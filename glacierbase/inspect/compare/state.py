@@ -114,6 +114,7 @@ class TableState:
         unread: why the table itself could not be read; None where it was.
         altered: how the table differed from its record when it was read, without what engines set and what rules ignore.
         parts: where they are from; None where the table is not recorded, and in files that earlier versions wrote.
+        unmanaged: why the catalog file leaves the table to others: it was not read then; None for one that migrations manage.
     """
 
     table: str
@@ -124,6 +125,7 @@ class TableState:
     unread: str | None
     altered: tuple[Difference, ...]
     parts: TableParts | None = field(default=None, metadata=ADDED)
+    unmanaged: str | None = field(default=None, metadata=ADDED)
 
     @property
     def is_known(self) -> bool:
