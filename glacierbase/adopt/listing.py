@@ -72,7 +72,7 @@ def _with_standing(opened: OpenCatalog, tables: Iterator[ListedTable], managed: 
     catalog = opened.target.catalog
     for listed in tables:
         if reason := why_unmanaged(catalog, listed.name):
-            yield LiveTable(listed.name, Standing.UNMANAGED, reason, listed.is_view)
+            yield LiveTable(listed.name, listed.kind, Standing.UNMANAGED, reason)
         else:
             state, reason = managed.standing(name_key(catalog, listed.name))
-            yield LiveTable(listed.name, state, reason, listed.is_view)
+            yield LiveTable(listed.name, listed.kind, state, reason)

@@ -42,10 +42,11 @@ class ListedTable:
 
     Attributes:
         name: the whole name, as the history records names.
+        kind: `table`, `view`, or what else the engine calls it, in lower case.
     """
 
     name: str
-    is_view: bool = False
+    kind: str = "table"
 
 
 class Session(Protocol):

@@ -131,7 +131,7 @@ class LiveTables:
             for namespace, answer in answers.items():
                 if isinstance(answer, ListedNames):
                     yield from map(ListedTable, answer.tables)
-                    yield from (ListedTable(view, is_view=True) for view in answer.views or ())
+                    yield from (ListedTable(view, "view") for view in answer.views or ())
                     without_views += [name] if answer.views is None else []
                     waiting += filter(is_wanted, answer.namespaces)
                 elif not isinstance(answer, TableNotFound):  # Else it was dropped meanwhile, or the catalog is empty.

@@ -63,7 +63,7 @@ class FakeSession:
 
     def tables(self, catalog: str) -> list[ListedTable]:
         rows = self.query("SELECT name, type FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY name")
-        return [ListedTable(f"{catalog}.main.{name}", kind == "view") for name, kind in rows]
+        return [ListedTable(f"{catalog}.main.{name}", kind) for name, kind in rows]
 
     def context(self) -> SessionContext:
         return self._context

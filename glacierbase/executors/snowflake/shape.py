@@ -12,6 +12,7 @@ from glacierbase.model.shape import Column, Shape
 # The first of its columns. https://docs.snowflake.com/en/sql-reference/sql/desc-table
 _COLUMNS = ("name", "type", "kind", "null?", "default", "primary key", "unique key", "check", "expression", "comment")
 # https://docs.snowflake.com/en/sql-reference/info-schema/tables
+_KINDS = {"BASE TABLE": "table", "VIEW": "view"}
 LIST_TABLES = (
     "SELECT table_catalog, table_schema, table_name, table_type FROM {}.INFORMATION_SCHEMA.TABLES"
     " WHERE table_schema <> 'INFORMATION_SCHEMA' ORDER BY table_schema, table_name"
@@ -21,7 +22,7 @@ LIST_TABLES = (
 def listed_tables(rows: Iterable[Sequence[Any]]) -> list[ListedTable]:
     """Return the tables and views in rows of `LIST_TABLES`, without temporary ones."""
     return [
-        ListedTable(".".join(_written(str(part)) for part in name), is_view="VIEW" in str(kind))
+        ListedTable(".".join(_written(str(part)) for part in name), _KINDS.get(str(kind), str(kind).lower()))
         for *name, kind in rows
         if "TEMPORARY" not in str(kind)
     ]

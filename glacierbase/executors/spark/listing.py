@@ -50,7 +50,7 @@ def _in_namespace(query: Query, path: Sequence[str]) -> Iterator[ListedTable]:
         if name not in views:
             yield ListedTable(name_of((*path, name)))
     for name in views:
-        yield ListedTable(name_of((*path, name)), is_view=True)
+        yield ListedTable(name_of((*path, name)), "view")
 
 
 def _names(rows: Sequence[Row]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from contextlib import closing
 
 import pytest
@@ -12,6 +13,7 @@ from pyiceberg.types import LongType, NestedField
 
 from glacierbase.history.lockrow import free_row
 from glacierbase.stores.iceberg import open_store
+from glacierbase.stores.iceberg import sql as ours
 from tests.support.project_folder import ProjectFolder
 from tests.support.recorded import RecordedTables
 
@@ -102,10 +104,31 @@ def test_a_pattern_that_fits_no_table_is_refused(tables: RecordedTables) -> None
 
 
 def test_the_text_has_a_line_for_each_table_and_the_counts(tables: RecordedTables) -> None:
-    """Views of a catalog that PyIceberg does not list are not passed over silently."""
+    """The last line has the number of tables in each state."""
     output = tables.run("import", "tables", "--list")
     assert "lake.a.t  table  new" in output.stdout
     assert "1 table: 1 new" in output.stdout
+    assert "warning" not in output.stdout
+
+
+def test_views_are_listed_as_views(tables: RecordedTables) -> None:
+    """The SQL catalog has them in the same table of its database, and PyIceberg lists no views there."""
+    database = tables.project.root / "warehouse" / "catalog.db"
+    with closing(sqlite3.connect(database)) as connection, connection:
+        connection.execute("INSERT INTO iceberg_tables VALUES ('lake', 'a', 'v', '/nowhere.json', NULL, 'VIEW')")
+    output = tables.run("import", "tables", "--list", "--format", "json")
+    assert {each["table"]: each["kind"] for each in output.entry()["tables"]} == {
+        "lake.a.t": "table",
+        "lake.a.v": "view",
+    }
+
+
+def test_views_that_only_the_engine_lists_are_not_passed_over_silently(
+    tables: RecordedTables, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The list of a Glue or Hive catalog has a warning, and no engine is started for its views."""
+    monkeypatch.setattr(ours.SqlCatalog, "list_views", SqlCatalog.list_views)
+    output = tables.run("import", "tables", "--list")
     assert "warning: the views of lake are not listed" in output.stdout
 
 

@@ -55,7 +55,7 @@ class SqliteSession:
 
     def tables(self, catalog: str) -> list[ListedTable]:
         rows = self.query("SELECT name, type FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY name")
-        return [ListedTable(name, kind == "view") for name, kind in rows]
+        return [ListedTable(name, kind) for name, kind in rows]
 
     def context(self) -> SessionContext:
         return _CONTEXT
