@@ -62,7 +62,7 @@ def live_tables(
 
     History and lock tables are left out.
     """
-    listing, catalog = live.listed(choice.may_fit_in), opened.target.catalog
+    listing, catalog = live.listed(choice.may_match_in), opened.target.catalog
     by_name = {listed.name: listed for listed in listing.tables if not is_own_table(catalog, listed.name)}
     chosen = (by_name[name] for name in choice.among(sorted(by_name)))
     return tuple(_with_standing(opened, chosen, ManagedNames.of(opened, history))), listing

@@ -13,7 +13,7 @@ from glacierbase.adopt.table_results import ImportTablesResult, LiveTable, NotEx
 from glacierbase.apply.baseline import baseline
 from glacierbase.errors import EngineUnavailable, GlacierbaseError, HistoryDisagrees, Stopped, raise_all
 from glacierbase.history.opening import Target
-from glacierbase.history.squashes import fitted
+from glacierbase.history.squashes import resolve_squashes
 from glacierbase.history.state import current_state, read_state
 from glacierbase.history.tables import TableChoice
 from glacierbase.migrations.folder import load_migrations
@@ -182,7 +182,9 @@ def _pending(target: Target, result: ImportTablesResult) -> tuple[Sequence[Migra
     """Return the files that never ran in this environment, and those of them that change nothing but the chosen tables."""
     history, catalog = current_state(target).history, target.catalog
     chosen = {name_key(catalog, table.table) for table in result.tables}
-    files = [file for file in fitted(target.migrations, history).migrations if file.number not in history.records]
+    files = [
+        file for file in resolve_squashes(target.migrations, history).migrations if file.number not in history.records
+    ]
 
     def keys(file: Migration) -> set[tuple[str, ...]]:
         names = (whole for named in target.compile([file])[0].named for _, whole in named.names if whole)

@@ -17,7 +17,7 @@ _FORMS = {
 }
 # Each table or difference is compared with each pattern or rule.
 _MOST = 500
-# Finding the nearest spelling of an unknown header compares it with each.
+# The nearest spelling of an unknown header is searched among all of them.
 _MOST_HEADERS = 100
 
 
@@ -25,7 +25,7 @@ def drift_rules(content: MappingNode) -> tuple[DriftRule, ...]:
     """Return the rules of one environment.
 
     Raises:
-        ConfigurationError, SeveralErrors: a rule is not whole, or there are too many.
+        ConfigurationError, SeveralErrors: a rule is incomplete, or there are too many.
     """
     return tuple(DriftRule(*values) for values in _mappings(content, "drift.ignore"))
 

@@ -307,7 +307,7 @@ class Project:
                 raise ConfigurationError("EMPTY_VALUE", "no pattern of tables was given; nothing was written", hint)
         if reason is not None:
             check_reason(reason)
-        choice = TableChoice(tables, "no table in the catalogs of the engine fits")
+        choice = TableChoice(tables, "no table in the catalogs of the engine matches")
         wanted = TableImport(list_only, author, dry_run, None if dry_run or list_only else reason, lock_timeout)
         return choice.check(
             self._catalogs.run(COMMANDS["import-tables"], catalogs, spark, choice=choice, wanted=wanted)

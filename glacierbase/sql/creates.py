@@ -19,7 +19,7 @@ from glacierbase.sql.render import (
     path,
     places,
     table_name,
-    unsayable_names,
+    unsupported_names,
 )
 
 _DELTA_TYPE = re.compile(
@@ -72,15 +72,15 @@ def _without_secrets(shape: Shape) -> tuple[Shape, list[str]]:
 def _iceberg(shape: Shape) -> Creation:
     notes = not_creatable(shape)
     near = nearest(shape)
-    if not near.columns or any(unsayable_names(near)):
+    if not near.columns or any(unsupported_names(near)):
         return Creation((), tuple(notes))
     left = (f"the property {key} says where files are" for key in places(shape))
     return Creation(tuple(create_statements(near)), (*notes, *left))
 
 
 def _delta(shape: Shape) -> Creation:
-    if unsayable := list(unsayable_names(shape)):
-        return Creation((), tuple(unsayable))
+    if unsupported := list(unsupported_names(shape)):
+        return Creation((), tuple(unsupported))
     notes = [
         f"{column.name} is of type {column.type}"
         for column in shape.columns

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator
 
 from glacierbase.model.catalog import Management, UnmanagedTables
+from glacierbase.model.finding import Severity
 from glacierbase.model.names import completed_like
 from glacierbase.model.text import did_you_mean
-from glacierbase.review.results import Severity
 from glacierbase.review.rule import CREATES, File, Found, Proof, Rule, Step, file_rule, statement_rule
 from glacierbase.review.rules import texts
 from glacierbase.sql.dialects import SPARK

@@ -99,7 +99,7 @@ def test_a_pattern_that_fits_no_table_is_refused(tables: RecordedTables) -> None
     """The message names the nearest table."""
     output = tables.run("import", "tables", "--list", "lake.a.tt")
     assert output.code == 2
-    assert "UNKNOWN_TABLE: no table in the catalogs of the engine fits lake.a.tt" in output.stderr
+    assert "UNKNOWN_TABLE: no table in the catalogs of the engine matches lake.a.tt" in output.stderr
     assert "lake.a.t" in output.stderr.partition("next: ")[2]
 
 
