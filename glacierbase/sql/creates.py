@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from glacierbase.model.names import name_of
@@ -27,7 +28,8 @@ _DELTA_TYPE = re.compile(
     r"|(?:char|varchar)\(\d+\)"
 )
 # What Spark lists beside the properties that a statement sets.
-_NOT_OF_DELTA = ("Type", "comment", "owner")
+_CLUSTERING = "clusteringColumns"
+_NOT_OF_DELTA = ("Type", "comment", "owner", _CLUSTERING)
 # Their expressions are not part of a shape.
 _HIDDEN_FEATURES = {"generatedColumns": "generated columns", "identityColumns": "identity columns"}
 _CONSTRAINT = "delta.constraints."
@@ -88,32 +90,40 @@ def _delta(shape: Shape) -> Creation:
     ]
     if notes:
         return Creation((), tuple(notes))
-    inside = columns_inside(shape.columns)
-    columns = ",\n  ".join(declared_column(column, " ", inside) for column in inside.get((), []))
-    lines = [f"CREATE TABLE {table_name(shape.table)} (\n  {columns}\n)", "USING delta"]
-    if shape.partitioning:
-        lines.append(f"PARTITIONED BY ({', '.join(path(field.source) for field in shape.partitioning)})")
-    if (comment := shape.properties.get("comment")) is not None:
-        lines.append(f"COMMENT {literal(comment)}")
-    properties = {key: value for key, value in shape.properties.items() if _is_of_delta(key)}
-    if properties:
-        pairs = ",\n  ".join(f"{literal(key)} = {literal(value)}" for key, value in properties.items())
-        lines.append(f"TBLPROPERTIES (\n  {pairs}\n)")
-    constraints = (
-        f"ALTER TABLE {table_name(shape.table)} ADD CONSTRAINT {path(name_of((key.removeprefix(_CONSTRAINT),)))} CHECK ({value})"
-        for key, value in shape.properties.items()
-        if key.startswith(_CONSTRAINT)
-    )
     hidden = (
         f"it may have {what}, whose expressions are not read"
         for feature, what in _HIDDEN_FEATURES.items()
         if f"delta.feature.{feature}" in shape.properties
     )
-    return Creation(("\n".join(lines), *constraints), tuple(hidden))
+    return Creation((_delta_create(shape), *_delta_alters(shape)), tuple(hidden))
 
 
-def _is_of_delta(key: str) -> bool:
-    return key not in _NOT_OF_DELTA and not key.startswith(_CONSTRAINT)
+def _delta_create(shape: Shape) -> str:
+    inside = columns_inside(shape.columns)
+    columns = ",\n  ".join(declared_column(column, " ", inside) for column in inside.get((), []))
+    lines = [f"CREATE TABLE {table_name(shape.table)} (\n  {columns}\n)", "USING delta"]
+    if shape.partitioning:
+        lines.append(f"PARTITIONED BY ({', '.join(path(field.source) for field in shape.partitioning)})")
+    if clustered := json.loads(shape.properties.get(_CLUSTERING, "[]")):
+        lines.append(f"CLUSTER BY ({', '.join(path(name_of(parts)) for parts in clustered)})")
+    if (comment := shape.properties.get("comment")) is not None:
+        lines.append(f"COMMENT {literal(comment)}")
+    listed = (key for key in shape.properties if key not in _NOT_OF_DELTA and not key.startswith(_CONSTRAINT))
+    if pairs := ",\n  ".join(f"{literal(key)} = {literal(shape.properties[key])}" for key in listed):
+        lines.append(f"TBLPROPERTIES (\n  {pairs}\n)")
+    return "\n".join(lines)
+
+
+def _delta_alters(shape: Shape) -> Iterator[str]:
+    """Yield the statements for defaults and constraints, which need a feature that CREATE TABLE turns on."""
+    table = table_name(shape.table)
+    for column in shape.columns:
+        if column.default is not None:
+            yield f"ALTER TABLE {table} ALTER COLUMN {path(column.name)} SET DEFAULT {_expression(column)}"
+    for key, condition in shape.properties.items():
+        if key.startswith(_CONSTRAINT):
+            name = path(name_of((key.removeprefix(_CONSTRAINT),)))
+            yield f"ALTER TABLE {table} ADD CONSTRAINT {name} CHECK ({condition})"
 
 
 def _snowflake(shape: Shape) -> Creation:
@@ -132,8 +142,14 @@ def _snowflake_column(column: Column) -> str:
     return f"{column.name} {column.type}{required}{default}{comment}"
 
 
+def _expression(column: Column) -> str:
+    """Return the default of a column, whose JSON holds a plain value or the text of an expression."""
+    value = json.loads(column.default or "null")
+    return value if isinstance(value, str) else json.dumps(value)
+
+
 def _default(column: Column) -> str:
-    text = str(json.loads(column.default or "null"))
+    text = _expression(column)
     return f" {text}" if _IDENTITY.match(text) else f" DEFAULT {text}"
 
 

@@ -14,8 +14,10 @@ _COLUMNS = ("name", "type", "kind", "null?", "default", "primary key", "unique k
 # https://docs.snowflake.com/en/sql-reference/info-schema/tables
 _KINDS = {"BASE TABLE": "table", "VIEW": "view"}
 LIST_TABLES = (
-    "SELECT table_catalog, table_schema, table_name, table_type FROM {}.INFORMATION_SCHEMA.TABLES"
-    " WHERE table_schema <> 'INFORMATION_SCHEMA' ORDER BY table_schema, table_name"
+    "SELECT table_catalog, table_schema, table_name, table_type FROM {0}.INFORMATION_SCHEMA.TABLES"
+    " WHERE table_schema <> 'INFORMATION_SCHEMA' AND table_type <> 'VIEW' UNION ALL"
+    " SELECT table_catalog, table_schema, table_name, 'VIEW' FROM {0}.INFORMATION_SCHEMA.VIEWS"
+    " WHERE table_schema <> 'INFORMATION_SCHEMA'"
 )
 
 
