@@ -37,7 +37,7 @@ from glacierbase.model.shape import Shape
 from glacierbase.model.text import Line, counted, quoted
 from glacierbase.run.files import replace_file, writing
 from glacierbase.secrets import MASK
-from glacierbase.sql.qualified import qualified
+from glacierbase.sql.qualified import qualified, why_unmanaged
 from glacierbase.sql.render import Alters, alter_statements, table_name
 from glacierbase.stores.live import LiveTables
 
@@ -121,7 +121,7 @@ def adopt(
     with recording() as change, target.opened() as opened, LiveTables(target.catalog, opened.engine) as now:
         state = read_state(opened)
         if not chosen_drifts(target.catalog, state.history, now, tables):
-            return result
+            return replace(result, warnings=_nothing_recorded(state.history))
         with locked(opened, state, lock_timeout) as held:
             _check_nothing_pending(held)
             drifts = chosen_drifts(target.catalog, held.state.history, now, tables)
@@ -150,7 +150,7 @@ def revert(
         history = read_state(opened).history
         drifts = chosen_drifts(target.catalog, history, now, tables)
         if not drifts:
-            return result
+            return replace(result, warnings=_nothing_recorded(history))
         made = _made(result, drifts, _reverting)
     sql = template_of(made.sql, written_names(target, history, made.tables))
     only_here = f"{{% if environment == {target.catalog.environment!r} %}}\n{sql}\n{{% endif %}}"
@@ -168,7 +168,8 @@ def ignore(target: Target, result: DriftIgnoreResult, tables: Collection[str], r
         HistoryDisagrees: a table cannot be read.
     """
     with target.opened() as opened, LiveTables(target.catalog, opened.engine) as now:
-        drifts = chosen_drifts(target.catalog, read_state(opened).history, now, tables)
+        history = read_state(opened).history
+        drifts = chosen_drifts(target.catalog, history, now, tables)
     rules = [
         exact_rule(drift.table, difference.subject, reason) for drift in drifts for difference in drift.differences
     ]
@@ -179,8 +180,17 @@ def ignore(target: Target, result: DriftIgnoreResult, tables: Collection[str], r
             content = with_rules(path.read_bytes(), rules, location, target.catalog)
             replace_file(path, content)
     return replace(
-        result, path=location, rules=tuple(IgnoredDrift(rule.table, rule.what, rule.reason) for rule in rules)
+        result,
+        path=location,
+        warnings=_nothing_recorded(history),
+        rules=tuple(IgnoredDrift(rule.table, rule.what, rule.reason) for rule in rules),
     )
+
+
+def _nothing_recorded(history: History) -> tuple[str, ...]:
+    """Return a warning where the history has no table, so that nothing was compared."""
+    listing = command("import", "tables", "--list")
+    return () if timelines(history) else (f"no table is recorded; `{listing}` lists those that exist",)
 
 
 def _check_headers(target: Target, reason: str) -> None:
@@ -331,7 +341,7 @@ def _recorded(held: LockedCatalog, entry: Entry, written: DriftFileResult) -> No
 def chosen_drifts(
     catalog: Catalog, history: History, tables: LiveTables, patterns: Collection[str]
 ) -> tuple[TableDrift, ...]:
-    """Return the tables that differ from their records, each with the differences that no rule ignores and no engine keeps.
+    """Return the managed tables that differ from their records, with the differences that no rule ignores and no engine keeps.
 
     Ignored properties have the table's values in both shapes.
 
@@ -343,7 +353,9 @@ def chosen_drifts(
         HistoryDisagrees: a table cannot be read, or a file may have made its differences.
     """
     choice = TableChoice(patterns)
-    compared = compare_tables(choice.check(choice.of(timelines(history))), tables, FileTables.of(catalog, history))
+    known = choice.check(choice.of(timelines(history)))
+    managed = [timeline for timeline in known if why_unmanaged(catalog, timeline.table) is None]
+    compared = compare_tables(managed, tables, FileTables.of(catalog, history))
     chosen = tuple(left for drift in compared.drifts if (left := _without_ignored(drift, catalog.drift_rules)))
     wrong = [f"{table}: not compared: {why}" for table, why in compared.unread]
     wrong += [
@@ -363,7 +375,7 @@ def changed_from_outside(catalog: Catalog, history: History, shapes: Iterable[Sh
     drifts = (
         drift_of(before, shape, is_certain=True)
         for shape in shapes
-        if (before := recorded.get(shape.table)) is not None
+        if (before := recorded.get(shape.table)) is not None and why_unmanaged(catalog, shape.table) is None
     )
     return tuple(left for drift in drifts if drift and (left := _without_ignored(drift, catalog.drift_rules)))
 

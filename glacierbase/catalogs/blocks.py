@@ -1,4 +1,4 @@
-"""Blocks of a catalog file that are lists or patterns: `drift`, `lint` and `headers`."""
+"""Blocks of a catalog file that are lists or patterns: `drift`, `managed`, `unmanaged`, `lint` and `headers`."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ from collections.abc import Iterator, Mapping
 from glacierbase.catalogs.keys import KEYS
 from glacierbase.catalogs.yamlfile import MappingNode, Node, ScalarNode, SequenceNode
 from glacierbase.errors import ConfigurationError, raise_all
-from glacierbase.model.catalog import DriftRule, LintOptions
+from glacierbase.model.catalog import DriftRule, LintOptions, Management, UnmanagedTables
 from glacierbase.model.keys import HEADER_NAME, RULE_CODE, SEVERITY
 
-_PATH = "drift.ignore"
-_FORM = "write `{table: lake.events.*, what: property write.*, reason: why it is in order}`"
+# How an item of each list of mappings is written.
+_FORMS = {
+    "drift.ignore": "write `{table: lake.events.*, what: property write.*, reason: why it is in order}`",
+    "unmanaged": "write `{pattern: lake.raw.*, reason: who changes these tables}`",
+}
 # Each table or difference is compared with each pattern or rule.
 _MOST = 500
 # The nearest spelling of an unknown header is searched among all of them.
@@ -24,30 +27,60 @@ def drift_rules(content: MappingNode) -> tuple[DriftRule, ...]:
     Raises:
         ConfigurationError, SeveralErrors: a rule is incomplete, or there are too many.
     """
-    node = content.get(*_PATH.split("."))
+    return tuple(DriftRule(*values) for values in _mappings(content, "drift.ignore"))
+
+
+def management(content: MappingNode) -> Management:
+    """Return which tables the migrations of one environment manage.
+
+    Raises:
+        ConfigurationError, SeveralErrors: a pattern or a reason is missing or is no text, or there are too many.
+    """
+    node = content.get("managed")
     items = node.items if isinstance(node, SequenceNode) else ()
     if isinstance(node, SequenceNode) and len(items) > _MOST:
-        raise _too_many(node, _PATH, len(items))
-    raise_all([error for item in items for error in _wrong_rule(item)])
-    return tuple(_rule(item) for item in items if isinstance(item, MappingNode))
+        raise _too_many(node, "managed", len(items))
+    patterns = [item for item in items if isinstance(item, ScalarNode)]
+    raise_all([_no_pattern(item) for item in patterns if not KEYS["managed"].type.accepts(item.text)])
+    unmanaged = tuple(UnmanagedTables(*values) for values in _mappings(content, "unmanaged"))
+    return Management(tuple(item.text for item in patterns), unmanaged)
 
 
-def _rule(item: MappingNode) -> DriftRule:
-    table, what, reason = (_text(item, key.name) or key.default or "" for key in KEYS[_PATH].keys)
-    return DriftRule(table, what, reason)
+def _no_pattern(item: ScalarNode) -> ConfigurationError:
+    what = f"managed: {KEYS['managed'].type.expected} is expected here"
+    return item.place.error("INVALID_VALUE", what, "write a pattern, such as lake.sales.*")
 
 
-def _wrong_rule(item: Node) -> Iterator[ConfigurationError]:
+def _mappings(content: MappingNode, path: str) -> tuple[tuple[str, ...], ...]:
+    """Return the values of a list of mappings, in the order of the keys of such a mapping.
+
+    Raises:
+        ConfigurationError, SeveralErrors: a mapping is not whole, or there are too many.
+    """
+    node = content.get(*path.split("."))
+    items = node.items if isinstance(node, SequenceNode) else ()
+    if isinstance(node, SequenceNode) and len(items) > _MOST:
+        raise _too_many(node, path, len(items))
+    raise_all([error for item in items for error in _wrong_mapping(item, path)])
+    return tuple(
+        tuple(_text(item, key.name) or key.default or "" for key in KEYS[path].keys)
+        for item in items
+        if isinstance(item, MappingNode)
+    )
+
+
+def _wrong_mapping(item: Node, path: str) -> Iterator[ConfigurationError]:
+    form = _FORMS[path]
     if not isinstance(item, MappingNode):
-        yield item.place.error("INVALID_VALUE", f"{_PATH}: a mapping is expected here", _FORM)
+        yield item.place.error("INVALID_VALUE", f"{path}: a mapping is expected here", form)
         return
-    for key in KEYS[_PATH].keys:
+    for key in KEYS[path].keys:
         text = _text(item, key.name)
         if key.required and text is None:
-            yield item.place.error("MISSING_KEY", f"{_PATH}: {key.name} is missing", _FORM)
+            yield item.place.error("MISSING_KEY", f"{path}: {key.name} is missing", form)
         elif text is not None and not key.type.accepts(text):
-            what = f"{_PATH}: {key.name} is not {key.type.expected}"
-            yield item.keys[key.name].error("INVALID_VALUE", what, _FORM)
+            what = f"{path}: {key.name} is not {key.type.expected}"
+            yield item.keys[key.name].error("INVALID_VALUE", what, form)
 
 
 def _text(item: MappingNode, name: str) -> str | None:

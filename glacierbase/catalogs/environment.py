@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from glacierbase.catalogs.blocks import drift_rules, lint_options
+from glacierbase.catalogs.blocks import drift_rules, lint_options, management
 from glacierbase.catalogs.declared_catalogs import DECLARED, wrong_catalogs
 from glacierbase.catalogs.dependencies import Dependencies, DependencyReader
 from glacierbase.catalogs.keys import KEYS, unknown_engine
@@ -15,7 +15,7 @@ from glacierbase.catalogs.references import References, resolved
 from glacierbase.catalogs.yamlfile import MOST_ERRORS, MappingNode, Node, ScalarNode, SequenceNode
 from glacierbase.errors import GlacierbaseError, collected, raise_all
 from glacierbase.executors import OWN, EngineType, engine_type, engine_types, own_types
-from glacierbase.model.catalog import Catalog, DriftRule, Hooks, LintOptions, StoreOptions
+from glacierbase.model.catalog import Catalog, DriftRule, Hooks, LintOptions, Management, StoreOptions
 from glacierbase.model.keys import STORE_CATALOG, Kind, ValueType
 from glacierbase.run.packages import EXECUTORS, names_in
 from glacierbase.sql.dialects import SUBSTITUTES
@@ -70,6 +70,7 @@ class EnvironmentReader:
             lint=self._lint(),
             fixtures=self._option("review.fixtures"),
             drift_rules=self._drift_rules(),
+            management=self._management(),
         )
         raise_all(self._errors[:MOST_ERRORS])
         return catalog
@@ -208,6 +209,11 @@ class EnvironmentReader:
         with collected(self._errors):
             return drift_rules(self._content)
         return ()
+
+    def _management(self) -> Management:
+        with collected(self._errors):
+            return management(self._content)
+        return Management()
 
     def _lint(self) -> LintOptions:
         with collected(self._errors):

@@ -111,6 +111,10 @@ _DRIFT_KEYS = (
         resolved=False,
     ),
 )
+_UNMANAGED_KEYS = (
+    Key("pattern", "A pattern of table names, such as `lake.raw.*`.", type=WORDS, required=True, resolved=False),
+    Key("reason", "Who changes these tables, and how.", type=WORDS, required=True, resolved=False),
+)
 _REVIEW_KEYS = (
     Key(
         "fixtures",
@@ -156,6 +160,20 @@ _SETTINGS = (
     Key("lint", "What `lint` reports, and how severe it is.", Kind.GROUP, keys=_LINT_KEYS),
     Key("review", "What `review` replays on.", Kind.GROUP, keys=_REVIEW_KEYS),
     Key("drift", "What `drift` ignores.", Kind.GROUP, keys=_DRIFT_KEYS),
+    Key(
+        "managed",
+        "Patterns of the tables that migrations manage, such as `lake.sales.*`; others are left to others. Default: all.",
+        Kind.LIST,
+        type=WORDS,
+        resolved=False,
+    ),
+    Key(
+        "unmanaged",
+        "Tables that are left to others, such as ingestion that merges schemas: mappings of `pattern` and `reason`.",
+        Kind.MAPPINGS,
+        keys=_UNMANAGED_KEYS,
+        resolved=False,
+    ),
 )
 _NAME = Key(
     "name",

@@ -12,6 +12,7 @@ The commands:
 - `apply`: the commands that change catalogs, and `pending` and `plan`.
 - `inspect`: the read-only commands.
 - `drift`: `drift`, and its three ways to resolve a difference.
+- `adopt`: `import`.
 - `files`: the commands on files alone.
 - `review`: `lint`, `rules` and `review`.
 - `reference`: `explain` and `schemas`, which need no project.

@@ -36,6 +36,19 @@ Row = tuple[Any, ...]
 STATEMENT_TAG = "glacierbase-statement"
 
 
+@dataclass(frozen=True, slots=True)
+class ListedTable:
+    """A table or view of a catalog.
+
+    Attributes:
+        name: the whole name, as the history records names.
+        kind: `table`, `view`, or what else the engine calls it, in lower case.
+    """
+
+    name: str
+    kind: str = "table"
+
+
 class Session(Protocol):
     """One session of the engine: `USE` and `SET` change nothing outside of it."""
 
@@ -76,6 +89,16 @@ class Session(Protocol):
 
         Raises:
             EngineError: the engine does not describe the table.
+        """
+
+    def tables(self, catalog: str) -> list[ListedTable]:
+        """Return the tables and views in all namespaces of a catalog, without temporary ones.
+
+        Args:
+            catalog: its name; of an engine with a single catalog, that of the engine's type.
+
+        Raises:
+            EngineError: the engine does not list them.
         """
 
     def context(self) -> SessionContext:

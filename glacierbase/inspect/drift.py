@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import Enum
 from itertools import chain, takewhile
@@ -14,7 +14,7 @@ from glacierbase.history.drift import TableDrift, compare_tables, drift_of, is_k
 from glacierbase.history.opening import OpenCatalog, Target
 from glacierbase.history.records import History
 from glacierbase.history.state import CatalogState, read_state
-from glacierbase.history.tables import FileTables, TableChoice
+from glacierbase.history.tables import FileTables, TableChoice, is_own_table, tables_of_others
 from glacierbase.history.timeline import Timeline, timelines
 from glacierbase.model.catalog import Catalog, DriftRule
 from glacierbase.model.command import command
@@ -22,11 +22,9 @@ from glacierbase.model.differences import Difference, change_line
 from glacierbase.model.names import name_parts
 from glacierbase.model.result import Result
 from glacierbase.model.text import Line, counted, quoted, table, time_of
-from glacierbase.sql.qualified import qualified
-from glacierbase.sql.targets import table_names
+from glacierbase.sql.qualified import name_key, why_unmanaged
 from glacierbase.stores.iceberg.versions import Past, Version
 from glacierbase.stores.live import LiveTables
-from glacierbase.stores.tables import is_own_name
 
 # Properties and comments change neither what is stored nor what may be stored.
 _PROPERTIES = ("property", "comment")
@@ -96,7 +94,8 @@ class DriftResult(Result):
     Attributes:
         drifts: the differences, by table.
         compared: how many tables were compared.
-        unmanaged: tables in the same namespaces that no file of the history made.
+        unmanaged: tables in the same namespaces that no file of the history made, and those that the catalog file leaves to others.
+        reasons: why the catalog file leaves a table to others, by its name.
         not_recorded: tables that files changed and of which the history has no record.
         unread: tables that could not be compared.
         next: the ways to settle the differences.
@@ -105,6 +104,7 @@ class DriftResult(Result):
     drifts: tuple[Drift, ...] = ()
     compared: int = 0
     unmanaged: tuple[str, ...] = ()
+    reasons: dict[str, str] = field(default_factory=dict)
     not_recorded: tuple[str, ...] = ()
     unread: tuple[Unread, ...] = ()
     next: tuple[str, ...] = ()
@@ -116,7 +116,8 @@ class DriftResult(Result):
 
     def listed(self) -> Sequence[Line]:
         """Return the text with the names of the unmanaged tables."""
-        return [*self._shown(), *(f"unmanaged: {name}" for name in self.unmanaged)]
+        reasons = {name: f" ({reason})" for name, reason in self.reasons.items()}
+        return [*self._shown(), *(f"unmanaged: {name}{reasons.get(name, '')}" for name in self.unmanaged)]
 
     def _shown(self) -> Iterator[Line]:
         shown = [drift for drift in self.drifts if drift.class_ is not DriftClass.ENGINE]
@@ -180,9 +181,10 @@ def _compared(
 ) -> DriftResult:  # fmt: skip
     catalog = opened.target.catalog
     files = FileTables.of(catalog, history)
-    unknown = _never_recorded(known, files)
+    unknown = files.never_recorded(known)
     chosen = choice.of(known, unknown)
-    compared = compare_tables(chosen, tables, files)
+    managed = [timeline for timeline in chosen if why_unmanaged(catalog, timeline.table) is None]
+    compared = compare_tables(managed, tables, files)
     past = tables.past(
         {drift.actual.table: drift.recorded.metadata_location for drift in compared.drifts if drift.actual}
     )
@@ -192,9 +194,12 @@ def _compared(
         for drift in _drifts(whole, past.get(whole.actual.table) if whole.actual else None, catalog.drift_rules)
     )
     renamed = {drift.actual.table for drift in compared.drifts if drift.actual and drift.is_renamed}
-    not_recorded = tuple(_existing(filter(choice.includes, unknown), tables))
+    names_of_files = (name for name in unknown if choice.includes(name) and why_unmanaged(catalog, name) is None)
+    not_recorded = tuple(_existing(names_of_files, tables))
     names, unlisted = _unmanaged(catalog, known, choice, tables)
     neighbours = _not_of_others(iter(names), opened)
+    left = [timeline.table for timeline in chosen if timeline.shape and why_unmanaged(catalog, timeline.table)]
+    unmanaged = [*left, *(name for name in neighbours if name not in not_recorded and name not in renamed)]
     return replace(
         result,
         warnings=tuple(
@@ -202,12 +207,15 @@ def _compared(
         ),
         drifts=drifts,
         compared=compared.tables,
-        unmanaged=tuple(name for name in neighbours if name not in not_recorded and name not in renamed),
+        unmanaged=tuple(unmanaged),
+        reasons={name: reason for name in unmanaged if (reason := why_unmanaged(catalog, name))},
         not_recorded=not_recorded,
         unread=tuple(Unread(*pair) for pair in compared.unread),
         next=_ways_out(
             drifts, any(drift.is_of_iceberg and drift.actual and not drift.is_renamed for drift in compared.drifts)
-        ),
+        )
+        if known or unknown
+        else (f"no table is recorded; list those that exist: `{command('import', 'tables', '--list')}`",),
     )
 
 
@@ -268,7 +276,7 @@ def _unmanaged(
     namespaces = {tuple(name_parts(name)[:-1]): name for name in managed.values()}
     names_by_table = tables.names_beside(namespaces.values())
     names = (name for names in names_by_table.values() for name in sorted(names) if choice.includes(name))
-    unknown = [name for name in names if name.casefold() not in managed and not _is_ours(name, catalog)]
+    unknown = [name for name in names if name.casefold() not in managed and not is_own_table(catalog, name)]
     return unknown, [name for name in namespaces.values() if tables.is_near(name) and name not in names_by_table]
 
 
@@ -276,22 +284,8 @@ def _not_of_others(names: Iterator[str], opened: OpenCatalog) -> Iterator[str]:
     """Yield those of the tables that no file of another history in the same namespace changed."""
     if (first := next(names, None)) is None:
         return
-    events = (event for history in opened.store.read_other_histories().values() for event in history)
-    changed = dict.fromkeys(name for event in events for name in table_names(event.tables))
-    managed = {qualified(opened.target.catalog, name).casefold() for name in changed}
-    yield from (name for name in chain([first], names) if name.casefold() not in managed)
-
-
-def _is_ours(name: str, catalog: Catalog) -> bool:
-    """Return whether a table is the history or the lock of a catalog of the project."""
-    parts = name_parts(name)
-    return ".".join(parts[1:-1]) == catalog.store.namespace and is_own_name(parts[-1])
-
-
-def _never_recorded(known: Iterable[Timeline], files: FileTables) -> Sequence[str]:
-    """Return the tables that files changed and that have no record."""
-    recorded = {moment.shape.table for timeline in known for moment in timeline.moments if moment.shape}
-    return sorted({name for names in files.by_version.values() for name in names} - recorded)
+    others = tables_of_others(opened)
+    yield from (name for name in chain([first], names) if name_key(opened.target.catalog, name) not in others)
 
 
 def _existing(names: Iterable[str], tables: LiveTables) -> Iterator[str]:

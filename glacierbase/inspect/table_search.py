@@ -131,7 +131,9 @@ class TableSearch:
         """
         if self._is_found:
             return results
-        hint = did_you_mean(self._text, _with_short_names(self._known), f"`{command('history')}` lists what ran")
+        listing = command("history") if self._known else command("import", "tables", "--list")
+        what_is_listed = "what ran" if self._known else "the tables that exist"
+        hint = did_you_mean(self._text, _with_short_names(self._known), f"`{listing}` lists {what_is_listed}")
         raise ConfigurationError(
             "UNKNOWN_TABLE", f"no migration in the history changed a table {self._text}", hint, table=self._text
         )

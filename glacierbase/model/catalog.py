@@ -75,6 +75,40 @@ class DriftRule:
 
 
 @dataclass(frozen=True, slots=True)
+class UnmanagedTables:
+    """Tables that are left to others.
+
+    Attributes:
+        pattern: of whole names; capitals do not matter.
+    """
+
+    pattern: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Management:
+    """Which tables the migrations of a catalog manage.
+
+    Attributes:
+        managed: patterns of whole names; none for all tables.
+        unmanaged: the tables that are left to others.
+    """
+
+    managed: tuple[str, ...] = ()
+    unmanaged: tuple[UnmanagedTables, ...] = ()
+
+    def why_unmanaged(self, table: str) -> str | None:
+        """Return why a table, by its whole name, is left to others; None for one that migrations manage."""
+        rule = next((rule for rule in self.unmanaged if matches(table, rule.pattern)), None)
+        if rule is not None:
+            return rule.reason
+        if self.managed and not any(matches(table, pattern) for pattern in self.managed):
+            return "no pattern of `managed` fits it"
+        return None
+
+
+@dataclass(frozen=True, slots=True)
 class Catalog:
     """One catalog in one environment, its references resolved.
 
@@ -96,6 +130,7 @@ class Catalog:
         recovers: whether `migrate` settles a statement of a dead run where its table proves the outcome.
         records_tables: whether the shapes of the tables that a file changes are recorded.
         drift_rules: differences between records and tables that `drift` ignores.
+        management: which tables its migrations manage.
         fixtures: the path of an SQL file with tables that no migration creates, relative to the project; None without one.
     """
 
@@ -123,3 +158,4 @@ class Catalog:
     lint: LintOptions = field(default_factory=LintOptions, repr=False)
     fixtures: str | None = None
     drift_rules: tuple[DriftRule, ...] = ()
+    management: Management = field(default_factory=Management)

@@ -100,8 +100,8 @@ def described_schemas() -> dict[str, str]:
 
 
 def _command(document: str) -> str:
-    """Return the command line of a document's name: each action of `drift` has its own document."""
-    return f"glacierbase {document.replace('drift-', 'drift ')}"
+    """Return the command line of a document's name: each action of `drift` and of `import` has its own document."""
+    return f"glacierbase {document.replace('drift-', 'drift ').replace('import-', 'import ')}"
 
 
 def json_schema(name: str) -> Schema:

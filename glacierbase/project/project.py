@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 from glacierbase.apply.plan import Selection
 from glacierbase.catalogs.choice import CatalogChoice
 from glacierbase.catalogs.folder import CatalogFile
+from glacierbase.errors import ConfigurationError
 from glacierbase.executors import type_of
 from glacierbase.model.arguments import check_reason, given, version_given
-from glacierbase.model.command import Scope, with_own_scope
+from glacierbase.model.command import Scope, command, with_own_scope
 from glacierbase.model.result import Results
 from glacierbase.project.commands import COMMANDS, Command
 from glacierbase.project.each import Catalogs
@@ -23,6 +24,7 @@ from glacierbase.secrets import Secrets
 
 # A command imports what it runs when it is called.
 if TYPE_CHECKING:
+    from glacierbase.adopt.table_results import ImportTablesResult
     from glacierbase.apply.drift import DriftFileResult, DriftIgnoreResult
     from glacierbase.apply.results import (
         BaselineResult,
@@ -271,6 +273,44 @@ class Project:
         self._catalogs.choice.only(catalogs)
         return self._catalogs.run(
             COMMANDS["baseline"], catalogs, spark, to=number, reason=reason, accept=accept, lock_timeout=lock_timeout
+        )
+
+    @with_own_scope
+    def import_tables(
+        self,
+        tables: Collection[str] = (),
+        catalogs: Collection[str] = (),
+        *, list_only: bool = False, author: str | None = None, dry_run: bool = False, reason: str | None = None,
+        lock_timeout: float = 0, spark: Any = None,
+    ) -> tuple[ImportTablesResult, ...]:  # fmt: skip
+        """Write a migration file for each table that exists and that neither history nor files of one catalog have.
+
+        Args:
+            tables: patterns of names; required to write files, default all tables.
+            list_only: only return the tables, and which of them are managed; of all catalogs by default.
+            author: default git's `user.name`.
+            dry_run: write and record nothing.
+            reason: why; then the files are recorded as applied, as `baseline` does.
+
+        Raises:
+            ConfigurationError: a pattern fits no table; a file cannot be written.
+            HistoryDisagrees: the files were written, and could not be recorded.
+            EngineUnavailable: tables cannot be listed, and no file was written; `results` has the others.
+        """
+        from glacierbase.adopt.tables import TableImport
+        from glacierbase.history.tables import TableChoice
+
+        if not list_only:
+            self._catalogs.choice.only(catalogs)
+            if not tables:
+                hint = f"name tables, or '*' for all; `{command('import', 'tables', '--list')}` lists them"
+                raise ConfigurationError("EMPTY_VALUE", "no pattern of tables was given; nothing was written", hint)
+        if reason is not None:
+            check_reason(reason)
+        choice = TableChoice(tables, "no table in the catalogs of the engine matches")
+        wanted = TableImport(list_only, author, dry_run, None if dry_run or list_only else reason, lock_timeout)
+        return choice.check(
+            self._catalogs.run(COMMANDS["import-tables"], catalogs, spark, choice=choice, wanted=wanted)
         )
 
     @with_own_scope

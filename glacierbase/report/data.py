@@ -30,6 +30,7 @@ from glacierbase.report.results import (
     ReportedPart,
     ReportedSince,
     ReportedTable,
+    UnmanagedTable,
 )
 from glacierbase.stores.live import LiveTables
 
@@ -68,7 +69,7 @@ def _with_drift(opened: OpenCatalog, state: CatalogState, known: Sequence[Timeli
         warnings=tuple(_not_compared(broken)),
         drifts=compared.drifts,
         drift_compared=compared.compared,
-        unmanaged=compared.unmanaged,
+        unmanaged=tuple(UnmanagedTable(name, compared.reasons.get(name, "")) for name in compared.unmanaged),
         unread=compared.unread,
         drift_next=compared.next,
     )

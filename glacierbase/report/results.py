@@ -127,6 +127,18 @@ class ReportedMigration:
 
 
 @dataclass(frozen=True, slots=True)
+class UnmanagedTable:
+    """A table that no migration made, or that the catalog file leaves to others.
+
+    Attributes:
+        reason: of the catalog file; empty where it has none.
+    """
+
+    table: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class PageResult(Result):
     """The page's content for one catalog.
 
@@ -141,7 +153,7 @@ class PageResult(Result):
     to_come: tuple[str, ...] = ()
     drifts: tuple[Drift, ...] = ()
     drift_compared: int = 0
-    unmanaged: tuple[str, ...] = ()
+    unmanaged: tuple[UnmanagedTable, ...] = ()
     unread: tuple[Unread, ...] = ()
     drift_next: tuple[str, ...] = ()
     drift_unknown: str | None = None

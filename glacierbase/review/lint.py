@@ -31,6 +31,7 @@ from glacierbase.review.results import REPLAY_CODES, LintResult, NotUnderstood, 
 from glacierbase.review.rule import Rule
 from glacierbase.review.rules.allows import misplaced_allow, unexplained_allow, unknown_allow, unused_allow
 from glacierbase.sql.dialects import dialect_of
+from glacierbase.sql.qualified import beginning
 
 _JARS = {
     name: re.compile(rf"[^:]+:{part}[^:]*:(?P<version>[0-9][^:]*)")
@@ -130,6 +131,9 @@ def _facts(catalog: Catalog) -> dict[str, object]:
         "given_parts": type_of(catalog).given_parts(catalog),
         "default_catalog": catalog.spark_conf.get("spark.sql.defaultCatalog", "spark_catalog"),
         "defaults": dict(_defaults(catalog)),
+        "beginning": beginning(catalog),
+        "managed": catalog.management.managed,
+        "unmanaged": [(rule.pattern, rule.reason) for rule in catalog.management.unmanaged],
     }
 
 

@@ -6,7 +6,7 @@ names an object that `statement_rule` or `file_rule` returns, or a list of such 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
@@ -74,6 +74,9 @@ class Facts:
         versions: of the formats whose jars the catalog file names.
         varying: texts that a variable has in only some environments, with the variable's path.
         defaults: properties that the engine gives to new tables.
+        beginning: the first parts of a whole name, which a shorter one lacks.
+        managed: patterns of the tables that migrations manage; empty for all.
+        unmanaged: pattern and reason of tables that are left to others.
     """
 
     engine: str = SPARK.name
@@ -83,6 +86,9 @@ class Facts:
     versions: Mapping[str, str] = field(default_factory=dict)
     varying: Mapping[str, str] = field(default_factory=dict)
     defaults: Mapping[str, str] = field(default_factory=dict)
+    beginning: Sequence[str] = ()
+    managed: Sequence[str] = ()
+    unmanaged: Sequence[tuple[str, str]] = ()
 
 
 class TablesBefore:

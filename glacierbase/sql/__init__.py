@@ -27,6 +27,7 @@ What follows from statements:
 - `column_types`: column types in one spelling.
 
 From values to text:
+- `creates`: the statements that create a table like one that exists, and what they leave out.
 - `render`: shapes as Spark SQL: CREATE TABLE, and ALTER TABLE from one shape to another.
 """
 

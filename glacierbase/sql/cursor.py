@@ -16,7 +16,10 @@ from glacierbase.sql.tokens import Source, Token, tokens
 _QUOTES = ("`", '"')
 _TEMPLATES = ("{{", "{%", "{#")
 _BARE = re.compile(r"[\w$]+")
-_ESCAPE = re.compile(r"\\(.)|(['\"])\2", re.DOTALL)
+_ESCAPE = re.compile(r"\\(u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|[0-3][0-7]{2}|.)|(['\"])\2", re.DOTALL)
+# What one character after a backslash means; any other one means itself.
+# https://spark.apache.org/docs/latest/sql-ref-literals.html#string-literal
+_MEANS = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "0": "\0", "Z": "\x1a", "%": "\\%", "_": "\\_"}
 _DOUBLED = re.compile(r"()(['\"])\2")
 _OPEN, _CLOSED = ("(", "[", "{"), (")", "]", "}")
 
@@ -31,6 +34,14 @@ def _parts(token: Token) -> tuple[Token, ...]:
         return (token,)
     after_dot = token.start + 1
     return Token(".", token.start, after_dot), Token(token.word[1:], after_dot, token.end)
+
+
+def _meant(found: re.Match[str]) -> str:
+    """Return the character that an escape, or a doubled quote, stands for."""
+    code = found[1] or found[2]
+    if len(code) == 1:
+        return code if found[2] else _MEANS.get(code, code)
+    return chr(int(code, 8) if code.isdigit() and len(code) == 3 else int(code[1:], 16))
 
 
 class Cursor:
@@ -121,8 +132,12 @@ class Cursor:
         opening, text = self.word(), self.text()
         self._at += 1
         inside = text[len(opening) : len(text) - (2 if opening == "$$" else 1)]
-        escape = _ESCAPE if self.dialect.backslash_escapes else _DOUBLED
-        return inside if len(opening) > 1 else escape.sub(lambda match: match[1] or match[2], inside)
+        if len(opening) > 1:
+            return inside
+        if not self.dialect.backslash_escapes:
+            return _DOUBLED.sub(lambda match: match[1] or match[2], inside)
+        # Two escapes may be the halves of one character.
+        return _ESCAPE.sub(_meant, inside).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
     def text(self) -> str:
         """Return the text of the next token.

@@ -6,6 +6,7 @@ means unknown, so that no value is wrong. Names are as the engine compares them.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
@@ -32,6 +33,8 @@ from glacierbase.sql.statement import (
 )
 
 Path: TypeAlias = tuple[str, ...]
+# A quoted part of a name. With a dot in one, the text of a path does not tell its parts.
+_QUOTED = re.compile(r"`((?:[^`]|``)*)`")
 # What Iceberg appends to a column's name for the name of a partition field.
 _APPENDED = {
     **{unit: f"_{unit.removesuffix('s')}" for unit in ("years", "months", "days", "hours", "year", "month", "day", "hour")},
@@ -138,7 +141,7 @@ def field_of(transform: Transform, name: str | None = None) -> KnownField | None
         name: given by AS; default the name that Iceberg gives.
     """
     columns, widths = transform.columns, ",".join(transform.widths)
-    if len(columns) != 1 or ("`" in transform.text and "." in columns[0]):
+    if len(columns) != 1 or any("." in quoted for quoted in _QUOTED.findall(transform.text)):
         return None
     source = columns[0].lower()
     given = source + _APPENDED.get(transform.function, f"_{transform.function}" if transform.function else "")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from glacierbase.model.catalog import Catalog
-from glacierbase.model.names import name_of, name_parts
+from glacierbase.model.names import completed_like, name_of, name_parts
 from glacierbase.sql.dialects import dialect_of
 
 DEFAULT_CATALOG = "spark_catalog"
@@ -26,6 +26,31 @@ def qualified(catalog: Catalog, table: str) -> str:
     if len(parts) == 1 and default == DEFAULT_CATALOG:
         parts = ["default", *parts]
     return name_of((default, *parts))
+
+
+def whole_name(catalog: Catalog, table: str) -> str:
+    """Return the name of a table as a new session completes it: outside of Spark, with database and schema of the connection."""
+    name = qualified(catalog, table)
+    return name if dialect_of(catalog.dialect).names_follow_conf else completed_like(name, beginning(catalog))
+
+
+def beginning(catalog: Catalog) -> tuple[str, str, str]:
+    """Return the first parts of a whole name, which a shorter one lacks, and an empty last part."""
+    conf, connection = catalog.spark_conf, catalog.connection
+    if dialect_of(catalog.dialect).names_follow_conf:
+        return conf.get("spark.sql.defaultCatalog", DEFAULT_CATALOG), "default", ""
+    database, schema = connection.get("database") or catalog.store.catalog, connection.get("schema") or "PUBLIC"
+    return str(database), str(schema), ""
+
+
+def name_key(catalog: Catalog, table: str) -> tuple[str, ...]:
+    """Return what two names of one table have in common: the parts of the whole name, in lower case."""
+    return tuple(part.casefold() for part in name_parts(whole_name(catalog, table)))
+
+
+def why_unmanaged(catalog: Catalog, table: str) -> str | None:
+    """Return why the catalog file leaves a table to others; None for one that migrations manage."""
+    return catalog.management.why_unmanaged(whole_name(catalog, table))
 
 
 def is_catalog(catalog: Catalog, name: str) -> bool:

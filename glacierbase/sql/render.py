@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from glacierbase.model.escape import UNSAFE
 from glacierbase.model.names import name_of, name_parts, spark_identifier
@@ -22,6 +22,8 @@ _PRIMITIVE = re.compile(
     r"boolean|int|bigint|float|double|decimal\(\d+,\d+\)|date|timestamp|timestamp_ntz|string|binary|variant"
 )
 _WITH_WIDTH = re.compile(r"(bucket|truncate)\[(\d+)\]")
+# Types that Spark SQL lacks: the type as which Spark reads them.
+_READ_AS = {"uuid": "string", "fixed": "binary"}
 # `timestamp` may be another type, by the setting spark.sql.timestampType.
 _SPELLED = {"timestamp": "timestamp_ltz"}
 # By Iceberg's name of the transform: the function in PARTITIONED BY, and the suffix that it gives to the name of the field.
@@ -72,10 +74,36 @@ def not_creatable(shape: Shape) -> list[str]:
         f"{column.name} refuses nulls" for column in shape.columns if column.required and _is_element(column, shape)
     ]
     reasons += [f"it has the property {key}" for key in shape.properties if key in _REFUSED]
-    return [*reasons, *_unsupported_names(shape)]
+    return [*reasons, *unsupported_names(shape)]
 
 
-def _unsupported_names(shape: Shape) -> Iterator[str]:
+def nearest(shape: Shape) -> Shape:
+    """Return the nearest shape for which Spark SQL has words, names aside.
+
+    A column of a type that Spark does not read is left out, with the partition and sort fields and the identifiers that name it.
+    """
+    columns = [
+        replace(column, type=_READ_AS.get(column.type.partition("(")[0], column.type)) for column in shape.columns
+    ]
+    lost = {name_parts(column.name)[0] for column in columns if not _has_type(column)}
+    kept = tuple(
+        replace(column, default=None, required=column.required and not _is_element(column, shape))
+        for column in columns
+        if name_parts(column.name)[0] not in lost
+    )
+    names = {column.name for column in kept}
+    return replace(
+        shape,
+        columns=kept,
+        partitioning=tuple(field for field in shape.partitioning if field.source in names and _has_function(field)),
+        sorting=tuple(field for field in shape.sorting if field.source in names and _has_function(field)),
+        identifiers=tuple(name for name in shape.identifiers if name in names),
+        properties={key: value for key, value in shape.properties.items() if key not in _REFUSED},
+    )
+
+
+def unsupported_names(shape: Shape) -> Iterator[str]:
+    """Yield the names that a statement cannot have."""
     paths = [name_parts(column.name) for column in shape.columns]
     texts = (
         *name_parts(shape.table),
@@ -115,7 +143,7 @@ def _is_set(key: str) -> bool:
 
 def _create(shape: Shape, table: str, partitioning: Sequence[PartitionField], properties: Mapping[str, str]) -> str:
     inside = columns_inside(shape.columns)
-    columns = ",\n  ".join(_column(column, " ", inside) for column in inside.get((), []))
+    columns = ",\n  ".join(declared_column(column, " ", inside) for column in inside.get((), []))
     lines = [f"CREATE TABLE {table} (\n  {columns}\n)", "USING iceberg"]
     if partitioning:
         lines.append(f"PARTITIONED BY ({', '.join(map(transformed, partitioning))})")
@@ -143,13 +171,13 @@ def type_of(column: Column, inside: _Inside) -> str:
     fields = inside.get(tuple(name_parts(column.name)), ())
     kind = column.type.partition("<")[0]
     if kind == "struct":
-        return f"struct<{', '.join(_column(field, ': ', inside) for field in fields)}>"
+        return f"struct<{', '.join(declared_column(field, ': ', inside) for field in fields)}>"
     if fields:
         return f"{kind}<{', '.join(type_of(field, inside) for field in fields)}>"
     return _SPELLED.get(column.type, column.type)
 
 
-def _column(column: Column, between: str, inside: _Inside) -> str:
+def declared_column(column: Column, between: str, inside: _Inside) -> str:
     """Return the declaration of a column, or of a struct's field, which has a colon `between` name and type."""
     *_, name = name_parts(column.name)
     required = " NOT NULL" if column.required else ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
@@ -10,16 +10,18 @@ from time import monotonic
 from types import TracebackType
 from typing import TypeVar
 
+from glacierbase.catalogs.declared_catalogs import DECLARED
 from glacierbase.errors import ConfigurationError, EngineError, GlacierbaseError, OutcomeUnknown, TableNotFound
-from glacierbase.executors import Session
+from glacierbase.executors import ListedTable, Session
 from glacierbase.executors.engine import Engine
 from glacierbase.model.catalog import Catalog
-from glacierbase.model.names import name_parts, spark_identifier
+from glacierbase.model.names import name_of, name_parts, spark_identifier
 from glacierbase.model.shape import Shape
 from glacierbase.run.waiting import Caller, result
-from glacierbase.sql.qualified import qualified
+from glacierbase.sql.dialects import dialect_of
+from glacierbase.sql.qualified import DEFAULT_CATALOG, qualified
 from glacierbase.stores.iceberg.properties import can_open
-from glacierbase.stores.iceberg.shape import ShapeReader, shape_from_json
+from glacierbase.stores.iceberg.shape import ListedNames, ShapeReader, shape_from_json
 from glacierbase.stores.iceberg.versions import Past, identifier
 
 T = TypeVar("T")
@@ -41,6 +43,20 @@ class Reading:
 
     shape: Shape | None = None
     unread: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The tables and views of all catalogs of an engine.
+
+    Attributes:
+        unlisted: why the tables of a catalog or of a namespace are not known.
+        without_views: the catalogs of which only the engine lists the views; it was not started for them.
+    """
+
+    tables: tuple[ListedTable, ...]
+    unlisted: Mapping[str, str]
+    without_views: tuple[str, ...]
 
 
 class LiveTables:
@@ -80,21 +96,67 @@ class LiveTables:
         answers = self._read_all(tables, lambda shapes, table: shapes.names_beside(table))
         return {table: answer for table, answer in answers.items() if isinstance(answer, tuple)}
 
+    def listed(self, is_wanted: Callable[[str], bool]) -> Listing:
+        """Return the tables and views of all catalogs that the catalog file names. What cannot be listed keeps nothing else out.
+
+        Args:
+            is_wanted: returns whether the tables of a namespace are wanted, and those of the namespaces inside.
+        """
+        found: list[ListedTable] = []
+        unlisted: dict[str, str] = {}
+        without_views: list[str] = []
+        for name in catalogs_of(self._catalog):
+            try:
+                if self._shapes.may_need_engine(name_of((name, "any", "any"))):
+                    found += self._listed_by_engine(name)
+                else:
+                    found += self._listed_near(name, is_wanted, unlisted, without_views)
+            except GlacierbaseError as error:
+                unlisted[name] = error.message
+        return Listing(tuple(found), unlisted, tuple(dict.fromkeys(without_views)))
+
+    def _listed_by_engine(self, name: str) -> Sequence[ListedTable]:
+        if self._engine is None:
+            raise ConfigurationError("STORE_NOT_ICEBERG", "only its engine can list it")
+        return self._opened_session(self._engine).tables(name)
+
+    def _listed_near(
+        self, name: str, is_wanted: Callable[[str], bool], unlisted: dict[str, str], without_views: list[str]
+    ) -> Iterator[ListedTable]:
+        """Yield what PyIceberg lists, one level of namespaces after the other; add to the last two arguments what it does not."""
+        waiting = [name]
+        while waiting:
+            answers = self._read_near(waiting, lambda shapes, namespace: shapes.listed(namespace))
+            waiting = []
+            for namespace, answer in answers.items():
+                if isinstance(answer, ListedNames):
+                    yield from map(ListedTable, answer.tables)
+                    yield from (ListedTable(view, "view") for view in answer.views or ())
+                    without_views += [name] if answer.views is None else []
+                    waiting += filter(is_wanted, answer.namespaces)
+                elif not isinstance(answer, TableNotFound):  # Else it was dropped meanwhile, or the catalog is empty.
+                    unlisted[namespace] = answer.message
+
     def _read_all(
         self, tables: Iterable[str], read: Callable[[TableShapes, str], T]
     ) -> Mapping[str, T | GlacierbaseError | None]:
         """Return what `read` returns for each table, or the error that it raises; None for tables that require the engine."""
         names = list(dict.fromkeys(tables))
-        near = [table for table in names if self.is_near(table)]
+        return {**dict.fromkeys(names), **self._read_near([name for name in names if self.is_near(name)], read)}
+
+    def _read_near(
+        self, near: Sequence[str], read: Callable[[TableShapes, str], T]
+    ) -> Mapping[str, T | GlacierbaseError]:
+        """Return what `read` returns for each name, or the error that it raises. Several readers share the names."""
         count = min(_READERS, -(-len(near) // _TABLES_EACH))
         while len(self._readers) < count:
             self._readers.append(_Reader(self._catalog))
         answers = [reader.begin(near[number::count], read) for number, reader in enumerate(self._readers[:count])]
-        by_table: dict[str, T | GlacierbaseError | None] = dict.fromkeys(names)
+        by_name: dict[str, T | GlacierbaseError] = {}
         for answer in answers:  # Each call inside has its own time limit.
             more: Mapping[str, T | GlacierbaseError] = result(answer, float("inf"))
-            by_table.update(more)
-        return by_table
+            by_name.update(more)
+        return by_name
 
     def _reading(self, table: str, answer: Shape | GlacierbaseError | None) -> Reading:
         """Return the answer of a reader, or the engine's where the reader could not open the table."""
@@ -107,10 +169,13 @@ class LiveTables:
 
     def _through(self, engine: Engine, table: str) -> Reading:
         try:
-            self._session = self._session or engine.start().open_session()
-            return Reading(self._shapes.read(table, self._session))
+            return Reading(self._shapes.read(table, self._opened_session(engine)))
         except GlacierbaseError as error:
             return Reading(unread=error.message)
+
+    def _opened_session(self, engine: Engine) -> Session:
+        self._session = self._session or engine.start().open_session()
+        return self._session
 
     def __enter__(self) -> LiveTables:
         return self
@@ -161,6 +226,14 @@ class _Reader:
             return error
         self._failing_seconds = 0.0
         return answer
+
+
+def catalogs_of(catalog: Catalog) -> tuple[str, ...]:
+    """Return the catalogs of the engine that hold the tables of users: for Spark, those that `sparkConf` declares."""
+    if not dialect_of(catalog.dialect).names_follow_conf:
+        return (str(catalog.connection.get("database") or catalog.store.catalog),)
+    declared = (DECLARED.fullmatch(key) for key in catalog.spark_conf)
+    return tuple(found[1] for found in declared if found) or (DEFAULT_CATALOG,)
 
 
 class TableShapes:
@@ -225,6 +298,10 @@ class TableShapes:
             ConfigurationError, EngineError: as for `read`.
         """
         return () if self.needs_engine(table) else self._reads().names_beside(qualified(self._catalog, table))
+
+    def listed(self, namespace: str) -> ListedNames:
+        """Return what is directly inside a namespace or a catalog. Raises as `read` does without a session."""
+        return self._reads().listed(namespace)
 
     def close(self) -> None:
         """Close the connections. Sessions are closed by their owner."""

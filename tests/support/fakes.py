@@ -10,7 +10,7 @@ from datetime import datetime, timezone
 from typing import Any
 
 from glacierbase.errors import OutcomeUnknown, StatementRefused, TableNotFound
-from glacierbase.executors import Evidence, InFlight
+from glacierbase.executors import Evidence, InFlight, ListedTable
 from glacierbase.model.migration import Event
 from glacierbase.model.session import SessionContext
 from glacierbase.model.shape import Column, Shape, TableVersion
@@ -60,6 +60,10 @@ class FakeSession:
         rows = self._connection.execute(f"PRAGMA table_info({name})").fetchall()
         columns = tuple(Column(None, row[1], row[2].lower(), required=bool(row[3])) for row in rows)
         return Shape(table, None, "sqlite", None, columns) if columns else None
+
+    def tables(self, catalog: str) -> list[ListedTable]:
+        rows = self.query("SELECT name, type FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY name")
+        return [ListedTable(f"{catalog}.main.{name}", kind) for name, kind in rows]
 
     def context(self) -> SessionContext:
         return self._context

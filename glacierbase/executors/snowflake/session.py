@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from glacierbase.errors import ConfigurationError, EngineUnavailable, TableNotFound
-from glacierbase.executors import Evidence, Executor, InFlight, Row, Session
+from glacierbase.executors import Evidence, Executor, InFlight, ListedTable, Row, Session
 from glacierbase.executors.snowflake.errors import error_text, is_atomic, map_error
-from glacierbase.executors.snowflake.shape import shape_of
+from glacierbase.executors.snowflake.shape import LIST_TABLES, listed_tables, shape_of
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.names import snowflake_identifier
 from glacierbase.model.session import SessionContext
@@ -156,6 +156,10 @@ class SnowflakeSession:
         except TableNotFound:
             self.is_clean = was_clean  # A refused DESCRIBE changes nothing, and a new session costs a login.
             return None
+
+    def tables(self, catalog: str) -> list[ListedTable]:
+        """Return the tables and views of a database, by one query. `SHOW` returns 10,000 at most."""
+        return listed_tables(self.query(LIST_TABLES.format(snowflake_identifier(catalog))))
 
     def context(self) -> SessionContext:
         """Return database, schema and role, which the connector takes from each answer; None for empty ones."""

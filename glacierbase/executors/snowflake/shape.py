@@ -1,4 +1,4 @@
-"""The shape of a table from the rows of Snowflake's DESCRIBE TABLE."""
+"""The tables of a database as Snowflake lists them, and the shape of a table from the rows of DESCRIBE TABLE."""
 
 from __future__ import annotations
 
@@ -6,10 +6,28 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from glacierbase.executors import ListedTable
 from glacierbase.model.shape import Column, Shape
 
 # The first of its columns. https://docs.snowflake.com/en/sql-reference/sql/desc-table
 _COLUMNS = ("name", "type", "kind", "null?", "default", "primary key", "unique key", "check", "expression", "comment")
+# https://docs.snowflake.com/en/sql-reference/info-schema/tables
+_KINDS = {"BASE TABLE": "table", "VIEW": "view"}
+LIST_TABLES = (
+    "SELECT table_catalog, table_schema, table_name, table_type FROM {0}.INFORMATION_SCHEMA.TABLES"
+    " WHERE table_schema <> 'INFORMATION_SCHEMA' AND table_type <> 'VIEW' UNION ALL"
+    " SELECT table_catalog, table_schema, table_name, 'VIEW' FROM {0}.INFORMATION_SCHEMA.VIEWS"
+    " WHERE table_schema <> 'INFORMATION_SCHEMA'"
+)
+
+
+def listed_tables(rows: Iterable[Sequence[Any]]) -> list[ListedTable]:
+    """Return the tables and views in rows of `LIST_TABLES`, without temporary ones."""
+    return [
+        ListedTable(".".join(_written(str(part)) for part in name), _KINDS.get(str(kind), str(kind).lower()))
+        for *name, kind in rows
+        if "TEMPORARY" not in str(kind)
+    ]
 
 
 def shape_of(table: str, described: Iterable[Sequence[Any]]) -> Shape:

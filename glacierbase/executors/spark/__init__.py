@@ -15,7 +15,7 @@ Sessions:
 - `session`: run statements; literals, progress, substitution.
 - `errors`: exceptions as engine errors, and whether they prove that a statement had no effect.
 - `evidence`: what the log of a table proves.
-- `shape`: the shapes of tables as Spark describes them.
+- `listing`, `shape`: the tables of a catalog as Spark lists them; their shapes as Spark describes them.
 """
 
 from __future__ import annotations

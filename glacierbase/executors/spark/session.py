@@ -9,8 +9,9 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from glacierbase.errors import StatementRefused, TableNotFound
-from glacierbase.executors import STATEMENT_TAG, Row
+from glacierbase.executors import STATEMENT_TAG, ListedTable, Row
 from glacierbase.executors.spark.errors import map_error
+from glacierbase.executors.spark.listing import listed_tables
 from glacierbase.executors.spark.shape import read_shape
 from glacierbase.model.names import name_parts, spark_identifier
 from glacierbase.model.session import SessionContext
@@ -135,6 +136,10 @@ class SparkSessionPort:
                 return read_shape(self._spark, table)
         except TableNotFound:
             return None
+
+    def tables(self, catalog: str) -> list[ListedTable]:
+        """Return the tables and views of a catalog, by several statements for each namespace."""
+        return list(listed_tables(self.query, catalog))
 
     def context(self) -> SessionContext:
         """Return the current catalog and namespace. Contacts no catalog."""

@@ -39,6 +39,7 @@ from glacierbase.model.result import Status
 from glacierbase.model.shape import Shape
 from glacierbase.sql.about import COLUMN_FACTS, subjects_of
 from glacierbase.sql.file import named
+from glacierbase.sql.qualified import why_unmanaged
 from glacierbase.stores.live import LiveTables, Reading
 
 # How often tables are read again because a migration ran meanwhile.
@@ -148,13 +149,19 @@ def _tables(target: Target, history: History, files: FileTables, live: LiveTable
             recorded[timeline.table] = timeline
     by_version = files.by_version
     names = list(dict.fromkeys([*(name for number in sorted(by_version) for name in by_version[number]), *recorded]))
-    readings, rules = live.read(names), target.catalog.drift_rules
+    unmanaged = {name: why for name in names if (why := why_unmanaged(target.catalog, name))}
+    readings, rules = live.read(name for name in names if name not in unmanaged), target.catalog.drift_rules
     # While a statement may be changing a table, and after a file without a record, the last record may be outdated.
     known = {
         name: timeline for name, timeline in recorded.items() if timeline.is_certain and not files.is_changing(name)
     }
     ran = RanStatements(target.catalog, history)
-    return [_table(name, known.get(name), readings[name], rules, ran) for name in names]
+    return [
+        TableState(name, None, False, None, False, None, (), unmanaged=unmanaged[name])
+        if name in unmanaged
+        else _table(name, known.get(name), readings[name], rules, ran)
+        for name in names
+    ]
 
 
 def _last(timeline: Timeline) -> tuple[int, int]:

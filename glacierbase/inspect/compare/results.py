@@ -128,7 +128,8 @@ class ComparedTable:
     Attributes:
         table: its name in the reference environment.
         names: by environment, where it has another one.
-        verdict: the most serious cause of its differences, `equal`, or `unknown` where fewer than two shapes are known.
+        verdict: the most serious cause of its differences, `equal`, `unknown` where fewer than two shapes are known, or `unmanaged`
+            where an environment leaves it to others.
     """
 
     table: str
@@ -201,7 +202,7 @@ _VERSION_WORDS = {
 }  # fmt: skip
 _TABLE_WORDS = {
     "equal": "equal", "variables": "different by their variables", "versions": "different as the versions above are",
-    "unknown": "not known in two environments",
+    "unknown": "not known in two environments", "unmanaged": "left to others",
 }  # fmt: skip
 
 

@@ -114,6 +114,7 @@ class TableState:
         unread: why the table itself could not be read; None where it was.
         altered: how the table differed from its record when it was read, except what engines set and rules ignore.
         parts: the origins of its parts; None where the table is not recorded, and in files of earlier versions.
+        unmanaged: why the catalog file leaves the table to others, so that it was not read; None for a managed one.
     """
 
     table: str
@@ -124,6 +125,7 @@ class TableState:
     unread: str | None
     altered: tuple[Difference, ...]
     parts: TableParts | None = field(default=None, metadata=ADDED)
+    unmanaged: str | None = field(default=None, metadata=ADDED)
 
     @property
     def is_known(self) -> bool:

@@ -96,7 +96,11 @@ class _History:
         return None if first is None or self._versions[first[0]].verdict is Verdict.EDITED else first
 
     def compared(self, group: _Group) -> ComparedTable | None:
-        """Return the comparison of a table; None where it exists in no environment."""
+        """Return the comparison of a table; None where it exists in no environment. An unmanaged table is not compared."""
+        if any(table.unmanaged for table in group.values()):
+            name = next(iter(group.values())).table
+            names = {environment: table.table for environment, table in group.items() if table.table != name}
+            return ComparedTable(name, "unmanaged", names, ())
         versions = sorted(
             {number for name, table in group.items() for number, _ in self._changed_by.get((name, table.table), ())}
         )

@@ -202,11 +202,11 @@ function driftPage() {
   return ["Changes outside of migrations", [make("h1", {}, "Changes outside of migrations"), notRead(), known().map(function (catalog) {
     var shown = catalog.drifts.filter(function (each) { return each["class"] !== "kept by the engine"; });
     return [make("h2", {}, title(catalog)), catalog.drift_unknown ? note("Not known: " + catalog.drift_unknown) : [
-      make("p", {}, count(catalog.drift_compared, "table") + " compared with their records, " + count(catalog.unmanaged.length, "table") + " beside them that no migration made."),
+      make("p", {}, count(catalog.drift_compared, "table") + " compared with their records, " + count(catalog.unmanaged.length, "table") + " beside them are unmanaged."),
       shown.length ? driftTable(catalog, shown, true) : make("p", { "class": "empty" }, "No difference."),
       catalog.drift_next.map(function (each) { return way(prose(each)); }),
       catalog.unread.map(function (each) { return note(each.table + ": not compared: " + each.why); }),
-      catalog.unmanaged.length ? table("Tables that no migration made", ["table"], catalog.unmanaged, function (each) { return [each]; }) : null]];
+      catalog.unmanaged.length ? table("Tables that no migration made, or that are left to others", ["table", "reason"], catalog.unmanaged, function (each) { return [each.table, each.reason]; }) : null]];
   })]];
 }
 function comparePage() {

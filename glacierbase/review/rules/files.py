@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from glacierbase.model.catalog import Management, UnmanagedTables
 from glacierbase.model.finding import Severity
+from glacierbase.model.names import completed_like
 from glacierbase.model.text import did_you_mean
 from glacierbase.review.rule import CREATES, File, Proof, Rule, RuleFinding, Step, file_rule, statement_rule
 from glacierbase.review.rules import texts
@@ -107,7 +109,21 @@ def session_cannot_be_restored(file: File) -> Iterator[RuleFinding]:
         yield RuleFinding("this statement may change the session in a way that cannot be repeated", unclear[0])
 
 
+@file_rule(severity=Severity.ERROR, proof=Proof.CONVENTION, **_TEXTS["FL115"])
+def unmanaged_table(file: File) -> Iterator[RuleFinding]:
+    """Find changes of tables that the catalog file leaves to others; after USE, only of those with whole names."""
+    rules = tuple(UnmanagedTables(*rule) for rule in file.facts.unmanaged)
+    management = Management(tuple(file.facts.managed), rules)
+    uses = any(step.parsed.operation == "use" for step in file.steps)
+    for step in file.steps:
+        for name in () if step.parsed.options.temporary or step.parsed.operation == "call" else step.parsed.targets:
+            whole = completed_like(name.recorded, file.facts.beginning)
+            is_whole = len(name.parts) >= _PARTS or not uses
+            if is_whole and (why := management.why_unmanaged(whole)):
+                yield RuleFinding(f"the table is unmanaged: {why}", step, name=name)
+
+
 RULES: tuple[Rule, ...] = (
     short_description, hard_coded_environment, mixed_statements, unqualified_table, undeclared_catalog, create_if_not_exists,
-    secret_in_sql, session_cannot_be_restored,
+    secret_in_sql, session_cannot_be_restored, unmanaged_table,
 )  # fmt: skip

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from glacierbase.errors import OutcomeUnknown, TableNotFound
+from glacierbase.errors import OutcomeUnknown, StatementRefused, TableNotFound
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.names import name_of, name_parts
 from glacierbase.model.shape import Column, PartitionField, Shape, SortField
@@ -24,6 +24,19 @@ _SPARK_TYPES = {"long": "bigint", "timestamp": "timestamp_ntz", "timestamptz": "
 
 _Path = tuple[str, ...]
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class ListedNames:
+    """What is directly inside a catalog or a namespace, as the history records names.
+
+    Attributes:
+        views: None where PyIceberg does not list the views of such a catalog.
+    """
+
+    namespaces: tuple[str, ...]
+    tables: tuple[str, ...] = ()
+    views: tuple[str, ...] | None = ()
 
 
 class ShapeReader:
@@ -71,6 +84,15 @@ class ShapeReader:
 
         return self._answer(listed)
 
+    def listed(self, namespace: str) -> ListedNames:
+        """Return what is directly inside a namespace, or inside the catalog where only that is named.
+
+        Raises:
+            ConfigurationError, EngineError: as for `read`.
+        """
+        name, *levels = name_parts(namespace)
+        return self._answer(lambda: _listed(self._open(name), name, tuple(levels)))
+
     def _answer(self, call: Callable[[], T]) -> T:
         try:
             return result(self._caller.submit(call), CALL_SECONDS)
@@ -103,6 +125,26 @@ class ShapeReader:
                 raise TableNotFound("NoSuchTableError", f"there is no database {arguments.file}")
             self._opened[name] = open_catalog(arguments)
         return self._opened[name]
+
+
+def _listed(catalog: Any, name: str, levels: _Path) -> ListedNames:
+    def names(found: Sequence[_Path]) -> tuple[str, ...]:
+        return tuple(sorted(name_of((name, *path)) for path in found))
+
+    with mapped():
+        if not levels:
+            return ListedNames(names(catalog.list_namespaces()))
+        tables = names(catalog.list_tables(levels))
+        try:
+            views = names(catalog.list_views(levels))
+        except NotImplementedError:
+            views = None
+    try:
+        with mapped():
+            inside = names(catalog.list_namespaces(levels))
+    except StatementRefused:  # Namespaces of this catalog hold no others.
+        inside = ()
+    return ListedNames(inside, tables, views)
 
 
 def shape_from_json(name: str, metadata: str) -> Shape:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Any
 
+from pyiceberg.catalog.sql import IcebergTables
 from pyiceberg.catalog.sql import SqlCatalog as _SqlCatalog
-from sqlalchemy import event, make_url
+from sqlalchemy import event, make_url, select
+from sqlalchemy.orm import Session
 
 from glacierbase.stores.bounded import CALL_SECONDS
 from glacierbase.stores.iceberg.errors import database_locked
@@ -38,6 +40,19 @@ class SqlCatalog(Guarded, _SqlCatalog):  # type: ignore[misc]
     def _convert_orm_to_iceberg(self, orm_table: Any) -> Any:
         with reading_metadata(orm_table.metadata_location):
             return super()._convert_orm_to_iceberg(orm_table)
+
+    def list_views(self, namespace: str | tuple[str, ...]) -> list[tuple[str, ...]]:
+        """Return the views of a namespace, which PyIceberg does not list in a SQL catalog; none in a catalog of schema V0."""
+        if self._schema_version != "v1":
+            return []
+        wanted = (
+            IcebergTables.catalog_name == self.name,
+            IcebergTables.table_namespace == self.namespace_to_string(namespace),
+            IcebergTables.iceberg_type == "VIEW",
+        )
+        with Session(self.engine) as session:
+            rows = session.scalars(select(IcebergTables).where(*wanted)).all()
+        return [(*self.identifier_to_tuple(row.table_namespace), row.table_name) for row in rows]
 
 
 def _with_literal_file(uri: str) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from glacierbase.errors import EngineError, StatementRefused, TableNotFound
+from glacierbase.model.names import name_parts
 from tests.support.beds import LakeBed, RemoteLake, SnowBed, opened
 from tests.support.fakes import FakeExecutor
 
@@ -202,6 +203,19 @@ def test_a_table_is_described_as_it_is_now(bed: Bed) -> None:
         shape = session.shape(table)
     assert shape.table == table
     assert [(column.name.lower(), column.required) for column in shape.columns] == [("a", True), ("b", False)]
+
+
+def test_a_session_lists_the_tables_of_a_catalog(bed: Bed) -> None:
+    """Each under its whole name, those of all namespaces, and none that is temporary."""
+    table = bed.table("listed")
+    *above, _ = name_parts(table.lower())
+    with closing(bed.executor.open_session()) as session:
+        session.execute(f"CREATE TABLE {table} (a INT)")
+        session.execute(bed.brings_mine)
+        listed = [each for each in session.tables(above[0] if above else bed.executor.dialect) if each.kind == "table"]
+    found = [parts for each in listed if (parts := name_parts(each.name.lower()))[-len(above) - 1 : -1] == above]
+    assert [parts[-1] for parts in found].count("listed") == 1
+    assert "mine" not in [parts[-1] for parts in found] or not bed.brings_mine.startswith("CREATE")
 
 
 def test_a_session_names_its_context_and_returns_to_one(bed: Bed) -> None:

@@ -73,6 +73,8 @@ CALLS = [
     ("drift adopt --reason why --author me --yes", True),
     ("drift revert --reason why --author me", True),
     ("drift ignore --reason why", True),
+    ("import tables --list", True),
+    ("import tables --list nope.*", False),
     ("unlock --yes", True),
     ("doctor --print-ddl", True),
     ("doctor", False),
@@ -98,8 +100,8 @@ CALLS = [
     ("migrate --to", False),
 ]
 
-# What an argument of `drift` chooses has a document of its own.
-ACTIONS = {"drift-adopt", "drift-revert", "drift-ignore"}
+# What an argument of `drift` or `import` chooses has a document of its own.
+ACTIONS = {"drift-adopt", "drift-revert", "drift-ignore", "import-tables"}
 
 
 @pytest.mark.parametrize("command", RESULTS)

@@ -14,6 +14,8 @@ from glacierbase.project.commands import COMMANDS
 PRINTED = ("rules", "schemas", "explain")
 # Commands that only write or rename files are no methods.
 WRITERS = ("new", "rebase", "init")
+# Its first argument names the method.
+BY_ARGUMENT = ("import",)
 
 
 @pytest.mark.parametrize("name", [name for name in COMMANDS if name not in PRINTED])
@@ -25,7 +27,7 @@ def test_the_function_of_a_command_returns_its_type_of_result(name: str) -> None
     assert returned in (kind.__name__, f"tuple[{kind.__name__}, ...]", f"Results[{kind.__name__}]")
 
 
-@pytest.mark.parametrize("name", [name for name in COMMANDS if name not in (*PRINTED, *WRITERS)])
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name not in (*PRINTED, *WRITERS, *BY_ARGUMENT)])
 def test_a_command_on_catalogs_is_a_method_of_a_project(name: str) -> None:
     """The method returns a tuple of the results that the table names."""
     method = getattr(Project, name.replace("-", "_"))

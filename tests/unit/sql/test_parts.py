@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from glacierbase.sql import read
+from glacierbase.sql.render import literal
 from glacierbase.sql.statement import (
     AlterColumn,
     Argument,
@@ -195,3 +196,25 @@ def test_a_name_has_the_forms_that_its_readers_need() -> None:
     assert read("DROP TABLE t", "spark") == ParsedStatement(
         "drop_table", read("DROP TABLE t", "spark").targets, options=Options("table")
     )
+
+
+@pytest.mark.parametrize(
+    "text", ["a\nb", "it's", r"\n", "\x1b[2J", "\U0001f9ca", "${a}", "\0", "\u2028", r"100\%", "''", "\\"]
+)
+def test_a_text_that_was_written_as_a_string_is_read_as_it_was(text: str) -> None:
+    """Escapes stand for characters; Spark's own are in its reference of string literals."""
+    assert read(f"COMMENT ON TABLE lake.a.t IS {literal(text)}", "spark").options.comment == text
+
+
+@pytest.mark.parametrize(
+    ("written", "means"),
+    [
+        (r"'\u00e4\101'", "äA"),
+        (r"'\ud83e\uddca'", "\U0001f9ca"),
+        (r"'a\tb\q'", "a\tbq"),
+        (r"'\%\_'", r"\%\_"),
+    ],
+)
+def test_an_escape_means_what_it_means_in_spark(written: str, means: str) -> None:
+    """By code, in pairs of surrogates, by letter."""
+    assert read(f"COMMENT ON TABLE lake.a.t IS {written}", "spark").options.comment == means

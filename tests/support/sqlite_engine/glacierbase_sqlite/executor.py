@@ -9,7 +9,7 @@ from contextlib import closing
 from typing import Any
 
 from glacierbase.errors import EngineUnavailable, OutcomeUnknown, StatementRefused, TableNotFound
-from glacierbase.executors import Evidence, InFlight, Row
+from glacierbase.executors import Evidence, InFlight, ListedTable, Row
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.names import name_parts
 from glacierbase.model.session import SessionContext
@@ -52,6 +52,10 @@ class SqliteSession:
         rows = self.query('SELECT name, type, "notnull" FROM pragma_table_info(?)', [name_parts(table)[-1]])
         columns = tuple(Column(None, name, kind.lower(), required=bool(required)) for name, kind, required in rows)
         return Shape(table, None, "sqlite", None, columns) if columns else None
+
+    def tables(self, catalog: str) -> list[ListedTable]:
+        rows = self.query("SELECT name, type FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY name")
+        return [ListedTable(name, kind) for name, kind in rows]
 
     def context(self) -> SessionContext:
         return _CONTEXT

@@ -1,0 +1,193 @@
+"""`import tables`: list the tables that exist, write a migration file for each, and record these files as applied."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from glacierbase.adopt.listing import live_tables
+from glacierbase.adopt.table_file import file_text, planned_path, statements_of, write_table_file
+from glacierbase.adopt.table_results import ImportTablesResult, LiveTable, NotExact, Standing, TableFile
+from glacierbase.apply.baseline import baseline
+from glacierbase.errors import EngineUnavailable, GlacierbaseError, HistoryDisagrees, Stopped, raise_all
+from glacierbase.history.opening import Target
+from glacierbase.history.squashes import resolve_squashes
+from glacierbase.history.state import current_state, read_state
+from glacierbase.history.tables import TableChoice
+from glacierbase.migrations.folder import load_migrations
+from glacierbase.migrations.new_files import git_user
+from glacierbase.model.command import command
+from glacierbase.model.migration import Migration
+from glacierbase.model.text import counted, quoted
+from glacierbase.run.activity import doing, note
+from glacierbase.sql.creates import creation
+from glacierbase.sql.qualified import name_key
+from glacierbase.stores.live import Listing, LiveTables, Reading
+
+# So many tables are read together, and written before the next ones are read.
+_TOGETHER = 16
+
+
+@dataclass(frozen=True, slots=True)
+class TableImport:
+    """What is wanted of the tables.
+
+    Attributes:
+        list_only: write nothing.
+        author: of the files; None for git's `user.name`.
+        reason: why the files are recorded as applied; None to record nothing.
+    """
+
+    list_only: bool = False
+    author: str | None = None
+    dry_run: bool = False
+    reason: str | None = None
+    lock_timeout: float = 0
+
+
+def import_tables(
+    target: Target, result: ImportTablesResult, choice: TableChoice, wanted: TableImport
+) -> ImportTablesResult:
+    """Return the chosen tables, and write a file for each that is new.
+
+    A table whose file exists is not written again, so that the command can be repeated after it was interrupted.
+
+    Raises:
+        ConfigurationError: a file cannot be written; those before it are.
+        Stopped: for a KeyboardInterrupt, with the number of files that were written.
+    """
+    with target.opened() as opened, LiveTables(target.catalog, opened.engine) as live:
+        state = read_state(opened)
+        with doing(f"{target.catalog.name}: listing tables"):
+            tables, listing = live_tables(opened, state.history, live, choice)
+        warnings = [*state.warnings, *_not_listed_views(listing)]
+        result = replace(
+            result, tables=tuple(tables), list_only=wanted.list_only, dry_run=wanted.dry_run, warnings=tuple(warnings)
+        )
+        if listing.unlisted or wanted.list_only:
+            return replace(result, error=_not_listed(target, listing))
+        result = _written(target, result, live, wanted)
+    if wanted.dry_run:
+        return result
+    if wanted.reason is None:
+        return replace(result, next=_next(result))
+    try:
+        return _recorded(target, result, wanted.reason, wanted.lock_timeout)
+    except GlacierbaseError as error:
+        return replace(result, error=error, next=_next(result))
+
+
+def _not_listed_views(listing: Listing) -> Iterator[str]:
+    for catalog in listing.without_views:
+        yield f"the views of {catalog} are not listed: only the engine lists them"
+
+
+def _not_listed(target: Target, listing: Listing) -> EngineUnavailable | None:
+    """Return the error for what could not be listed."""
+    if not listing.unlisted:
+        return None
+    names = listing.unlisted
+    what = f"catalog {target.catalog.name}: the tables of {counted(len(names), 'namespace')} could not be listed"
+    lines = quoted("\n".join(f"{name}: {why}" for name, why in names.items()))
+    hint = f"remove the cause, and run the command again; `{command('doctor')}` checks the connection"
+    return EngineUnavailable("TABLES_NOT_READ", (what, *lines), hint)
+
+
+def _written(target: Target, result: ImportTablesResult, live: LiveTables, wanted: TableImport) -> ImportTablesResult:
+    """Write the files of the new tables, and return the result with them."""
+    new = [table for table in result.tables if table.state is Standing.NEW]
+    files: list[TableFile] = []
+    not_exact: list[NotExact] = []
+    author = wanted.author or ("" if wanted.dry_run or not new else git_user())
+    with doing(f"{target.catalog.name}: reading tables"), _stopping(files):
+        for number, (table, reading) in enumerate(_readings(new, live), start=1):
+            note(f"{number} of {len(new)}")
+            file, notes = _file_of(target, table, reading, author, wanted.dry_run)
+            not_exact += notes
+            if file:
+                files.append(file)
+    return replace(result, files=tuple(files), not_exact=tuple(not_exact))
+
+
+@contextmanager
+def _stopping(files: Sequence[TableFile]) -> Iterator[None]:
+    """Raise a KeyboardInterrupt of the block with the number of files that it has written."""
+    try:
+        yield
+    except KeyboardInterrupt as interrupt:
+        written = f"{counted(len(files), 'file')} written"
+        raise Stopped(written, "run the same command again: it writes those that are missing") from interrupt
+
+
+def _readings(tables: Sequence[LiveTable], live: LiveTables) -> Iterator[tuple[LiveTable, Reading]]:
+    """Yield each table with what was read of it. Of another kind than a table nothing is read."""
+    for first in range(0, len(tables), _TOGETHER):
+        together = tables[first : first + _TOGETHER]
+        found = live.read(table.table for table in together if table.kind == "table")
+        yield from ((table, found.get(table.table, Reading(unread=f"it is a {table.kind}"))) for table in together)
+
+
+def _file_of(
+    target: Target, table: LiveTable, reading: Reading, author: str, dry_run: bool
+) -> tuple[TableFile | None, list[NotExact]]:
+    """Write the file of a table; return it, or None where there is none, and what it does not create."""
+    if reading.shape is None:
+        return None, [NotExact(table.table, f"no file was written: {reading.unread or 'it was dropped meanwhile'}")]
+    found = creation(replace(reading.shape, table=table.table))
+    notes = [NotExact(table.table, what) for what in found.not_exact]
+    if not found.statements:
+        return None, [replace(lost, what=f"no file was written: {lost.what}") for lost in notes]
+    statements = statements_of(reading.shape, found, target.dialect)
+    if dry_run:
+        path = planned_path(target, table.table)
+    else:
+        path = write_table_file(target, table.table, file_text(target, statements, found.not_exact), author)
+    return TableFile(path, table.table, len(statements)), notes
+
+
+def _next(result: ImportTablesResult) -> str:
+    """Return the command that records the written files as applied."""
+    if not result.files:
+        return ""
+    last = Path(result.files[-1].path).name.partition("_")[0]
+    return f"`{command('baseline', '--to', last, reason=True)}`"
+
+
+def _recorded(target: Target, result: ImportTablesResult, reason: str, lock_timeout: float) -> ImportTablesResult:
+    """Record the files of the chosen tables that never ran as applied, those of an earlier call included."""
+    root = Path(target.run.project)
+    migrations, errors = load_migrations(root / "migrations" / target.catalog.stem, root)
+    raise_all(errors)
+    target = replace(target, migrations=migrations)
+    pending, of_tables = _pending(target, result)
+    if not of_tables:
+        return result
+    last = max(migration.number for migration in of_tables)
+    if others := [migration.version for migration in pending if migration.number < last and migration not in of_tables]:
+        what = f"files below these are pending and change other tables: {', '.join(others)}; the files were written, not recorded"
+        raise HistoryDisagrees(
+            "BASELINE_REFUSED",
+            what,
+            f"`{command('migrate')}` first, or record all with `{command('baseline', '--help')}`",
+        )
+    with doing(f"{target.catalog.name}: comparing tables with their files"):
+        done = baseline(target, last, reason, lock_timeout)
+    versions = tuple(file.migration.version for file in done.files)
+    return replace(result, baselined=versions, warnings=(*result.warnings, *done.warnings))
+
+
+def _pending(target: Target, result: ImportTablesResult) -> tuple[Sequence[Migration], Sequence[Migration]]:
+    """Return the files that never ran in this environment, and those of them that change nothing but the chosen tables."""
+    history, catalog = current_state(target).history, target.catalog
+    chosen = {name_key(catalog, table.table) for table in result.tables}
+    files = [
+        file for file in resolve_squashes(target.migrations, history).migrations if file.number not in history.records
+    ]
+
+    def keys(file: Migration) -> set[tuple[str, ...]]:
+        names = (whole for named in target.compile([file])[0].named for _, whole in named.names if whole)
+        return {name_key(catalog, name) for name in names}
+
+    return files, [file for file in files if (found := keys(file)) and found <= chosen]

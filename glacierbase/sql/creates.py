@@ -1,0 +1,161 @@
+"""The statements that create a table like one that exists: of Iceberg, Delta or Snowflake, as far as SQL has words for it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from glacierbase.model.names import name_of
+from glacierbase.model.shape import Column, Shape
+from glacierbase.secrets import is_secret, mask
+from glacierbase.sql.render import (
+    columns_inside,
+    create_statements,
+    declared_column,
+    literal,
+    nearest,
+    not_creatable,
+    path,
+    places,
+    table_name,
+    unsupported_names,
+)
+
+_DELTA_TYPE = re.compile(
+    r"boolean|tinyint|smallint|int|bigint|float|double|decimal\(\d+,\d+\)|date|timestamp|timestamp_ntz|string|binary|variant"
+    r"|(?:char|varchar)\(\d+\)"
+)
+# What Spark lists beside the properties that a statement sets.
+_CLUSTERING = "clusteringColumns"
+_NOT_OF_DELTA = ("Type", "comment", "owner", _CLUSTERING)
+# Their expressions are not part of a shape.
+_HIDDEN_FEATURES = {"generatedColumns": "generated columns", "identityColumns": "identity columns"}
+_CONSTRAINT = "delta.constraints."
+_IDENTITY = re.compile(r"(?i)\s*(?:IDENTITY|AUTOINCREMENT)\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Creation:
+    """How a table is created.
+
+    Attributes:
+        statements: without semicolons; none where no table like it can be created.
+        not_exact: what of the table they do not create, or create otherwise.
+    """
+
+    statements: tuple[str, ...]
+    not_exact: tuple[str, ...] = ()
+
+
+def creation(shape: Shape) -> Creation:
+    """Return the statements that create a table of this shape, or of the nearest one. Ids and locations may differ."""
+    shape, secrets = _without_secrets(shape)
+    if shape.format not in _BY_FORMAT:
+        return Creation((), (f"it is in the format {shape.format or 'unknown'}, for which no statements are written",))
+    found = _BY_FORMAT[shape.format](shape)
+    return replace(found, not_exact=(*secrets, *found.not_exact))
+
+
+def _without_secrets(shape: Shape) -> tuple[Shape, list[str]]:
+    """Return a shape without the texts that hold a secret, and a sentence for each."""
+    hidden = [
+        key for key, value in shape.properties.items() if is_secret(key) or mask(f"{key}\n{value}") != f"{key}\n{value}"
+    ]
+    commented = [column.name for column in shape.columns if column.comment and mask(column.comment) != column.comment]
+    columns = (replace(column, comment=None) if column.name in commented else column for column in shape.columns)
+    properties = {key: value for key, value in shape.properties.items() if key not in hidden}
+    notes = [f"the property {mask(key)} holds a secret" for key in hidden]
+    notes += [f"the comment of {name} holds a secret" for name in commented]
+    return replace(shape, columns=tuple(columns), properties=properties), notes
+
+
+def _iceberg(shape: Shape) -> Creation:
+    notes = not_creatable(shape)
+    near = nearest(shape)
+    if not near.columns or any(unsupported_names(near)):
+        return Creation((), tuple(notes))
+    left = (f"the property {key} says where files are" for key in places(shape))
+    return Creation(tuple(create_statements(near)), (*notes, *left))
+
+
+def _delta(shape: Shape) -> Creation:
+    if unsupported := list(unsupported_names(shape)):
+        return Creation((), tuple(unsupported))
+    notes = [
+        f"{column.name} is of type {column.type}"
+        for column in shape.columns
+        if "<" not in column.type and not _DELTA_TYPE.fullmatch(column.type)
+    ]
+    if notes:
+        return Creation((), tuple(notes))
+    hidden = (
+        f"it may have {what}, whose expressions are not read"
+        for feature, what in _HIDDEN_FEATURES.items()
+        if f"delta.feature.{feature}" in shape.properties
+    )
+    return Creation((_delta_create(shape), *_delta_alters(shape)), tuple(hidden))
+
+
+def _delta_create(shape: Shape) -> str:
+    inside = columns_inside(shape.columns)
+    columns = ",\n  ".join(declared_column(column, " ", inside) for column in inside.get((), []))
+    lines = [f"CREATE TABLE {table_name(shape.table)} (\n  {columns}\n)", "USING delta"]
+    if shape.partitioning:
+        lines.append(f"PARTITIONED BY ({', '.join(path(field.source) for field in shape.partitioning)})")
+    if clustered := json.loads(shape.properties.get(_CLUSTERING, "[]")):
+        lines.append(f"CLUSTER BY ({', '.join(path(name_of(parts)) for parts in clustered)})")
+    if (comment := shape.properties.get("comment")) is not None:
+        lines.append(f"COMMENT {literal(comment)}")
+    listed = (key for key in shape.properties if key not in _NOT_OF_DELTA and not key.startswith(_CONSTRAINT))
+    if pairs := ",\n  ".join(f"{literal(key)} = {literal(shape.properties[key])}" for key in listed):
+        lines.append(f"TBLPROPERTIES (\n  {pairs}\n)")
+    return "\n".join(lines)
+
+
+def _delta_alters(shape: Shape) -> Iterator[str]:
+    """Yield the statements for defaults and constraints, which need a feature that CREATE TABLE turns on."""
+    table = table_name(shape.table)
+    for column in shape.columns:
+        if column.default is not None:
+            yield f"ALTER TABLE {table} ALTER COLUMN {path(column.name)} SET DEFAULT {_expression(column)}"
+    for key, condition in shape.properties.items():
+        if key.startswith(_CONSTRAINT):
+            name = path(name_of((key.removeprefix(_CONSTRAINT),)))
+            yield f"ALTER TABLE {table} ADD CONSTRAINT {name} CHECK ({condition})"
+
+
+def _snowflake(shape: Shape) -> Creation:
+    lines = [_snowflake_column(column) for column in shape.columns]
+    if shape.identifiers:
+        lines.append(f"PRIMARY KEY ({', '.join(shape.identifiers)})")
+    columns = ",\n  ".join(lines)
+    return Creation((f"CREATE TABLE {shape.table} (\n  {columns}\n)",))
+
+
+def _snowflake_column(column: Column) -> str:
+    """Return the declaration of a column. Snowflake shows the text of its default, of which `default` is the JSON."""
+    default = "" if column.default is None else _default(column)
+    required = " NOT NULL" if column.required else ""
+    comment = f" COMMENT {_snowflake_text(column.comment)}" if column.comment else ""
+    return f"{column.name} {column.type}{required}{default}{comment}"
+
+
+def _expression(column: Column) -> str:
+    """Return the default of a column, whose JSON holds a plain value or the text of an expression."""
+    value = json.loads(column.default or "null")
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _default(column: Column) -> str:
+    text = _expression(column)
+    return f" {text}" if _IDENTITY.match(text) else f" DEFAULT {text}"
+
+
+def _snowflake_text(text: str) -> str:
+    """Return a text as a string of Snowflake, in which a backslash escapes."""
+    return "'" + text.replace("\\", "\\\\").replace("'", "''") + "'"
+
+
+_BY_FORMAT = {"iceberg": _iceberg, "delta": _delta, "snowflake": _snowflake}
