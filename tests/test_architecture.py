@@ -26,14 +26,14 @@ LAYERS = [
     {"stores"},
     {"history"},
     {"apply", "inspect"},
-    {"authoring", "report", "review", "squash"},
+    {"adopt", "authoring", "report", "review", "squash"},
     {"project"},
     {"output"},
     {"cli", "__init__"},
     {"__main__"},
 ]
 # The commands that `migrate` and the rest of the core work without. The facade and the command line import them at the call.
-CAPABILITIES = {"authoring", "report", "review", "squash"}
+CAPABILITIES = {"adopt", "authoring", "report", "review", "squash"}
 # Vendors' packages, each inside its adapter only.
 VENDORS: dict[str, str | tuple[str, ...]] = {
     "pyspark": "executors/spark/",

@@ -28,6 +28,22 @@ def qualified(catalog: Catalog, table: str) -> str:
     return name_of((default, *parts))
 
 
+def place_of(catalog: Catalog, table: str) -> tuple[str, str] | None:
+    """Return the catalog (of Snowflake, the database) and the namespace of a table; None where it is not certain.
+
+    Args:
+        table: its whole name.
+    """
+    parts = name_parts(table)
+    if is_path(parts):
+        return None
+    given = [str(catalog.connection[key]) for key in ("database", "schema") if catalog.connection.get(key)]
+    missing = 3 - len(parts)
+    if 0 < missing <= len(given):
+        parts = [*given[:missing], *parts]
+    return (parts[0], ".".join(parts[1:-1])) if len(parts) > 2 else None
+
+
 def is_catalog(catalog: Catalog, name: str) -> bool:
     """Return whether a name is that of a catalog of Spark."""
     return f"spark.sql.catalog.{name}" in catalog.spark_conf or name == DEFAULT_CATALOG

@@ -7,6 +7,7 @@ from html.parser import HTMLParser
 import pytest
 
 from glacierbase import GlacierbaseError, Project
+from glacierbase.adopt import access
 from glacierbase.apply import results as apply_results
 from glacierbase.apply.results import MigrateResult, PendingFile, PendingResult
 from glacierbase.authoring import new, rebase
@@ -23,7 +24,8 @@ from tests.unit.output.planted import planted
 
 KINDS = [
     kind
-    for kind in {**vars(apply_results), **vars(new), **vars(rebase), **vars(squash), **vars(inspect_results)}.values()
+    for room in (access, apply_results, new, rebase, squash, inspect_results)
+    for kind in vars(room).values()
     if isinstance(kind, type) and issubclass(kind, Result) and kind is not Result
 ]
 MARKUP = "<script>alert(1)</script><img src=x onerror='alert(1)'>&\"</td></table>"

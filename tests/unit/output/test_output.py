@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from glacierbase.adopt import access
 from glacierbase.apply import results as apply_results
 from glacierbase.apply.lock import Lock
 from glacierbase.apply.results import PendingFile, PendingResult
@@ -41,7 +42,7 @@ from tests.unit.output.planted import planted
 CONF = "migrationExecutor: {type: spark}\nstore: {catalog: lake}\n"
 KINDS = [
     kind
-    for room in (apply_results, new, rebase, squash, inspect_results, review_results)
+    for room in (access, apply_results, new, rebase, squash, inspect_results, review_results)
     for kind in vars(room).values()
     if isinstance(kind, type) and issubclass(kind, Result) and kind is not Result
 ]
