@@ -5,6 +5,7 @@
 - `shape`: all of a table except its rows; the version of a table.
 - `finding`: what a rule or the replay objects to.
 - `differences`: the differences between two shapes, and those that a person accepted.
+- `access`: who besides the migrator may change tables.
 - `session`: where a session is.
 - `names`: names of tables, as written, as recorded, as quoted.
 - `result`: the base of every command's result.

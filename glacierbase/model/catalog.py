@@ -96,6 +96,7 @@ class Catalog:
         recovers: whether `migrate` settles a statement of a dead run where its table proves the outcome.
         records_tables: whether the shapes of the tables that a file touches are recorded.
         drift_rules: differences between records and tables that somebody decided to ignore.
+        probe_as: for Spark, how another identity logs in to a REST catalog, with which `doctor` tries what it may change.
         fixtures: the path of an SQL file with tables that no migration creates, relative to the project; None without one.
     """
 
@@ -123,3 +124,4 @@ class Catalog:
     lint: LintOptions = field(default_factory=LintOptions, repr=False)
     fixtures: str | None = None
     drift_rules: tuple[DriftRule, ...] = ()
+    probe_as: Mapping[str, str] = field(default_factory=dict, repr=False)
