@@ -13,4 +13,5 @@
 - `arguments`: checks of what callers pass.
 - `codec`: dataclasses to JSON documents, and back.
 - `text`, `escape`, `html`: lines and tables; escaping; results in notebooks.
+- `printable`: the one place where output is masked and escaped; plain text of lines and tables.
 """

@@ -35,7 +35,7 @@ def test_the_login_of_another_identity_may_be_a_secret(folder: Folder, monkeypat
     assert catalog.probe_as == {"credential": "etl:canary"}
     assert "canary" not in repr(catalog)
     folder.write(f"{LAKE}access: {{probeAs: {{tokken: x}}}}\n")
-    with pytest.raises(ConfigurationError, match="unknown key tokken under access.probeAs"):
+    with pytest.raises(ConfigurationError, match=r"unknown key tokken under access\.probeAs"):
         folder.catalog()
 
 

@@ -41,9 +41,9 @@ from glacierbase.inspect.show import ShownRun, ShownStatement, ShowResult
 from glacierbase.model.access import NamespaceAccess, Protection
 from glacierbase.model.differences import Difference
 from glacierbase.model.migration import AppliedBy, Event, State
+from glacierbase.model.printable import Show
 from glacierbase.model.result import LockHolder, Result, Status
 from glacierbase.output.documents import text_document, text_errors
-from glacierbase.output.printable import Show
 from glacierbase.output.screen import Screen
 from glacierbase.output.side_by_side import side_by_side
 

@@ -56,6 +56,7 @@ def test_a_result_is_printed_without_obeying_any_value_in_it(kind: type[Result])
     check = check_inert if kind in (RenderResult, DoctorResult) else check_safe
     for result in (whole, replace(whole, skipped=None), replace(whole, skipped=None, error=None)):
         check(text_document([result]))
+        check(repr(result))
         document = json_document("show", [result], result.error)
         check_safe(document)
         assert json.loads(document)["catalogs"][0]["catalog"] == PAYLOAD
