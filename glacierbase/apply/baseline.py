@@ -16,7 +16,7 @@ from glacierbase.history.entries import Entry, baselined
 from glacierbase.history.opening import OpenCatalog, Target
 from glacierbase.history.records import SETTLED, History
 from glacierbase.history.shapes import as_recorded
-from glacierbase.history.squashes import fitted
+from glacierbase.history.squashes import resolve_squashes
 from glacierbase.history.state import read_state
 from glacierbase.migrations.compiled import Compiled
 from glacierbase.migrations.headers import check_required
@@ -136,7 +136,7 @@ def _files_up_to(target: Target, to: int) -> Sequence[Compiled]:
 
 
 def _not_started(candidates: Sequence[Compiled], history: History) -> tuple[Compiled, ...]:
-    here = fitted([compiled.migration for compiled in candidates], history)
+    here = resolve_squashes([compiled.migration for compiled in candidates], history)
     raise_all(here.errors)
     numbers = {migration.number for migration in here.migrations} - set(history.records)
     records = [history.records.get(compiled.migration.number) for compiled in candidates]

@@ -15,7 +15,7 @@ from glacierbase.apply.locked import LockedCatalog, locked, recording
 from glacierbase.apply.plan import Selection, make_plan
 from glacierbase.catalogs.drift_file import exact_rule, with_rules
 from glacierbase.errors import GlacierbaseError, HistoryDisagrees, NeedsRepair
-from glacierbase.history.drift import TableDrift, drift_of, is_kept_by_engine, look
+from glacierbase.history.drift import TableDrift, compare_tables, drift_of, is_kept_by_engine
 from glacierbase.history.entries import Entry, baselined
 from glacierbase.history.opening import Target
 from glacierbase.history.records import History
@@ -343,7 +343,7 @@ def chosen_drifts(
         HistoryDisagrees: a table cannot be read, or a file may have made its differences.
     """
     choice = TableChoice(patterns)
-    compared = look(choice.check(choice.of(timelines(history))), tables, FileTables.of(catalog, history))
+    compared = compare_tables(choice.check(choice.of(timelines(history))), tables, FileTables.of(catalog, history))
     chosen = tuple(left for drift in compared.drifts if (left := _without_ignored(drift, catalog.drift_rules)))
     wrong = [f"{table}: not compared: {why}" for table, why in compared.unread]
     wrong += [

@@ -12,7 +12,7 @@ from glacierbase.migrations.compiled import Compiled
 from glacierbase.model.command import command
 from glacierbase.sql.qualified import qualified
 from glacierbase.sql.statement import DroppedNamespace
-from glacierbase.stores.iceberg.left_behind import left_behind
+from glacierbase.stores.iceberg.orphaned import orphaned_history
 from glacierbase.stores.live import LiveTables
 
 logger = logging.getLogger("glacierbase")
@@ -33,7 +33,7 @@ def check_not_lost(opened: OpenCatalog, files: Sequence[Compiled]) -> str | None
         NeedsRepair: the files of a former history are on this machine, or the first table that the files create exists already.
     """
     catalog = opened.target.catalog
-    folder = left_behind(catalog)
+    folder = orphaned_history(catalog)
     if folder and not _was_created(opened):
         what = f"its files are in {folder}, but the catalog does not know it"
         raise _lost(

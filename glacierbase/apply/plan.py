@@ -15,7 +15,7 @@ from glacierbase.apply.failures import session_not_restored
 from glacierbase.apply.results import PlanResult
 from glacierbase.errors import ConfigurationError, GlacierbaseError, HistoryDisagrees, NeedsRepair, raise_all
 from glacierbase.history.records import History, Record
-from glacierbase.history.squashes import fitted
+from glacierbase.history.squashes import resolve_squashes
 from glacierbase.history.status import is_late, is_settled, newest_number
 from glacierbase.migrations.compiled import Compiled, refused_substitution
 from glacierbase.migrations.git_lost import LostFile, Trace
@@ -123,7 +123,7 @@ def make_plan(
             is out of order; all of them at once.
         ConfigurationError: the selection names a version that does not exist.
     """
-    here = fitted(migrations, history)
+    here = resolve_squashes(migrations, history)
     migrations = here.migrations
     _check_selection(migrations, selection)
     missing, ahead = _without_file(migrations, history)

@@ -8,7 +8,7 @@ from glacierbase.errors import GlacierbaseError
 from glacierbase.history.lockrow import lock_holder
 from glacierbase.history.opening import Target
 from glacierbase.history.records import History, Record
-from glacierbase.history.squashes import fitted
+from glacierbase.history.squashes import resolve_squashes
 from glacierbase.history.state import CatalogState, current_state
 from glacierbase.history.status import make_status
 from glacierbase.inspect.results import StatusResult
@@ -20,7 +20,10 @@ from glacierbase.model.result import Status
 def status(target: Target, result: StatusResult) -> StatusResult:
     """Return the state of every version, and the lock holder."""
     state = current_state(target)
-    warnings = (*state.warnings, *(error.message for error in fitted(target.migrations, state.history).errors))
+    warnings = (
+        *state.warnings,
+        *(error.message for error in resolve_squashes(target.migrations, state.history).errors),
+    )
     return replace(result, migrations=statuses(target, state), lock=lock_holder(state.lock), warnings=warnings)
 
 

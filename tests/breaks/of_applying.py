@@ -259,7 +259,7 @@ BREAKS = (
     Break(
         "a run that died inside a statement is still running",
         "history/records.py",
-        "if record.state is State.RUNNING and record.last.fence != holding_fence:",
+        "if record.state is State.RUNNING and record.last.fence != held_fence:",
         "if False:",
         "unit/apply/test_migrator_outcomes.py::test_a_run_that_died_inside_a_statement_is_unknown",
     ),
