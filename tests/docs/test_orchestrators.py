@@ -206,7 +206,7 @@ def test_prefect_retries_what_may_succeed_later(
 
 
 def test_the_sensor_waits_until_nothing_is_pending(airflow: Airflow, project: ProjectFolder) -> None:
-    """It is about one catalog; a later file is waited for, too."""
+    """The sensor is about one catalog; a later file is waited for, too."""
     assert list(airflow.sensors) == ["wait_for_shop", "wait_for_web"]
     assert airflow.sensors["wait_for_shop"]() is False
     airflow.tasks["migrate_shop"]()
