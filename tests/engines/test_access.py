@@ -94,6 +94,16 @@ def test_without_a_second_identity_it_is_unknown_and_nothing_is_made(
     assert web.server.requests == []
 
 
+def test_an_identity_that_the_login_does_not_choose_is_not_tried(web: WebBed, authorizer: Authorizer) -> None:
+    """Requests that this machine's AWS credentials sign would be the migrator's again."""
+    place = {"spark.sql.catalog.lake.uri": authorizer.address, "spark.sql.catalog.lake.rest.sigv4-enabled": "true"}
+    catalog = replace(web.catalog, spark_conf={**web.catalog.spark_conf, **place}, probe_as={"token": WRITER})
+    web.server.requests.clear()
+    found = namespace_access(catalog, "lake", "web")
+    assert (found.verdict, web.server.requests) == (Protection.UNKNOWN, [])
+    assert "AWS credentials" in found.detail
+
+
 @pytest.mark.parametrize("problem", ["login", "namespace", "error"])
 def test_what_was_not_shown_is_unknown(problem: str, web: WebBed, authorizer: Authorizer, namespace: str) -> None:
     """An identity that cannot log in was refused nothing; a server's error is no refusal."""

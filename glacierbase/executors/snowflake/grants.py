@@ -31,7 +31,7 @@ def schema_access(session: Session, schema: Sequence[str], tables: Iterable[str]
         tables: tables in it, by the names that the history records.
     """
     name = ".".join(schema)
-    role = session.context().role or ""
+    role = (session.context().role or "").strip('"')
     try:
         others = dict.fromkeys(_others(session, schema, tables, role))
         holders = [f"{row[_HOLDER_KIND]} {row[_HOLDER]}".lower() for row in _shown(session, "OF ROLE", [role])]

@@ -35,16 +35,26 @@ def namespace_access(catalog: Catalog, name: str, namespace: str) -> NamespaceAc
         name: of the catalog in Spark.
     """
     where = f"{name}.{namespace}"
+    if f"spark.sql.catalog.{name}" not in catalog.spark_conf:
+        return NamespaceAccess(where, Protection.UNKNOWN, f"the catalog file does not declare the catalog {name}")
     try:
         place = opening(replace(catalog, store=replace(catalog.store, catalog=name)))
-        reason = _WITHOUT_RIGHTS.get(place.kind) or (None if catalog.probe_as else _SECOND)
-        if reason is None and not find_spec("pyiceberg"):
-            reason = "PyIceberg, which tries it, is not installed"
-        return (
-            NamespaceAccess(where, Protection.UNKNOWN, reason) if reason else _tried(catalog, place, namespace, where)
-        )
+        if reason := _reason(catalog, place):
+            return NamespaceAccess(where, Protection.UNKNOWN, reason)
+        return _tried(catalog, place, namespace, where)
     except (ConfigurationError, EngineError) as error:
         return NamespaceAccess(where, Protection.UNKNOWN, error.message)
+
+
+def _reason(catalog: Catalog, place: Opening) -> str | None:
+    """Return why nothing can be tried; None where it can."""
+    if reason := _WITHOUT_RIGHTS.get(place.kind):
+        return reason
+    if place.properties.get("rest.sigv4-enabled", "false").lower() == "true":
+        return "its requests are signed with the AWS credentials of this machine, which are those of one identity"
+    if not catalog.probe_as:
+        return _SECOND
+    return None if find_spec("pyiceberg") else "PyIceberg, which tries it, is not installed"
 
 
 def _tried(catalog: Catalog, place: Opening, namespace: str, where: str) -> NamespaceAccess:
